@@ -4,6 +4,7 @@ A form says which columns there are and what they mean, `bind_form` finds them i
 declared or unknown, and never 0 for want of a score.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +15,9 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Source, read_head
-from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey, open_table, safe_name, surveyed
+from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, Survey, open_table, safe_name, surveyed
 from evalstats.loaders.column_map import NO_SCORE, ORDER, ROW, ColumnMap, MetricFacts, column_named
+from evalstats.loaders.rows import scored, some_of, unscored
 from evalstats.loaders.values import (
     Places,
     as_number,
@@ -25,7 +27,6 @@ from evalstats.loaders.values import (
     percent_score,
     read_standard,
     text_of,
-    without_points,
 )
 from evalstats.schema.columns import OUTCOMES, Column
 
@@ -38,7 +39,6 @@ _KEPT: Final = (
 KEPT: Final[Mapping[str, Column]] = {column.name: column for column in OUTCOMES if column.name in _KEPT}
 
 _GLOSSARY: Final = frozenset(column.name for column in OUTCOMES)
-_SHOWN_COLUMNS = 30
 _MAX_FACTORS = 200
 
 
@@ -213,7 +213,7 @@ def _source(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> str:
         raise InputError(f"{name}={','.join(sources)} has no meaning here; name one column (only trial may be {ORDER})")
     source = safe_name(column_named(sources[0]) or "")
     if source not in columns:
-        raise InputError(f"there is no column {source!r} for {name}; the table has {listed(columns)}")
+        raise InputError(f"there is no column {source!r} for {name}; the table has {some_of(columns, SHOWN_COLUMNS)}")
     return source
 
 
@@ -222,7 +222,7 @@ def _dependent(form: Form, name: str, columns: Mapping[str, str], fields: Mappin
     usable = {**{own: source for own, source in fields.items() if own in form.made}, **columns}
     found = name if name in usable else next((own for own, source in usable.items() if source == name), None)
     if found is None:
-        raise InputError(f"there is no column {name!r} for dependence; there are {listed(list(usable))}")
+        raise InputError(f"there is no column {name!r} for dependence; there are {some_of(usable, SHOWN_COLUMNS)}")
     return found
 
 
@@ -231,18 +231,9 @@ def _require(form: Form, bound: Bound, columns: Sequence[str]) -> None:
         if each.needed and not bound.has(each.name):
             fixed = f", or for all rows {each.name}=@VALUE" if each.constant else ""
             raise InputError(
-                f"there is no column {each.name} ({each.meaning}); the table has {listed(columns)}. "
+                f"there is no column {each.name} ({each.meaning}); the table has {some_of(columns, SHOWN_COLUMNS)}. "
                 f"Say which one it is: {form.how_to_map(f'{each.name}=COLUMN')}{fixed}"
             )
-
-
-def listed(columns: Sequence[str]) -> str:
-    """Name the first columns of a table.
-
-    >>> listed(["a", "b"])
-    'a, b'
-    """
-    return ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
 
 
 _PLACE = "\x00place"
@@ -304,19 +295,10 @@ class AssumedTable:
     def notes(self) -> Iterator[str]:
         """Say what a reader should know: that the columns are assumed, and which were left out."""
         yield self.form.note
-        left_out = [name for name in self.bound.factors.values() if self._is_no_factor(name)]
-        if left_out:
-            what = f"lists, objects or texts over {MAX_FACTOR_CHARS} characters"
-            yield f"left out as factors, since they hold {what}: {listed(left_out)}"
+        yield from self._survey.notes(self.bound.factors.values())
         if self.bound.n_left_out:
             how = self.form.how_to_map("NAME=COLUMN")
             yield f"{self.bound.n_left_out} more columns are left out; name those that you need: {how}"
-        repaired = sorted(self._survey.repaired)
-        if repaired:
-            yield f"half characters were replaced, and numbers too large for any table are 'inf', in: {listed(repaired)}"
-
-    def _is_no_factor(self, source: str) -> bool:
-        return source in self._survey.nested or source in self._survey.long
 
     def _field(self, block: Block, name: str, source: str) -> pl.Series:
         cells = self._cells(block, name, source)
@@ -331,35 +313,24 @@ class AssumedTable:
             if name in self.bound.kept:
                 cells = self._cells(block, name, self.bound.kept[name])
             elif name in self.bound.constants:
-                cells = pl.Series([self.bound.constants[name]]).new_from_index(0, block.frame.height)
+                cells = block.repeated(self.bound.constants[name])
             else:
                 continue
             yield read_standard(column, cells, places).alias(name)
 
     def _factors(self, block: Block) -> Iterator[pl.Series]:
         for name, source in self.bound.factors.items():
-            if not self._is_no_factor(source):
-                yield factor_of(_column(block, source), self._survey.dtype(source)).alias(name)
+            if self._survey.is_factor(source):
+                yield factor_of(block.cells(source), self._survey.dtype(source)).alias(name)
 
     def _cells(self, block: Block, name: str, source: str) -> pl.Series:
         """Return a column with the words that the map gives for its labels, and whole numbers without a point."""
-        if source in self._survey.nested and name != "tags":
-            raise InputError(f"column {source!r} holds lists or objects; {name} needs one plain value a row")
-        cells = _column(block, source)
-        if cells.dtype == pl.String and self._survey.are_numbers(source):
-            cells = without_points(cells)
+        cells = self._survey.cells(block, source, name)
         known = self.form.called(name)
         labels: dict[str, str] = {}
         for given in (*(known.also if known is not None else ()), name):
             labels |= {label: str(meaning) for label, meaning in self.map_.values.get(given, {}).items()}
         return text_of(cells).replace(labels) if labels else cells
-
-
-def _column(block: Block, source: str) -> pl.Series:
-    """Take a column out of a block; a JSON block may lack a column that others have."""
-    if source in block.frame.columns:
-        return block.frame[source]
-    return pl.Series([None], dtype=pl.String).new_from_index(0, block.frame.height)
 
 
 _NO_VALUE: Final = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
@@ -453,12 +424,12 @@ def judged(record: Record, reading: Reading) -> dict[str, object]:
     raw = reading.raw if reading.value is None else f"{reading.value:g}"
     crash, judge = record.fields.get("error"), record.fields.get("judge_error")
     if crash is not None:
-        return {"status": "error", "status_reason": first_line(crash) or "there is no answer", "value_raw": raw}
+        return unscored(first_line(crash) or "there is no answer", raw, error=True)
     if judge is not None:
-        return {"status": "unscored", "status_reason": f"the judge failed: {first_line(judge)}", "value_raw": raw}
+        return unscored(f"the judge failed: {first_line(judge)}", raw)
     if reading.value is None:
-        return {"status": reading.status, "status_reason": reading.reason, "value_raw": reading.raw}
-    return {"status": "scored", "score": reading.value}
+        return unscored(reading.reason, reading.raw, error=reading.status == "error")
+    return scored(reading.value)
 
 
 @dataclass(slots=True)
@@ -664,7 +635,7 @@ class Ledger:
                     "judge": judge,
                     "factor_names": factor_names,
                     "dependence": dependent,
-                    "config": _as_json(config) if config else None,
+                    "config": json.dumps(config, ensure_ascii=False) if config else None,
                     "simulated": "; ".join(known["simulated"]) or None,
                     "note": "; ".join(part for part in (self.table.form.note, note) if part),
                 }
@@ -674,9 +645,3 @@ class Ledger:
 
 def _short(text: str | None) -> str:
     return "none" if text is None else repr(text[:_SHOWN_CHARS])
-
-
-def _as_json(config: dict[str, object]) -> str:
-    import json
-
-    return json.dumps(config, ensure_ascii=False)

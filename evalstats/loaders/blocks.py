@@ -16,7 +16,8 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Head, readable_name
 from evalstats.loaders.column_map import MADE
 from evalstats.loaders.files import JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
-from evalstats.loaders.values import Places, as_dict, as_list, as_text, dicts, misfit
+from evalstats.loaders.rows import some_of
+from evalstats.loaders.values import Places, as_dict, as_list, as_text, dicts, misfit, without_points
 from evalstats.schema.columns import OUTCOMES
 
 Record = dict[str, object]
@@ -186,6 +187,8 @@ KEPT_BYTES = 256 << 20
 MAX_FACTOR_CHARS = 1_000
 # A wider table has a column for each item or the like, and is not read as rows with factors.
 MAX_COLUMNS = 10_000
+# Of so many columns a message gives the names.
+SHOWN_COLUMNS = 30
 # What a cell costs beside its text, for the size of a block of narrow cells.
 _CELL_CHARS = 16
 _SAFE = "column "
@@ -222,6 +225,14 @@ class Block:
     nested: frozenset[str] = frozenset()
     repaired: frozenset[str] = frozenset()
     kind: Literal["text", "json", "typed"] = "text"
+
+    def cells(self, source: str) -> pl.Series:
+        """Return a column; nulls where this block of a JSON file lacks one that others have."""
+        return self.frame[source] if source in self.frame.columns else self.repeated(None)
+
+    def repeated(self, value: str | None) -> pl.Series:
+        """Return one text on every row."""
+        return pl.Series([value], dtype=pl.String).new_from_index(0, self.frame.height)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,14 +313,33 @@ class Survey:
         return tuple(self.seen)
 
     @property
-    def long(self) -> frozenset[str]:
-        """Columns with texts too long for a factor."""
-        return frozenset(name for name, seen in self.seen.items() if seen.long)
-
-    @property
     def nested(self) -> frozenset[str]:
         """Columns that hold lists or objects."""
         return frozenset(name for name, seen in self.seen.items() if seen.nested)
+
+    def is_factor(self, name: str) -> bool:
+        """Whether a column holds plain values, and no texts too long for a factor."""
+        return not (self.seen[name].nested or self.seen[name].long)
+
+    def cells(self, block: Block, source: str, role: str) -> pl.Series:
+        """Take the column for something out of a block, the whole numbers in it written without a point."""
+        if self.seen[source].nested and role != "tags":
+            raise InputError(f"column {source!r} holds lists or objects; {role} needs one plain value a row")
+        cells = block.cells(source)
+        return without_points(cells) if cells.dtype == pl.String and self.seen[source].floats else cells
+
+    def notes(self, factors: Iterable[str]) -> Iterator[str]:
+        """Say which of these columns are no factors, and where values were put in another way."""
+        left_out = [name for name in factors if not self.is_factor(name)]
+        if left_out:
+            what = f"lists, objects or texts over {MAX_FACTOR_CHARS} characters"
+            yield f"left out as factors, since they hold {what}: {some_of(left_out, SHOWN_COLUMNS)}"
+        if self.renamed:
+            yield f"columns whose names are patterns to Polars got other names: {', '.join(self.renamed)}"
+        repaired = sorted(name for name, seen in self.seen.items() if seen.repaired)
+        if repaired:
+            shown = some_of(repaired, SHOWN_COLUMNS)
+            yield f"half characters were replaced, and numbers too large for any table are 'inf', in: {shown}"
 
     def together(self, first: str, second: str) -> pl.DataFrame | None:
         """Return which values of two watched columns stand together: hashes, and how long the second is as text."""
@@ -330,11 +360,6 @@ class Survey:
     def renamed(self) -> tuple[str, ...]:
         """Columns that got another name, under that name."""
         return tuple(name for name in self.seen if name.startswith(_SAFE) and safe_name(name[len(_SAFE) :]) == name)
-
-    @property
-    def repaired(self) -> frozenset[str]:
-        """Columns with values that no table can hold."""
-        return frozenset(name for name, seen in self.seen.items() if seen.repaired)
 
     def are_numbers(self, name: str) -> bool:
         """Whether a column that is handed on as text holds numbers, so that 1.0 is the same as 1 in it."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalstats.errors import InputError
-from evalstats.loaders.blocks import safe_name
+from evalstats.loaders.blocks import SHOWN_COLUMNS, safe_name
 from evalstats.loaders.column_map import (
     COLUMNS,
     MADE,
@@ -14,30 +14,20 @@ from evalstats.loaders.column_map import (
     ColumnMap,
     column_named,
 )
+from evalstats.loaders.rows import some_of
 from evalstats.loaders.values import spelled
 from evalstats.schema.dependence import DEPENDENT, is_shared_by_name
 
 _ROLES = (*STANDARD, "error", *MADE)
-_SHOWN_COLUMNS = 30
 # Other names that are plain enough to be taken for item, score and model, where only one column has such a name.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "item": (
-        *(
-            "question_id",
-            "item_id",
-            "sample_id",
-            "example_id",
-            "instance_id",
-            "problem_id",
-            "task_id",
-            "doc_id",
-            "case_id",
-        ),
-        *("test_id", "prompt_id", "qid"),
+        "question_id", "item_id", "sample_id", "example_id", "instance_id", "problem_id", "task_id", "doc_id", "case_id",
+        "test_id", "prompt_id", "qid",
     ),
     "score": ("correct", "is_correct", "passed", "success", "resolved"),
     "model": ("model_name", "model_id", "model_name_or_path"),
-}
+}  # fmt: skip
 # As many columns that nobody named are kept; the time that a table takes grows with them.
 MAX_FACTORS = 200
 
@@ -162,7 +152,7 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
     wanted = [safe_name(column) for column in wanted]
     for column in wanted:
         if column not in columns:
-            shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
+            shown = some_of(columns, SHOWN_COLUMNS)
             one_value = f"; for one value on every row write {spelled(name, '@' + column)}"
             fixed = "" if name in {"item", "score", "trial"} else one_value
             raise InputError(f"there is no column {column!r} for {name}; the table has {shown}{fixed}")
@@ -170,7 +160,7 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
 
 
 def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str], columns: Sequence[str]) -> None:
-    shown = ", ".join(columns[:_SHOWN_COLUMNS])
+    shown = some_of(columns, SHOWN_COLUMNS)
     if not mapped.get("score"):
         left = [name for name in columns if (name,) not in mapped.values()]
         wide = f". {wide_hint(left)}" if len(left) > 1 else ""
@@ -229,7 +219,7 @@ def _dependence(
         names = [name for name, source in (*standard.items(), *factors.items()) if source == asked]
         if not names:
             raise InputError(
-                f"there is no column {asked!r} for dependence; the table has {', '.join(columns[:_SHOWN_COLUMNS])}"
+                f"there is no column {asked!r} for dependence; the table has {some_of(columns, SHOWN_COLUMNS)}"
             )
         found.append(names[0])
     return tuple(dict.fromkeys(found))

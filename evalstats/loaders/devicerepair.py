@@ -105,8 +105,7 @@ class DeviceRepairLoader(SingleFileLoader):
         yield Rows(table="metrics", rows=[{"benchmark": BENCHMARK, **row} for row in metrics])
         names = [f"{own}={name}" for own, name in _OWN_NAMES.items() if table.bound.has(own)]
         yield Rows(table="runs", rows=ledger.run_rows(factor_names=names, dependence=[]))
-        for message in (*table.notes(), *_doubts(given, tally)):
-            yield Problem(path=str(source.path), message=message, severity="note")
+        yield from source.notes((*table.notes(), *_doubts(given, tally)))
 
 
 def _criteria(table: AssumedTable) -> tuple[str, ...]:

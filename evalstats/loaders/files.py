@@ -484,7 +484,7 @@ MAX_CELL_CHARS = 64 << 20
 
 def header_of(path: Path, delimiter: str) -> list[str]:
     """Return the column names of a delimited file; a column without a name (an index that pandas wrote) is ""."""
-    for _, cells in _records(path, delimiter):
+    for _, cells in iter_cells(path, delimiter):
         names = [name.strip() for name in cells]
         counts = Counter(names)
         twice = next((name for name, n in counts.items() if name and n > 1), None)
@@ -499,7 +499,7 @@ def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[i
 
     Cells are text, kept as they are: a cell such as `=cmd()` is data.
     """
-    records = _records(path, delimiter)
+    records = iter_cells(path, delimiter)
     next(records, None)
     for line, cells in records:
         _check_width(path, line, cells, n_columns)
@@ -595,7 +595,8 @@ def _allow_large_cells() -> None:
         csv.field_size_limit(MAX_CELL_CHARS)  # the limit is one for the whole process; ours is only ever larger
 
 
-def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def iter_cells(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number from 1, cells) of every record, the header first, whatever its width; blank lines are passed over."""
     _allow_large_cells()
     with open_text(path) as stream:
         reader = csv.reader(bounded_lines(stream, str(path)), delimiter=delimiter, strict=True)

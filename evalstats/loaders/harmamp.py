@@ -125,9 +125,8 @@ class HarmAmpLoader(SingleFileLoader):
         runs = ledger.run_rows(factor_names=names, dependence=["seed_id"] if has_seeds else [], note=left_out)
         yield Rows(table="runs", rows=runs)
         if tally.n_unlabelled:
-            yield Problem(path=str(source.path), message=_unlabelled(tally))
-        for message in (*table.notes(), *_doubts(table, tally)):
-            yield Problem(path=str(source.path), message=message, severity="note")
+            yield from source.notes([_unlabelled(tally)], "error")
+        yield from source.notes((*table.notes(), *_doubts(table, tally)))
 
 
 def _check(table: AssumedTable) -> None:

@@ -32,9 +32,11 @@ from evalstats.loaders.inspect_log import (
     is_archive,
     open_archive,
     read_log,
+    value_of,
 )
 from evalstats.loaders.rows import Ranges
 from evalstats.loaders.values import (
+    as_amount,
     as_count,
     as_dict,
     as_list,
@@ -44,6 +46,7 @@ from evalstats.loaders.values import (
     as_whole,
     dicts,
     letter_grade,
+    shortened,
 )
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import Problem
@@ -71,18 +74,8 @@ class Factors:
 
     def __init__(self) -> None:
         self._names: set[str] = set()
-        self._left_out: dict[str, None] = {}
-        self._by_category = False
-
-    @property
-    def own_names(self) -> list[str]:
-        """The metadata's own names of standard columns, as `own=standard`."""
-        return ["category=scenario"] if self._by_category else []
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Names of metadata left out since their text is long or there were too many names."""
-        return tuple(self._left_out)
+        self.left_out: dict[str, None] = {}
+        self.own_names: list[str] = []
 
     def of(self, metadata: dict[str, object]) -> dict[str, object]:
         """Return the factors of one sample."""
@@ -92,12 +85,12 @@ class Factors:
             if not isinstance(value, str | int | float | bool):
                 continue
             if key == scenario:
-                self._by_category = self._by_category or key == "category"
+                self.own_names = ["category=scenario"] if key == "category" else self.own_names
                 found["scenario"] = as_text(value)
             elif self._has_room(key) and not (isinstance(value, str) and len(value) > MAX_TEXT):
                 found[_column(as_text(key) or key)] = _level(value)
-            elif len(self._left_out) < MAX_FACTORS:
-                self._left_out.setdefault(key)
+            elif len(self.left_out) < MAX_FACTORS:
+                self.left_out.setdefault(key)
         return found
 
     def _has_room(self, key: str) -> bool:
@@ -135,9 +128,8 @@ def spent(sample: Mapping[str, object], log: EvalLog) -> dict[str, object]:
     answering = [usage for name, usage in by_model.items() if name not in log.graders]
     graded_apart = len(answering) < len(by_model)
     grading = [] if graded_apart else [as_dict(by_role[role]) for role in GRADER_ROLES if role in by_role]
-    cost, given, written = (
-        _less(list(map(part, answering)), list(map(part, grading))) for part in (_cost, _given, _written)
-    )
+    parts = [[(as_amount(usage.get("total_cost")), *tokens(usage)) for usage in side] for side in (answering, grading)]
+    cost, given, written = (_less([part[k] for part in parts[0]], [part[k] for part in parts[1]]) for k in range(3))
     return {"cost_usd": cost, "input_tokens": as_count(given), "output_tokens": as_count(written)}
 
 
@@ -163,19 +155,6 @@ def tokens(usage: Mapping[str, object]) -> tuple[int | None, int | None]:
     return (given if total == given + written else given + cached), written
 
 
-def _given(usage: Mapping[str, object]) -> float | None:
-    return tokens(usage)[0]
-
-
-def _written(usage: Mapping[str, object]) -> float | None:
-    return tokens(usage)[1]
-
-
-def _cost(usage: Mapping[str, object]) -> float | None:
-    cost = as_number(usage.get("total_cost"))
-    return cost if cost is not None and cost >= 0 else None
-
-
 def _less(parts: Sequence[float | None], off: Sequence[float | None]) -> float | None:
     """Sum of parts, less what is to be taken off; None where any is unknown, or more is taken off than there is."""
     if not parts or None in parts or None in off:
@@ -184,7 +163,6 @@ def _less(parts: Sequence[float | None], off: Sequence[float | None]) -> float |
     return max(whole - taken, 0) if taken <= whole * (1 + _ROUNDING) else None
 
 
-_SHOWN: Final = 2_000
 _HASH_SHOWN: Final = 16
 _ATTACHMENT: Final = "attachment://"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -213,13 +191,13 @@ def read_grade(value: object) -> Grade:
         # One letter in lower case is no grade of Inspect's, but may be an answer's letter.
         score = None if len(value) == 1 and value.islower() else letter_grade(value)
         reason = None if score is not None else "the value is no grade that Inspect knows and no number"
-        return Grade(score=score, reason=reason, raw=_short(value), unknown_word=score is None)
+        return Grade(score=score, reason=reason, raw=shortened(value), unknown_word=score is None)
     if isinstance(value, float) and not math.isfinite(value):
         reason = "NaN, Inspect's mark for not scored" if math.isnan(value) else "the value is infinite"
         return Grade(score=None, reason=reason, raw="NaN" if math.isnan(value) else str(value))
     score = as_number(value)
     if score is None:
-        return Grade(score=None, reason="the value is no number", raw=_short(json.dumps(value, ensure_ascii=False)))
+        return Grade(score=None, reason="the value is no number", raw=shortened(json.dumps(value, ensure_ascii=False)))
     return Grade(score=score, raw=json.dumps(value) if isinstance(value, bool) else None)
 
 
@@ -407,7 +385,7 @@ class SampleReader:
             "trial": epoch - 1,
             "n_turns": _turns(sample),
             **spent(sample, self._log),
-            "latency_s": _positive(sample.get("total_time")),
+            "latency_s": as_amount(sample.get("total_time")),
             "timestamp": as_time(sample.get("completed_at")) or as_time(sample.get("started_at")),
             "prompt_hash": input_hash(sample),
             **_limit_reached(sample.get("limit")),
@@ -421,13 +399,7 @@ class SampleReader:
             scores = {next(iter(self._log.scorers), UNNAMED): sample["score"]}
         for name in scores:
             self._metrics.setdefault(name, {})
-        return {name: _value_of(score) for name, score in scores.items() if score is not None or not failed}
-
-
-def _value_of(score: object) -> object:
-    """Return a score's value; a score is an object with a member `value`, or was written as the bare value."""
-    held = as_dict(score)
-    return held.get("value") if held else score
+        return {name: value_of(score) for name, score in scores.items() if score is not None or not failed}
 
 
 def _failure(sample: dict[str, object]) -> str | None:
@@ -436,7 +408,7 @@ def _failure(sample: dict[str, object]) -> str | None:
     if not error:
         return None
     message = as_text(as_dict(error).get("message")) or as_text(error) or "the sample failed without a message"
-    return _short(_ANSI.sub("", message))
+    return shortened(_ANSI.sub("", message))
 
 
 def _invalidation(sample: dict[str, object]) -> str | None:
@@ -444,7 +416,7 @@ def _invalidation(sample: dict[str, object]) -> str | None:
     said = as_dict(sample.get("invalidation"))
     if not said:
         return None
-    return _short(f"invalidated after the run: {as_text(said.get('reason')) or 'no reason given'}")
+    return shortened(f"invalidated after the run: {as_text(said.get('reason')) or 'no reason given'}")
 
 
 def _invalidated(grade: Grade, reason: str | None) -> Grade:
@@ -466,16 +438,6 @@ def _limit_reached(limit: object) -> dict[str, object]:
     """Return a factor for the kind of limit that ended a sample: an object in a sample, text in a summary."""
     kind = as_text(as_dict(limit).get("type")) or as_text(limit)
     return {"limit_reached": kind} if kind else {}
-
-
-def _positive(value: object) -> float | None:
-    number = as_number(value)
-    return number if number is not None and number >= 0 else None
-
-
-def _short(text: str) -> str:
-    text = as_text(text) or ""
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 _MANIFESTS: Final = ("logs.json", "listing.json", "eval-set.json")
@@ -615,7 +577,7 @@ def _notes(log: EvalLog, reader: SampleReader) -> Iterator[str]:
     yield from reader.unknown_values()
     if left_out := reader.factors.left_out:
         more = f" and {len(left_out) - _LISTED} more" if len(left_out) > _LISTED else ""
-        yield f"metadata too long or too many to be factors: {', '.join(left_out[:_LISTED])}{more}"
+        yield f"metadata too long or too many to be factors: {', '.join(list(left_out)[:_LISTED])}{more}"
 
 
 def _published_metrics(

@@ -6,7 +6,6 @@ such members are unpacked here. Nothing is ever written to disk, and the names i
 
 import hashlib
 import io
-import json
 import re
 import struct
 import zipfile
@@ -23,7 +22,19 @@ import zstandard
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.files import MAX_RATIO, MAX_RECORD_CHARS, RATIO_FROM_BYTES, JsonItem, iter_json, loads
-from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, as_whole, dicts, get
+from evalstats.loaders.values import (
+    as_amount,
+    as_count,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+    as_time,
+    as_whole,
+    dicts,
+    get,
+    json_text,
+)
 
 HEADER: Final = "header.json"
 START: Final = "_journal/start.json"
@@ -79,11 +90,6 @@ class EvalArchive:
 
     def __contains__(self, name: str) -> bool:
         return name in self._members
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the members, each once."""
-        return tuple(self._members)
 
     def sample_names(self) -> Iterator[str]:
         """Yield the names of the members that are samples.
@@ -362,7 +368,7 @@ class EvalLog:
             "item_limit": _limit(config.get("limit")),
             "status": self.status,
             "factor_names": factor_names or None,
-            "config": _json(self._config()),
+            "config": json_text(self._config()),
             "note": self._note(),
             "timestamp": as_time(self.part("stats").get("started_at")) or as_time(self.part("eval").get("created")),
         }
@@ -379,7 +385,7 @@ class EvalLog:
         ]
         if not any(params for _, params in steps):
             return None
-        return hashlib.sha256(_json(steps).encode()).hexdigest()
+        return hashlib.sha256(json_text(steps).encode()).hexdigest()
 
     @property
     def _shots(self) -> int | None:
@@ -390,8 +396,7 @@ class EvalLog:
     @property
     def _temperature(self) -> float | None:
         places = (self.part("plan", "config"), self.part("eval", "model_generate_config"))
-        said = next((number for place in places if (number := as_number(place.get("temperature"))) is not None), None)
-        return said if said is None or said >= 0 else None
+        return as_amount(next((t for place in places if (t := as_number(place.get("temperature"))) is not None), None))
 
     def _config(self) -> dict[str, object]:
         spec, config = self.part("eval"), self.part("eval", "config")
@@ -428,11 +433,12 @@ class EvalLog:
             numbers = {name.rpartition("/")[2]: value for name, value in as_dict(result.get("metrics")).items()}
             reducer = as_text(result.get("reducer"))
             mean = next((name for name in _MEANS if name in numbers), None)
-            error = next((found for name in _STANDARD_ERRORS if (found := _error(numbers.get(name))) is not None), None)
+            errors = (as_amount(value_of(numbers.get(name))) for name in _STANDARD_ERRORS)
+            error = next((found for found in errors if found is not None), None)
             for name, number in numbers.items():
                 if name in _STANDARD_ERRORS:
                     continue
-                value = _value_of(number)
+                value = value_of(number)
                 plain = name == mean and reducer in _MEAN_REDUCERS
                 parts = [part for part in (reducer if reducer not in _MEAN_REDUCERS else None, name) if part]
                 estimate = as_number(value)
@@ -519,15 +525,10 @@ def _model_of(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _value_of(number: object) -> object:
-    """Return the value of a published number, which is an object since 2024 and was bare before."""
-    held = as_dict(number)
-    return held.get("value") if held else number
-
-
-def _error(number: object) -> float | None:
-    error = as_number(_value_of(number))
-    return error if error is not None and error >= 0 else None
+def value_of(score: object) -> object:
+    """Return the value of a score or of a published number: an object with a member `value` since 2024, bare before."""
+    found = as_dict(score)
+    return found.get("value") if found else score
 
 
 def _is_template(key: str, value: object) -> bool:
@@ -540,7 +541,3 @@ def _limit(limit: object) -> int | None:
     if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
         return max(ends[1] - ends[0], 0)
     return as_count(limit)
-
-
-def _json(value: object) -> str:
-    return as_text(json.dumps(value, ensure_ascii=False, sort_keys=True)) or ""

@@ -1,6 +1,5 @@
 """Published leaderboards of arenas and of judged benchmarks, as rows of `aggregates`."""
 
-import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
@@ -9,7 +8,7 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.files import header_of, iter_rows, load_json, open_text
+from evalstats.loaders.files import header_of, iter_cells, iter_rows, load_json
 from evalstats.loaders.published_numbers import Numbers, between, offsets, plus_minus
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, day_of, dicts, get
 from evalstats.schema.data import Problem
@@ -46,8 +45,7 @@ class LeaderboardLoader(SingleFileLoader):
         yield from in_batches(({**row, "run": run} for row in numbers.rows), "aggregates")
         yield Rows(table="metrics", rows=list(numbers.metrics.values()))
         yield Rows(table="runs", rows=[{"run": run, "benchmark": benchmark}])
-        for note in numbers.doubts():
-            yield Problem(path=str(source.path), message=note, severity="note")
+        yield from source.notes(numbers.doubts())
 
 
 def _kind_of(head: Head) -> tuple[str, Callable[[Head, Source, Numbers], str]] | None:
@@ -99,9 +97,8 @@ def _records(head: Head) -> Iterator[Record]:
 def _loose_records(head: Head) -> Iterator[Record]:
     """Yield records of a table whose rows may end before the last column, as one written by hand does."""
     header = header_of(head.path, head.delimiter)
-    with open_text(head.path) as stream:
-        for cells in islice(csv.reader(stream, delimiter=head.delimiter), 1, None):
-            yield dict(zip(header, cells, strict=False))
+    for _, cells in islice(iter_cells(head.path, head.delimiter), 1, None):
+        yield dict(zip(header, cells, strict=False))
 
 
 def _arena(head: Head, source: Source, numbers: Numbers) -> str:

@@ -26,7 +26,7 @@ from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_h
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
 from evalstats.loaders.lm_eval_results import BYPASS, Results, metric_name, read_results
 from evalstats.loaders.rows import Ranges
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, shortened
 from evalstats.schema.data import Problem
 
 FIXED_KEYS: Final = frozenset(
@@ -37,7 +37,6 @@ FIXED_KEYS: Final = frozenset(
 )  # fmt: skip
 LOG_LIKELIHOOD: Final = "loglikelihood"
 _HASH_SHOWN: Final = 16
-_SHOWN: Final = 2_000
 # Steps of a filter that make one answer of several; `take_first` alone keeps the first of them.
 _COMBINING: Final = frozenset({"majority_vote"})
 _CORPUS_METRICS: Final = frozenset({"f1", "mcc", "matthews_corrcoef", "brier_score", "likelihood"})
@@ -84,8 +83,7 @@ def _read_list(metric: str, values: Sequence[object]) -> Value:
 
 
 def _raw(value: object) -> str:
-    text = as_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) or ""
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 class PlacedSample(NamedTuple):
@@ -280,16 +278,6 @@ _DETAILS_PREFIX: Final = "details_"
 _DETAILS_SUFFIX: Final = "-details"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedFile:
-    """A file, whether it holds samples (else results), and what its name says."""
-
-    path: Path
-    samples: bool
-    task: str = ""
-    stamp: str = ""
-
-
 def plain_name(path: Path) -> str:
     """File name without the ending of a packer."""
     name = path.name
@@ -353,32 +341,24 @@ def group(files: Iterable[Path]) -> list[Source]:
 
     Samples belong to the results file in the same folder with the same stamp. Files without a stamp stand alone.
     """
-    named = [_named(path) for path in sorted(files)]
-    results = [file for file in named if not file.samples]
+    stamps = {path: stamp_of_name(plain_name(path)) for path in sorted(files)}
+    samples = [path for path in stamps if _is_of_samples(path)]
+    results = [path for path in stamps if path not in samples]
     # With two results files of one stamp (`a_<stamp>.json` beside `results_<stamp>.json`) the samples go to one only.
-    results.sort(key=lambda file: (not file.path.name.startswith("results_"), file.path))
+    results.sort(key=lambda path: (not path.name.startswith("results_"), path))
     waiting: dict[tuple[Path, str], list[Path]] = {}
-    alone: list[Path] = []
-    for file in named:
-        if file.samples and file.stamp:
-            waiting.setdefault((file.path.parent, file.stamp), []).append(file.path)
-        elif file.samples:
-            alone.append(file.path)
-    sources = [
-        Source(path=file.path, companions=tuple(waiting.pop((file.path.parent, file.stamp), ()))) for file in results
-    ]
+    for path in samples:
+        waiting.setdefault((path.parent, stamps[path] or path.name), []).append(path)
+    sources = [Source(path=path, companions=tuple(waiting.pop((path.parent, stamps[path]), ()))) for path in results]
     sources += [Source(path=paths[0], companions=tuple(paths[1:])) for paths in waiting.values()]
-    sources += [Source(path=path) for path in alone]
     return sorted(sources, key=lambda source: source.path)
 
 
-def _named(path: Path) -> NamedFile:
-    name = plain_name(path)
+def _is_of_samples(path: Path) -> bool:
     try:
-        samples = holds_samples(read_head(path))
+        return holds_samples(read_head(path))
     except UnreadableFileError:  # it is reported when it is read
-        samples = _SAMPLES_NAME.fullmatch(name) is not None
-    return NamedFile(path=path, samples=samples, task=task_of_name(name), stamp=stamp_of_name(name))
+        return _SAMPLES_NAME.fullmatch(plain_name(path)) is not None
 
 
 def holds_samples(head: Head) -> bool:

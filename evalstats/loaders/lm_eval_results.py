@@ -14,7 +14,18 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.files import JsonMember, iter_json
-from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, dicts, get
+from evalstats.loaders.values import (
+    as_amount,
+    as_count,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+    as_time,
+    dicts,
+    get,
+    json_text,
+)
 
 # In the order in which the harness looks for the model's name.
 _NAME_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engine")
@@ -75,10 +86,8 @@ def published(numbers: object) -> Iterator[Published]:
             continue
         if isinstance(value, str) and as_number(value) is None and not comma:
             continue
-        error = as_number(held.get(f"{base}{_STDERR}{comma}{filter_name}"))
-        std_error = error if error is not None and error >= 0 else None
-        if as_number(value) is None:
-            std_error = None
+        error = as_amount(held.get(f"{base}{_STDERR}{comma}{filter_name}"))
+        std_error = None if as_number(value) is None else error
         yield Published(key=key, metric=metric_name(base, filter_name), base=base, value=value, std_error=std_error)
 
 
@@ -159,9 +168,7 @@ class Results:
         """Return the sampling temperature of a generation task; 0 where sampling was off, None if nothing is said."""
         options = {**self.part("configs", task, "generation_kwargs"), **_options(self.part("config").get("gen_kwargs"))}
         said = as_number(options.get("temperature"))
-        if said is None and options.get("do_sample") in (False, "False", "false"):
-            return 0.0
-        return said if said is None or said >= 0 else None
+        return 0.0 if said is None and options.get("do_sample") in (False, "False", "false") else as_amount(said)
 
     def filters(self, task: str) -> dict[str, tuple[dict[str, object], ...]]:
         """Return the filters of a task in order, each with its steps."""
@@ -216,7 +223,7 @@ class Results:
         if not templates:
             return None
         around = [self.members.get("system_instruction"), self.members.get("fewshot_as_multiturn")]
-        return hashlib.sha256(_json([templates, around]).encode()).hexdigest()
+        return hashlib.sha256(json_text([templates, around]).encode()).hexdigest()
 
     def run_row(self, run: str, model: str, benchmark: str, tasks: Sequence[str]) -> dict[str, object]:
         """Make the row of `runs`: one model on one benchmark, which may have several tasks.
@@ -239,7 +246,7 @@ class Results:
             "temperature": _agreed(temperatures.values()),
             "item_limit": self._limit(tasks),
             "status": "success",
-            "config": _json(self._config(tasks, versions=versions, shots=shots, temperatures=temperatures)),
+            "config": json_text(self._config(tasks, versions=versions, shots=shots, temperatures=temperatures)),
             "timestamp": as_time(self.members.get("date")),
         }
 
@@ -323,10 +330,6 @@ def _options(given: object) -> dict[str, object]:
 def _agreed(values: Iterable[object]) -> object:
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
-
-
-def _json(value: object) -> str:
-    return as_text(json.dumps(value, ensure_ascii=False, sort_keys=True)) or ""
 
 
 def read_results(path: Path) -> Results:
@@ -420,7 +423,7 @@ def run_row(results: Results, run: str, model: str, keys: tuple[TaskKey, ...]) -
         "n_shots": shots.pop() if len(shots) == 1 else None,
         "item_limit": as_count(general.get("max_samples")) or None,
         "status": "success",
-        "config": as_text(json.dumps(config, ensure_ascii=False, sort_keys=True)),
+        "config": json_text(config),
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from evalstats.loaders.rows import metric_row
 from evalstats.loaders.values import as_number, as_text
 
 LEVEL: Final = 0.95
@@ -37,7 +38,7 @@ class Numbers:
         model: str | None,
         benchmark: str,
         metric: str,
-        unit: str | None,
+        unit: str | None = None,
         ends: tuple[float, float] | None = None,
         error: object = None,
         n: object = None,
@@ -87,7 +88,10 @@ class Numbers:
                 **(more or {}),
             }
         )
-        self.metrics.setdefault((benchmark, metric), _metric_row(benchmark, metric, unit, self.higher_is_better))
+        low, high = {"percent": (0.0, 100.0), "proportion": (0.0, 1.0)}.get(unit or "", (None, None))
+        kind, better = "continuous" if low is None else "bounded", self.higher_is_better
+        row = metric_row(benchmark, metric, kind, low=low, high=high, unit=unit, higher_is_better=better)
+        self.metrics.setdefault((benchmark, metric), row)
 
     def doubts(self) -> list[str]:
         """Return what a reader should know."""
@@ -116,19 +120,6 @@ class Numbers:
             shown = ", ".join(str(key[0]) for key in twice[:5])
             found.append(f"{len(twice)} numbers stand more than once under one name ({shown}); all are kept")
         return found
-
-
-def _metric_row(benchmark: str, metric: str, unit: str | None, better: bool | None) -> dict[str, object]:  # noqa: FBT001 - a value of the table
-    bounds = {"percent": (0.0, 100.0), "proportion": (0.0, 1.0)}.get(unit or "", (None, None))
-    return {
-        "benchmark": benchmark,
-        "metric": metric,
-        "kind": "continuous" if bounds[0] is None else "bounded",
-        "low": bounds[0],
-        "high": bounds[1],
-        "higher_is_better": better,
-        "unit": unit,
-    }
 
 
 def plus_minus(value: object, number: object) -> tuple[float, float] | None:
@@ -173,17 +164,8 @@ ITEM_NAMES: Final = frozenset(
 )  # fmt: skip
 LABELS: Final = ("benchmark", "task", "scenario", "variant", "setting", "method", "unit", "date", "metric")
 COUNT_NAMES: Final = (
-    "n",
-    "votes",
-    "n_items",
-    "n_votes",
-    "num_votes",
-    "n_samples",
-    "samples",
-    "n_total",
-    "battles",
-    "num_battles",
-)
+    "n", "votes", "n_items", "n_votes", "num_votes", "n_samples", "samples", "n_total", "battles", "num_battles",
+)  # fmt: skip
 _ERRORS: Final = ("std_error", "stderr", "se", "standard_error", "sem", "std_err")
 _ENDS: Final = (
     ("conf_low", "conf_high"), ("ci_low", "ci_high"), ("ci_lower", "ci_upper"), ("q025", "q975"), ("p2_5", "p97_5"),

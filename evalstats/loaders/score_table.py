@@ -16,12 +16,10 @@ from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, 
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width
 from evalstats.loaders.files import (
     HEAD_BYTES,
-    bounded_lines,
-    encoding_message,
     header_of,
+    iter_cells,
     iter_json_lines,
     load_json,
-    open_text,
 )
 from evalstats.loaders.published_numbers import (
     COUNT_NAMES,
@@ -85,33 +83,14 @@ def _bounded(head: Head, records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _delimited_records(head: Head, header: Sequence[str]) -> Iterator[Record]:
-    for line, cells in _delimited_rows(head):
+    """Yield the rows behind the header. Tables written by hand leave cells away at the end of a row."""
+    for line, cells in islice(iter_cells(head.path, head.delimiter), 1, None):
         if len(cells) > len(header):
             raise UnreadableFileError(
                 f"{head.path}: line {line} has {len(cells)} cells, the header {len(header)}; "
                 "put quotes around cells that hold the delimiter, or write the row again"
             )
         yield {name: cell for name, cell in zip(header, cells, strict=False) if name}
-
-
-def _delimited_rows(head: Head) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, cells) behind the header. Tables written by hand leave cells away at the end of a row."""
-    with open_text(head.path) as stream:
-        reader = csv.reader(bounded_lines(stream, str(head.path)), delimiter=head.delimiter, strict=True)
-        line = 1
-        try:
-            seen_header = False
-            for cells in reader:
-                if cells and seen_header:
-                    yield line, cells
-                seen_header = seen_header or bool(cells)
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise UnreadableFileError(
-                f"{head.path}: line {line} is not delimited text ({error}); check its quotes"
-            ) from error
-        except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(str(head.path), error)) from error
 
 
 def _json_records(head: Head) -> Iterator[Record]:
@@ -254,8 +233,7 @@ class ScoreTableLoader(SingleFileLoader):
         yield from in_batches(({**row, "run": run} for row in numbers.rows), "aggregates")
         yield Rows(table="metrics", rows=list(numbers.metrics.values()))
         yield Rows(table="runs", rows=[{"run": run, "benchmark": named}])
-        for note in (*table.notes, *_assumed(roles, numbers), *notes, *numbers.doubts()):
-            yield Problem(path=str(source.path), message=note, severity="note")
+        yield from source.notes((*table.notes, *_assumed(roles, numbers), *notes, *numbers.doubts()))
 
 
 def prices_in(columns: Sequence[str], records: Sequence[Record]) -> list[str]:

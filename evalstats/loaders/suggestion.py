@@ -12,141 +12,45 @@ from evalstats.loaders.values import as_number, as_text, percent_score, word_sco
 
 Record = Mapping[str, object]
 
-_ITEMS: Final = (
-    *("item", *ALIASES["item"], "uid", "uuid", "id", "idx", "index", "key", "question", "query", "prompt", "problem"),
-    *(
-        "input",
-        "instruction",
-        "test",
-        "test_name",
-        "test_case",
-        "case",
-        "example",
-        "instance",
-        "sample",
-        "task",
-        "name",
-    ),
-    *("title", "description", "number", "no"),
+# Names of columns, the likeliest first.
+_MORE_ITEMS: Final = (
+    "uid uuid id idx index key question query prompt problem input instruction test test_name test_case case example "
+    "instance sample task name title description number no"
 )
-_SCORES: Final = (
-    *("score", *ALIASES["score"], "is_resolved", "pass", "solved", "accuracy", "acc", "exact_match", "em", "grade"),
-    *(
-        "ok",
-        "is_ok",
-        "hit",
-        "right",
-        "rating",
-        "reward",
-        "result",
-        "outcome",
-        "verdict",
-        "judgement",
-        "judgment",
-        "judgement_score",
-        "overall",
-    ),
-    *("f1", "final_score", "value", "points", "label"),
+_MORE_SCORES: Final = (
+    "is_resolved pass solved accuracy acc exact_match em grade ok is_ok hit right rating reward result outcome "
+    "verdict judgement judgment judgement_score overall f1 final_score value points label"
 )
-_MODELS: Final = (
-    *(
-        "model",
-        *ALIASES["model"],
-        "llm",
-        "llm_name",
-        "llm_model",
-        "engine",
-        "deployment",
-        "generator",
-        "agent",
-        "system",
-    ),
-    *("provider", "provider_id", "bot", "assistant", "submission", "run_name", "experiment"),
+_MORE_MODELS: Final = (
+    "llm llm_name llm_model engine deployment generator agent system provider provider_id bot assistant submission "
+    "run_name experiment"
 )
-_TRIALS: Final = (
-    *(
-        "trial",
-        "epoch",
-        "seed",
-        "attempt",
-        "repeat",
-        "repetition",
-        "replicate",
-        "rep",
-        "run",
-        "run_id",
-        "iteration",
-        "try",
-    ),
-    *("sample_idx", "sample_index", "generation", "completion_index", "draw"),
+_ITEMS: Final = ("item", *ALIASES["item"], *_MORE_ITEMS.split())
+_SCORES: Final = ("score", *ALIASES["score"], *_MORE_SCORES.split())
+_MODELS: Final = ("model", *ALIASES["model"], *_MORE_MODELS.split())
+_TRIAL_WORDS: Final = (
+    "trial epoch seed attempt repeat repetition replicate rep run run_id iteration try sample_idx sample_index "
+    "generation completion_index draw"
 )
+_TRIALS: Final = tuple(_TRIAL_WORDS.split())
 # Names of the two sides of a vote, of who won, and of who said so.
-_SIDES: Final = (
-    *(("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"), ("modela", "modelb"), ("left", "right")),
-    *(("left_model", "right_model"), ("model_left", "model_right"), ("system_a", "system_b"), ("system_1", "system_2")),
-    *(("assistant_a", "assistant_b"), ("player_a", "player_b"), ("player_1", "player_2"), ("a", "b")),
-    *(
-        ("first_model", "second_model"),
-        ("model_x", "model_y"),
-        ("candidate_a", "candidate_b"),
-        ("option_a", "option_b"),
-    ),
+_PAIRS: Final = (
+    "model_a/model_b model_1/model_2 model1/model2 modela/modelb left/right left_model/right_model "
+    "model_left/model_right system_a/system_b system_1/system_2 assistant_a/assistant_b player_a/player_b "
+    "player_1/player_2 a/b first_model/second_model model_x/model_y candidate_a/candidate_b option_a/option_b"
 )
+_SIDES: Final = tuple(tuple(pair.split("/")) for pair in _PAIRS.split())
 _WINNERS: Final = (
     *("winner", "choice", "preferred", "preference", "vote", "chosen", "outcome", "result", "label", "verdict"),
     *("judgement", "judgment", "selection", "selected", "win", "decision", "answer"),
 )
 _RATERS: Final = ("rater", "user_id", "user", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "voter")
 # Numbers in a column with such a word in its name are no scores.
-_NO_SCORES: Final = frozenset(
-    {
-        *(
-            "id",
-            "idx",
-            "index",
-            "no",
-            "number",
-            "token",
-            "tokens",
-            "cost",
-            "price",
-            "usd",
-            "latency",
-            "time",
-            "duration",
-        ),
-        *(
-            "ms",
-            "seconds",
-            "sec",
-            "len",
-            "length",
-            "count",
-            "n",
-            "num",
-            "year",
-            "seed",
-            "trial",
-            "epoch",
-            "temperature",
-        ),
-        *(
-            "weight",
-            "turn",
-            "turns",
-            "timestamp",
-            "date",
-            "rank",
-            "size",
-            "max",
-            "total",
-            "step",
-            "steps",
-            "level",
-            "line",
-        ),
-    }
+_NO_SCORE_WORDS: Final = (
+    "id idx index no number token tokens cost price usd latency time duration ms seconds sec len length count n num "
+    "year seed trial epoch temperature weight turn turns timestamp date rank size max total step steps level line"
 )
+_NO_SCORES: Final = frozenset(_NO_SCORE_WORDS.split())
 _NO_MODELS: Final = frozenset({"judge", "grader", "evaluator", "scorer", "embedding", "reward", "tokenizer", "user"})
 _FAMILIES: Final = re.compile(
     r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|ministral|codestral|qwen|qwq|deepseek|grok|phi|command|"

@@ -7,10 +7,21 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.blocks import Survey, flat, listings, open_table, oriented, rows_at, seen, surveyed
+from evalstats.loaders.blocks import (
+    SHOWN_COLUMNS,
+    Survey,
+    flat,
+    listings,
+    open_table,
+    oriented,
+    rows_at,
+    seen,
+    surveyed,
+)
 from evalstats.loaders.bound_columns import Binding, bind, source_of
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
+from evalstats.loaders.rows import some_of
 from evalstats.loaders.score_table import prices_in, records_of_head
 from evalstats.loaders.suggestion import Record, as_options, fitting_map
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK, Tidier
@@ -18,7 +29,6 @@ from evalstats.schema.data import Problem
 
 _NEEDED = ("item", "score")
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
-_SHOWN_COLUMNS = 30
 _LOOKED_AT = 200
 # Texts in a column of systems that are longer than this on average are prompts.
 _NAME_CHARS = 80
@@ -89,8 +99,7 @@ class TableLoader(SingleFileLoader):
             notes.append(f"no column names the model, so the file's name is taken for it: {source.stem!r}")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
-        for note in notes:
-            yield Problem(path=str(source.path), message=note, severity="note")
+        yield from source.notes(notes)
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:
@@ -180,7 +189,7 @@ def how_to_map(head: Head) -> str:
     if prices:
         return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
     fits = [*([f"rows={path}"] if rows else []), *fitting_map(columns, flat_rows)]
-    shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
+    shown = some_of(columns, SHOWN_COLUMNS)
     has = f" (this one has the columns {shown})" if len(columns) > 1 else ""
     named = any(option.startswith("model") for option in fits)
     one = "" if named else " (the file's name is taken for the model; or --map model=@NAME)"

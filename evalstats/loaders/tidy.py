@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey
+from evalstats.loaders.blocks import Block, Survey
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding
 from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts
 from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
@@ -30,7 +30,6 @@ from evalstats.loaders.values import (
     spelled,
     text_of,
     with_states,
-    without_points,
 )
 from evalstats.schema.columns import KEYS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.dependence import Presumed
@@ -41,7 +40,6 @@ DEFAULT_BENCHMARK = "table"
 # What scores are called where the columns that hold them are called like models.
 DEFAULT_METRIC = "score"
 _SHOWN = 3
-_SHOWN_COLUMNS = 30
 _SHOWN_LEVELS = 12
 _LOOKED_AT = 200
 _REASON_CHARS = 500
@@ -77,7 +75,7 @@ class Tidier:
 
     def __post_init__(self) -> None:
         sources = {**self.binding.columns, **self.binding.factors}
-        self._presumed = Presumed(name for name in self.binding.presumed if not self._is_no_factor(sources[name]))
+        self._presumed = Presumed(name for name in self.binding.presumed if self.survey.is_factor(sources[name]))
 
     def outcomes(self, block: Block) -> pl.DataFrame:
         """Make the outcomes of one block."""
@@ -150,20 +148,12 @@ class Tidier:
 
     def notes(self) -> Iterator[str]:
         """Say what a reader should know about how the table was read."""
-        left_out = [name for name in self.binding.factors.values() if self._is_no_factor(name)]
-        if left_out:
-            what = f"lists, objects or texts over {MAX_FACTOR_CHARS} characters"
-            yield f"left out as factors, since they hold {what}: {', '.join(left_out[:_SHOWN_COLUMNS])}"
+        yield from self.survey.notes(self.binding.factors.values())
         if self.binding.n_left_out:
             yield (
                 f"{self.binding.n_left_out} columns behind the first {MAX_FACTORS} are left out; name those that you "
                 "need: --map NAME=COLUMN"
             )
-        if self.survey.renamed:
-            yield f"columns whose names are patterns to Polars got other names: {', '.join(self.survey.renamed)}"
-        repaired = ", ".join(sorted(self.survey.repaired)[:_SHOWN_COLUMNS])
-        if repaired:
-            yield f"half characters were replaced, and numbers too large for any table are 'inf', in: {repaired}"
         for name, source in self.binding.aliased.items():
             yield f"{source} is taken for the {name}; if another column is: --map {name}=COLUMN"
         for name, why in self.binding.unfit.items():
@@ -195,15 +185,6 @@ class Tidier:
             facts = replace(facts, higher_is_better=said)
         return facts
 
-    def _is_no_factor(self, source: str) -> bool:
-        return source in self.survey.nested or source in self.survey.long
-
-    def _cells(self, block: Block, source: str, role: str) -> pl.Series:
-        """Take a column out of a block; a JSON block may lack a column that others have."""
-        if source in self.survey.nested and role != "tags":
-            raise InputError(f"column {source!r} holds lists or objects; {role} needs one plain value a row")
-        return block.frame[source] if source in block.frame.columns else _repeated(None, block)
-
     def _shared(self, block: Block, places: Places) -> pl.DataFrame:
         """Read every column but the scores and the failures."""
         columns = {PLACE: block.places}
@@ -217,10 +198,10 @@ class Tidier:
             if name in columns:
                 places.reject(columns[name].is_null() | (columns[name] == ""), f"has no {name}; every row needs one")
         for name, source in self.binding.factors.items():
-            if not self._is_no_factor(source):
-                columns[name] = factor_of(self._cells(block, source, name), self.survey.dtype(source))
+            if self.survey.is_factor(source):
+                columns[name] = factor_of(block.cells(source), self.survey.dtype(source))
         for name, value in self.binding.constants.items():
-            columns.setdefault(name, _repeated(value, block))
+            columns.setdefault(name, block.repeated(value))
         frame = pl.DataFrame([series.alias(name) for name, series in columns.items()])
         if self.binding.model_from_columns:
             frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias("model"))
@@ -251,10 +232,8 @@ class Tidier:
         source = self.binding.columns.get(name)
         if source is None:
             value = self.binding.constants.get(name)
-            return None if value is None else _repeated(value, block)
-        cells = self._cells(block, source, name)
-        if cells.dtype == pl.String and self.survey.are_numbers(source):
-            cells = without_points(cells)
+            return None if value is None else block.repeated(value)
+        cells = self.survey.cells(block, source, name)
         labels = self.map_.values.get(name)
         if labels is None:
             return cells
@@ -266,12 +245,12 @@ class Tidier:
             own = pl.lit(source)
             shared = shared.with_columns(own.alias("model"), pl.col("system").fill_null(own))
             metric = None if "metric" in shared.columns else DEFAULT_METRIC
-        cells = self._cells(block, source, "score")
+        cells = self.survey.cells(block, source, "score")
         percent = self._facts(metric or self.binding.constants.get("metric", "")).unit == "percent"
         found = scores_of(cells, self.map_.values.get("score"), percent=percent)
         refuse_labels(Places(self.word, block.places), found.unknown, cells, source, self.survey.n_rows)
         error = self.binding.columns.get("error")
-        failure = _repeated(None, block) if error is None else failures_of(self._cells(block, error, "error"))
+        failure = block.repeated(None) if error is None else failures_of(self.survey.cells(block, error, "error"))
         frame = shared.with_columns(
             found.number.alias("score"),
             found.label.alias("value_raw"),
@@ -424,7 +403,3 @@ def _code_remedy(outside: pl.Series) -> str:
     if outside.n_unique() != 1:
         return ""
     return f"if {outside[0]:g} stands for no score, say {spelled('unscored', f'{outside[0]:g}')}"
-
-
-def _repeated(value: str | None, block: Block) -> pl.Series:
-    return pl.Series([value], dtype=pl.String).new_from_index(0, block.frame.height)

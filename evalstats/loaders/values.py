@@ -5,7 +5,6 @@ What does not fit is None (null in a column), and the caller says so, with the r
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -15,11 +14,10 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.schema.columns import STATUSES, Column
-from evalstats.schema.tables import MILLISECONDS_FROM, time_of_number
+from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, in_utc, time_of_number
 
 # Letter grades and words that harnesses use for right and wrong.
 _LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 # As text, a number is a time from 1973 on: "2024" is no count of seconds. Eight digits are a date.
 _TEXT_SECONDS_FROM = 1e8
 _COMPACT_DATE = 8
@@ -58,7 +56,7 @@ def as_text(value: object) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return _HALF_CHARACTER.sub("\ufffd", str(value))
+    return HALF_CHARACTER.sub("\ufffd", str(value))
 
 
 def as_number(value: object) -> float | None:
@@ -78,6 +76,12 @@ def as_number(value: object) -> float | None:
             return None
         return number if math.isfinite(number) else None
     return None
+
+
+def as_amount(value: object) -> float | None:
+    """Return a finite number from 0 (a cost, a time, a standard error); None for anything else."""
+    number = as_number(value)
+    return number if number is not None and number >= 0 else None
 
 
 def as_whole(value: object) -> int | None:
@@ -148,6 +152,18 @@ def letter_grade(value: object) -> float | None:
 
 
 _LINE_CHARS = 200
+_RAW_CHARS = 2_000
+
+
+def shortened(text: str) -> str:
+    """Return a text that a table keeps: at most its first 2,000 characters."""
+    text = as_text(text) or ""
+    return text if len(text) <= _RAW_CHARS else f"{text[:_RAW_CHARS]}…"
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON with sorted keys, as digests and configurations need it."""
+    return as_text(json.dumps(value, ensure_ascii=False, sort_keys=True)) or ""
 
 
 def first_line(value: object) -> str:
@@ -316,9 +332,7 @@ def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     if values.dtype == pl.String:
         return _text_times(values)
     if isinstance(values.dtype, pl.Datetime | pl.Date):
-        naive = values.cast(pl.Datetime("us")) if values.dtype == pl.Date else values
-        zoned = naive if cast("pl.Datetime", naive.dtype).time_zone else naive.dt.replace_time_zone("UTC")
-        read = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+        read = in_utc(values)
         units = pl.Series(["dates"]).new_from_index(0, len(values))
     else:
         number = (
@@ -374,11 +388,8 @@ def times_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return times in UTC (from ISO 8601 text, seconds, milliseconds, dates), and a mask of what is no time."""
     if values.dtype == pl.String:
         read, _ = units_of_times(values)
-    elif isinstance(values.dtype, pl.Datetime):
-        zoned = values if values.dtype.time_zone else values.dt.replace_time_zone("UTC")
-        read = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
-    elif values.dtype == pl.Date:
-        read = values.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    elif isinstance(values.dtype, pl.Datetime | pl.Date):
+        read = in_utc(values)
     else:
         seconds, _ = numbers_of(values)
         read = time_of_number(seconds)

@@ -3,7 +3,8 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import product
 from typing import Final
 
 import polars as pl
@@ -99,16 +100,9 @@ def together(accounts: Iterable[Account]) -> Account:
     3
     """
     total = Account()
-    for each in accounts:
-        total.hashed += each.hashed
-        total.dropped += each.dropped
-        total.telling += each.telling
-        total.unknown |= each.unknown
-        total.gone |= each.gone
-        total.days |= each.days
-        total.kept |= each.kept
-        total.alone += each.alone
-        total.singling |= each.singling
+    for each, entry in product(accounts, fields(Account)):
+        own, more = getattr(total, entry.name), getattr(each, entry.name)
+        setattr(total, entry.name, own + more if isinstance(own, Counter) else own | more)
     return total
 
 

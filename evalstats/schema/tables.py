@@ -19,7 +19,7 @@ from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_nam
 # Factors are kept in one of these dtypes; anything else becomes text.
 _FACTOR_DTYPES = (pl.String, pl.Boolean, pl.Int64, pl.Float64)
 _SHOWN = 3
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 MILLISECONDS_FROM = 1e11  # seconds reach this in the year 5138, milliseconds reached it in 1973
 # Each unit reaches its limit when the next finer one has passed it for 50 years: (limit, microseconds in the unit).
 _UNITS = ((MILLISECONDS_FROM, 1e6), (1e14, 1e3), (1e17, 1.0))
@@ -136,7 +136,7 @@ def _text_series(name: str, values: list[object]) -> pl.Series:
     try:
         return pl.Series(name, texts, dtype=pl.String)
     except UnicodeEncodeError:
-        whole = [None if text is None else _HALF_CHARACTER.sub("\ufffd", text) for text in texts]
+        whole = [None if text is None else HALF_CHARACTER.sub("\ufffd", text) for text in texts]
         return pl.Series(name, whole, dtype=pl.String)
 
 
@@ -221,11 +221,8 @@ def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
     if series.dtype == pl.String:
         counts = time_of_number(series.cast(pl.Float64, strict=False))  # a CSV file holds counts as text
         parsed = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).fill_null(counts)
-    elif isinstance(series.dtype, pl.Datetime):
-        zoned = series if series.dtype.time_zone else series.dt.replace_time_zone("UTC")
-        parsed = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
-    elif series.dtype == pl.Date:
-        parsed = series.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    elif isinstance(series.dtype, pl.Datetime | pl.Date):
+        parsed = in_utc(series)
     elif series.dtype.is_numeric():
         parsed = time_of_number(series.cast(pl.Float64))
     else:
@@ -234,6 +231,13 @@ def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
     if lost.any():
         raise InputError(_fault(where, column, series, lost, "is not a time", "use ISO 8601 or seconds since 1970"))
     return parsed.alias(column.name)
+
+
+def in_utc(times: pl.Series) -> pl.Series:
+    """Return datetimes or dates in UTC, in microseconds; one without a zone is taken for UTC."""
+    times = times.cast(pl.Datetime("us")) if times.dtype == pl.Date else times
+    zoned = times if cast("pl.Datetime", times.dtype).time_zone else times.dt.replace_time_zone("UTC")
+    return zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
 
 
 def time_of_number(counts: pl.Series) -> pl.Series:

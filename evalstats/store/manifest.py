@@ -13,14 +13,15 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePath
-from typing import Any, Literal, cast
+from typing import Any, cast
 
+import msgspec
 import polars as pl
 
 from evalstats.errors import StoreError
@@ -147,19 +148,9 @@ def refuse_newer(schema_version: int, where: Path) -> None:
 
 def manifest_text(manifest: Manifest) -> str:
     """Return the manifest as JSON (lone surrogates and control characters in names are escaped)."""
-    data = asdict(replace(manifest, parts=(), origin=replace(manifest.origin, options={})))
-    data["origin"]["options"] = dict(manifest.origin.options)
-    data["parts"] = [
-        {
-            "file": part.file,
-            "table": part.table,
-            "rows": part.rows,
-            "bytes": part.bytes,
-            "sha256": part.sha256,
-            "factors": {name: str(dtype) for name, dtype in part.factors.items()},
-        }
-        for part in manifest.parts
-    ]
+    data = msgspec.to_builtins(manifest, enc_hook=str)
+    for part in data["parts"]:
+        del part["schema_version"]
     return json.dumps(data, indent=1) + "\n"
 
 
@@ -178,56 +169,13 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _manifest(data: dict[str, Any]) -> Manifest:
-    origin = data["origin"]
-    return Manifest(
-        origin=Origin(
-            path=str(origin["path"]),
-            digest=str(origin["digest"]),
-            loader=str(origin["loader"]),
-            loader_version=str(origin["loader_version"]),
-            options={str(name): str(value) for name, value in origin["options"].items()},
-            removed_runs=tuple(str(run) for run in origin["removed_runs"]),
-        ),
-        parts=tuple(_part(part, int(data["schema_version"])) for part in data["parts"]),
-        runs=tuple(_run_entry(run) for run in data["runs"]),
-        problems=tuple(_problem(problem) for problem in data["problems"]),
-        committed=str(data["committed"]),
-        schema_version=int(data["schema_version"]),
-        evalstats=str(data["evalstats"]),
-    )
-
-
-def _part(data: dict[str, Any], schema_version: int) -> Part:
-    file, table = str(data["file"]), str(data["table"])
-    form = _PART.fullmatch(file)
-    if form is None or form[1] != table:
-        raise ValueError(f"{file!r} is no name for a part of {table!r}")
-    return Part(
-        file=file,
-        table=cast("TableName", table),
-        rows=int(data["rows"]),
-        bytes=int(data["bytes"]),
-        sha256=str(data["sha256"]),
-        factors={str(name): _DTYPES[dtype] for name, dtype in data["factors"].items()},
-        schema_version=schema_version,
-    )
-
-
-def _run_entry(data: dict[str, Any]) -> RunEntry:
-    return RunEntry(
-        run=str(data["run"]),
-        model=None if data["model"] is None else str(data["model"]),
-        system=None if data["system"] is None else str(data["system"]),
-        benchmark=str(data["benchmark"]),
-        n_scored=int(data["n_scored"]),
-        n_error=int(data["n_error"]),
-        n_unscored=int(data["n_unscored"]),
-    )
-
-
-def _problem(data: dict[str, Any]) -> Problem:
-    severity: Literal["error", "note"] = "error" if data["severity"] == "error" else "note"
-    return Problem(path=str(data["path"]), message=str(data["message"]), severity=severity)
+    parts = [{**part, "schema_version": data["schema_version"]} for part in data["parts"]]
+    found = msgspec.convert({**data, "parts": parts}, Manifest, dec_hook=lambda _, name: _DTYPES[name])
+    for part in found.parts:
+        form = _PART.fullmatch(part.file)
+        if form is None or form[1] != part.table:
+            raise ValueError(f"{part.file!r} is no name for a part of {part.table!r}")
+    return found
 
 
 MARKER = "evalstats-store.json"
