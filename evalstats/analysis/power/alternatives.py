@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from evalstats.analysis.power.basis import Basis
-from evalstats.analysis.power.result import NextStep, PlanRow, Resource, Solved, TrialRow, VariancePart
+from evalstats.analysis.power.result import NextStep, PlanRow, Resource, TrialRow, VariancePart
 from evalstats.analysis.power.sample_size import (
     MOST_SIMULATED,
     Aim,
@@ -30,45 +31,23 @@ from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.planning.clusters import design_effect
 from evalstats.stats.planning.mean import MOST, smallest_count
-from evalstats.stats.planning.power import connor_n
+from evalstats.stats.planning.power import PairedTest, connor_n
 from evalstats.stats.planning.variance_components import DifferenceParts, cheapest_trials
 
+_LEAST = 1e-12
 _MOST_DRAWN = 40_000_000  # items drawn in one check by simulation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
-    """The answer at either end of the interval of what a pilot estimates."""
-
-    low: float | None
-    high: float | None
-    words: str
 
 
 def row_of(design: Design, task: Task, size: Size | None, *, method: str, role: str, note: str = "") -> PlanRow:
     """Return what a design answers, and its power at the size of the plan."""
     answer = solve(design, task)
-    row = PlanRow(method=method, role=role, note=note)
-    if task.solved == "n_items":
-        row = replace(row, n_items=None if answer is None else int(answer))
-    elif task.solved == "n_clusters":
-        sized = None if answer is None else task.axis.at(int(answer))
-        row = replace(
-            row,
-            n_clusters=None if sized is None else sized.n_clusters,
-            n_items=None if sized is None else sized.n_items,
-        )
-    elif task.solved == "delta":
-        row = replace(row, delta=answer)
-    elif task.solved == "margin":
-        row = replace(row, margin=answer)
-    elif task.solved == "half_width":
-        row = replace(row, half_width=answer)
-    if task.solved == "power":
-        return replace(row, power=answer)
-    if size is None or task.aim.test == "precision" or task.solved in ("delta", "margin"):
-        return row
-    return replace(row, power=design.power(size, task.aim))
+    found: dict[str, Any] = {task.solved: answer}
+    if task.counts and answer is not None:
+        sized = task.axis.at(int(answer))
+        found = {"n_items": sized.n_items, "n_clusters": sized.n_clusters if task.solved == "n_clusters" else None}
+    if size is not None and task.aim.test != "precision" and task.solved not in ("delta", "margin", "power"):
+        found["power"] = design.power(size, task.aim)
+    return PlanRow(method=method, role=role, note=note, **found)
 
 
 def beside(design: Design, basis: Basis, task: Task, size: Size | None) -> list[PlanRow]:
@@ -76,8 +55,6 @@ def beside(design: Design, basis: Basis, task: Task, size: Size | None) -> list[
     if isinstance(design, BinaryDesign):
         return _beside_binary(design, task, size)
     base = design.base if isinstance(design, SimulatedDesign) else design
-    if not isinstance(base, PartsDesign):
-        return []
     return _beside_clusters(base, task, size) if basis.clustered else _beside_mean(base, task, size)
 
 
@@ -85,21 +62,17 @@ def _beside_binary(design: BinaryDesign, task: Task, size: Size | None) -> list[
     aim = task.aim
     if aim.test == "precision":
         return _tango_width(design, task, size)
-    plain = PartsDesign(parts=plain_parts(max(design.discordance, abs(aim.delta)) - aim.delta**2), normal=True)
+    variance = max(design.discordance, abs(aim.delta)) - aim.delta**2
+    plain = PartsDesign(parts=DifferenceParts(item=max(variance, _LEAST)), normal=True)
     if aim.test != "difference":
         return [row_of(plain, task, size, method="normal formula", role="formula", note="variance psi − delta²")]
+    tests: tuple[tuple[PairedTest, str, str], ...] = (
+        ("midp", "McNemar mid-p", "exact sum"),
+        ("exact", "McNemar exact", "exact sum; the test is conservative"),
+    )
     rows = [
-        row_of(
-            replace(design, paired_test="midp"), task, size, method="McNemar mid-p", role="other test", note="exact sum"
-        ),
-        row_of(
-            replace(design, paired_test="exact"),
-            task,
-            size,
-            method="McNemar exact",
-            role="other test",
-            note="exact sum; the test is conservative",
-        ),
+        row_of(replace(design, paired_test=test), task, size, method=name, role="other test", note=note)
+        for test, name, note in tests
     ]
     if task.solved == "n_items":
         discordance = max(design.discordance, abs(aim.delta))
@@ -136,20 +109,6 @@ def _tango_width(design: BinaryDesign, task: Task, size: Size | None) -> list[Pl
     ]
 
 
-def plain_parts(variance: float) -> DifferenceParts:
-    """Return the parts of a variance that is all the items'."""
-    return DifferenceParts(
-        cluster=None,
-        item=max(variance, 1e-12),
-        trials=(None, None),
-        cluster_raw=None,
-        item_raw=variance,
-        sizes=(),
-        n_items=1,
-        n_trials=(1.0, 1.0),
-    )
-
-
 def _beside_mean(base: PartsDesign, task: Task, size: Size | None) -> list[PlanRow]:
     other = replace(base, normal=not base.normal)
     name = "Student's t" if base.normal else "Miller's formula"
@@ -166,13 +125,19 @@ def _beside_clusters(base: PartsDesign, task: Task, size: Size | None) -> list[P
     parts = base.at(task.aim.delta).parts
     within = parts.per_item(task.axis.n_trials)
     total = within + (parts.cluster or 0.0)
-    alone = PartsDesign(parts=plain_parts(total), normal=True)
-    there = _unclustered(size or task.size)
-    flat = replace(task, axis=replace(task.axis, n_clusters=None, cluster_size=None), solved=_flat(task), size=there)
+    alone = PartsDesign(parts=DifferenceParts(item=max(total, _LEAST)), normal=True)
+    flat = replace(
+        task,
+        axis=replace(task.axis, n_clusters=None, cluster_size=None),
+        solved="n_items" if task.solved == "n_clusters" else task.solved,
+        size=_unclustered(size or task.size),
+    )
     as_independent = row_of(alone, flat, _unclustered(size), method="items taken as independent", role="formula")
     rows = [replace(as_independent, note="too few: what items of a cluster share is left out")]
     if task.counts and cluster_size and as_independent.n_items is not None:
-        effect = design_effect(cluster_size, (parts.cluster or 0.0) / total, size_cv=_size_cv(parts))
+        sizes = np.array(parts.sizes, dtype=np.float64)
+        size_cv = float(sizes.std() / sizes.mean()) if sizes.size else 0.0
+        effect = design_effect(cluster_size, (parts.cluster or 0.0) / total, size_cv=size_cv)
         items = math.ceil(effect * as_independent.n_items)
         rows.append(
             PlanRow(
@@ -186,17 +151,8 @@ def _beside_clusters(base: PartsDesign, task: Task, size: Size | None) -> list[P
     return rows
 
 
-def _flat(task: Task) -> Solved:
-    return "n_items" if task.solved == "n_clusters" else task.solved
-
-
 def _unclustered(size: Size | None) -> Size | None:
     return None if size is None else replace(size, n_clusters=None)
-
-
-def _size_cv(parts: DifferenceParts) -> float:
-    sizes = np.array(parts.sizes, dtype=np.float64)
-    return float(sizes.std() / sizes.mean()) if sizes.size else 0.0
 
 
 def check_by_simulation(
@@ -239,8 +195,10 @@ _RULES = {
 }
 
 
-def answer_range(design: Design, basis: Basis, task: Task) -> Range | None:
-    """Return the answers at either end of the interval of the pilot's variance (or share of discordant items)."""
+def answer_range(
+    design: BinaryDesign | PartsDesign, basis: Basis, task: Task
+) -> tuple[float | None, float | None, str] | None:
+    """Return the answers at either end of the interval of the pilot's variance or discordant share, and what was varied."""
     if not basis.is_pilot:
         return None
     level = task.aim.conf_level
@@ -264,11 +222,9 @@ def answer_range(design: Design, basis: Basis, task: Task) -> Range | None:
     return _range(answers, words)
 
 
-def _range(answers: list[float | None], words: str) -> Range:
-    first, second = answers
-    if first is not None and second is not None:
-        first, second = min(first, second), max(first, second)
-    return Range(low=first, high=second, words=words)
+def _range(answers: list[float | None], words: str) -> tuple[float | None, float | None, str]:
+    known = sorted(answer for answer in answers if answer is not None)
+    return (known[0], known[1], words) if len(known) == 2 else (answers[0], answers[1], words)
 
 
 ANSWERS = "answers"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, item_sums
-from evalstats.analysis.arms import Arm, Metric, choose_metric, make_arm, rows_named, shared_benchmarks
+from evalstats.analysis.arms import Arm, choose_metric, make_arm, rows_named, shared_benchmarks
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
@@ -71,8 +71,6 @@ class Units:
     unit: str = ""
     percent: bool = False
     span: float | None = None
-    metric: str = ""
-    benchmark: str = ""
 
     @property
     def scale(self) -> float:
@@ -101,23 +99,9 @@ class Units:
 class Basis:
     """What is known, or assumed, about the differences of single items.
 
-    Attributes
-    ----------
-    discordance
-        Share of items that only one of the two gets right; None unless scores are right or wrong with one trial each.
-    parts
-        The variance of a difference in its parts.
-    pool
-        The differences of a pilot, whose shape simulated noise takes.
-    rule
-        The method that `compare` uses on such data.
-    lattice
-        Whether every trial is right or wrong.
-    discordant, df, std_error, seen
-        Of a pilot: the number of discordant items, the degrees of freedom of its variance, the standard error that `compare`
-        gives, and its difference (which is only held against a `delta` that somebody took from it).
-    words, assumptions, notes
-        What it is, what it takes for granted, and what to beware of.
+    `discordance` is None unless scores are right or wrong with one trial each; `lattice`: every trial is right or
+    wrong. `pool` are the differences of a pilot, whose shape simulated noise takes, and `rule` is what `compare` uses
+    on such data. `seen`, the difference of the pilot, is only held against a `delta` that somebody took from it.
     """
 
     units: Units
@@ -131,8 +115,9 @@ class Basis:
     df: float | None = None
     std_error: float | None = None
     seen: float | None = None
-    clusters: tuple[str, ...] = ()
     words: str = ""
+    benchmark: str = ""
+    metric: str = ""
     assumptions: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
 
@@ -155,7 +140,7 @@ class Basis:
         """Take the items as independent, whatever the clusters."""
         parts = self.parts
         item = parts.item + (parts.cluster or 0.0)
-        return replace(self, parts=replace(parts, cluster=None, cluster_raw=None, item=item, sizes=()), clusters=())
+        return replace(self, parts=replace(parts, cluster=None, item=item, sizes=()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,17 +157,8 @@ class Assumed:
 
 
 def from_numbers(given: Assumed, *, delta: float | None, points: bool) -> Basis:
-    """Take the spread of the differences from numbers that the user gives.
-
-    Parameters
-    ----------
-    delta
-        The true difference, where it is known: it bounds the discordance.
-    points
-        Whether amounts were given in percentage points, so that the score is a share.
-    """
-    sources = {"discordance": given.discordance, "accuracy": given.accuracy, "variance": given.variance}
-    named = [name for name, value in sources.items() if value is not None]
+    """Take the spread of the differences from numbers that the user gives, `delta` being the true difference."""
+    named = [name for name in ("discordance", "accuracy", "variance") if getattr(given, name) is not None]
     if len(named) != 1:
         found = (
             f"both {' and '.join(named)} were given"
@@ -273,8 +249,6 @@ def _assumed_parts(given: Assumed, variances: Mapping[str, float]) -> Difference
         cluster=cluster,
         item=item,
         trials=(trials[0], trials[1]),
-        cluster_raw=cluster,
-        item_raw=item,
         sizes=sizes,
         n_items=n_items,
         n_trials=given.n_trials,
@@ -336,17 +310,6 @@ def _checked(basis: Basis) -> Basis:
     return basis
 
 
-def _units_of(metric: Metric) -> Units:
-    return Units(
-        share=metric.is_share,
-        unit=metric.shown_unit,
-        percent=metric.is_percent,
-        span=metric.span,
-        metric=metric.name,
-        benchmark=metric.benchmark,
-    )
-
-
 def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] | None, contrast: str) -> Basis:
     column = contrast if contrast == "model" else data.factor(contrast)
     names = (result.baseline.name, result.candidate.name)
@@ -380,7 +343,8 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
     single = bool(np.isin(differences, (-1.0, 0.0, 1.0)).all()) and chosen.kind == "binary"
     discordant = int(np.count_nonzero(differences)) if single and parts.n_trials == (1.0, 1.0) else None
     told = [*parts.notes, *(["of several cluster columns the plan goes by the one with the fewest"] if several else [])]
-    shell = _shell(result, _units_of(chosen), parts, discordant)
+    units = Units(share=chosen.is_share, unit=chosen.shown_unit, percent=chosen.is_percent, span=chosen.span)
+    shell = _shell(result, units, parts, discordant)
     return replace(
         shell,
         pool=differences if np.ptp(differences) > _ROUNDING else None,
@@ -411,8 +375,6 @@ def _from_comparison(result: Comparison) -> Basis:
         unit=result.unit,
         percent=result.scale == 1.0 and result.unit == "pp",
         span=1.0 if result.scale != 1.0 else None,
-        metric=result.metric,
-        benchmark=result.benchmark,
     )
     parts = _parts_of(result)
     text = "a Comparison holds no single trials, so trial noise is counted among the items'"
@@ -426,16 +388,7 @@ def _from_comparison(result: Comparison) -> Basis:
 def _parts_of(result: Comparison) -> DifferenceParts:
     """Read the parts of the variance back from a standard error, its degrees of freedom and the design effect."""
     n, k = result.n_items, max(1.0, result.n_trials / (2.0 * max(1, result.n_items)))
-    plain = DifferenceParts(
-        cluster=None,
-        item=0.0,
-        trials=(None, None),
-        cluster_raw=None,
-        item_raw=0.0,
-        sizes=(),
-        n_items=n,
-        n_trials=(k, k),
-    )
+    plain = DifferenceParts(item=0.0, n_items=n, n_trials=(k, k))
     if result.table is not None and result.n_clusters is None:
         counts = result.table
         shares = (counts.only_candidate + counts.only_baseline) / n, (counts.only_candidate - counts.only_baseline) / n
@@ -454,9 +407,7 @@ def _parts_of(result: Comparison) -> DifferenceParts:
     icc = min(1.0, max(0.0, (result.design_effect - 1.0) / room)) if room > 0.0 else 0.0
     within = total * (1.0 - icc)
     sizes = tuple(max(1, round(share * n)) for share in shares.tolist())
-    return replace(
-        plain, cluster=icc * total, cluster_raw=icc * total, item=within, item_raw=within, n_items=n, sizes=sizes
-    )
+    return replace(plain, cluster=icc * total, item=within, sizes=sizes)
 
 
 def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant: int | None) -> Basis:
@@ -479,7 +430,8 @@ def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant:
         df=parts.df(),
         std_error=result.std_error,
         seen=result.estimate,
-        clusters=result.clusters,
+        benchmark=result.benchmark,
+        metric=result.metric,
         words=f"{what}: {', '.join(counted)}",
         notes=dependence_notes(result.dependence),
     )

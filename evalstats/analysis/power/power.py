@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.power.alternatives import (
@@ -126,8 +127,8 @@ def _bare(
         curve_unit="clusters" if task.axis.over_clusters else "items",
         by_trials=trials_table(found.design, task, basis),
         pilot=basis.words,
-        benchmark=basis.units.benchmark,
-        metric=basis.units.metric,
+        benchmark=basis.benchmark,
+        metric=basis.metric,
         scale=basis.units.scale,
         unit=basis.units.unit,
         version=toolkit_version(),
@@ -177,40 +178,33 @@ def _rows(request: Request, basis: Basis, task: Task, found: Solution, aim: Aim)
 
 
 def _headline(task: Task, found: Solution, aim: Aim) -> PlanRow:
-    size, answer = found.size, found.answer
-    name = _HEADLINES[found.method]
-    if found.method == "exact" and aim.test != "difference":
-        name = "Tango's test at the margin, exact sum"
-    row = PlanRow(
-        method=name,
-        role="headline",
-        n_items=None if size is None or not task.counts else size.n_items,
-        n_clusters=None if size is None or not task.counts else size.n_clusters,
-        delta=answer if task.solved == "delta" else None,
-        margin=answer if task.solved == "margin" else None,
-        half_width=None if size is None or aim.test != "precision" else found.design.half_width(size, aim),
-    )
-    if size is None or aim.test == "precision":
-        return row
-    if isinstance(found.design, SimulatedDesign):
-        run = found.design.simulate(size, aim)
-        return replace(
-            row, power=run.power, conf_low=run.conf_low, conf_high=run.conf_high, n_resamples=run.n_resamples
-        )
-    return replace(row, power=found.design.power(size, aim))
+    size, design = found.size, found.design
+    by_margin = found.method == "exact" and aim.test != "difference"
+    values: dict[str, Any] = {}
+    if task.solved in ("delta", "margin"):
+        values[task.solved] = found.answer
+    if size is not None:
+        if task.counts:
+            values |= {"n_items": size.n_items, "n_clusters": size.n_clusters}
+        if aim.test == "precision":
+            values["half_width"] = design.half_width(size, aim)
+        elif isinstance(design, SimulatedDesign):
+            run = design.simulate(size, aim)
+            values |= {name: getattr(run, name) for name in ("power", "conf_low", "conf_high", "n_resamples")}
+        else:
+            values["power"] = design.power(size, aim)
+    name = "Tango's test at the margin, exact sum" if by_margin else _HEADLINES[found.method]
+    return PlanRow(method=name, role="headline", **values)
 
 
 def _with_range(plan: PowerPlan, basis: Basis, task: Task, found: Solution) -> PowerPlan:
     """Add the answers at either end of what the pilot leaves open; by formula where the answer is simulated."""
     design = found.design.base if isinstance(found.design, SimulatedDesign) else found.design
     span = answer_range(design, basis, task)
-    if span is None or (span.low is None and span.high is None):
+    if span is None or (span[0] is None and span[1] is None):
         return plan
-    return replace(plan, answer_low=_finite(span.low), answer_high=_finite(span.high), answer_range=span.words)
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+    low, high = (value if value is not None and math.isfinite(value) else None for value in span[:2])
+    return replace(plan, answer_low=low, answer_high=high, answer_range=span[2])
 
 
 def _assumptions(plan: PowerPlan, basis: Basis) -> tuple[str, ...]:
@@ -235,8 +229,7 @@ def _assumptions(plan: PowerPlan, basis: Basis) -> tuple[str, ...]:
 
 
 def _found_words(plan: PowerPlan) -> str:
-    level = percent(plan.conf_level)
-    narrower = percent(2 * plan.conf_level - 1)
+    level, narrower = percent(plan.conf_level), percent(2 * plan.conf_level - 1)
     if plan.test == "precision":
         return "the width is an expectation: half of all evaluations give a wider interval"
     if plan.test == "noninferiority":
@@ -479,17 +472,15 @@ def _call(given: Mapping[str, object]) -> str:
 def _test(test: str, margin: float | str | None, half_width: float | str | None) -> PowerTest:
     """Return what is to be shown; a half width asks for precision by itself."""
     chosen = "precision" if half_width is not None and test == "difference" else test
-    for known in TESTS:
-        if chosen != known:
-            continue
-        if half_width is not None and known != "precision":
-            raise InputError(f"half_width is for test 'precision', and test is {test!r}; leave one of them out")
-        if margin is not None and known not in ("noninferiority", "equivalence"):
-            raise InputError(
-                f"margin is for test 'noninferiority' or 'equivalence', and test is {known!r}; say which is meant"
-            )
-        return known
-    raise InputError(f"test {test!r} is unknown; choose one of {', '.join(TESTS)}")
+    if chosen not in TESTS:
+        raise InputError(f"test {test!r} is unknown; choose one of {', '.join(TESTS)}")
+    if half_width is not None and chosen != "precision":
+        raise InputError(f"half_width is for test 'precision', and test is {test!r}; leave one of them out")
+    if margin is not None and chosen not in ("noninferiority", "equivalence"):
+        raise InputError(
+            f"margin is for test 'noninferiority' or 'equivalence', and test is {chosen!r}; say which is meant"
+        )
+    return chosen
 
 
 def _check_options(
@@ -531,13 +522,7 @@ def _planned_trials(trials: tuple[float, float] | None, basis: Basis) -> tuple[f
 
 
 def _refuse_assumed(assumed: Assumed) -> None:
-    given = {
-        "discordance": assumed.discordance,
-        "accuracy": assumed.accuracy,
-        "variance": assumed.variance,
-        "icc": assumed.icc,
-    }
-    named = [name for name, value in given.items() if value is not None]
+    named = [name for name in ("discordance", "accuracy", "variance", "icc") if getattr(assumed, name) is not None]
     if named:
         raise InputError(
             f"{' and '.join(named)} and a pilot were both given; the pilot tells these itself: leave them out"

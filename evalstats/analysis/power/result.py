@@ -57,18 +57,9 @@ class CurvePoint:
 class NextStep:
     """What doubling one resource of the pilot would buy.
 
-    Attributes
-    ----------
-    buy
-        "as it is", "items" (in the same clusters), "trials" or "clusters" (with as many items each).
-    std_error, mde
-        Standard error of the difference, and the smallest difference found with the power asked for.
-    cost, precision_per_cost
-        Cost of the whole design, and 1/std_error^2 for each unit of it, as a multiple of the pilot's. Without costs of the
-        user's, a unit is one answer of one system.
-    needed
-        How many of this resource alone would find the difference asked about (trials: of each item); None where `reason`
-        says why.
+    Items are bought in the same clusters, clusters with as many items each. `mde` is the smallest difference found with the power
+    asked for; `precision_per_cost` is 1/std_error^2 for each unit of cost, as a multiple of the pilot's (without costs, a unit
+    is one answer of one system); `needed` of this resource alone would find the difference asked about.
     """
 
     buy: Resource
@@ -114,34 +105,20 @@ class PowerPlan(Result):
 
     Attributes
     ----------
-    question
-        What was asked, in words.
-    test
-        "difference", "noninferiority", "equivalence" or "precision".
     solved
         Which of the numbers is the answer; the others were given. `answer` is its value, None where `reason` says why.
     power_goal, power
         The power asked for, and the power at the answer (whole numbers of items give a little more).
-    method, method_reason
-        "exact", "formula" (a width), "miller", "t", "clusters" or "simulation", and why.
     answer_low, answer_high, answer_range
         The answer if the pilot's variance lay at either end of its interval, and what was varied; None without a pilot.
     smallest_delta
         With the clusters that there are, no number of items finds less than this.
     conf_low, conf_high, n_resamples
         95% Monte Carlo interval of `power` where it is simulated, and the simulated comparisons.
-    assumptions
-        What the answer rests on, in words.
-    beside
-        The same question by other tests, formulas and by simulation.
-    curve
-        Power and detectable difference over the number of items (or clusters, see `curve_unit`).
+    beside, curve
+        The same question by other tests, formulas and by simulation; power and detectable difference by size.
     parts, next_steps, recommendation
         Where the variance of a pilot comes from, what doubling items, trials or clusters would buy, and which to buy.
-    by_trials
-        Items needed for several numbers of trials, where trial noise is known.
-    call
-        The Python that asked.
     """
 
     question: str

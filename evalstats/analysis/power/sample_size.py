@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from typing import cast
 
 import numpy.typing as npt
 from numpy import float64
@@ -55,22 +55,6 @@ class Aim:
     conf_level: float
     delta: float = 0.0
     margin: float | None = None
-
-
-class Design(Protocol):
-    """What a plan asks of a design."""
-
-    def power(self, size: Size, aim: Aim) -> float:
-        """Return the probability of showing what is aimed at; 0 where no outcome of this size can."""
-        ...
-
-    def half_width(self, size: Size, aim: Aim) -> float:
-        """Return half the width that the interval is expected to have."""
-        ...
-
-    def scaled(self, factor: float) -> "Design":
-        """Return the design with the variance of its differences multiplied."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,17 +181,7 @@ class PartsDesign:
 
     def scaled(self, factor: float) -> "PartsDesign":
         """Multiply every part."""
-        first, second = self.parts.trials
-        cluster = self.parts.cluster
-        return replace(
-            self,
-            parts=replace(
-                self.parts,
-                cluster=None if cluster is None else factor * cluster,
-                item=factor * self.parts.item,
-                trials=(None if first is None else factor * first, None if second is None else factor * second),
-            ),
-        )
+        return replace(self, parts=self.parts.scaled(factor))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,9 +230,9 @@ class SimulatedDesign:
         """As without simulation."""
         return self.base.half_width(size, aim)
 
-    def scaled(self, factor: float) -> "SimulatedDesign":
-        """Multiply every part."""
-        return replace(self, base=self.base.scaled(factor))
+
+# `power` is the probability of showing what is aimed at, `half_width` half the width that the interval is expected to have.
+Design = BinaryDesign | PartsDesign | SimulatedDesign
 
 
 def margin_test(aim: Aim) -> MarginTest:
@@ -381,8 +355,7 @@ def _least_effect(
 def _rough_error(design: Design, size: Size) -> float:
     if isinstance(design, BinaryDesign):
         return math.sqrt(max(design.discordance, 1e-6) / size.n_items)
-    base = design.base if isinstance(design, SimulatedDesign) else design
-    return base.std_error(size) if isinstance(base, PartsDesign) else 1.0
+    return (design.base if isinstance(design, SimulatedDesign) else design).std_error(size)
 
 
 def showable(design: Design, task: Task, size: Size) -> float | None:
@@ -447,8 +420,6 @@ def _start(design: Design, task: Task) -> int:
             return math.ceil(connor_n(aim.delta, discordance, conf_level=aim.conf_level, power=task.goal))
         return math.ceil(min(miller_n(distance, discordance, conf_level=aim.conf_level, power=task.goal), MOST))
     base = design.base if isinstance(design, SimulatedDesign) else design
-    if not isinstance(base, PartsDesign):
-        return axis.least
     one = max(axis.least, 30)
     variance = base.std_error(axis.at(one)) ** 2 * one
     if not variance > 0.0:
@@ -651,23 +622,18 @@ def _size(request: Request, basis: Basis) -> Size:
 
 def solution(request: Request, basis: Basis, task: Task) -> Solution:
     """Choose the method, or check the one asked for, and solve."""
-    method, reason = _method(request, basis)
+    found = _solved(request, basis, task, *_method(request, basis))
+    if found.method == "miller" and request.method == "auto" and found.size is not None and found.size.n_items < _FEW:
+        reason = f"with fewer than {_FEW} items the normal formula promises too much"
+        return _solved(request, basis, task, "t", reason)
+    return found
+
+
+def _solved(request: Request, basis: Basis, task: Task, method: PowerMethod, reason: str) -> Solution:
     design = _design(method, request, basis)
     answer = solve(design, task)
-    size = size_of(task, answer)
-    if method == "miller" and request.method == "auto" and size is not None and size.n_items < _FEW:
-        method, reason = "t", f"with fewer than {_FEW} items the normal formula promises too much"
-        design = _design(method, request, basis)
-        answer = solve(design, task)
-        size = size_of(task, answer)
+    size = None if answer is None else task.axis.at(int(answer)) if task.counts else task.size
     return Solution(method=method, reason=reason, design=design, answer=answer, size=size)
-
-
-def size_of(task: Task, answer: float | None) -> Size | None:
-    """Return the size of the plan; None where there is no answer."""
-    if answer is None:
-        return None
-    return task.axis.at(int(answer)) if task.counts else task.size
 
 
 def _method(request: Request, basis: Basis) -> tuple[PowerMethod, str]:

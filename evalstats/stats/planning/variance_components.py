@@ -5,7 +5,7 @@ Sampling Techniques, section 10.6.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,15 +38,25 @@ class DifferenceParts:
         What was cut off or could not be told apart.
     """
 
-    cluster: float | None
+    cluster: float | None = None
     item: float
-    trials: tuple[float | None, float | None]
-    cluster_raw: float | None
-    item_raw: float
-    sizes: tuple[int, ...]
-    n_items: int
-    n_trials: Pair
+    trials: tuple[float | None, float | None] = (None, None)
+    cluster_raw: float | None = None
+    item_raw: float | None = None
+    sizes: tuple[int, ...] = ()
+    n_items: int = 1
+    n_trials: Pair = (1.0, 1.0)
     notes: tuple[str, ...] = ()
+
+    def scaled(self, factor: float) -> "DifferenceParts":
+        """Return the parts multiplied."""
+        first, second = self.trials
+        return replace(
+            self,
+            cluster=None if self.cluster is None else factor * self.cluster,
+            item=factor * self.item,
+            trials=(None if first is None else factor * first, None if second is None else factor * second),
+        )
 
     def per_item(self, n_trials: Pair | None = None) -> float:
         """Return the variance of an item's difference within its cluster, with so many trials.
