@@ -2,8 +2,8 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 from evalstats.analysis.arms import margin_in_unit, require_outcomes
 from evalstats.analysis.contamination.cutoff import ask_of_date
@@ -15,6 +15,7 @@ from evalstats.analysis.contamination.sides import (
     ItemTable,
     Levels,
     Wanted,
+    as_levels,
     ask_of_split,
     ask_of_twins,
     item_table,
@@ -36,6 +37,10 @@ from evalstats.stats.estimate import t_quantile
 from evalstats.stats.many.multiplicity import holm
 
 _OWN = "CR2 over items, Satterthwaite df"
+# What a line takes of the gap to the references as it is.
+_TAKEN = (
+    "estimate", "conf_low", "conf_high", "std_error", "df", "own", "reference", "item_std_error", "item_p_value", "between_sd",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,32 +114,20 @@ def _line(asked: Asked, options: Options) -> ContaminationRow:
         bound=options.bound,
     )
     low, high, method = _own(asked, found, options)
-    dated = asked.dated
+    taken: dict[str, Any] = {name: getattr(found, name) for name in _TAKEN}
+    if asked.dated is not None:
+        taken |= {each.name: getattr(asked.dated, each.name) for each in fields(asked.dated)}
     return replace(
         row,
+        **taken,
         verdict="inconclusive",
         reason=found.reason or "",
-        estimate=found.estimate,
         n_clusters=found.n_clusters if asked.clustered else None,
-        conf_low=found.conf_low,
-        conf_high=found.conf_high,
         largest=found.conf_high,
-        std_error=found.std_error,
-        df=found.df,
         p_value=found.p_greater if options.alternative == "greater" else found.p_value,
-        own=found.own,
         own_low=low,
         own_high=high,
         own_method=method,
-        reference=found.reference,
-        item_std_error=found.item_std_error,
-        item_p_value=found.item_p_value,
-        between_sd=found.between_sd,
-        cutoff=None if dated is None else dated.cutoff,
-        bandwidth=None if dated is None else dated.bandwidth,
-        bandwidth_reason=None if dated is None else dated.reason,
-        widths=() if dated is None else dated.widths,
-        density=None if dated is None else dated.density,
     )
 
 
@@ -209,11 +202,7 @@ def suspicions(asked: Sequence[Asked], table: ItemTable, seed: int) -> tuple[Dep
         return ()
     found = undeclared_dependence(first.residuals(), first.groups, seed=seed)
     names = table.table.data.factor_names()
-    return tuple(_relabelled(row, names) for row in found)
-
-
-def _relabelled(row: Dependence, names: Mapping[str, str]) -> Dependence:
-    return replace(row, factor=label_of(row.factor, names))
+    return tuple(replace(row, factor=label_of(row.factor, names)) for row in found)
 
 
 def cautions(
@@ -224,10 +213,12 @@ def cautions(
     options: Options,
 ) -> tuple[Note, ...]:
     """Return what a reader must know before using the numbers."""
+    lost = [row for row in rows if row.n_left_out > _MUCH_LOST * (row.n_left_out + row.n_old + row.n_new)]
+    worst = max(lost, key=lambda row: row.n_left_out, default=None)
     return (
         *_of_references(rows, table),
-        *_of_missing(rows),
-        *(note for row in rows for note in _of_df(row)),
+        *([] if worst is None else [_of_missing(worst)]),
+        *(_of_df(row) for row in rows if row.df is not None and row.df < min(_WORST_FEW_DF, len(row.references) - 1)),
         *(note for each in asked for note in each.notes if note.caution),
         *table.table.measured.refusal(),
         *table.table.measured.notes("weakens"),
@@ -243,39 +234,24 @@ def cautions(
 def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     found: list[Note] = []
     if table.references is None:
-        found.append(
-            Note(
-                kind="choice",
-                text="no model is named as clean, so what several models have seen alike cannot show",
-                remedy="Name models trained before the items were public: --reference MODEL",
-            )
-        )
+        text = "no model is named as clean, so what several models have seen alike cannot show"
+        remedy = "Name models trained before the items were public: --reference MODEL"
+        found.append(Note(kind="choice", text=text, remedy=remedy))
     counts = {len(row.references) for row in rows if row.p_value is not None}
     if counts and min(counts) < _FEW_REFERENCES:
-        found.append(
-            Note(
-                kind="few",
-                text=f"{min(counts)} references show little of how clean models differ, so intervals are wide",
-                remedy="A further reference helps more than further items",
-            )
-        )
+        text = f"{min(counts)} references show little of how clean models differ, so intervals are wide"
+        found.append(Note(kind="few", text=text, remedy="A further reference helps more than further items"))
     return found
 
 
-def _of_missing(rows: Sequence[ContaminationRow]) -> list[Note]:
-    lost = [row for row in rows if row.n_left_out > _MUCH_LOST * (row.n_left_out + row.n_old + row.n_new)]
-    if not lost:
-        return []
-    worst = max(lost, key=lambda row: row.n_left_out)
-    text = f"{plural(worst.n_left_out, 'item')} left out for {worst.model}, since it or a reference has no score there"
-    return [Note(kind="missing", text=text, remedy="The answer is for the others, which may be easier or harder")]
+def _of_missing(row: ContaminationRow) -> Note:
+    text = f"{plural(row.n_left_out, 'item')} left out for {row.model}, since it or a reference has no score there"
+    return Note(kind="missing", text=text, remedy="The answer is for the others, which may be easier or harder")
 
 
-def _of_df(row: ContaminationRow) -> list[Note]:
-    if row.df is None or row.df >= min(_WORST_FEW_DF, len(row.references) - 1):
-        return []
-    text = f"the clusters are worth {row.df:.1f} degrees of freedom for {row.model}"
-    return [Note(kind="few", text=f"{text}, so its interval is rough")]
+def _of_df(row: ContaminationRow) -> Note:
+    text = f"the clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
+    return Note(kind="few", text=text)
 
 
 DEFAULT_LEVEL = 0.95
@@ -283,16 +259,6 @@ _REASON = (
     "old items may be easier or harder in themselves, so a model is held against models known clean, and how far clean models "
     "differ is part of the error"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """What a design gave: the items, the questions, what its sides are called, and notes."""
-
-    table: ItemTable
-    asked: tuple[Asked, ...]
-    sides: tuple[str, str]
-    notes: tuple[str, ...]
 
 
 def contamination(
@@ -403,24 +369,47 @@ def contamination(
     level = check_level(DEFAULT_LEVEL if found["conf_level"] is None else cast("float", found["conf_level"]))
     wanted = Wanted(
         metric=asked_metric,
-        suspects=_names(suspects),
-        references=_names(references),
+        suspects=as_levels(suspects),
+        references=as_levels(references),
         cluster=cast("Sequence[str] | None", found["clusters"]),
         accept=tuple(cast("Sequence[str] | None", found["accept"]) or ()),
     )
-    answers = _asked(data, wanted, design, place, column, (old, new), cutoffs, level, seed)
+    if design == "twins":
+        rows, sides, notes = twin_rows(data, place, column, old, new)
+        table = item_table(rows, wanted, place, paired=True)
+        asked, more = ask_of_twins(rows, table, level, seed)
+        notes = (*notes, *more)
+    else:
+        table = item_table(data, wanted, place)
+        asked, sides, notes = (
+            ask_of_split(table, place, column, old, new)
+            if design == "split"
+            else ask_of_date(table, place, column, cutoffs or {}, level)
+        )
+    span = table.metric.span
     options = Options(
         conf_level=level,
-        margin=margin_in_unit(cast("float | str | None", found["margin"]), answers.table.metric),
+        margin=margin_in_unit(cast("float | str | None", found["margin"]), table.metric),
         alternative=alternative,
-        bound=None if answers.table.metric.span is None else 2.0 * answers.table.metric.span,
+        bound=None if span is None else 2.0 * span,
     )
-    result = _result(data, answers, design, column, options, seed)
+    lines, suspected = judged(asked, options), suspicions(asked, table, seed)
+    result = _result(table, lines, options, design=design, column=column, sides=sides, suspected=suspected, seed=seed)
+    result = replace(
+        result,
+        sources=sources_of(data, table.table.runs),
+        notes=(
+            *run_notes(data, table.table.runs),
+            *table.metric.cautions,
+            *cautions(lines, asked, table, suspected, options),
+            *as_notes("choice", (*notes, *table.notes), caution=False),
+            *table.table.measured.notes("note"),
+            *(note for each in asked for note in each.notes if not note.caution),
+        ),
+    )
     if plan is None:
         return result
-    account = plan_account(
-        plan, benchmark=result.benchmark, metric=result.metric, span=answers.table.metric.span, **given
-    )
+    account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=span, **given)
     return replace(result, plan=account, notes=(*as_notes("plan", account.departures), *result.notes))
 
 
@@ -451,55 +440,28 @@ def _check_options(
         raise InputError("old and new go with split and twin; with date the cut-off divides the items")
 
 
-def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
-    if given is None:
-        return None
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
 def _only(data: EvalData) -> str:
     names = data.outcomes["benchmark"].unique().to_list()
     return str(names[0]) if len(names) == 1 else ""
 
 
-def _asked(  # noqa: PLR0917 - what the three designs need between them
-    data: EvalData,
-    wanted: Wanted,
+def _result(
+    table: ItemTable,
+    rows: tuple[ContaminationRow, ...],
+    options: Options,
+    *,
     design: Design,
     column: str,
-    label: str,
-    sides: tuple[Levels, Levels],
-    cutoffs: Mapping[str, str | dt.date] | None,
-    level: float,
+    sides: tuple[str, str],
+    suspected: tuple[Dependence, ...],
     seed: int,
-) -> _Found:
-    """Return the questions of a design."""
-    if design == "split":
-        table = item_table(data, wanted, column)
-        asked, names, notes = ask_of_split(table, column, label, *sides)
-    elif design == "date":
-        table = item_table(data, wanted, column)
-        asked, names, notes = ask_of_date(table, column, label, cutoffs or {}, level)
-    else:
-        rows, names, notes = twin_rows(data, column, label, *sides)
-        table = item_table(rows, wanted, column, paired=True)
-        asked, more = ask_of_twins(rows, table, level, seed)
-        notes = (*notes, *more)
-    return _Found(table=table, asked=tuple(asked), sides=names, notes=notes)
-
-
-def _result(  # noqa: PLR0917 - what a result is made of
-    data: EvalData, found: _Found, design: Design, column: str, options: Options, seed: int
 ) -> ContaminationCheck:
-    rows: tuple[ContaminationRow, ...] = judged(found.asked, options)
-    verdict, reason = overall(rows)
-    table, metric = found.table, found.table.metric
-    suspected = suspicions(found.asked, table, seed)
+    (verdict, reason), metric = overall(rows), table.metric
     return ContaminationCheck(
         design=design,
         column=column,
-        old=found.sides[0],
-        new=found.sides[1],
+        old=sides[0],
+        new=sides[1],
         verdict=verdict,
         reason=reason,
         benchmark=metric.benchmark,
@@ -518,18 +480,9 @@ def _result(  # noqa: PLR0917 - what a result is made of
         references=table.references or (),
         method=METHODS[design],
         method_reason=_REASON,
-        estimand=estimand_of(design, column, found.sides, table.labels),
+        estimand=estimand_of(design, column, sides, table.labels),
         clusters=table.labels,
         dependence=suspected,
         seed=seed,
         version=toolkit_version(),
-        sources=sources_of(data, table.table.runs),
-        notes=(
-            *run_notes(data, table.table.runs),
-            *metric.cautions,
-            *cautions(rows, found.asked, table, suspected, options),
-            *as_notes("choice", (*found.notes, *table.notes), caution=False),
-            *table.table.measured.notes("note"),
-            *(note for each in found.asked for note in each.notes if not note.caution),
-        ),
     )

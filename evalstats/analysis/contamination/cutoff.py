@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -112,7 +112,7 @@ def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, f
     dated = Dated(
         cutoff=dt.date.fromordinal(dt.date(1970, 1, 1).toordinal() + int(cutoffs[suspect])).isoformat(),
         bandwidth=chosen.width,
-        reason=chosen.reason,
+        bandwidth_reason=chosen.reason,
         widths=()
         if invalid
         else tuple(_by(away, scores, codes, chosen.width * by, order, conf_level) for by, order in _OTHERS),
@@ -160,17 +160,10 @@ def _by(  # noqa: PLR0917 - one choice of several
     except (CannotAnswerError, InputError) as error:
         return WidthRow(estimate=None, width=width, order=order, reason=str(error))
     found = reference_gap(scores[window.inside, 0], scores[window.inside, 1:], window.contrast, conf_level=conf_level)
-    return WidthRow(
-        width=width,
-        order=order,
-        estimate=found.estimate,
-        conf_low=found.conf_low,
-        conf_high=found.conf_high,
-        p_value=found.p_value,
-        n_old=window.n_before,
-        n_new=window.n_after,
-        reason=found.reason,
-    )
+    taken: dict[str, Any] = {
+        name: getattr(found, name) for name in ("estimate", "conf_low", "conf_high", "p_value", "reason")
+    }
+    return WidthRow(width=width, order=order, **taken, n_old=window.n_before, n_new=window.n_after)
 
 
 def _left_out(days: Floats, keep: Bools, cutoff: float, width: float) -> int:

@@ -1,6 +1,6 @@
 """Scores of all items under suspects and references, which of them are old and which new, and what is asked of them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -38,17 +38,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemTable:
-    """All items under all models in question.
+    """All items under all models in question; `values` are turned so that more is better, NaN where there is none.
 
-    Attributes
-    ----------
-    values
-        float64, shape (n_items, n_models), turned so that more is better; NaN where there is none.
-    clusters
-        Integer codes for each column of clusters, shape (n_items,); `labels` are their names.
-    suspects, references
-        Names of models. `references` is None where each suspect is held against all the others; `named` is whether the
-        suspects were named, rather than being all the models there are.
+    `clusters` are codes for each column of clusters, and `labels` their names. `references` is None where each suspect
+    is held against all the others; `named`: suspects were named, rather than being all the models there are.
     """
 
     table: EntryTable
@@ -71,10 +64,6 @@ class ItemTable:
             return self.references
         return tuple(name for name in self.table.names if name != suspect)
 
-    def of(self, name: str) -> Floats:
-        """Return the values of one model."""
-        return np.asarray(self.values[:, self.table.names.index(name)], dtype=np.float64)
-
     def grid(self, names: Sequence[str]) -> Floats:
         """Return the values of some models, shape (n_items, len(names))."""
         return np.asarray(self.values[:, [self.table.names.index(name) for name in names]], dtype=np.float64)
@@ -87,6 +76,13 @@ class ItemTable:
             return None
         return f"measured otherwise than {listed(apart)}: {self.table.measured.why_apart()}"
 
+    def left_out(self, short: Mapping[str, str]) -> tuple[str, ...]:
+        """Return notes on the models with too few items; an error where one was named, or no suspect is left."""
+        named = [name for name in short if name in (self.references or ()) or (self.named and name in self.suspects)]
+        if named or all(name in short for name in self.suspects):
+            raise CannotAnswerError(short[(named or list(short))[0]])
+        return tuple(f"left out: {text}" for text in short.values())
+
     def of_groups(self) -> dict[str, Ints]:
         """Return the columns that may make items hang together and were not declared."""
         names = [name for name in self.table.groups if name not in self.labels]
@@ -94,15 +90,7 @@ class ItemTable:
 
 
 def item_table(data: EvalData, wanted: Wanted, column: str, *, paired: bool = False) -> ItemTable:
-    """Reduce the rows to one value for every item and model.
-
-    Parameters
-    ----------
-    column
-        The column that tells old items from new ones.
-    paired
-        Whether the variants of an item are to be paired, so that they are no clusters.
-    """
+    """Reduce the rows to one value for every item and model; variants that are to be `paired` are no clusters."""
     _check_names(wanted)
     named = None if wanted.suspects is None or wanted.references is None else [*wanted.suspects, *wanted.references]
     metric, arms, notes = entries_of(data, metric=wanted.metric, models=named, contrast="model", least=1)
@@ -165,20 +153,16 @@ def _resolved(arms: Sequence[Arm], names: Collection[str], role: str) -> tuple[s
     return tuple(found)
 
 
-def enough(table: ItemTable, sides: tuple[Bools, Bools], words: tuple[str, str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return the models with enough items on both sides, and a note on those without."""
+def enough(table: ItemTable, sides: tuple[Bools, Bools], words: tuple[str, str]) -> dict[str, str]:
+    """Return the models with too few items on a side, and why."""
     scored = ~np.isnan(table.values)
     short: dict[str, str] = {}
     for j, name in enumerate(table.table.names):
         for side, word in zip(sides, words, strict=True):
             n = int((scored[:, j] & side).sum())
-            if n < FEW_ITEMS:
+            if n < FEW_ITEMS and name not in short:
                 short[name] = f"{name!r} has {n} scored items that are {word}; at least {FEW_ITEMS} are needed"
-                break
-    named = [name for name in short if name in (table.references or ()) or (table.named and name in table.suspects)]
-    if named or all(name in short for name in table.suspects):
-        raise CannotAnswerError(short[(named or list(short))[0]])
-    return list(short), tuple(f"left out: {text}" for text in short.values())
+    return short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,29 +171,17 @@ class Dated:
 
     cutoff: str
     bandwidth: float
-    reason: str
+    bandwidth_reason: str
     widths: tuple[WidthRow, ...]
     density: DateDensity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A suspect against its references.
+    """A suspect against its references; scores have a row for each item, and more is better.
 
-    Attributes
-    ----------
-    suspect_scores, reference_scores
-        float64, shapes (n_items,) and (n_items, n_references), more is better.
-    contrast
-        What is asked of the items.
-    invalid
-        Why nothing can be said of this suspect, where nothing can.
-    n_left_out
-        Items of either side that the suspect or a reference lacks.
-    own_low, own_high, own_method
-        Interval of the suspect's own advantage, where another machinery gives it.
-    residuals, groups
-        What is left of the difference on every item, and columns along which it may run in groups.
+    `contrast` is what is asked of the items, `invalid` why nothing can be said, `n_left_out` the items of either side
+    that the suspect or a reference lacks. The suspect's own interval is set where another machinery gives it.
     """
 
     suspect: str
@@ -294,7 +266,7 @@ def few_clusters(codes: Sequence[Ints], old: Bools, labels: Sequence[str]) -> st
 Levels = str | Sequence[str] | None
 OLD_NAMES = frozenset({"old", "public", "seen", "published", "train", "original"})
 NEW_NAMES = frozenset(
-    {
+    [
         "new",
         "fresh",
         "held-out",
@@ -306,7 +278,7 @@ NEW_NAMES = frozenset(
         "test",
         "rephrased",
         "paraphrased",
-    }
+    ]
 )
 
 
@@ -320,7 +292,9 @@ def side_levels(
     >>> side_levels(["fresh", "public"], None, None, "source")[:2]
     (('public',), ('fresh',))
     """
-    olds, news = _as_levels(old), _as_levels(new)
+    olds, news = as_levels(old), as_levels(new)
+    if () in (olds, news):
+        raise InputError("old and new need at least one level each; leave the option out to take the rest")
     for level in (*(olds or ()), *(news or ())):
         if level not in found:
             raise InputError(f"{column} has no level {level!r}; it has {listed(found)}")
@@ -349,13 +323,9 @@ def side_levels(
     )
 
 
-def _as_levels(given: Levels) -> tuple[str, ...] | None:
-    if given is None:
-        return None
-    levels = (given,) if isinstance(given, str) else tuple(given)
-    if not levels:
-        raise InputError("old and new need at least one level each; leave the option out to take the rest")
-    return levels
+def as_levels(given: Levels) -> tuple[str, ...] | None:
+    """Return names as a tuple; None for nothing given."""
+    return (given,) if isinstance(given, str) else None if given is None else tuple(given)
 
 
 def ask_of_split(
@@ -373,7 +343,8 @@ def ask_of_split(
                 "needed"
             )
             raise CannotAnswerError(message)
-    short, left_out = enough(table, (is_old, is_new), ("old", "new"))
+    short = enough(table, (is_old, is_new), ("old", "new"))
+    left_out = table.left_out(short)
     asked = [
         split_asked(table, name, [other for other in table.others(name) if other not in short], is_old, is_new)
         for name in table.suspects
@@ -404,30 +375,10 @@ _MEANING = ("kind", "low", "high", "higher_is_better", "unit")
 def joined(data: EvalData, old: Levels, new: Levels) -> EvalData:
     """Return the benchmarks named, or all, under one name, with a column that says which is which.
 
-    The item ids of different benchmarks are kept apart by their tasks. Only metrics that all of them define alike are one
-    quantity; the others keep no definition, and a score outside what is seen elsewhere is refused later on.
-
-    Examples
-    --------
-    >>> from evalstats.schema.tables import frame_from_rows
-    >>> rows = [
-    ...     {
-    ...         "run": b,
-    ...         "model": "m",
-    ...         "system": "m",
-    ...         "benchmark": b,
-    ...         "item": "1",
-    ...         "metric": "acc",
-    ...         "score": 1.0,
-    ...         "status": "scored",
-    ...     }
-    ...     for b in ("gsm8k", "gsm1k")
-    ... ]
-    >>> found = joined(EvalData(outcomes=frame_from_rows(rows, "outcomes")), "gsm8k", "gsm1k").outcomes
-    >>> found["benchmark"].unique().to_list(), found["task"].to_list()
-    (['gsm8k and gsm1k'], ['gsm8k', 'gsm1k'])
+    Item ids of different benchmarks are kept apart by their tasks. Only metrics that all of them define alike are one
+    quantity.
     """
-    named = [*_listed(old), *_listed(new)] if old is not None and new is not None else []
+    named = [*(as_levels(old) or ()), *(as_levels(new) or ())] if old is not None and new is not None else []
     present: list[str] = data.outcomes["benchmark"].unique().sort().to_list()
     names = [name for name in dict.fromkeys(named) if name in present] or present
     title = " and ".join(names)
@@ -438,10 +389,6 @@ def joined(data: EvalData, old: Levels, new: Levels) -> EvalData:
         parts.alias("task"), pl.lit(title).alias("benchmark"), pl.col("benchmark").alias(SOURCE)
     )
     return replace(data, outcomes=rows, metrics=_one_meaning(data.metrics, names, title))
-
-
-def _listed(levels: Levels) -> Sequence[str]:
-    return [levels] if isinstance(levels, str) else list(levels or ())
 
 
 def _one_meaning(metrics: pl.DataFrame, names: Sequence[str], title: str) -> pl.DataFrame:
@@ -539,19 +486,18 @@ def ask_of_twins(data: EvalData, table: ItemTable, conf_level: float, seed: int)
     """Return every suspect's question of originals less rephrased twins, with the paired comparison of its own."""
     differences, first = _differences(table)
     counts = {name: int((~np.isnan(differences[:, j])).sum()) for j, name in enumerate(table.table.names)}
-    short = [name for name, n in counts.items() if n < FEW_ITEMS]
-    named = [name for name in short if name in (table.references or ()) or (table.named and name in table.suspects)]
-    if named or all(name in short for name in table.suspects):
-        name = (named or short)[0]
-        raise CannotAnswerError(
-            f"{name!r} has {plural(counts[name], 'pair')} of an original and a twin; at least {FEW_ITEMS} are needed"
-        )
+    short = {
+        name: f"{name!r} has {plural(n, 'pair')} of an original and a twin; at least {FEW_ITEMS} are needed"
+        for name, n in counts.items()
+        if n < FEW_ITEMS
+    }
+    notes = table.left_out(short)
     asked = [
         _own(data, table, _asked(table, differences, first, name, short), conf_level, seed)
         for name in table.suspects
         if name not in short
     ]
-    return asked, tuple(f"left out: {name!r} has {plural(counts[name], 'pair')}" for name in short)
+    return asked, notes
 
 
 def _differences(table: ItemTable) -> tuple[np.ndarray, Ints]:
@@ -565,21 +511,19 @@ def _differences(table: ItemTable) -> tuple[np.ndarray, Ints]:
     return table.values[first] - table.values[both[f"{_PLACE} twin"].to_numpy()], first
 
 
-def _asked(table: ItemTable, differences: np.ndarray, first: Ints, suspect: str, short: Sequence[str]) -> Asked:
+def _asked(table: ItemTable, differences: np.ndarray, first: Ints, suspect: str, short: Collection[str]) -> Asked:
     others = [name for name in table.others(suspect) if name not in short]
     places = [table.table.names.index(name) for name in (suspect, *others)]
     keep = ~np.isnan(differences[:, places]).any(axis=1)
     values, rows = differences[keep][:, places], first[keep]
     codes = [each[rows] for each in table.clusters]
     n = len(values)
-    few = next(
-        (label for each, label in zip(codes, table.labels, strict=True) if len(np.unique(each)) < FEW_CLUSTERS), None
-    )
+    few = [label for each, label in zip(codes, table.labels, strict=True) if len(np.unique(each)) < FEW_CLUSTERS]
     invalid = table.measured_apart(suspect, others) or few_sides(n, n)
-    if invalid is None and few is not None:
-        invalid = f"the pairs lie in fewer than {FEW_CLUSTERS} levels of {few}: too few clusters for an interval"
+    if invalid is None and few:
+        invalid = f"the pairs lie in fewer than {FEW_CLUSTERS} levels of {few[0]}: too few clusters for an interval"
     sign = 1.0 if table.metric.higher_is_better else -1.0
-    column = table.of(suspect)[rows]
+    column = table.grid([suspect])[rows, 0]
     return Asked(
         suspect=suspect,
         references=tuple(others),
