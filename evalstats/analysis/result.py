@@ -287,6 +287,12 @@ def notes(kind: NoteKind, texts: Iterable[str], *, caution: bool = True, remedy:
     return tuple(Note(kind=kind, text=text, remedy=remedy, caution=caution) for text in texts)
 
 
+def columns(rows: Iterable[object], *names: str) -> dict[str, list[Any]]:
+    """Return fields of rows as columns, such as a figure takes them."""
+    listed = list(rows)
+    return {name: [getattr(row, name) for row in listed] for name in names}
+
+
 def frame_of(rows: Iterable[object], of: type, columns: Iterable[str]) -> "pl.DataFrame":
     """Return fields of rows of a dataclass as a frame whose types do not depend on what the rows happen to hold."""
     import polars as pl

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from evalstats.analysis.arena.checks import weak_links_of
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, PairContrast, RatingRow, turned
+from evalstats.analysis.result import columns
 from evalstats.document.model import Figure, Table
 from evalstats.document.numbers import interval, number, plural
 
@@ -23,9 +24,7 @@ def ranks(result: ArenaRanking, table: Table) -> Figure:
     rows: dict[str, list[object]] = {
         "model": [row.name for row in shown],
         "group": [*_headings(shown, result)],
-        "estimate": [row.estimate for row in shown],
-        "conf_low": [row.conf_low for row in shown],
-        "conf_high": [row.conf_high for row in shown],
+        **columns(shown, "estimate", "conf_low", "conf_high"),
         "words": [_rating_words(row, result) for row in shown],
     }
     options = {
@@ -45,10 +44,7 @@ def ranks(result: ArenaRanking, table: Table) -> Figure:
             table=table,
         )
     rows |= {
-        "rank_low": [row.rank_low for row in shown],
-        "rank_high": [row.rank_high for row in shown],
-        "rank_low_marginal": [row.rank_low_marginal for row in shown],
-        "rank_high_marginal": [row.rank_high_marginal for row in shown],
+        **columns(shown, "rank_low", "rank_high", "rank_low_marginal", "rank_high_marginal"),
         "rank": [row.rank_arena for row in shown],
         "best": [_stands_out(row, result) for row in shown],
     }
@@ -119,8 +115,7 @@ def vote_graph(result: ArenaRanking, table: Table) -> Figure | None:
         },
         options={
             "edges": {
-                "first": [pair.first for pair in edges],
-                "second": [pair.second for pair in edges],
+                **columns(edges, "first", "second"),
                 "n": [pair.n_votes for pair in edges],
                 "dashed": [(pair.first in weak) != (pair.second in weak) for pair in edges],
             },
@@ -147,11 +142,7 @@ def drift(result: ArenaRanking, table: Table | None) -> Figure | None:
         id="drift",
         plot="timeline",
         rows={
-            "model": [row.model for row in rows],
-            "period": [row.period for row in rows],
-            "estimate": [row.estimate for row in rows],
-            "conf_low": [row.conf_low for row in rows],
-            "conf_high": [row.conf_high for row in rows],
+            **columns(rows, "model", "period", "estimate", "conf_low", "conf_high"),
             "strong": [row.model in flagged for row in rows],
             "tone": [
                 "neutral" if row.model not in flagged else "good" if flagged[row.model] > 0 else "bad" for row in rows
@@ -271,8 +262,7 @@ def categories(result: ArenaRanking, table: Table) -> Figure | None:
         id="categories",
         plot="heatmap",
         rows={
-            "model": [row.model for row in rows],
-            "category": [row.category for row in rows],
+            **columns(rows, "model", "category"),
             "estimate": [row.deviation for row in rows],
             "settled": settled,
         },

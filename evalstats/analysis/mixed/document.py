@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.mixed.inference import TermTest
-from evalstats.analysis.mixed.means import ContrastRow, Means
-from evalstats.analysis.mixed.result import FixedEffect, MixedModel
+from evalstats.analysis.mixed.means import Means
+from evalstats.analysis.mixed.result import MixedModel
+from evalstats.analysis.result import Estimate, columns
 from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
 
@@ -97,13 +98,30 @@ def _unit(result: MixedModel) -> str:
     return "log-odds" if result.family == "binomial" else ""
 
 
-def _amount(row: FixedEffect, *, sign: bool = True) -> str:
+def _amount(row: Estimate, *, sign: bool = True) -> str:
     return number(row.estimate, digits_for(row.std_error), sign=sign)
 
 
-def _ci(row: FixedEffect) -> str:
-    ends = interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error))
-    return f"{100 * row.conf_level:g}% CI {ends}"
+def _ci(row: Estimate) -> str:
+    return f"{100 * row.conf_level:g}% CI {_ends(row)}"
+
+
+def _ends(row: Estimate) -> str:
+    return interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error))
+
+
+def _estimate_columns(title: str, conf_level: float) -> tuple[Column, ...]:
+    return (
+        Column(title=title, kind="amount"),
+        Column(title=f"{100 * conf_level:g}% CI", kind="amount"),
+        Column(title="SE", kind="amount", spare=True),
+        Column(title="df", kind="amount", spare=True),
+    )
+
+
+def _estimate_cells(row: Estimate, *, sign: bool = False) -> tuple[str, ...]:
+    df = "–" if row.estimate is None else "∞" if row.df is None else number(row.df, 1)
+    return _amount(row, sign=sign), _ends(row), number(row.std_error, digits_for(row.std_error)), df
 
 
 def _scope(result: MixedModel) -> str:
@@ -127,25 +145,11 @@ def _fixed_figure(result: MixedModel) -> Figure:
         id="fixed",
         columns=(
             Column(title="Effect", kind="name"),
-            Column(title="Estimate", kind="amount"),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="amount"),
-            Column(title="SE", kind="amount", spare=True),
-            Column(title="df", kind="amount", spare=True),
+            *_estimate_columns("Estimate", result.conf_level),
             Column(title="z" if result.df_method == "z" else "t", kind="number", digits=2, spare=True),
             Column(title="p", kind="p"),
         ),
-        rows=tuple(
-            (
-                row.term,
-                _amount(row, sign=False),
-                interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error)),
-                number(row.std_error, digits_for(row.std_error)),
-                "∞" if row.df is None else number(row.df, 1),
-                row.statistic,
-                row.p_value,
-            )
-            for row in result.fixed
-        ),
+        rows=tuple((row.term, *_estimate_cells(row), row.statistic, row.p_value) for row in result.fixed),
         caption=f"Fixed effects, in {unit}; each interval and test on its own",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
@@ -156,9 +160,7 @@ def _fixed_figure(result: MixedModel) -> Figure:
         plot="forest",
         rows={
             "label": [row.term for row in rows],
-            "estimate": [row.estimate for row in rows],
-            "conf_low": [row.conf_low for row in rows],
-            "conf_high": [row.conf_high for row in rows],
+            **columns(rows, "estimate", "conf_low", "conf_high"),
             "settled": [row.conf_low is not None and not row.conf_low <= 0 <= (row.conf_high or 0.0) for row in rows],
         },
         options={"title": f"Fixed effect ({unit})"},
@@ -331,16 +333,12 @@ def _of_means(result: Means) -> Document:
     shown = [row for row in tested if (row.p_adjusted or 0.0) <= 1.0 - result.conf_level]
     names = [*result.by, *result.specs]
     clearest = min(shown, key=lambda row: row.p_adjusted or 0.0, default=None)
-    if clearest is not None:
-        headline = (
+    headline = f"{plural(len(result.rows), 'mean')} of {result.response}"
+    if tested:
+        differ = (
             f"{len(shown)} of {plural(len(tested), 'contrast')} {'differs' if len(shown) == 1 else 'differ'} from 0"
         )
-    else:
-        headline = (
-            "No contrast is shown to differ from 0"
-            if tested
-            else f"{plural(len(result.rows), 'mean')} of {result.response}"
-        )
+        headline = differ if shown else "No contrast is shown to differ from 0"
     lost = sum(row.reason is not None for row in result.rows)
     missing = f"; {plural(lost, 'mean')} cannot be given" if lost else ""
     return Document(
@@ -349,38 +347,19 @@ def _of_means(result: Means) -> Document:
         label="differences" if shown else "means",
         tone="neutral",
         headline=headline,
-        number="" if clearest is None else number(clearest.estimate, digits_for(clearest.std_error), sign=True),
-        number_words=""
-        if clearest is None
-        else f"{clearest.name}, {_contrast_ci(clearest)}, {p_words(clearest.p_adjusted)}",
+        number="" if clearest is None else _amount(clearest),
+        number_words="" if clearest is None else f"{clearest.name}, {_ci(clearest)}, {p_words(clearest.p_adjusted)}",
         scope=f"{result.scale}; {result.averaging}{missing}",
         answer=(_means_figure(result, names),),
         notes=result.notes,
         evidence=_contrasts(result),
-        method=(
-            Section(
-                id="method",
-                heading="How the means are made",
-                blocks=(
-                    Items(
-                        items=(
-                            sentence(f"{result.scale}, {result.averaging}"),
-                            *(
-                                (sentence(f"Contrasts are adjusted by {_ADJUST[result.adjust]}"),)
-                                if result.contrasts
-                                else ()
-                            ),
-                        )
-                    ),
-                ),
-            ),
-        ),
+        method=(Section(id="method", heading="How the means are made", blocks=(Items(items=_how(result)),)),),
     )
 
 
-def _contrast_ci(row: ContrastRow) -> str:
-    ends = interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error))
-    return f"{100 * row.conf_level:g}% CI {ends}"
+def _how(result: Means) -> tuple[str, ...]:
+    how = sentence(f"{result.scale}, {result.averaging}")
+    return (how, sentence(f"Contrasts are adjusted by {_ADJUST[result.adjust]}")) if result.contrasts else (how,)
 
 
 def _means_figure(result: Means, names: list[str]) -> Figure:
@@ -388,22 +367,11 @@ def _means_figure(result: Means, names: list[str]) -> Figure:
         id="means",
         columns=(
             *(Column(title=name, kind="name") for name in names),
-            Column(title="Mean", kind="amount"),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="amount"),
-            Column(title="SE", kind="amount", spare=True),
-            Column(title="df", kind="amount", spare=True),
+            *_estimate_columns("Mean", result.conf_level),
             Column(title="Note"),
         ),
         rows=tuple(
-            (
-                *(level for _, level in row.levels),
-                number(row.estimate, digits_for(row.std_error)),
-                interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error)),
-                number(row.std_error, digits_for(row.std_error)),
-                "–" if row.estimate is None else "∞" if row.df is None else number(row.df, 1),
-                row.reason or "",
-            )
-            for row in result.rows
+            (*(level for _, level in row.levels), *_estimate_cells(row), row.reason or "") for row in result.rows
         ),
         caption="Marginal means; each interval on its own",
         most=_SHOWN,
@@ -414,9 +382,7 @@ def _means_figure(result: Means, names: list[str]) -> Figure:
         plot="forest",
         rows={
             "label": [row.name for row in result.rows],
-            "estimate": [row.estimate for row in result.rows],
-            "conf_low": [row.conf_low for row in result.rows],
-            "conf_high": [row.conf_high for row in result.rows],
+            **columns(result.rows, "estimate", "conf_low", "conf_high"),
             "settled": [row.conf_low is not None for row in result.rows],
         },
         options={"title": f"Mean of {result.response} ({result.scale})", "reference": None},
@@ -434,24 +400,12 @@ def _contrasts(result: Means) -> tuple[Section, ...]:
         id="contrasts",
         columns=(
             Column(title="Contrast", kind="name"),
-            Column(title="Difference", kind="amount"),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="amount"),
-            Column(title="SE", kind="amount", spare=True),
-            Column(title="df", kind="amount", spare=True),
+            *_estimate_columns("Difference", result.conf_level),
             Column(title="p adjusted" if adjusted else "p", kind="p"),
             Column(title="Note"),
         ),
         rows=tuple(
-            (
-                row.name,
-                number(row.estimate, digits_for(row.std_error), sign=True),
-                interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error)),
-                number(row.std_error, digits_for(row.std_error)),
-                "–" if row.estimate is None else "∞" if row.df is None else number(row.df, 1),
-                row.p_adjusted,
-                row.reason or "",
-            )
-            for row in result.contrasts
+            (row.name, *_estimate_cells(row, sign=True), row.p_adjusted, row.reason or "") for row in result.contrasts
         ),
         caption=f"Contrasts; adjusted by {_ADJUST[result.adjust]}",
         frame=result.contrasts_frame().to_dict(as_series=False),

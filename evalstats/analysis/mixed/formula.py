@@ -317,21 +317,15 @@ class _Parser:
         return found
 
     def _primary(self) -> _Sum:
-        out = _Sum()
-        now = self._now()
-        if now == "(":
+        if self._now() == "(":
             return self._parenthesis()
-        if now in ("C", "factor") and self._after() == "(":
-            self._pop()
-            self._take("(")
-            name = self._name(f"{now}()")
-            self._take(")")
+        name = self._factor_name()
+        if name:
             self.as_factor.add(name)
         else:
             name = self._name("a column")
             self.bare.add(name)
-        out.terms.append((name,))
-        return out
+        return _Sum(terms=[(name,)])
 
     def _parenthesis(self) -> _Sum:
         self._take("(")
@@ -374,13 +368,18 @@ class _Parser:
         return columns_of([tuple(names)])
 
     def _group_name(self) -> str:
-        if self._now() in ("C", "factor") and self._after() == "(":
-            self._pop()
-            self._take("(")
-            name = self._name("a grouping")
-            self._take(")")
-            return name  # the values of a grouping are levels anyway
-        return self._name("a grouping")
+        # The values of a grouping are levels anyway.
+        return self._factor_name() or self._name("a grouping")
+
+    def _factor_name(self) -> str:
+        """Take C(name) and return the name; "" where no such call stands."""
+        if self._now() not in ("C", "factor") or self._after() != "(":
+            return ""
+        call = self._pop()
+        self._take("(")
+        name = self._name(f"{call}()")
+        self._take(")")
+        return name
 
     def _parts(self, left: _Sum, group: Term, *, split: bool) -> list[RandomPart]:
         effects = tuple(sorted(left.terms, key=len))

@@ -27,9 +27,7 @@ from evalstats.analysis.mixed.table import (
     ResponseColumns,
     TableRead,
     check_groups,
-    check_parts,
     check_response,
-    check_room,
     combinations,
     dropped_warnings,
     empty_cell_warnings,
@@ -39,6 +37,7 @@ from evalstats.analysis.mixed.table import (
     read_table,
     used_slopes,
 )
+from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.stats.mixed.design import Family, Floats, Ints, MixedDesign, RandomTerm
 
@@ -84,7 +83,7 @@ def code_columns(terms: Sequence[Term], columns: Mapping[str, Column], n: int, *
     from formulaic.parser.types import Factor as Part
     from formulaic.parser.types import Term as Product
 
-    names = list(dict.fromkeys(name for term in terms for name in term))
+    names = columns_of(terms)
     ids = {name: f"c{at}" for at, name in enumerate(names)}
 
     def product(term: Term) -> Any:
@@ -229,10 +228,8 @@ class ModelFrame:
         Levels of each factor of the fixed part, the reference first; mean over all rows of each of its numbers.
     terms
         Columns of `design.fixed` of each fixed term, by its name ("model:scenario"); an empty tuple where none was kept.
-    columns
-        Names of all columns of the fixed part, those that were dropped included.
-    kept
-        Which of them are in `design.fixed`.
+    columns, kept
+        Names of all columns of the fixed part, those that were dropped included; which of them are in `design.fixed`.
     empty_cells
         Combinations of the levels of interacting factors without rows.
     n_given, n_dropped
@@ -343,25 +340,36 @@ def model_frame(
     (4, 6, {'model': ('a', 'b')}, ('(Intercept)', 'model[b]'))
     """
     parsed = parse_formula(formula) if isinstance(formula, str) else formula
-    check_parts(parsed, random=random)
+    if random and not parsed.random:
+        raise InputError(
+            f"the formula '{parsed}' has no random part, and a mixed model needs a grouping whose levels are a sample; add one, "
+            "such as (1 | item)"
+        )
+    if not parsed.intercept and not parsed.fixed:
+        raise InputError(f"the formula '{parsed}' has no fixed effect; write 1 for an intercept")
     named = ResponseColumns(response=parsed.response, family=family, count=count, within=within, successes=successes)
     read = read_table(frame, parsed, named, levels or {})
     cells = _cells(read)
     fixed = _fixed(parsed, cells.effects, len(cells.count))
-    terms, term_warnings = _random_terms(parsed, cells)
+    made = [_random_term(part, cells) for part in parsed.random]
+    terms = tuple(term for term, _ in made)
     warnings = [
         *read.warnings,
         *check_response(
             cells.mean, cells.within, str(parsed.response), binomial=family == "binomial", count=cells.count
         ),
         *fixed.warnings,
-        *term_warnings,
+        *(text for _, found in made for text in found),
         *check_groups(terms, cells.n_rows, single=family == "gaussian" or read.rows.single()),
     ]
-    check_room(fixed.matrix.shape[1], cells.n_rows)
+    n_fixed = fixed.matrix.shape[1]
+    if n_fixed >= cells.n_rows:
+        raise InputError(
+            f"there are {plural(n_fixed, 'fixed effect')} for {plural(cells.n_rows, 'row')}; leave terms out"
+        )
     design = MixedDesign(
         fixed=fixed.matrix,
-        fixed_names=tuple(fixed.coded.names[at] for at in _places(fixed.kept.columns)),
+        fixed_names=tuple(fixed.coded.names[int(at)] for at in fixed.kept.columns),
         terms=terms,
         count=cells.count,
         response=cells.mean,
@@ -429,7 +437,7 @@ class _FixedPart:
 
     def terms(self, formula: MixedFormula) -> dict[str, tuple[int, ...]]:
         """Columns of the design of each term."""
-        place = {column: at for at, column in enumerate(_places(self.kept.columns))}
+        place = {column: at for at, column in enumerate(self.kept.columns.tolist())}
         names = [term_name(term) for term in _with_intercept(formula.fixed, intercept=formula.intercept)]
         return {
             name: tuple(place[c] for c, of in enumerate(self.coded.term_of) if of == at and c in place)
@@ -451,7 +459,7 @@ def _fixed(formula: MixedFormula, effects: Mapping[str, Column], n: int) -> _Fix
         _with_intercept(formula.fixed, intercept=formula.intercept),
         coded.names,
         coded.term_of,
-        _places(kept.dropped),
+        kept.dropped.tolist(),
         empty,
     )
     matrix = np.ascontiguousarray(coded.matrix[:, kept.columns])[codes]
@@ -460,20 +468,10 @@ def _fixed(formula: MixedFormula, effects: Mapping[str, Column], n: int) -> _Fix
 
 def _coded_once(terms: Sequence[Term], effects: Mapping[str, Column], n: int, *, intercept: bool) -> tuple[Coded, Ints]:
     """Code the distinct rows of the columns that terms use; the second tells which one each cell has."""
-    names = list(dict.fromkeys(name for term in terms for name in term))
+    names = columns_of(terms)
     codes, first = combinations([effects[name] for name in names], n)
     distinct = {name: effects[name].take(first) for name in names}
     return code_columns(terms, distinct, len(first), intercept=intercept), codes
-
-
-def _random_terms(formula: MixedFormula, cells: _Cells) -> tuple[tuple[RandomTerm, ...], list[str]]:
-    terms: list[RandomTerm] = []
-    warnings: list[str] = []
-    for part in formula.random:
-        term, found = _random_term(part, cells)
-        terms.append(term)
-        warnings += found
-    return tuple(terms), warnings
 
 
 def _random_term(part: RandomPart, cells: _Cells) -> tuple[RandomTerm, list[str]]:
@@ -501,10 +499,6 @@ def _cells_frame(cells: _Cells) -> pl.DataFrame:
         else:
             columns[name] = pl.Series(name, column.values)
     return pl.DataFrame(columns)
-
-
-def _places(columns: Ints) -> list[int]:
-    return [int(at) for at in columns]
 
 
 def _coding_notes(factors: Mapping[str, tuple[str, ...]]) -> list[str]:

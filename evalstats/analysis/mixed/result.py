@@ -1,4 +1,9 @@
-"""A fitted mixed model: the frozen result of `mixed()`."""
+"""A fitted mixed model: the frozen result of `mixed()`, and the further questions it answers.
+
+Marginal means: Searle, Speed & Milliken 1980, doi:10.1080/00031305.1980.10483031; averaged probabilities: Zeger, Liang & Albert
+1988, doi:10.2307/2531734. Likelihood ratios: Stram & Lee 1994, doi:10.2307/2533455; Halekoh & Hojsgaard 2014,
+doi:10.18637/jss.v059.i09.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,10 +107,6 @@ class MixedModel(Result, Fitted):
         "REML", "ML", "Laplace", "AGHQ", "nAGQ=0"; "OLS" or "GLM" without random effects.
     df_method, df_reason
         How tests and intervals of fixed effects are made, and why so.
-    fixed, tests
-        Fixed effects one by one, and each term of the formula as a whole.
-    variances
-        Variances, covariances and the residual.
     groups
         Each grouping and how many levels it has.
     n_rows, n_trials, n_cells, n_given
@@ -113,8 +114,8 @@ class MixedModel(Result, Fitted):
         the table.
     log_likelihood
         The maximised criterion: restricted for REML, and then comparable only between models with the same fixed effects.
-    aic, bic
-        From it; for BIC n is `n_rows`.
+    bic
+        With `n_rows` for n.
     singular
         What lies on the boundary of the parameter space, in words.
     penalty
@@ -163,23 +164,11 @@ class MixedModel(Result, Fitted):
         return self.convergence.converged
 
     def effect(self, term: str) -> FixedEffect:
-        """Return one fixed effect by its name.
-
-        Raises
-        ------
-        InputError
-            If there is none of that name; it names the closest.
-        """
+        """Return one fixed effect; an unknown name is an `InputError` that names the closest."""
         return row_named(self.fixed, term, what="fixed effect", key="term")
 
     def variance(self, group: str, term: str = "(Intercept)", other: str | None = None) -> VarianceComponent:
-        """Return one variance component.
-
-        Raises
-        ------
-        InputError
-            If there is no such component; it names those of the group.
-        """
+        """Return one variance component; an unknown name is an `InputError` that names the closest."""
         for row in self.variances:
             if (row.group, row.term, row.other) == (group, term, other):
                 return row
@@ -203,7 +192,8 @@ class MixedModel(Result, Fitted):
 
         Linear models: means in the unit of the response, with the degrees of freedom of the fit. Binomial models: probabilities
         averaged over the population of the random effects (scale="response"), which is not the probability at random effects of
-        0; or log-odds given random effects of 0 (scale="link"). Numbers among the fixed effects stand at their means.
+        0; or log-odds given random effects of 0 (scale="link"). Numbers among the fixed effects stand at their means. Means that
+        rest on a combination without rows are null, with the reason.
 
         Parameters
         ----------
@@ -219,22 +209,11 @@ class MixedModel(Result, Fitted):
             dict of weights for each contrast; or "none".
         adjust
             "holm", "tukey", "max-t" or "none", within each family.
-        conf_level
-            By default that of the result.
-
-        Returns
-        -------
-        Means
-            Means that rest on a combination without rows are null, with the reason.
 
         Raises
         ------
         InputError
             If a factor, level or option is not known.
-
-        References
-        ----------
-        Searle, Speed & Milliken 1980, doi:10.1080/00031305.1980.10483031; Zeger, Liang & Albert 1988, doi:10.2307/2531734.
 
         Examples
         --------
@@ -263,20 +242,11 @@ class MixedModel(Result, Fitted):
     def profile(
         self, *, conf_level: float | None = None, fixed: bool = True, on_step: OnStep | None = None
     ) -> pl.DataFrame:
-        """Return profile likelihood intervals of variance parameters and fixed effects.
+        """Return profile likelihood intervals of variance parameters and, with `fixed`, of fixed effects.
 
         An interval holds the values that a likelihood ratio test does not reject; it need not be symmetric, which matters for
-        variances of few units. Linear models are profiled by full maximum likelihood, also after REML.
-
-        Parameters
-        ----------
-        fixed
-            Whether to profile the fixed effects too.
-
-        Returns
-        -------
-        polars.DataFrame
-            A row for each: term, estimate (by maximum likelihood), conf_low, conf_high, conf_level, method, reason.
+        variances of few units. Linear models are profiled by full maximum likelihood, also after REML. Rows: term, estimate (by
+        maximum likelihood), conf_low, conf_high, conf_level, method, reason.
 
         Raises
         ------
@@ -321,13 +291,8 @@ class MixedModel(Result, Fitted):
     ) -> pl.DataFrame:
         """Return percentile intervals of fixed effects and of standard deviations by parametric bootstrap.
 
-        Data are drawn from the fitted model with new random effects, and the model is fitted to each.
-
-        Returns
-        -------
-        polars.DataFrame
-            A row for each: kind ("fixed" or "std_dev"), group, term, estimate, std_error, conf_low, conf_high, conf_level,
-            method, n_resamples, reason.
+        Data are drawn from the fitted model with new random effects, and the model is fitted to each. Rows: kind ("fixed" or
+        "std_dev"), group, term, estimate, std_error, conf_low, conf_high, conf_level, method, n_resamples, reason.
         """
         from evalstats.stats.mixed.parametric_bootstrap import bootstrap_intervals
 
@@ -389,8 +354,6 @@ class MixedModel(Result, Fitted):
 
         Parameters
         ----------
-        smaller
-            A fit of the same rows, with fewer fixed or random effects.
         n_resamples
             Replicates of a parametric bootstrap; None for the chi-squared law.
         seed
@@ -400,10 +363,6 @@ class MixedModel(Result, Fitted):
         ------
         InputError
             If the models are not nested, or not of the same rows.
-
-        References
-        ----------
-        Stram & Lee 1994, doi:10.2307/2533455; Halekoh & Hojsgaard 2014, doi:10.18637/jss.v059.i09.
         """
         from evalstats.stats.mixed import likelihood_ratio as ratio
         from evalstats.stats.mixed.parametric_bootstrap import parametric_bootstrap

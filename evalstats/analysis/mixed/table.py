@@ -177,33 +177,6 @@ def _checked_order(order: Sequence[str], levels: Sequence[str], name: str) -> li
     return [level for level in wanted if level in here]
 
 
-def check_parts(formula: MixedFormula, *, random: bool) -> None:
-    """Raise InputError for a formula without fixed effects or, where they are wanted, without random ones."""
-    if random and not formula.random:
-        raise InputError(
-            f"the formula '{formula}' has no random part, and a mixed model needs a grouping whose levels are a sample; add one, "
-            "such as (1 | item)"
-        )
-    if not formula.intercept and not formula.fixed:
-        raise InputError(f"the formula '{formula}' has no fixed effect; write 1 for an intercept")
-
-
-def check_room(n_fixed: int, n_rows: int) -> None:
-    """Raise InputError where the fixed effects leave no row to judge them by."""
-    if n_fixed >= n_rows:
-        raise InputError(f"there are {plural(n_fixed, 'fixed effect')} for {plural(n_rows, 'row')}; leave terms out")
-
-
-def check_fixed_factors(factors: Mapping[str, Factor]) -> None:
-    """Raise InputError for a fixed factor with one level."""
-    for factor in factors.values():
-        if len(factor.levels) == 1:
-            raise InputError(
-                f"factor {factor.name!r} has one level ({factor.levels[0]!r}) in the rows that are used, so it has no effect to "
-                "estimate; leave it out of the formula"
-            )
-
-
 def check_groups(terms: Sequence[RandomTerm], n_rows: int, *, single: bool) -> list[str]:
     """Raise InputError for groupings that no variance can be estimated for; warn of few levels.
 
@@ -315,12 +288,10 @@ def dropped_warnings(
 
 def used_slopes(values: Floats, names: Sequence[str], group: str) -> tuple[list[int], list[str]]:
     """Return the slopes that are not 0 throughout, and a warning that names the others."""
-    used = [at for at in range(values.shape[1]) if bool(np.any(values[:, at] != 0.0))]
-    gone = [names[at] for at in range(len(names)) if at not in set(used)]
-    warning = (
-        f"the random effects {', '.join(gone[:_LISTED])} by {group} stand for no rows and are dropped" if gone else ""
-    )
-    return used, [warning] if warning else []
+    some = np.any(values != 0.0, axis=0)
+    gone = [name for name, kept in zip(names, some, strict=True) if not kept]
+    warning = f"the random effects {', '.join(gone[:_LISTED])} by {group} stand for no rows and are dropped"
+    return np.flatnonzero(some).tolist(), [warning] if gone else []
 
 
 # Shares are often stored rounded to a few digits: share x trials may miss a whole number by this much.
@@ -614,6 +585,11 @@ def _read_columns(
     for name in formula.group_columns:
         known = effects.get(name)
         groups[name] = known if isinstance(known, Factor) else read_factor(used[name], name, levels.get(name))
-    fixed = set(formula.fixed_columns)
-    check_fixed_factors({name: f for name, f in effects.items() if isinstance(f, Factor) and name in fixed})
+    for name in formula.fixed_columns:
+        factor = effects[name]
+        if isinstance(factor, Factor) and len(factor.levels) == 1:
+            raise InputError(
+                f"factor {name!r} has one level ({factor.levels[0]!r}) in the rows that are used, so it has no effect to "
+                "estimate; leave it out of the formula"
+            )
     return effects, groups

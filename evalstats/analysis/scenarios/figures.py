@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from evalstats.analysis.result import Estimate
+from evalstats.analysis.result import Estimate, columns
 from evalstats.analysis.scenarios.result import CellRow, DropRow, EffectRow, MeanRow, ScenarioModel
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, number, plural, scaled
@@ -253,10 +253,7 @@ def caterpillar(result: ScenarioModel) -> Figure | None:
         plot="caterpillar",
         rows={
             "group": [name for name, _ in rows],
-            "level": [row.level for _, row in rows],
-            "estimate": [row.estimate for _, row in rows],
-            "conf_low": [row.conf_low for _, row in rows],
-            "conf_high": [row.conf_high for _, row in rows],
+            **columns((row for _, row in rows), "level", "estimate", "conf_low", "conf_high"),
         },
         options={"unit": unit},
         alt=f"Levels of the random effects {', '.join(names)}; {apart} of {len(rows)} intervals leave out 0.",
