@@ -294,7 +294,7 @@ class MixedModel(Result, Fitted):
         Data are drawn from the fitted model with new random effects, and the model is fitted to each. Rows: kind ("fixed" or
         "std_dev"), group, term, estimate, std_error, conf_low, conf_high, conf_level, method, n_resamples, reason.
         """
-        from evalstats.stats.mixed.parametric_bootstrap import bootstrap_intervals
+        from evalstats.stats.mixed.likelihood_ratio import bootstrap_intervals
 
         self._needs_random()
         level = check_level(self.conf_level if conf_level is None else conf_level)
@@ -365,7 +365,7 @@ class MixedModel(Result, Fitted):
             If the models are not nested, or not of the same rows.
         """
         from evalstats.stats.mixed import likelihood_ratio as ratio
-        from evalstats.stats.mixed.parametric_bootstrap import parametric_bootstrap
+        from evalstats.stats.mixed.likelihood_ratio import parametric_bootstrap
 
         own = self.fit.design
         _check_same_rows(smaller, self)
@@ -463,7 +463,7 @@ class MixedModel(Result, Fitted):
 
 def _effects_and_deviations(fit: MixedFit) -> Floats:
     """Return the fixed effects of a fit, then its standard deviations: what is resampled."""
-    from evalstats.stats.mixed.parametric_bootstrap import standard_deviations
+    from evalstats.stats.mixed.likelihood_ratio import standard_deviations
 
     return np.concatenate([fit.beta, standard_deviations(fit)])
 

@@ -247,7 +247,7 @@ def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> 
         covariance_method="none" if few else robust.method if robust else "the model's own covariance",
         robust=robust,
         no_interval=few,
-        notes=tuple(notes) + (robust.notes if robust else ()),
+        notes=tuple(notes),
     )
 
 

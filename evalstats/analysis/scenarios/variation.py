@@ -28,9 +28,8 @@ from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import variance_parameters
 from evalstats.stats.mixed.design import MixedDesign, MixedFit
 from evalstats.stats.mixed.interaction import parallelism_test, ranking_change
-from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, variance_ratio
+from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, null_design, parametric_bootstrap, variance_ratio
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.parametric_bootstrap import null_design, parametric_bootstrap
 from evalstats.stats.reliability import GStudy, from_components, levels_needed, reliability, reliability_interval
 
 Floats = npt.NDArray[np.float64]

@@ -1,14 +1,238 @@
-"""Small-sample tests of fixed effects of a linear mixed model: Satterthwaite's, and Kenward and Roger's, degrees of freedom."""
+"""Small-sample tests of fixed effects of a linear mixed model: Satterthwaite's, and Kenward and Roger's, degrees of freedom.
 
+V = sigma^2 (I + Z Lambda Lambda' Z'), the covariance of the responses, is never formed. Every trace and quadratic form of its
+derivatives follows from Z' V^-1 Z, Z' V^-1 X and Z' V^-1 (y - X beta), which have one row for each random effect; and V itself
+is a weighted sum of its derivatives, which gives the forms of the residual variance for nothing.
+
+Giesbrecht & Burns 1985, doi:10.2307/2530872; Fai & Cornelius 1996, doi:10.1080/00949659608811740; Kuznetsova, Brockhoff &
+Christensen 2017, doi:10.18637/jss.v082.i13; Kenward & Roger 1997, doi:10.2307/2533558; Halekoh & Hojsgaard 2014,
+doi:10.18637/jss.v059.i09 (whose program, pbkrtest, is followed step by step).
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import linalg, sparse
+from scipy.sparse import csgraph
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit
 from evalstats.stats.mixed.linear_criterion import LinearCriterion
-from evalstats.stats.mixed.marginal import Forms, covariance_entries, forms, independent_sets
+from evalstats.stats.mixed.structure import random_columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Products of one set of cells that shares no random effect with any other cell; N holds the rows of each cell.
+
+    `n_levels` are the levels of each term that occur here; zz = Z'NZ and zx = Z'NX, with effects running through the terms, in
+    each through the levels, in each level through the columns.
+    """
+
+    cells: Ints
+    n_levels: tuple[int, ...]
+    zz: Floats
+    zx: Floats
+    z: sparse.csr_array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forms:
+    """Traces and quadratic forms of G_r = dV / d psi_r, for the R variances and covariances psi of all terms, then sigma^2.
+
+    The psi of a term run column by column through its lower triangle. With Phi = (X' V^-1 X)^-1, the `covariance`, and
+    P = V^-1 - V^-1 X Phi X' V^-1: `trace` and `trace_pairs` are tr(V^-1 G_r) and tr(V^-1 G_r V^-1 G_s), `single` and `pairs`
+    X' V^-1 G_r V^-1 X and X' V^-1 G_r V^-1 G_s V^-1 X, `quadratic` and `quadratic_pairs` y'P G_r P y and y'P G_r P G_s P y.
+    """
+
+    psi: Floats
+    covariance: Floats
+    trace: Floats
+    trace_pairs: Floats
+    single: Floats
+    pairs: Floats
+    quadratic: Floats
+    quadratic_pairs: Floats
+
+    def restricted_trace(self) -> Floats:
+        """tr(P G_r), shape (R,)."""
+        return self.trace - np.einsum("ij,rji->r", self.covariance, self.single)
+
+    def restricted_trace_pairs(self) -> Floats:
+        """tr(P G_r P G_s), shape (R, R)."""
+        inside = np.einsum("ij,rjk->rik", self.covariance, self.single)
+        crossed = np.einsum("ij,rsji->rs", self.covariance, self.pairs)
+        return self.trace_pairs - crossed - crossed.T + np.einsum("rij,sji->rs", inside, inside)
+
+
+def blocks(design: MixedDesign) -> list[Block]:
+    """Split the cells into the largest number of sets that share no level of any grouping."""
+    z = random_columns(design)
+    offsets = np.cumsum([0] + [term.n_levels * term.n_columns for term in design.terms])
+    member = independent_sets(design)
+    order = np.argsort(member, kind="stable")
+    out: list[Block] = []
+    for cells in np.split(order, np.cumsum(np.bincount(member))[:-1]):
+        levels = [np.unique(term.level[cells]) for term in design.terms]
+        columns = np.concatenate([
+            start + (at[:, None] * term.n_columns + np.arange(term.n_columns)).ravel()
+            for start, term, at in zip(offsets[:-1], design.terms, levels, strict=True)
+        ])  # fmt: skip
+        part = sparse.csr_array(z[cells][:, columns])
+        weighted = sparse.csr_array(part.multiply(design.count[cells][:, None]))
+        out.append(
+            Block(
+                cells=cells.astype(np.int64),
+                n_levels=tuple(len(at) for at in levels),
+                zz=np.asarray((part.T @ weighted).toarray(), dtype=np.float64),
+                zx=np.asarray(weighted.T @ design.fixed[cells], dtype=np.float64),
+                z=part,
+            )
+        )
+    return out
+
+
+def independent_sets(design: MixedDesign, *further: Ints) -> Ints:
+    """Return for every cell the number of its set; sets share no level of any random term (nor of `further` codes)."""
+    codes = [term.level for term in design.terms] + list(further)
+    n = design.n_cells
+    starts = n + np.cumsum([0] + [int(code.max()) + 1 for code in codes])
+    rows = np.tile(np.arange(n), len(codes))
+    columns = np.concatenate([start + code for start, code in zip(starts[:-1], codes, strict=True)])
+    graph = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(starts[-1], starts[-1]))
+    member = csgraph.connected_components(graph, directed=False)[1][:n]
+    return np.unique(member, return_inverse=True)[1].astype(np.int64)
+
+
+def forms(fit: MixedFit) -> Forms:
+    """Return the traces and quadratic forms of a linear fit at its estimates."""
+    design, sigma2 = fit.design, fit.sigma**2
+    relative = [factor @ factor.T for factor in design.factors(fit.theta)]
+    entries = list(covariance_entries(design))
+    weights = np.array([sigma2 * relative[t][a, b] for t, a, b in entries])
+    residual = response_residual(design, fit.beta)
+    # Sums over blocks. Index 0 stands for V itself, the others for the G_r of the random terms.
+    sums = _Sums.of(design.fixed.shape[1], 1 + len(entries))
+    sums.single[0] = design.fixed.T @ (design.count[:, None] * design.fixed) / sigma2
+    sums.quadratic[0] = (design.within + float(design.count @ residual**2)) / sigma2
+    alike: dict[bytes, list[Block]] = {}
+    for block in blocks(design):
+        alike.setdefault(block.zz.tobytes() + block.zx.tobytes(), []).append(block)
+    for equal in alike.values():
+        _add_blocks(sums, equal, residual, fit=fit, relative=relative, entries=entries)
+    covariance: Floats = np.asarray(np.linalg.inv(sums.single[0]), dtype=np.float64)
+    sums.trace[0] = design.n_rows
+    sums.trace_pairs[0] = sums.trace_pairs[:, 0] = sums.trace
+    sums.pairs[0] = sums.pairs[:, 0] = sums.single
+    sums.quadratic_pairs[:] -= sums.crossed @ covariance @ sums.crossed.T
+    sums.quadratic_pairs[0] = sums.quadratic_pairs[:, 0] = sums.quadratic
+    # From (V, G_1, ...) to (G_1, ..., G of sigma^2), since V = sigma^2 G_residual + sum of psi_r G_r.
+    turn = np.zeros((1 + len(entries), 1 + len(entries)))
+    turn[:-1, 1:] = np.eye(len(entries))
+    turn[-1] = np.concatenate([[1.0], -weights]) / sigma2
+    return Forms(
+        psi=np.concatenate([weights, [sigma2]]),
+        covariance=0.5 * (covariance + covariance.T),
+        trace=turn @ sums.trace,
+        trace_pairs=turn @ sums.trace_pairs @ turn.T,
+        single=np.einsum("ra,aij->rij", turn, sums.single),
+        pairs=np.einsum("ra,sb,abij->rsij", turn, turn, sums.pairs),
+        quadratic=turn @ sums.quadratic,
+        quadratic_pairs=turn @ sums.quadratic_pairs @ turn.T,
+    )
+
+
+def response_residual(design: MixedDesign, beta: Floats) -> Floats:
+    """Mean response of each cell less its offset and the fixed effects."""
+    offset = 0.0 if design.offset is None else design.offset
+    return design.response - offset - design.fixed @ beta
+
+
+def covariance_entries(design: MixedDesign) -> Iterator[tuple[int, int, int]]:
+    """Yield term, row and column of every covariance parameter, in the order of theta."""
+    for t, term in enumerate(design.terms):
+        for column in range(term.n_columns):
+            for row in range(column, term.n_columns):
+                yield t, row, column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sums:
+    """What `Forms` holds, while it is added up; `crossed` is X' V^-1 G_r P y."""
+
+    trace: Floats
+    trace_pairs: Floats
+    single: Floats
+    pairs: Floats
+    quadratic: Floats
+    quadratic_pairs: Floats
+    crossed: Floats
+
+    @classmethod
+    def of(cls, p: int, size: int) -> "_Sums":
+        return cls(
+            trace=np.zeros(size),
+            trace_pairs=np.zeros((size, size)),
+            single=np.zeros((size, p, p)),
+            pairs=np.zeros((size, size, p, p)),
+            quadratic=np.zeros(size),
+            quadratic_pairs=np.zeros((size, size)),
+            crossed=np.zeros((size, p)),
+        )
+
+
+def _add_blocks(
+    sums: _Sums,
+    equal: list[Block],
+    residual: Floats,
+    *,
+    fit: MixedFit,
+    relative: list[Floats],
+    entries: list[tuple[int, int, int]],
+) -> None:
+    """Add the share of blocks that differ in their responses alone.
+
+    With T = Lambda Lambda', Z'V^-1 = (I + Z'NZ T)^-1 Z'N / sigma^2.
+    """
+    design, block, times = fit.design, equal[0], len(equal)
+    spread = linalg.block_diag(*[np.kron(np.eye(k), t) for k, t in zip(block.n_levels, relative, strict=True)])
+    zr = np.column_stack([b.z.T @ (design.count[b.cells] * residual[b.cells]) for b in equal])
+    right = np.column_stack([block.zz, block.zx, zr])
+    solved = np.asarray(linalg.solve(np.eye(len(spread)) + block.zz @ spread, right)) / fit.sigma**2
+    q, p = len(spread), block.zx.shape[1]
+    m, b, u = 0.5 * (solved[:, :q] + solved[:, :q].T), solved[:, q : q + p], solved[:, q + p :]
+    sums.single[0] -= times * (block.zx.T @ spread @ b)
+    sums.quadratic[0] -= float(np.sum(zr * (spread @ u)))
+    starts = np.cumsum([0] + [k * t.n_columns for k, t in zip(block.n_levels, design.terms, strict=True)])
+
+    def at(t: int, column: int) -> slice:
+        return slice(starts[t] + column, starts[t + 1], design.terms[t].n_columns)
+
+    # G_r in the space of effects: e_row e_column' and its transpose for each level.
+    halves = [[(at(t, i), at(t, j)) for i, j in {(row, column), (column, row)}] for t, row, column in entries]
+    gb = [_apply(half, b) for half in halves]
+    gu = [_apply(half, u) for half in halves]
+    for r, half in enumerate(halves, start=1):
+        sums.trace[r] += times * sum(float(np.trace(m[j, i])) for i, j in half)
+        sums.single[r] += times * (b.T @ gb[r - 1])
+        sums.quadratic[r] += float(np.sum(u * gu[r - 1]))
+        sums.crossed[r] += gu[r - 1].sum(axis=1) @ b
+        m_gb, m_gu = m @ gb[r - 1], m @ gu[r - 1]
+        for s, other in enumerate(halves, start=1):
+            product = sum(float(np.sum(m[j, k] * m[i, h])) for i, j in half for k, h in other)
+            sums.trace_pairs[r, s] += times * product
+            sums.pairs[s, r] += times * (gb[s - 1].T @ m_gb)
+            sums.quadratic_pairs[s, r] += float(np.sum(gu[s - 1] * m_gu))
+
+
+def _apply(half: list[tuple[slice, slice]], x: Floats) -> Floats:
+    out = np.zeros_like(x)
+    for i, j in half:
+        out[i] += x[j]
+    return out
+
 
 AT_ZERO = 1e-5  # a diagonal entry of a relative covariance factor below this is held at 0
 # Eigenvalues of the Hessian scaled to a unit diagonal: a direction without curvature says nothing and is left out.
@@ -23,15 +247,8 @@ MOST_ROWS = 5000
 class VarianceParameters:
     """Covariance of the estimated (theta, log sigma), and how it moves the covariance of the fixed effects.
 
-    Attributes
-    ----------
-    covariance
-        float64, shape (n_theta + 1, n_theta + 1): twice the inverse Hessian of the deviance; rows of parameters held at
-        0 are 0.
-    gradient
-        float64, shape (n_theta + 1, n_fixed, n_fixed): derivative of the covariance of beta by each parameter.
-    notes
-        What was left out, in words.
+    `covariance` is twice the inverse Hessian of the deviance; rows of parameters held at 0 are 0. `gradient`, shape
+    (n_theta + 1, n_fixed, n_fixed), is the derivative of the covariance of beta by each parameter. `notes` say what was left out.
     """
 
     covariance: Floats
@@ -80,10 +297,6 @@ def satterthwaite(fit: MixedFit, contrasts: ArrayLike, *, parameters: VariancePa
         If the fit is not a linear model, or the contrasts do not fit its fixed effects.
     CannotAnswerError
         If the deviance does not curve upward at the estimates, so that they are not a minimum.
-
-    References
-    ----------
-    Giesbrecht & Burns 1985, doi:10.2307/2530872; Kuznetsova, Brockhoff & Christensen 2017, doi:10.18637/jss.v082.i13.
     """
     rows = as_contrasts(contrasts, fit)
     parameters = variance_parameters(fit) if parameters is None else parameters
@@ -94,12 +307,8 @@ def satterthwaite(fit: MixedFit, contrasts: ArrayLike, *, parameters: VariancePa
 def satterthwaite_f(fit: MixedFit, contrasts: ArrayLike, *, parameters: VarianceParameters | None = None) -> FTest:
     """F test that all contrasts are 0, with Satterthwaite's denominator degrees of freedom.
 
-    L C L' is turned into independent t statistics by its eigenvectors; the df of F are those that give F the mean of
-    their squares.
-
-    References
-    ----------
-    Fai & Cornelius 1996, doi:10.1080/00949659608811740; Kuznetsova, Brockhoff & Christensen 2017, doi:10.18637/jss.v082.i13.
+    L C L' is turned into independent t statistics by its eigenvectors; the df of F are those that give F the mean of their
+    squares.
     """
     rows = independent_rows(as_contrasts(contrasts, fit))
     parameters = variance_parameters(fit) if parameters is None else parameters
@@ -303,20 +512,11 @@ def _names(design: MixedDesign) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KenwardRoger:
-    """What the tests of any contrasts of one fit need.
+    """What the tests of any contrasts of one fit need: give it to `kenward_roger_f`, or ask its `df(contrasts)`.
 
-    Attributes
-    ----------
-    covariance
-        float64, shape (n_fixed, n_fixed): covariance of beta, corrected for what the estimation of the variances adds.
-    unadjusted
-        The same before the correction.
-    variances
-        float64, shape (R, R): covariance of the R estimated (co)variances, from the expected information.
-    single
-        float64, shape (R, n_fixed, n_fixed): X' V^-1 G_r V^-1 X.
-    notes
-        What a reader must know, in words.
+    `covariance` is that of beta, corrected for what the estimation of the variances adds, `unadjusted` the same before;
+    `variances`, shape (R, R), the covariance of the R estimated (co)variances, from the expected information; `single`, shape
+    (R, n_fixed, n_fixed), X' V^-1 G_r V^-1 X.
     """
 
     covariance: Floats
@@ -368,21 +568,11 @@ def kenward_roger(fit: MixedFit) -> KenwardRoger:
     V is linear in the (co)variances here, so that the terms with second derivatives vanish. A variance that is estimated
     as 0 stays among the parameters, as in pbkrtest: leaving it out would give the df of a model that knew it to be 0.
 
-    Returns
-    -------
-    KenwardRoger
-        Give it to `kenward_roger_f`, or ask its `df(contrasts)` and `covariance` for t statistics.
-
     Raises
     ------
     InputError
         If the fit is not a linear model fitted by REML, or has more than 5,000 rows: take `satterthwaite` then, which
         differs little there.
-
-    References
-    ----------
-    Kenward & Roger 1997, doi:10.2307/2533558; Halekoh & Hojsgaard 2014, doi:10.18637/jss.v059.i09 (whose program,
-    pbkrtest, this follows step by step).
     """
     if fit.family != "gaussian" or fit.method != "REML":
         raise InputError(
@@ -419,12 +609,7 @@ def kenward_roger(fit: MixedFit) -> KenwardRoger:
 def kenward_roger_f(fit: MixedFit, contrasts: ArrayLike, *, corrected: KenwardRoger | None = None) -> FTest:
     """F test that all contrasts are 0, with Kenward and Roger's covariance, scaling and degrees of freedom.
 
-    Parameters
-    ----------
-    contrasts
-        float64, shape (n_contrasts, n_fixed) or (n_fixed,).
-    corrected
-        `kenward_roger(fit)`, where it is at hand.
+    `corrected` is `kenward_roger(fit)`, where it is at hand.
     """
     rows = independent_rows(as_contrasts(contrasts, fit))
     corrected = kenward_roger(fit) if corrected is None else corrected

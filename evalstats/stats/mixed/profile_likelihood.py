@@ -16,9 +16,9 @@ from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.degrees_of_freedom import as_contrasts, variance_parameters
 from evalstats.stats.mixed.design import Floats, MixedDesign, MixedFit
 from evalstats.stats.mixed.laplace import Cells, laplace, quadrature
+from evalstats.stats.mixed.likelihood_ratio import null_design
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.linear_criterion import LinearCriterion
-from evalstats.stats.mixed.parametric_bootstrap import null_design
 
 _STEP = 1e-6
 Surface = Callable[[Floats], tuple[float, Floats]]  # deviance and gradient
@@ -124,18 +124,10 @@ def _unit(row: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileInterval:
-    """A profile likelihood interval.
+    """A profile likelihood interval of the quantity `name`; `notes` say what lies on the boundary.
 
-    Attributes
-    ----------
-    name
-        What it is of.
-    estimate
-        By maximum likelihood, also where the fit was by REML.
-    conf_low, conf_high
-        Its ends; None where the quantity does not exist or the profile never rises far enough, and `notes` say why.
-    notes
-        What lies on the boundary, in words.
+    `estimate` is by maximum likelihood, also where the fit was by REML. An end is None where the quantity does not exist or the
+    profile never rises far enough, and `notes` say why.
     """
 
     name: str

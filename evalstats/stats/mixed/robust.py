@@ -11,9 +11,8 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import as_codes, too_few_clusters
 from evalstats.stats.computation import one_thread
 from evalstats.stats.mixed.binomial import cluster_scores
-from evalstats.stats.mixed.degrees_of_freedom import FTest, f_p, independent_rows
+from evalstats.stats.mixed.degrees_of_freedom import FTest, f_p, independent_rows, response_residual
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit
-from evalstats.stats.mixed.marginal import response_residual
 from evalstats.stats.mixed.structure import random_columns
 
 _NO_ROOT = 1e-10  # relative: directions in which the residuals of a cluster have no variance at all
@@ -33,30 +32,16 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobustCovariance:
-    """A cluster-robust covariance of the fixed effects.
+    """A cluster-robust covariance of the fixed effects, shape (n_fixed, n_fixed).
 
-    Attributes
-    ----------
-    covariance
-        float64, shape (n_fixed, n_fixed).
-    joint
-        float64, shape (n_theta + n_fixed,) squared: covariance of (theta, beta) of a binomial model; None for a linear one.
-    n_clusters
-        Independent clusters.
-    method
-        In words.
-    notes
-        What a reader must know, in words.
-    influence
-        float64, shape (n_clusters, n_fixed), of a binomial model (n_clusters, n_theta + n_fixed): what every cluster
-        contributes to the estimates; the covariance is the sum of squares.
+    `joint` is that of (theta, beta) of a binomial model, None for a linear one; `influence`, one row a cluster, what each
+    contributes to the estimates (of theta, too, in a binomial model): the covariance is the sum of squares.
     """
 
     covariance: Floats
     n_clusters: int
     method: str
     joint: Floats | None = None
-    notes: tuple[str, ...] = ()
     influence: Floats = field(repr=False)
     bread: Floats = field(repr=False)
     parts: tuple[_Part, ...] = field(repr=False)
@@ -71,12 +56,12 @@ class RobustCovariance:
 
         The variance of the robust variance estimate is taken as it is where the model's covariance is right.
         """
-        rows = self._rows(contrasts)
+        rows = np.atleast_2d(np.asarray(contrasts, dtype=np.float64))
         return np.concatenate([self._df(rows[at : at + _CHUNK]) for at in range(0, len(rows), _CHUNK)])
 
     def f_test(self, beta: Floats, contrasts: ArrayLike) -> FTest:
         """Test that all contrasts are 0: approximate Hotelling's T^2 with the df of Pustejovsky & Tipton (HTZ)."""
-        rows = independent_rows(self._rows(contrasts))
+        rows = independent_rows(np.atleast_2d(np.asarray(contrasts, dtype=np.float64)))
         q = len(rows)
         eta = self._wishart_df(rows)
         df = eta - q + 1.0
@@ -95,16 +80,7 @@ class RobustCovariance:
             p_value=f_p(statistic, q, df),
             method=f"approximate Hotelling test, {self.method}",
             scaling=df / eta,
-            notes=self.notes,
         )
-
-    def _rows(self, contrasts: ArrayLike) -> Floats:
-        rows = np.atleast_2d(np.asarray(contrasts, dtype=np.float64))
-        if rows.shape[1] != len(self.bread):
-            raise InputError(
-                f"contrasts have shape {rows.shape}; give one column for each of {len(self.bread)} fixed effects"
-            )
-        return rows
 
     def _df(self, rows: Floats) -> Floats:
         direction = self.bread @ rows.T

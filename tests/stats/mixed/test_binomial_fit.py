@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial, refit_binomial
-from evalstats.stats.mixed.binomial_optimum import canonical
+from evalstats.stats.mixed.binomial import canonical, cluster_scores, fit_binomial, refit_binomial
 from tests.stats.mixed.binomial_by_definition import (
     dense_columns,
     dense_laplace,
@@ -129,6 +128,11 @@ class TestWhatDoesNotChangeAFit:
         assert other.convergence.converged
         np.testing.assert_allclose(other.beta * [1.0, unit], fit.beta, atol=SAME)
         np.testing.assert_allclose(other.std_errors * [1.0, unit], fit.std_errors, rtol=1e-4)
+
+    @pytest.mark.parametrize("start", [[0.2, 3.0], [4.0, 0.2], [-1.0, 1.0]])
+    def test_start(self, design, fit, start):
+        other = fit_binomial(design, start=np.array(start))
+        np.testing.assert_allclose(other.theta, fit.theta, atol=SAME)
 
 
 class TestUncertainty:

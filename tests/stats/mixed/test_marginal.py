@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evalstats.stats.mixed.marginal import blocks, forms, independent_sets
+from evalstats.stats.mixed.degrees_of_freedom import blocks, forms, independent_sets
 from tests.stats.mixed.dense import (
     derivatives,
     deviance,

@@ -7,22 +7,24 @@ import pytest
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed import parametric_bootstrap as module
+from evalstats.stats.mixed import likelihood_ratio as module
 from evalstats.stats.mixed.binomial import fit_binomial
-from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio
-from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.parametric_bootstrap import (
+from evalstats.stats.mixed.likelihood_ratio import (
     bootstrap_intervals,
-    contrast_summary,
+    likelihood_ratio,
     null_design,
     parametric_bootstrap,
     simulate,
     standard_deviations,
-    with_responses,
 )
+from evalstats.stats.mixed.linear import fit_linear
 from tests.stats.mixed.dense import golden_cases, golden_design, rows_design, term
 
 OPTIMUM = 1e-5  # of a deviance: how near two searches from different starts end
+
+
+def with_responses(design, drawn):
+    return replace(design, response=drawn.responses[0], within=float(drawn.within[0]))
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +41,7 @@ def test_the_law_by_hand(pastes):
     for i in (0, 7, 19):
         rng = np.random.default_rng(np.random.SeedSequence(4, spawn_key=(i,)))
         drawn = simulate(null, rng)
-        smaller, larger = (
-            fit_linear(with_responses(f.design, drawn.responses[0], float(drawn.within[0])), reml=False) for f in pastes
-        )
+        smaller, larger = (fit_linear(with_responses(f.design, drawn), reml=False) for f in pastes)
         assert found.draws[i] == pytest.approx(2 * (larger.log_likelihood - smaller.log_likelihood), abs=OPTIMUM)
     assert found.p_value == (1 + np.count_nonzero(found.draws >= found.statistic)) / 21
     assert (found.n_resamples, found.n_failed, found.notes) == (20, 0, ())
@@ -81,8 +81,6 @@ def test_designs_of_smaller_models():
     # The space of X b with b_1 = b_2, and nothing else.
     wanted = np.column_stack([design.fixed[:, 0], design.fixed[:, 1] + design.fixed[:, 2], design.fixed[:, 3]])
     assert np.linalg.matrix_rank(np.hstack([smaller.fixed, wanted])) == 3
-    with pytest.raises(InputError, match="one column for each of 4"):
-        null_design(design, contrasts=[1.0])
 
 
 def test_failures_are_counted_and_said(pastes, monkeypatch):
@@ -122,7 +120,7 @@ def test_intervals_by_hand(pastes):
     draws = []
     for i in range(39):
         drawn = simulate(fit, np.random.default_rng(np.random.SeedSequence(2, spawn_key=(i,))))
-        again = fit_linear(with_responses(fit.design, drawn.responses[0], float(drawn.within[0])))
+        again = fit_linear(with_responses(fit.design, drawn))
         draws.append([again.sigma * again.theta[0], again.sigma * again.theta[1], again.sigma])
     ranked = np.sort(draws, axis=0)
     for j, estimate in enumerate(found):
@@ -132,12 +130,6 @@ def test_intervals_by_hand(pastes):
         )
         assert estimate.std_error == pytest.approx(np.std(draws, axis=0, ddof=1)[j], rel=1e-3)
         assert "percentile" in estimate.method
-    basic = bootstrap_intervals(
-        fit, standard_deviations, names=names, n_resamples=39, seed=2, conf_level=0.9, kind="basic", workers=1
-    )
-    for one, other in zip(found, basic, strict=True):
-        assert other.conf_low == pytest.approx(2 * one.estimate - one.conf_high)
-        assert other.conf_high == pytest.approx(2 * one.estimate - one.conf_low)
 
 
 def test_what_never_moves_has_no_interval(pastes):
@@ -147,8 +139,6 @@ def test_what_never_moves_has_no_interval(pastes):
     assert found.reason == "three is 3 in all replicates, so they do not show how uncertain it is"
     with pytest.raises(InputError, match="take at least 39"):
         bootstrap_intervals(fit, standard_deviations, names=["a", "b", "c"], n_resamples=30)
-    with pytest.raises(InputError, match="2 names"):
-        bootstrap_intervals(fit, standard_deviations, names=["a", "b"])
 
 
 def binomial_design(rng, n_items, effect=0.0, item=1.0):
@@ -167,9 +157,7 @@ def test_binomial_models():
     assert found.p_value == (1 + np.count_nonzero(found.draws >= found.statistic)) / (1 + len(found.draws))
     assert found.p_value < 0.2
     assert np.all(found.draws >= 0.0)
-    (effect,) = bootstrap_intervals(
-        alternative, contrast_summary([0.0, 1.0], alternative), names=["b"], n_resamples=39, workers=1
-    )
+    (effect,) = bootstrap_intervals(alternative, lambda fit: fit.beta[1], names=["b"], n_resamples=39, workers=1)
     assert effect.conf_low < alternative.beta[1] < effect.conf_high
     # The standard error of the Hessian holds for 15 items of 10 trials; 39 replicates know theirs to 1 / sqrt(2 * 39).
     assert effect.std_error == pytest.approx(alternative.std_errors[1], rel=0.4)

@@ -192,8 +192,6 @@ def test_too_little_is_refused():
     found = robust_covariance(fit, design.terms[0].level)
     with pytest.raises(CannotAnswerError, match="too few for a joint test of 5 contrasts"):
         found.f_test(fit.beta, np.eye(6)[1:] - np.eye(6)[:-1])
-    with pytest.raises(InputError, match="one column for each of 6"):
-        found.df(np.eye(5))
 
 
 def balanced_fit(design, n_items, n_models):

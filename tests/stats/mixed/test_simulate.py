@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from evalstats.stats.mixed.parametric_bootstrap import simulate
+from evalstats.stats.mixed.likelihood_ratio import simulate
 from tests.stats.mixed.dense import fit_at, golden_cases, golden_design, random_matrices, rows_design, term
 
 N = 20_000
