@@ -86,23 +86,26 @@ def toolkit_version() -> str:
         return "unknown"
 
 
-def dependence_notes(rows: Sequence[Dependence]) -> tuple[Note, ...]:
+def dependence_notes(rows: Sequence[Dependence], *, limited: bool = False) -> tuple[Note, ...]:
     """Return a caution that names the factor along which the differences run in groups, and any further ones.
 
-    The main suspect is the flagged factor with the most levels: coarser ones that it lies within show up as well.
+    The main suspect is the flagged factor with the most levels: coarser ones that it lies within show up as well. Where the
+    headline has said that the answer is `limited` to the levels seen, the remedy is enough.
     """
     flagged = sorted((row for row in rows if row.flag == "warn"), key=lambda row: (-row.n_levels, row.factor))
     if not flagged:
         return ()
     main, *others = flagged
     also = f", and so do items of one {' or '.join(row.factor for row in others)}" if others else ""
+    text = f"items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
+    if limited:
+        return (Note(kind="dependence", text=text, remedy=f"add --cluster {main.factor}"),)
     remedy = (
         f"to conclude about other {many(main.factor)}, add --cluster {main.factor}"
         if main.n_levels >= FEW_CLUSTERS
         else f"{main.n_levels} {many(main.factor)} are too few to conclude about others, so look at them one by one"
     )
-    text = f"items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)}){also}"
-    return (Note(kind="dependence", text=text, remedy=remedy),)
+    return (Note(kind="dependence", text=f"{text}{also}", remedy=remedy),)
 
 
 def plan_items(plan: PlanAccount | None) -> list[str]:

@@ -237,7 +237,6 @@ def cautions(table: EntryTable, found: Standings, plan: Plan, lines: Sequence[Le
     return (
         *_lost(table, lines),
         *_missing(found, plan, lines),
-        *as_notes("comparability", _turned_round(found, plan, lines)),
         *as_notes("few", _unseen_failures(found, plan)),
         *table.measured.notes("weakens"),
         *as_notes("comparability", _one_run_twice(table, found)),
@@ -362,13 +361,12 @@ def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan) -> bo
     return low is not None and high is not None and plan.sign * (low - high) < 0
 
 
-def _turned_round(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> list[str]:
-    """Say so where the order of a pair on the items they share is not that of their scores: the items differ too."""
-    turned = any(
+def turned_round(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> bool:
+    """Tell whether the order of a pair on the items they share is not that of their scores: the items differ too."""
+    return any(
         plan.sign * ((lines[one].estimate or 0.0) - (lines[other].estimate or 0.0)) < 0
         for one, other in _better_first(found, plan)
     )
-    return ["go by the ranks, not by the scores: the models saw different items"] if turned else []
 
 
 def _own_scores(lines: Sequence[LeaderboardRow]) -> list[Note]:

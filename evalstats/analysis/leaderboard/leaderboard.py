@@ -29,6 +29,7 @@ from evalstats.analysis.leaderboard.checks import (
     lead_dependence,
     missing_share,
     omnibus_of,
+    turned_round,
     uncorrected,
 )
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph, Measured, shared_counts
@@ -337,7 +338,7 @@ def _answer(
         average=plain_average(data, table.every.items, clusters)
         if table.average is None
         else table.average.words(table.every.items),
-        basis=_basis(graph, labels, found),
+        basis=_basis(graph, labels, found, turned=turned_round(found, plan, lines)),
         rows=lines,
         pairs=pairs,
         rank_reason=_rank_reason(found, graph, table.measured),
@@ -370,7 +371,7 @@ def _answer(
             *notes("comparability", _compared_with_nobody(plan, pairs, table.names)),
             *table.measured.refusal(),
             *cautions(table, found, plan, lines),
-            *(() if is_settled else dependence_notes(suspects)),
+            *(() if is_settled else dependence_notes(suspects, limited=bool(limits))),
             *(() if clusters else duplicate_notes(data, table.every, table.runs, metric)),
             *notes("few", found.warnings),
             *notes("left_out", table.values.notes, caution=False),
@@ -416,13 +417,14 @@ def _estimand(clusters: tuple[str, ...], average: Average | None) -> str:
     return f"mean score over items, for new levels of {names} like these ({names} is the unit that was sampled)"
 
 
-def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standings) -> str:
+def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standings, *, turned: bool) -> str:
     within = f", clustered by {' and '.join(clusters)}" if clusters else ""
     if graph.same_items:
         return f"all models on the same {plural(graph.n_items, 'item')}{within}"
     least, most = int(found.every.n_items.min()), int(found.every.n_items.max())
     shared = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-    return f"pairs of models share {shared} of {plural(graph.n_items, 'item')}{within}"
+    so = ", so go by the ranks, not by the scores" if turned else ""
+    return f"pairs of models share {shared} of {plural(graph.n_items, 'item')}{within}{so}"
 
 
 def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: Measured) -> str | None:
