@@ -116,12 +116,6 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
     """Return the metric to study in `outcomes`; a choice that the data leave open is an error, never a guess.
 
     `contrast` is what names the sides, whose scores must be of one scale.
-
-    Raises
-    ------
-    InputError
-        If the metric is unknown, or several are there and none is the benchmark's headline; likewise benchmarks. Also if its
-        scores cannot be of one scale, or sources describe it in ways that cannot all be true.
     """
     if metric is not None:
         with_metric = outcomes.filter(pl.col("metric") == metric)
@@ -238,14 +232,7 @@ def _check_range(scores: pl.Series, benchmark: str, name: str, low: float | None
 
 
 def margin_in_unit(margin: float | str | None, metric: Metric) -> float | None:
-    """Return a declared margin in the metric's own unit; "2pp" is two percentage points.
-
-    Raises
-    ------
-    InputError
-        If it is no positive number, if percentage points mean nothing for the metric, or if it is so wide that no
-        difference could lie outside it.
-    """
+    """Return a declared margin in the metric's own unit; "2pp" is two percentage points."""
     if margin is None:
         return None
     match = _MARGIN.fullmatch(margin) if isinstance(margin, str) else None
@@ -276,13 +263,7 @@ def margin_in_unit(margin: float | str | None, metric: Metric) -> float | None:
 
 
 def require_outcomes(data: EvalData, *names: str) -> None:
-    """Refuse data that hold no scores of single items, or none of the named systems, and say what they hold instead.
-
-    Raises
-    ------
-    CannotAnswerError
-        If there are only votes, or only published numbers.
-    """
+    """Refuse data that hold no scores of single items, or none of the named systems, and say what they hold instead."""
     if not data.outcomes.height:
         what = "no file held scores of single items"
         if data.comparisons.height:
@@ -304,11 +285,6 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
 
     With `contrast="model"` a name is matched against runs (whole, or the part before "~"), then systems, then models.
     Otherwise against the levels of the contrast's column.
-
-    Raises
-    ------
-    InputError
-        If nothing matches; the message names the closest, and lists what there is.
     """
     found = [(column, rows) for column, rows in _readings(outcomes, name, contrast) if rows.height]
     if found:
@@ -345,13 +321,7 @@ def _readings(outcomes: pl.DataFrame, name: str, contrast: str) -> list[tuple[st
 
 
 def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> None:
-    """Refuse two sides that share rows: the difference would partly be one of a run with itself.
-
-    Raises
-    ------
-    InputError
-        Naming the runs that stand on both sides.
-    """
+    """Refuse two sides that share rows: the difference would partly be one of a run with itself."""
     key = ["run", "benchmark", "task", "item", "variant", "trial", "metric", "judge"]
     both = first.select(key).join(second.select(key), on=key, how="semi", nulls_equal=True)
     if both.height:
@@ -363,13 +333,7 @@ def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str
 
 
 def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> list[str]:
-    """Benchmarks on which both sides have rows.
-
-    Raises
-    ------
-    CannotAnswerError
-        If there is none.
-    """
+    """Benchmarks on which both sides have rows."""
     shared = sorted(set(first["benchmark"].to_list()) & set(second["benchmark"].to_list()))
     if not shared:
         message = (
@@ -381,13 +345,7 @@ def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[st
 
 
 def make_arm(rows: pl.DataFrame, name: str, metric: Metric, *, role: str) -> Arm:
-    """Return one side of the comparison: the rows of the metric among those that the name stands for.
-
-    Raises
-    ------
-    InputError
-        If the side has no row of the metric, or several runs of the same items; the message lists them.
-    """
+    """Return one side of the comparison: the rows of the metric among those that the name stands for."""
     own = rows.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name))
     if not own.height:
         message = f"the {role} {name!r} has no {metric.name!r}; it has {listed(rows['metric'])}"
@@ -449,13 +407,7 @@ def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
 
 
 def only_arm(rows: pl.DataFrame, *, role: str) -> str:
-    """Return the name of the only system in the rows (for `compare A B` with two files).
-
-    Raises
-    ------
-    InputError
-        If there are several; the message lists them.
-    """
+    """Return the name of the only system in the rows (for `compare A B` with two files)."""
     for column in ("system", "model", "run"):
         levels = rows[column].unique().to_list()
         if len(levels) == 1:

@@ -47,20 +47,10 @@ _CAUTIONS = {"latency_s": "time also depends on the machine, its load and what r
 class CostRow:
     """One quantity on the items for which both sides have it: the candidate as a multiple of the baseline.
 
-    `ratio` is that of the means, which is that of the totals: what the whole suite costs. `typical_ratio` is the geometric
-    mean of the items' own ratios: what happens to one item. Means are over items, trials averaged first. Each interval
-    stands for itself: the rows are no family.
-
-    Attributes
-    ----------
-    quantity, unit
-        A standard column of the outcomes and its unit, or "cost_usd per success".
-    n_items, n_paired
-        Items that have the quantity on both sides, of those that are scored on both.
-    reason
-        Why there is no ratio or no interval.
-    note
-        What to know before the numbers are used: missing values, zeros, a few items that carry much of the ratio.
+    `ratio` is that of the means, which is that of the totals: what the whole suite costs. `typical_ratio` is the geometric mean
+    of the items' own ratios: what happens to one item. Means are over items, trials averaged first. Each interval stands for
+    itself: the rows are no family. Of `n_paired` items scored on both sides `n_items` have the quantity on both; `reason` says
+    why there is no ratio or no interval, `note` what to know before the numbers are used.
     """
 
     quantity: str
@@ -93,29 +83,10 @@ def cost_rows(
 ) -> tuple[CostRow, ...]:
     """Compare cost, time, turns and tokens on the paired items, each as a ratio with its interval.
 
-    Parameters
-    ----------
-    pairs
-        The two sides brought together; items that are not scored on both are passed over.
-    baseline, candidate
-        The same sides' rows of the metric.
-    metric
-        If it is a share that is better the higher, such as the share of right answers, the cost of a success is a
-        further row; not for pass^k, whose successes are no trials.
-    clusters
-        Columns of `pairs.items` whose levels are the unit that was sampled.
-    conf_level
-        Level of the intervals.
-
-    Returns
-    -------
-    tuple of CostRow
-        One for each quantity that either side has; a quantity that one side alone has makes a row without a ratio.
-
-    Notes
-    -----
-    Ratio of means: Fieller's interval. Typical ratio: t on the logs. Cost of a success: the ratio of (cost / success) with
-    a t interval for its logarithm, linearised (delta method). With clusters CR2 and Satterthwaite df throughout.
+    A quantity that one side alone has makes a row without a ratio. If the metric is a share that is better the higher, the cost
+    of a success is a further row; not for pass^k, whose successes are no trials. Ratio of means: Fieller's interval. Typical
+    ratio: t on the logs. Cost of a success: the ratio of (cost / success) with a t interval for its logarithm, linearised
+    (delta method). With clusters CR2 and Satterthwaite df throughout.
 
     Examples
     --------
@@ -151,15 +122,7 @@ def cost_rows(
 
 
 def item_amounts(rows: pl.DataFrame, items: pl.DataFrame) -> dict[str, Floats]:
-    """Mean of every quantity over the scored trials of every item; NaN where no trial has it.
-
-    Parameters
-    ----------
-    rows
-        One system's rows of one metric, one for each trial.
-    items
-        The items wanted, in their order, with key columns.
-    """
+    """Mean of every quantity over the scored trials of every item, in the order of `items`; NaN where no trial has it."""
     key = [name for name in ITEM_KEY if name in items.columns]
     have = [name for name in COSTS if name in rows.columns]
     means = rows.filter(pl.col("status") == "scored").group_by(key).agg(pl.col(have).cast(pl.Float64).mean())

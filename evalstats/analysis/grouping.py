@@ -60,14 +60,7 @@ def candidate_groups(data: EvalData, metric: Metric, columns: Sequence[str], *, 
     A column that differs within an item describes answers: a judge's decision, the option that was picked, a second metric.
     Items on which the systems agree would share a level of it and the others would not, so that it always seems to group the
     differences. The same holds of a column made from the scores, such as how many systems were right. All systems of the data
-    count, not only those that are compared.
-
-    Parameters
-    ----------
-    metric
-        As it is in the files.
-    columns
-        Factors of the outcomes, as `group_columns` gives them.
+    count, not only those that are compared; the metric is taken as it is in the files.
     """
     rows = data.outcomes.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name))
     systems = [plain(name) for name in rows["system"].unique().drop_nulls().to_list()]
@@ -138,13 +131,7 @@ def _made_from_scores(levels: pl.Series, means: pl.Series, every: pl.Series) -> 
 
 
 def named_clusters(data: EvalData, cluster: str | Sequence[str] | None) -> list[str]:
-    """Return the columns of the outcomes that are named as clusters; "none" names none.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or "none" stands beside others.
-    """
+    """Return the columns of the outcomes that are named as clusters; "none" names none."""
     named = [cluster] if isinstance(cluster, str) else list(cluster or ())
     if NO_CLUSTERS not in named:
         return [data.factor(name) for name in named]
@@ -167,11 +154,6 @@ def chosen_clusters(
 
     The item is a cluster wherever it has several variants; columns that a file or a column map declares as dependence
     are clusters too, unless the user says that there are none.
-
-    Raises
-    ------
-    InputError
-        If a named column does not exist, or its level varies within an item.
     """
     columns = named_clusters(data, cluster)
     notes: list[str] = []
@@ -254,20 +236,12 @@ def dependence_rows(
     names: Mapping[str, str],
     seed: int,
 ) -> tuple[Dependence, ...]:
-    """Test whether the differences run in groups along factors that were not declared.
+    """Test whether the differences of paired items run in groups along factors that were not declared.
 
-    Where clusters are declared they are the unit: their mean differences are permuted, so that what they share already
-    does not count again.
-
-    Parameters
-    ----------
-    pairs
-        Paired items only.
-    columns
-        Candidate columns that both sides have; those in `clusters`, those that vary within a unit, with one level, or
-        with more than half as many levels as units are passed over, and so is one that the two scores of an item make.
-    names
-        Sources' own names of standard columns.
+    Where clusters are declared they are the unit: their mean differences are permuted, so that what they share already does not
+    count again. Of the columns, which both sides have, those are passed over that vary within a unit, have one level or more
+    than half as many levels as units, or are made by the two scores of an item. `names` are sources' own names of standard
+    columns.
     """
     differences = pairs.candidate.means() - pairs.baseline.means()
     candidates = {name: pairs.codes(name) for name in columns if name not in clusters and name in pairs.items.columns}
@@ -375,16 +349,9 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Average:
-    """A mean over the levels of one factor, which are fixed.
+    """A mean over the levels of one factor, which are fixed; `label` is what the user calls the column.
 
-    Attributes
-    ----------
-    column, label
-        The factor as the outcomes call it, and as the user does.
-    kind
-        "micro": every item alike, so that levels count by their items; "macro": every level alike; "weighted": by `shares`.
-    shares
-        Share of each level, above 0; empty unless weighted.
+    "micro": every item alike, so that levels count by their items; "macro": every level alike; "weighted": by `shares`.
     """
 
     column: str
@@ -393,13 +360,7 @@ class Average:
     shares: Mapping[str, float]
 
     def strata(self, items: pl.DataFrame) -> Strata | None:
-        """Return the stratum of every item and the shares; None where the items have one level.
-
-        Raises
-        ------
-        InputError
-            If an item has no level, or a level no share.
-        """
+        """Return the stratum of every item and the shares; None where the items have one level."""
         levels = self._levels(items)
         names: list[str] = levels.unique().sort().to_list()
         if len(names) < 2:
@@ -434,13 +395,7 @@ class Average:
         return f"mean over the levels of {self.label}, {counts[self.kind]}"
 
     def check(self, items: pl.DataFrame) -> None:
-        """Refuse shares of levels that no item has, which would silently go to the others.
-
-        Raises
-        ------
-        InputError
-            If there is such a level.
-        """
+        """Refuse shares of levels that no item has, which would silently go to the others."""
         if self.kind == "weighted":
             here = set(self._levels(items).to_list())
             gone = [name for name in self.shares if name not in here]
@@ -474,18 +429,7 @@ def wanted_average(
     over: str | None,
     weights: Mapping[str, float] | None,
 ) -> Average | None:
-    """Return the average that was asked for; None where nothing was.
-
-    Parameters
-    ----------
-    items
-        Items with their factors, those of every side.
-
-    Raises
-    ------
-    InputError
-        If the options do not go together, a factor is not known, or there is none to average over.
-    """
+    """Return the average that was asked for over the items of every side; None where nothing was."""
     if average is None and weights is None:
         if over is None:
             return None
@@ -546,13 +490,7 @@ def fixed_by(average: Average | None, pairs: Pairs, column: str) -> bool:
 
 
 def refuse_clusters(average: Average | None, clusters: Sequence[str], pairs: Pairs) -> None:
-    """Refuse clusters that are the levels averaged over, or contain them: these cannot be both fixed and sampled.
-
-    Raises
-    ------
-    InputError
-        If there are such clusters.
-    """
+    """Refuse clusters that are the levels averaged over, or contain them: these cannot be both fixed and sampled."""
     for name in clusters:
         if average is not None and fixed_by(average, pairs, name):
             message = (

@@ -11,20 +11,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a field is offered on the command line.
+    """How a field is offered on the command line: help of one line, and how its flag is written.
 
-    Attributes
-    ----------
-    help
-        One line for `--help`.
-    flags
-        Flags other than the field's own name: "--metric", "-m"; "--yes/--no" for a choice of two.
-    metavar
-        What stands for the value in `--help`.
-    names
-        Whether a value may hold several names with commas between them.
-    hidden
-        Whether the shell does not offer it (Python alone does).
+    `flags` are those other than the field's own name: "--metric", "-m"; "--yes/--no" for a choice of two. Where `names` is set,
+    a value may hold several with commas between them. What is `hidden` Python alone offers.
     """
 
     help: str = ""

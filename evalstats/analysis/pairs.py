@@ -122,21 +122,9 @@ class Pairs:
 
 
 def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contrast: str) -> Pairs:
-    """Join two arms on (task, item, variant).
+    """Join two arms of one metric on (task, item, variant), with the level of the factors wanted for every item.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Rows of one metric.
-    factors
-        Columns whose level is wanted for every item.
-    contrast
-        The column that names the arms; it cannot be part of the key.
-
-    Raises
-    ------
-    CannotAnswerError
-        If no item was scored on both sides.
+    The column of the contrast, which names the arms, cannot be part of the key.
     """
     key = [name for name in ITEM_KEY if name != contrast]
     labelled = pl.concat(
@@ -186,13 +174,7 @@ _NAMED = 3
 
 
 def wanted_pass(pass_hat: int | None, pass_at: int | None) -> tuple[PassKind, int] | None:
-    """Return which of the two is asked for, with its k; None where neither is.
-
-    Raises
-    ------
-    InputError
-        If both are, or k is no whole number from 1.
-    """
+    """Return which of the two is asked for, with its k; None where neither is."""
     if pass_hat is not None and pass_at is not None:
         message = "pass_hat (all of k trials succeed) and pass_at (any of k succeeds) are two questions; ask one"
         raise InputError(message)
@@ -207,13 +189,7 @@ def wanted_pass(pass_hat: int | None, pass_at: int | None) -> tuple[PassKind, in
 
 
 def pass_metric(metric: Metric, kind: PassKind, k: int) -> Metric:
-    """Return the metric whose score of an item is pass^k or pass@k of it.
-
-    Raises
-    ------
-    InputError
-        If the metric does not say of a trial whether it succeeded.
-    """
+    """Return the metric whose score of an item is pass^k or pass@k of it."""
     if metric.kind not in ("binary", "proportion") or not metric.higher_is_better:
         message = (
             f"pass^k and pass@k count trials that succeed, and {metric.name!r} is "
@@ -225,22 +201,10 @@ def pass_metric(metric: Metric, kind: PassKind, k: int) -> Metric:
 
 
 def passing(pairs: Pairs, kind: PassKind, k: int) -> tuple[Pairs, tuple[str, ...]]:
-    """Replace every item's trials by one value, its unbiased pass^k or pass@k.
+    """Replace every item's trials by one value, its unbiased pass^k or pass@k, and note which items are left out.
 
-    An item with fewer than k scored trials on a side has no value there and counts as missing.
-
-    Returns
-    -------
-    tuple
-        The pairs, with one value an item (right or wrong where every item has k trials and no more), and a note that names
-        the items left out.
-
-    Raises
-    ------
-    InputError
-        If some rows hold shares instead of right-or-wrong trials.
-    CannotAnswerError
-        If no item has k trials on both sides.
+    An item with fewer than k scored trials on a side has no value there and counts as missing. Where every item has k trials
+    and no more, the value is right or wrong.
     """
     sides = (pairs.baseline, pairs.candidate)
     enough = [side.n_scored >= k for side in sides]
@@ -318,22 +282,9 @@ def trials_of_both(
     """Decide whether the sides share their trials; where they do, keep only scores of trials that both have, item by item.
 
     Trials that carry labels (a judge's name, a seed) are shared where both sides have the same three labels or more; trials
-    that are merely counted are not. Pairing trials that have nothing in common costs degrees of freedom and is valid; to
-    leave shared ones unpaired counts as noise what cancels (`design/trials.md`).
-
-    Parameters
-    ----------
-    declared
-        What the user says; None leaves it to the labels.
-    contrast
-        The column that names the sides.
-    called
-        What the source calls its trials.
-
-    Raises
-    ------
-    InputError
-        If shared trials are declared and the sides have none in common.
+    that are merely counted are not. Pairing trials that have nothing in common costs degrees of freedom and is valid; to leave
+    shared ones unpaired counts as noise what cancels (`design/trials.md`). `declared` is what the user says, `called` what the
+    source calls its trials.
     """
     names = [_units(arm) for arm in (baseline, candidate)]
     same = len(names[0]) >= ENOUGH and set(names[0]) == set(names[1])

@@ -71,6 +71,11 @@ class Estimate:
     reason: str | None = None
 
     @property
+    def excludes_zero(self) -> bool:
+        """Whether there is an interval and 0 lies outside."""
+        return self.conf_low is not None and self.conf_high is not None and not self.conf_low <= 0 <= self.conf_high
+
+    @property
     def ends(self) -> tuple[float | None, float | None] | None:
         """The interval as a pair; None where there is none."""
         return None if self.conf_low is None and self.conf_high is None else (self.conf_low, self.conf_high)

@@ -81,13 +81,7 @@ def spelled_code(value: float) -> str:
 
 
 def refuse_contradictions(found: pl.DataFrame, benchmark: str, name: str) -> None:
-    """Refuse a metric that sources describe in ways that cannot all be true.
-
-    Raises
-    ------
-    InputError
-        Saying in what, and how to declare what holds.
-    """
+    """Refuse a metric that sources describe in ways that cannot all be true."""
     disputes = contradicted(found.to_dicts()) if found.height > 1 else []
     if disputes:
         message = (
@@ -101,13 +95,7 @@ def refuse_contradictions(found: pl.DataFrame, benchmark: str, name: str) -> Non
 def check_scale(
     rows: pl.DataFrame, benchmark: str, name: str, bounds: Bounds, *, contrast: str = "model"
 ) -> tuple[Note, ...]:
-    """Return cautions about the scores of a metric, whose scale is declared where it has a bound other than 0 to 1.
-
-    Raises
-    ------
-    InputError
-        If the scores cannot be of one scale: saying what was seen, and how to declare it.
-    """
+    """Return cautions about the scores of a metric, whose scale is declared where it has a bound other than 0 to 1."""
     if bounds not in {(None, None), (0.0, 1.0)}:
         return _told_of_declared(rows, name, bounds, contrast)
     if "estimate" in rows.columns:

@@ -22,22 +22,11 @@ _WHOLE = re.compile(r"-?\d+\.0")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a setting is recorded.
+    """Where a setting is recorded: a `column` of `runs`, or `paths` in the configuration, of which the first there counts.
 
-    Attributes
-    ----------
-    column
-        Column of `runs`.
-    by_task
-        Member of the configuration that has the value of every task, where the tasks of a run differ.
-    paths
-        Members of the configuration, with dots between the names; the first that is there counts.
-    together
-        Whether the paths are several settings that are compared together, one absent being one that was not set.
-    ends
-        Whether a value is a path of which only the last part counts.
-    without
-        Members of an object that are left out of it, since they are settings of their own.
+    `by_task` is the member that has the value of every task, where the tasks of a run differ. Paths that are compared
+    `together` are several settings, one absent being one that was not set; of a value that `ends` so, only the last part of its
+    path counts. `without` are members of an object that are settings of their own.
     """
 
     column: str | None = None
@@ -82,17 +71,7 @@ class SideRuns:
 
 
 def side_runs(data: EvalData, runs: Sequence[str], rows: pl.DataFrame) -> SideRuns:
-    """Collect what is recorded of one side.
-
-    Parameters
-    ----------
-    data
-        For its `runs`; a run that is not there has nothing recorded.
-    runs
-        The side's runs.
-    rows
-        The side's outcome rows, from which the tasks of each run are taken.
-    """
+    """Collect what is recorded of one side; the tasks of each run are those of its rows."""
     found = data.runs.filter(pl.col("run").is_in(list(runs)))
     columns = {str(row["run"]): row for row in found.to_dicts()}
     tasks: dict[str, list[str]] = {}

@@ -134,14 +134,7 @@ def paired_difference(
 ) -> Difference:
     """Estimate the mean difference by the method that fits the data, or by the one that the user named.
 
-    Parameters
-    ----------
-    method
-        "auto", "tango", "augmented-t", "t" or "cr2".
-    margin
-        Declared margin, for the rows that say something of it.
-    further
-        Whether the rows that decide nothing are wanted as well.
+    A declared margin is for the rows that say something of it; `further` asks for the rows that decide nothing as well.
     """
     chosen = _chosen(scores, metric, method)
     build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered, "stratified": _stratified}[

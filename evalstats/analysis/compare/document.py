@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from evalstats.analysis.comparability.rules import graver
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
-from evalstats.analysis.compare.method import method_sections, rounded_up
+from evalstats.analysis.compare.method import method_sections, rounded_up, sized
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, lost_levels
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
+from evalstats.analysis.result import MethodRow
 from evalstats.analysis.scales import direction_notes
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
@@ -68,7 +69,7 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
             on = f" on these {plural(result.n_items, 'item')}" if lost else ""
             return f"{second} is {result.verdict} than {first}{on}"
         case "equivalent":
-            return f"{second} and {first} differ by less than the margin of {_size(result, result.margin)}"
+            return f"{second} and {first} differ by less than the margin of {sized(result.margin, result)}"
         case "powerless":
             return f"These data are too few to tell {second} and {first} apart"
         case "invalid":
@@ -83,7 +84,7 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
             if result.higher_known is not None:
                 return f"{second} scores {'higher' if result.higher_known else 'lower'} than {first}"
             if result.at_margin is not None and result.at_margin.noninferior:
-                return f"{second} is at most {_size(result, result.margin)} worse than {first}; not shown to be better"
+                return f"{second} is at most {sized(result.margin, result)} worse than {first}; not shown to be better"
             return f"{second} is not shown to differ from {first}"
 
 
@@ -125,7 +126,7 @@ def _scope(result: Comparison) -> str:
     if not _plain_reason(result):
         parts.append(result.verdict_reason)
     elif result.verdict not in DECIDED and result.mde is not None:
-        parts.append(f"a difference of {_size(result, result.mde)} would be found with 80% power")
+        parts.append(f"a difference of {sized(result.mde, result)} would be found with 80% power")
     if result.average and _asked(result, "average", "weights"):
         parts.append(result.average)
     return "; ".join(parts)
@@ -137,13 +138,10 @@ def _asked(result: Comparison, *names: str) -> bool:
 
 def _plain_reason(result: Comparison) -> bool:
     """Whether the interval alone gives the verdict, so that its reason is not said again."""
-    outside = (
-        result.conf_low is not None and result.conf_high is not None and not result.conf_low <= 0 <= result.conf_high
-    )
     if result.verdict in ("better", "worse", "equivalent", "invalid"):
         return True
     if result.verdict == "inconclusive":
-        return not outside and not result.missing.withheld
+        return not result.excludes_zero and not result.missing.withheld
     return result.verdict == "powerless" and result.margin is not None
 
 
@@ -314,7 +312,7 @@ def _margin(result: Comparison) -> Section | None:
     account = result.at_margin
     if account is None:
         return None
-    size = _size(result, account.margin)
+    size = sized(account.margin, result)
     head = f"A loss of {size} or more is {'excluded' if account.noninferior else 'not excluded'}"
     tests = ", ".join(
         f"{name} {p_words(p)}"
@@ -482,26 +480,21 @@ def _missing(result: Comparison) -> Section | None:
 
 
 def _missing_heading(result: Comparison) -> str:
-    ends = [row.ends for row in result.missing.rows]
-    if not ends or result.conf_low is None or result.conf_high is None:
+    rows = result.missing.rows
+    if not rows or result.ends is None:
         return "Some scores are missing"
-    outside = not result.conf_low <= 0 <= result.conf_high
-    alike = [
-        end is not None and end[0] is not None and end[1] is not None and (not end[0] <= 0 <= end[1]) == outside
-        for end in ends
-    ]
-    return "Missing scores would not change the answer" if all(alike) else "Missing scores could change the answer"
+    alike = all(row.ends is not None and row.excludes_zero == result.excludes_zero for row in rows)
+    return "Missing scores would not change the answer" if alike else "Missing scores could change the answer"
 
 
 def _methods(result: Comparison) -> Section | None:
     rows = [
         row for row in result.rows if row.term == "difference" and row.role in ("headline", "check", "second interval")
     ]
-    if len(rows) < 2 or result.conf_low is None or result.conf_high is None:
+    if len(rows) < 2 or result.ends is None:
         return None
-    outside = not result.conf_low <= 0 <= result.conf_high
-    said = [(row.method, _excludes(row.ends, row.p_value, 1 - result.conf_level)) for row in rows[1:]]
-    against = [method for method, excludes in said if excludes is not None and excludes != outside]
+    said = [(row.method, _excludes(row, 1 - result.conf_level)) for row in rows[1:]]
+    against = [method for method, excludes in said if excludes is not None and excludes != result.excludes_zero]
     head = (
         f"All {len(rows)} methods agree"
         if not against
@@ -527,10 +520,10 @@ def _methods(result: Comparison) -> Section | None:
     return Section(id="methods", heading=head, blocks=(figures.methods(result, table=table),))
 
 
-def _excludes(ends: tuple[float | None, float | None] | None, p: float | None, alpha: float) -> bool | None:
-    if ends is not None and ends[0] is not None and ends[1] is not None:
-        return not ends[0] <= 0 <= ends[1]
-    return None if p is None else p <= alpha
+def _excludes(row: MethodRow, alpha: float) -> bool | None:
+    if row.ends is not None:
+        return row.excludes_zero
+    return None if row.p_value is None else row.p_value <= alpha
 
 
 def _effects(result: Comparison) -> Section | None:
@@ -610,12 +603,8 @@ def _shown(result: Comparison, value: float | None) -> str:
     return f"{scaled(value, result.scale, figures.digits_of(result), sign=True)} {result.unit}".rstrip()
 
 
-def _size(result: Comparison, value: float | None) -> str:
-    return f"{scaled(value, result.scale, 1)} {result.unit}".rstrip()
-
-
 def _least(result: Comparison) -> str:
-    return _size(result, min(abs(result.conf_low or 0.0), abs(result.conf_high or 0.0)))
+    return sized(min(abs(result.conf_low or 0.0), abs(result.conf_high or 0.0)), result)
 
 
 def _unit_title(result: Comparison) -> str:

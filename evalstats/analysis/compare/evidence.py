@@ -86,31 +86,7 @@ class ScenarioFlips:
 
 
 def flipped_items(pairs: Pairs, baseline: Arm, candidate: Arm, runs: pl.DataFrame) -> tuple[Flip, ...]:
-    """List the items on which one side mostly succeeds and the other mostly fails, each with its rows' places.
-
-    Parameters
-    ----------
-    pairs
-        Paired items, of a score from 0 to 1.
-    baseline, candidate
-        The same sides' rows.
-    runs
-        The table of runs, which knows their files.
-
-    Examples
-    --------
-    >>> from evalstats import datasets
-    >>> from evalstats.analysis.arms import choose_metric, make_arm
-    >>> from evalstats.analysis.pairs import pair_items
-    >>> data = datasets.tenacious_held_out()
-    >>> metric = choose_metric(data, data.outcomes, "correct")
-    >>> a, b = (
-    ...     make_arm(data.outcomes.filter(model=name), name, metric, role="system") for name in ("baseline", "trained")
-    ... )
-    >>> found = flipped_items(pair_items(a, b, factors=["scenario"], contrast="model"), a, b, data.runs)
-    >>> len(found), found[0].change
-    (21, 1.0)
-    """
+    """List the items on which one side mostly succeeds and the other mostly fails, each with its rows' places."""
     changed = _changed(pairs)
     items = pairs.items.filter(pl.Series(changed))
     before, after = pairs.baseline.means()[changed], pairs.candidate.means()[changed]
@@ -141,30 +117,13 @@ def flips_by_scenario(
     conf_level: float = 0.95,
     factor: str = "scenario",
 ) -> tuple[ScenarioFlips, ...]:
-    """Count what was gained and lost in every scenario, as a screen for where to look.
+    """Count what was gained and lost in every level of a factor, by name, as a screen for where to look.
 
-    Parameters
-    ----------
-    pairs
-        Paired items, of a score from 0 to 1.
-    clusters
-        Columns of `pairs.items` that make items dependent; of several, the coarsest counts.
-    conf_level
-        A scenario whose flips could not reach a p of 1 - conf_level in any way is counted and not screened.
-    factor
-        The column whose levels are the scenarios.
-
-    Returns
-    -------
-    tuple of ScenarioFlips
-        By name; items without a level come last and are not screened. Empty where the pairs have no such column.
-
-    Notes
-    -----
-    Exact sign-flip of gained and lost: McNemar's exact test for independent items, on the sums of clusters otherwise.
-    Which scenarios are screened follows from the number of flips alone, on which the test conditions, so that leaving out
-    the others costs nothing (Gilbert 2005, Applied Statistics 54:143). The score that decides is the comparison itself:
-    a large scenario that is lost item by item is found here, a loss that is spread thinly is not.
+    Exact sign-flip of gained and lost: McNemar's exact test for independent items, on the sums of clusters otherwise (of
+    several, the coarsest). Which levels are screened follows from the number of flips alone, on which the test conditions
+    (those that could reach a p of 1 - conf_level), so that leaving out the others costs nothing (Gilbert 2005, Applied
+    Statistics 54:143). The score that decides is the comparison itself: a large scenario that is lost item by item is found
+    here, a loss that is spread thinly is not. Items without a level come last and are not screened.
 
     Examples
     --------
@@ -259,14 +218,9 @@ def further_rows(
     conf_level: float,
     seed: int,
 ) -> tuple[MethodRow, ...]:
-    """Return the rows that stand beside a headline by `method` ("tango", "augmented-t", "t", "cr2" or "stratified").
+    """Return the rows that stand beside a headline by `method`, one of those of `paired_difference`.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Item means, shape (n_items,).
-    differences
-        Candidate minus baseline, where differences that are rounding alone are one number.
+    In `differences` those that are rounding alone are one number.
     """
     if method == "tango":
         counts = PairedCounts.from_scores(baseline, candidate)

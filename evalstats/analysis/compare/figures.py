@@ -132,8 +132,6 @@ def narrowing(account: SequentialAccount) -> Figure | None:
     if not account.path:
         return None
     unit = {"pp": "percentage points"}.get(account.unit_shown, account.unit_shown)
-    low, high = account.conf_low, account.conf_high
-    settled = low is not None and high is not None and not low <= 0.0 <= high
     better = (account.estimate > 0.0) == account.higher_is_better
     crossed = account.first_crossing
     said = "0 is not excluded so far"
@@ -165,7 +163,7 @@ def narrowing(account: SequentialAccount) -> Figure | None:
             "crossing": crossed,
             "crossing_words": said,
             "planned": account.planned_n,
-            "tone": "neutral" if not settled else "good" if better else "bad",
+            "tone": "neutral" if not account.excludes_zero else "good" if better else "bad",
             "note": "; ".join(notes),
         },
         alt=f"The running difference in {account.metric} with its {100 * account.conf_level:g}% confidence sequence; {said}.",
@@ -330,19 +328,18 @@ def _group(result: Comparison, group: GroupRow) -> dict[str, Any]:
 def _method(result: Comparison, row: MethodRow) -> dict[str, Any]:
     headline = row.role == "headline"
     low, high = row.conf_low, row.conf_high
-    outside = low is not None and high is not None and not low <= 0 <= high
     if low is not None and high is not None:
         words = _words(result, row.estimate, low, high, "")
     else:
         words = "no interval" if row.p_value is None else f"test only, p {p_value(row.p_value)}"
     better = (row.estimate or 0.0) > 0
-    tone = "neutral" if not outside else "good" if better == result.higher_is_better else "bad"
+    tone = "neutral" if not row.excludes_zero else "good" if better == result.higher_is_better else "bad"
     return {
         "label": row.method,
         "words": words,
         **_numbers(result, row.estimate, low, high),
         "tone": TONES[result.verdict] if headline else tone,
-        "settled": outside,
+        "settled": row.excludes_zero,
         "strong": headline,
     }
 

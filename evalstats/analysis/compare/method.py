@@ -14,17 +14,6 @@ from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 _REFUSALS = ("invalid", "powerless")
 
 
-def excludes_zero(low: float | None, high: float | None) -> bool:
-    """Whether an interval excludes zero.
-
-    Examples
-    --------
-    >>> excludes_zero(0.1, 0.2), excludes_zero(-0.1, 0.2), excludes_zero(None, None)
-    (True, False, False)
-    """
-    return low is not None and high is not None and (low > 0 or high < 0)
-
-
 def changes(result: Comparison) -> list[str]:
     """Return what would change the conclusion of a comparison: answers, data, missing scores, clusters, a margin."""
     found: Iterable[str] = (
@@ -48,7 +37,7 @@ def _flips(result: Comparison) -> list[str]:
     leader, other = result.candidate.name, result.baseline.name
     if not leads:
         leader, other = other, leader
-    now = excludes_zero(result.conf_low, result.conf_high)
+    now = result.excludes_zero
     ahead, alike = max(table.only_candidate, table.only_baseline), table.both + table.neither
     if table.only_candidate == table.only_baseline or result.verdict not in ("better", "worse", "inconclusive"):
         return []
@@ -111,8 +100,8 @@ def _fewer_missing(result: Comparison) -> list[str]:
     rows = [row for row in result.missing.rows if row.conf_low is not None]
     if not rows or result.verdict in _REFUSALS or result.conf_low is None:
         return []
-    now = excludes_zero(result.conf_low, result.conf_high)
-    lost = [row for row in rows if excludes_zero(row.conf_low, row.conf_high) != now]
+    now = result.excludes_zero
+    lost = [row for row in rows if row.excludes_zero != now]
     if not lost:
         return [f"Not the missing scores: whatever they are, the interval {'excludes' if now else 'includes'} zero"]
     worst = lost[0]
@@ -126,9 +115,7 @@ def _fewer_missing(result: Comparison) -> list[str]:
 
 def _more_data(result: Comparison) -> list[str]:
     estimate, mde = abs(result.estimate or 0.0), result.mde
-    if mde is None or result.verdict not in ("inconclusive", "powerless"):
-        return []
-    if excludes_zero(result.conf_low, result.conf_high):
+    if mde is None or result.verdict not in ("inconclusive", "powerless") or result.excludes_zero:
         return []
     # Far below what can be found, the number needed says only that the observed difference is next to nothing.
     if estimate <= mde / 30:
@@ -143,7 +130,7 @@ def _more_data(result: Comparison) -> list[str]:
         return []
     return [
         (
-            f"More data: if the true difference is the {_size(estimate, result)} that was "
+            f"More data: if the true difference is the {sized(estimate, result)} that was "
             f"observed, {_times(ratio)} {what}, some {rounded_up(n * ratio):,}, would find it in four of five "
             "studies. The true one may be smaller, and then it takes more"
         ),
@@ -165,7 +152,7 @@ def _bias(result: Comparison) -> list[str]:
     """Say how large an error that all items share would have to be: no interval knows of such errors."""
     if result.verdict not in ("better", "worse") or result.conf_low is None or result.conf_high is None:
         return []
-    least = _size(min(abs(result.conf_low), abs(result.conf_high)), result)
+    least = sized(min(abs(result.conf_low), abs(result.conf_high)), result)
     return [
         (
             f"An error of {least} that all items of one side share, such as a judge's leaning, a prompt that "
@@ -178,7 +165,7 @@ def _smaller_margin(result: Comparison) -> list[str]:
     low, high = result.equivalence_low, result.equivalence_high
     if result.verdict != "equivalent" or low is None or high is None:
         return []
-    least = _size(max(abs(low), abs(high)), result)
+    least = sized(max(abs(low), abs(high)), result)
     return [f"A smaller margin: with one of {least} or less the two would not have been called equivalent"]
 
 
@@ -194,7 +181,8 @@ def _refused(result: Comparison) -> list[str]:
     return []
 
 
-def _size(value: float | None, result: Comparison) -> str:
+def sized(value: float | None, result: Comparison) -> str:
+    """Write an amount of the metric with its unit."""
     return f"{scaled(value, result.scale, 1)} {result.unit}".rstrip()
 
 
@@ -395,7 +383,7 @@ def _one_run(result: Comparison) -> list[str]:
 def _p_meaning(result: Comparison) -> str:
     if result.p_value is None or result.estimate is None or result.p_value >= 1:
         return ""
-    size = f"{scaled(abs(result.estimate), result.scale, 1)} {result.unit}".rstrip()
+    size = sized(abs(result.estimate), result)
     return (
         f"The p-value is how often two equal systems would differ by {size} or more, not the chance that they are equal"
     )

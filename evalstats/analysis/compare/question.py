@@ -188,15 +188,7 @@ class Question:
     def for_other_levels(
         self, column: str, verdict: Verdict, *, conf_level: float | None = None, keep: Bools | None = None
     ) -> OtherLevels:
-        """Answer with the levels of a factor as clusters, and say whether a verdict holds.
-
-        Parameters
-        ----------
-        verdict
-            What was found without them.
-        keep
-            Which of the paired items; all of them by default.
-        """
+        """Answer with the levels of a factor as clusters on the items to `keep`, and say whether a verdict holds."""
         paired = self.pairs.subset(self.pairs.paired)
         paired = paired if keep is None else paired.subset(keep)
         conf_level = self.conf_level if conf_level is None else conf_level

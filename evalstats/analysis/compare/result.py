@@ -265,14 +265,8 @@ class Comparison(Result, Estimate):
     @property
     def higher_known(self) -> bool | None:
         """Whether the candidate scores higher, where that is shown and only the metric's direction is open; else None."""
-        if (
-            self.verdict != "inconclusive"
-            or self.direction != "asked"
-            or self.conf_low is None
-            or self.conf_high is None
-        ):
-            return None
-        return None if self.conf_low <= 0 <= self.conf_high else self.conf_low > 0
+        known = self.verdict == "inconclusive" and self.direction == "asked" and self.excludes_zero
+        return (self.conf_low or 0.0) > 0 if known else None
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

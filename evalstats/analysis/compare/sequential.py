@@ -35,15 +35,8 @@ def finishing_order(paired: Pairs, baseline: Arm, candidate: Arm) -> Finished:
     """Put paired items in the order in which both sides had finished them.
 
     By the timestamps of the scored rows, where every one has one and they differ: an item is finished when the last trial of
-    the later side is; items of one timestamp keep the order of their keys. Otherwise by the place of the rows in the files:
-    the later of an item's places on the two sides.
-
-    Parameters
-    ----------
-    paired
-        Items scored on both sides.
-    baseline, candidate
-        The arms that the pairs were made of.
+    the later side is; items of one timestamp keep the order of their keys. Otherwise by the place of the rows in the files: the
+    later of an item's places on the two sides.
     """
     key = [name for name in ITEM_KEY if name in paired.items.columns]
     ends = [_ends(paired, arm, key) for arm in (baseline, candidate)]
@@ -113,30 +106,9 @@ def sequential_account(
 ) -> SequentialAccount:
     """Watch the difference over the items that both sides have finished, in the order of finishing.
 
-    Parameters
-    ----------
-    pairs
-        All items of either side; those scored on both count.
-    baseline, candidate
-        The arms that the pairs were made of: their rows hold timestamps and the order of the files.
-    metric
-        With bounds the betting confidence sequence is used, without them the asymptotic one, from 100 units on.
-    clusters
-        Columns of clusters in force. A cluster is one unit, finished with its last item; the mean is over items all the
-        same, so that it is the difference that `compare` reports. The largest cluster counts as known.
-    conf_level
-        Holds for all looks together.
-    planned_n
-        Units (items, or clusters) that are planned, declared before the first look and kept.
-    margin
-        The declared margin, in the metric's own unit.
-
-    Raises
-    ------
-    CannotAnswerError
-        Fewer than 100 units of a score without bounds; clusters of two kinds that cross.
-    InputError
-        A planned_n that is no whole number from 1.
+    With bounds the betting confidence sequence is used, without them the asymptotic one, from 100 units on; the level holds for
+    all looks together. A cluster is one unit, finished with its last item; the mean is over items all the same, so that it is
+    the difference that `compare` reports. The largest cluster counts as known. Clusters of two kinds that cross are refused.
     """
     units = _units(pairs, baseline, candidate, clusters)
     found = _watched(units, metric, conf_level, planned_n)

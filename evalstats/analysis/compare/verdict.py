@@ -40,14 +40,7 @@ def judged(missing: Missing, verdict: Verdict, reason: str, *, upward: bool, nam
 
     Scores that are missing because they would have been failures make a side look better than it is. Where the interval with
     all of them at their worst includes 0, no direction is claimed from the rest, unless the user declares the reason harmless
-    or at most 5% of either side are missing.
-
-    Parameters
-    ----------
-    upward
-        Whether the difference is above 0.
-    names
-        Baseline and candidate.
+    or at most 5% of either side are missing. `upward` tells that the difference is above 0.
     """
     lost = [row for row in missing.rows if not _beyond_0(row, upward=upward)]
     if verdict not in ("better", "worse") or missing.ignorable or not lost:
@@ -67,13 +60,7 @@ def judged(missing: Missing, verdict: Verdict, reason: str, *, upward: bool, nam
 
 
 def checked_missing(missing: str | None) -> bool:
-    """Return whether the user declares missing scores ignorable.
-
-    Raises
-    ------
-    InputError
-        If it is neither "bounded" nor "ignorable".
-    """
+    """Return whether the user declares missing scores ignorable."""
     if missing not in (None, BOUNDED, IGNORABLE):
         message = (
             f"missing is {missing!r}; it must be {BOUNDED} (what is missing could be anything) or {IGNORABLE} (it is missing for "
@@ -460,13 +447,7 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
 
 
 def check_rule(fail_on: str, *, has_margin: bool) -> None:
-    """Refuse an unknown rule, and one that needs a margin where none is declared.
-
-    Raises
-    ------
-    InputError
-        Saying which rules there are, or how a margin is given.
-    """
+    """Refuse an unknown rule, and one that needs a margin where none is declared."""
     if fail_on not in RULES:
         message = f"there is no rule {fail_on!r} to fail on; there are {', '.join(RULES)}"
         raise InputError(message)

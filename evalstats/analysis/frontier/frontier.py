@@ -257,13 +257,7 @@ def _field(
 
 
 def _measured_alike(field: _Field, contrast: str, accept: Collection[str]) -> tuple[_Field, tuple[str, ...]]:
-    """Keep the systems that most others were measured like; name the rest.
-
-    Raises
-    ------
-    CannotAnswerError
-        If no two were measured alike.
-    """
+    """Keep the systems that most others were measured like; name the rest."""
     measured = measured_alike(field.data, field.arms, contrast=contrast, accept=accept)
     counts = np.bincount(measured.kind)
     if counts.max() < 2:

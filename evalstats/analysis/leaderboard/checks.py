@@ -167,14 +167,9 @@ def lead_dependence(
 ) -> tuple[tuple[Dependence, ...], tuple[str, ...]]:
     """Test whether the lead of the first model runs in groups of items that were not declared as clusters.
 
-    The difference looked at is that of the first model (or the baseline) and the mean of the others of its part, item by
-    item, each model's own mean taken out first, so that it does not matter which models have an item. Items are permuted,
-    which leaves every model's mean and so the order of the lines as it is.
-
-    Returns
-    -------
-    tuple
-        The tested factors, and a note on those that could not be tested.
+    The difference looked at is that of the first model (or the baseline) and the mean of the others of its part, item by item,
+    each model's own mean taken out first, so that it does not matter which models have an item. Items are permuted, which
+    leaves every model's mean and so the order of the lines as it is. What could not be tested is noted.
     """
     values = table.values.values
     head, part = plan.baseline or 0, np.array(found.ranks.part)

@@ -33,30 +33,11 @@ _KEY = ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge
 def entries_of(
     data: EvalData, *, metric: str | None, models: Sequence[str] | None, contrast: str, least: int = 2
 ) -> tuple[Metric, tuple[Arm, ...], tuple[str, ...]]:
-    """Find the systems to rank, and the metric that all of them have.
+    """Return the metric, the systems to rank, by name, that have rows of it, and notes on what was left out.
 
-    With `contrast="model"` every distinct system is an entry (a system defaults to its model); a system name that stands
-    for several models is one entry for each of them. With any other column, every level of it.
-
-    Parameters
-    ----------
-    models
-        Names to keep, as in `compare`: runs, systems, models, or levels of `contrast`. None keeps every entry.
-    least
-        How many systems the question needs: two to rank them, one to ask where it breaks.
-
-    Returns
-    -------
-    tuple
-        The metric, the entries sorted by name (as named, where they were), and notes on what was left out.
-
-    Raises
-    ------
-    InputError
-        If a name matches nothing, two names stand for the same rows, a metric or benchmark has to be chosen, or one entry
-        has several runs of the same trials: repetitions count as trials only where their trial numbers differ.
-    CannotAnswerError
-        If fewer than two entries have rows of the metric.
+    With `contrast="model"` every distinct system is an entry (a system defaults to its model); a system name that stands for
+    several models is one entry for each of them. With any other column, every level of it. Repetitions count as trials only
+    where their trial numbers differ. A question needs at least `least` systems: two to rank them, one to ask where it breaks.
     """
     if models is not None and len(models) < least:
         message = f"models names {plural(len(models), 'system')}; a leaderboard needs two, and `score` takes one"
@@ -87,13 +68,7 @@ def entries_of(
 
 
 def entry_of(arms: Sequence[Arm], name: str) -> str:
-    """Return the entry that a name means: its own name, or that of the run or model that it alone holds.
-
-    Raises
-    ------
-    InputError
-        If it is none, or several entries hold it.
-    """
+    """Return the entry that a name means: its own name, or that of the run or model that it alone holds."""
     names = [arm.name for arm in arms]
     if name in names:
         return name
@@ -158,22 +133,10 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemValues:
-    """Values of all items under all models, with the counts behind them.
+    """Values of all items under all models, shape (n_items, n_models), NaN where there is none, with the counts behind them.
 
-    Attributes
-    ----------
-    metric
-        What a value is: the metric itself, or pass^k or pass@k of it.
-    matrix
-        Counts and sums of the trials.
-    values
-        float64, shape (n_items, n_models); NaN where there is none.
-    steps
-        Number of steps from 0 to 1 on which a value of pass^k lies; None for means.
-    wanted
-        "hat" or "at", and k; None for means.
-    notes
-        Items that were left out, and why.
+    `metric` is what a value is: the metric itself, or pass^k or pass@k of it (`wanted`: "hat" or "at", and k), whose values lie
+    on `steps` steps from 0 to 1. `notes` name items that were left out.
     """
 
     metric: Metric
@@ -254,13 +217,6 @@ def item_values(matrix: ScoreMatrix, metric: Metric, wanted: tuple[PassKind, int
     """Reduce the trials of every item to one value.
 
     An item with fewer than k scored trials of a model has no pass^k there and counts as missing, by name.
-
-    Raises
-    ------
-    InputError
-        If pass^k is asked of a metric that does not say whether a trial succeeded.
-    CannotAnswerError
-        If no model has an item with k trials.
     """
     if wanted is None:
         return ItemValues(metric=metric, matrix=matrix, values=matrix.means())
@@ -370,13 +326,7 @@ class EntryTable:
         return comparability_graph(self.scored, self.names, self.measured.allowed())
 
     def place(self, name: str) -> int:
-        """Return the column of a system.
-
-        Raises
-        ------
-        CannotAnswerError
-            If it has no scored item.
-        """
+        """Return the column of a system."""
         if name not in self.names:
             message = f"{name!r} has no scored item of {self.values.metric.name!r}, so nothing can be compared with it"
             raise CannotAnswerError(message)
@@ -426,13 +376,7 @@ class EntryTable:
         return 0 if self.whole is None else len(self.whole.values.values) - len(self.values.values)
 
     def averaged_over(self, average: Average) -> "EntryTable":
-        """Average over the levels of a factor, on the items that all systems have.
-
-        Raises
-        ------
-        CannotAnswerError
-            If fewer than half of the items are left.
-        """
+        """Average over the levels of a factor, on the items that all systems have."""
         keep: Bools = np.asarray(self.scored.all(axis=1), dtype=np.bool_)
         if 2 * int(keep.sum()) < len(keep):
             message = (
@@ -482,21 +426,7 @@ def entry_table(
 ) -> EntryTable:
     """Reduce the rows of all systems to item values; a system without a single one stands apart.
 
-    Parameters
-    ----------
-    named
-        Columns that the user named as clusters.
-    wanted
-        pass^k or pass@k, where that is the question.
-    accept
-        Settings in which the runs differ on purpose.
-    baseline
-        The system that the others are looked at against first.
-
-    Raises
-    ------
-    CannotAnswerError
-        If fewer than two systems have a value.
+    `named` are columns that the user named as clusters; at the `baseline` the others are looked at first.
     """
     rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])
     groups = [name for name in group_columns(rows) if name not in (contrast, ENTRY)]

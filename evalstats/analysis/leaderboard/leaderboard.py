@@ -269,13 +269,7 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> L
 
 
 def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any, tuple[str, ...]]:
-    """Turn what a plan declares into an adjustment that a leaderboard has, with a note where it is another.
-
-    Raises
-    ------
-    InputError
-        If the plan declares none at all: ranks are read as a family.
-    """
+    """Turn what a plan declares into an adjustment that a leaderboard has, with a note where it is another."""
     key = f'adjust = "{adjust}" in {plan.source or "the plan"}'
     if given or adjust is None or adjust in ADJUSTMENTS:
         return adjust, ()

@@ -1,6 +1,6 @@
 """How a leaderboard is computed, what it assumes, and where its methods come from."""
 
-from evalstats.analysis.leaderboard.result import Leaderboard, PairRow
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import code_section, sources_section
 from evalstats.document.model import Items, Section, Table, Text, sentence
@@ -42,17 +42,13 @@ def separation_words(result: Leaderboard) -> str:
         if strict
         else f"Of the pairs that are separated, about {error} are expected not to differ; intervals are for each pair alone."
     )
-    beyond = sum(pair.separated and _includes_0(pair) for pair in result.pairs)
+    beyond = sum(pair.separated and pair.ends is not None and not pair.excludes_zero for pair in result.pairs)
     if not beyond:
         return promise
     return (
         f"{promise} {plural(beyond, 'pair')} {'is' if beyond == 1 else 'are'} separated though the simultaneous interval "
         "includes 0: the stepwise p is sharper."
     )
-
-
-def _includes_0(pair: PairRow) -> bool:
-    return pair.conf_low is not None and pair.conf_high is not None and pair.conf_low <= 0 <= pair.conf_high
 
 
 def _paragraphs(result: Leaderboard) -> list[str]:

@@ -27,20 +27,9 @@ def crossed_pairs(
     conf_level: float,
     adjust: Adjust,
 ) -> PairwiseDifferences:
-    """Compare pairs of models on items that are clustered in several ways at once.
+    """Compare pairs of models on items that are clustered in several ways at once; intervals are clipped to the `span`.
 
-    Parameters
-    ----------
-    values
-        float64, shape (n_items, n_models); NaN where there is none.
-    clusters
-        Codes of each cluster column, shape (n_items,).
-    pairs
-        Columns of the pairs that are the family.
-    span
-        Highest less lowest score, to which intervals are clipped; None where there are no bounds.
-    adjust
-        "max-t" is answered by Holm's method, and a warning says so: random signs need one way of clustering.
+    "max-t" is answered by Holm's method, and a warning says so: random signs need one way of clustering.
     """
     stepped = "holm" if adjust == "max-t" else adjust
     strict = stepped == "holm"
@@ -100,15 +89,7 @@ _ADJUSTMENTS = {"max-t": holm, "holm": holm, "bh": benjamini_hochberg, "by": ben
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRuns:
-    """What full runs add to the squared standard error of each pair.
-
-    Attributes
-    ----------
-    variance, slack, always
-        As in `RunVariance`, for every two models: shape (n_models, n_models).
-    notes
-        What the reader should know of them.
-    """
+    """What full runs add to the squared standard error of each pair: fields of `RunVariance`, shape (n_models, n_models)."""
 
     variance: Floats
     slack: Floats
@@ -133,11 +114,6 @@ def board_runs(
 
     Trials with the same labels under all models (three or more) are shared by them, so that what one adds to all cancels;
     `declared` says so of trials that are counted, or denies it.
-
-    Raises
-    ------
-    InputError
-        If trials are declared to be shared and the models do not have the same three or more.
     """
     if not any(arm.several_trials for arm in arms):
         return None

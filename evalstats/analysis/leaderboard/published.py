@@ -84,14 +84,6 @@ def published_leaderboard(
     """Rank models by published scores with standard errors, taken as independent and normal.
 
     Parameters are those of `leaderboard`.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, or a model has several numbers.
-    CannotAnswerError
-        If fewer than two models have a standard error, without which no rank is known; or the numbers are not one quantity,
-        or come from runs that differ gravely, and that is not accepted.
     """
     found = _published(data, metric, models, contrast, accept)
     if clusters:
@@ -106,13 +98,7 @@ def published_leaderboard(
 
 
 def keep_published(data: EvalData, levels: Mapping[str, Sequence[str]]) -> EvalData:
-    """Keep the published numbers whose columns have one of the given levels, as `EvalData.where` does with outcomes.
-
-    Raises
-    ------
-    InputError
-        If a column or a level is unknown.
-    """
+    """Keep the published numbers whose columns have one of the given levels, as `EvalData.where` does with outcomes."""
     rows = data.aggregates
     for name, wanted in levels.items():
         if name not in rows.columns:
@@ -175,13 +161,7 @@ def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str
 
 
 def refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
-    """Refuse several numbers of one model; which of them is meant is for the user to say.
-
-    Raises
-    ------
-    InputError
-        If a model has more than one number of the metric.
-    """
+    """Refuse several numbers of one model; which of them is meant is for the user to say."""
     twice = rows.filter(rows[PUBLISHED_ENTRY].is_duplicated())
     if not twice.height:
         return

@@ -38,24 +38,11 @@ _MIN_DF, _ROUNDING = 4.0, 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """Item values of all models, the best first, and how they hang together.
+    """Item values of all models, the best first, shape (n_items, n_models), NaN where there is none.
 
-    Attributes
-    ----------
-    values
-        float64, shape (n_items, n_models): one value for each item and model; NaN where there is none.
-    clusters
-        Codes of each cluster column in force, shape (n_items,).
-    single
-        Whether every value is one right-or-wrong answer.
-    allowed
-        Which two models may be compared at all, shape (n_models, n_models).
-    runs
-        What full runs add to the variance of each pair, where models have several.
-    raw, weights
-        Where levels of a factor are averaged over, the item values themselves; `values` are then linearised, so that plain
-        means and errors are those of the average (`evalstats.stats.stratified.linearised`), and the weight of each item in
-        it. None otherwise.
+    `single` tells that every value is one right-or-wrong answer, `allowed` which two models may be compared at all; `runs` is
+    what full runs add to the variance of each pair. Where levels of a factor are averaged over, `raw` are the item values, each
+    with its weight, and `values` are linearised, so that plain means and errors are those of the average.
     """
 
     values: Floats
@@ -177,13 +164,7 @@ class Plan:
 
 
 def standings(scores: Scores, plan: Plan) -> Standings:
-    """Compare all models: every pair, what ranks that leaves, tiers, and the distance from the best.
-
-    Raises
-    ------
-    CannotAnswerError
-        If no two models share enough items.
-    """
+    """Compare all models: every pair, what ranks that leaves, tiers, and the distance from the best."""
     if scores.raw is not None:
         plan = plan.without_bounds()
     linked = scores.linked()

@@ -96,13 +96,7 @@ class Claim:
 
 
 def claim_of(against: float | str, metric: Metric, *, n: float | None, std_error: float | str | None) -> Claim:
-    """Return the claim in the metric's unit; "87%" is 0.87 of a share.
-
-    Raises
-    ------
-    InputError
-        If it is no number, lies outside the metric's range, or what is said of its precision does not fit.
-    """
+    """Return the claim in the metric's unit; "87%" is 0.87 of a share."""
     value = _number(against, metric, "against")
     low, high = metric.low, metric.high
     if (low is not None and value < low) or (high is not None and value > high):
