@@ -361,9 +361,9 @@ _MOST_LEVELS = 12
 def slices_of(made: Material, asked: Asked) -> tuple[SliceRow, ...]:
     """Return the agreement by level of the first factor that the lab outcomes have; nothing where there is none."""
     units = asked.lab.units
-    if units is None or not asked.lab_factors:
+    if units is None or not asked.lab.factors:
         return ()
-    factor = asked.lab_factors[0]
+    factor = asked.lab.factors[0]
     levels = sorted(level[0] for level in levels_of(units, made.lab.models, (factor,)))
     if not 2 <= len(levels) <= _MOST_LEVELS:
         return ()
@@ -373,7 +373,7 @@ def slices_of(made: Material, asked: Asked) -> tuple[SliceRow, ...]:
         _row(made, _means(lab, cell, turned=made.lab.turned), None, factor, level) for cell, level in enumerate(levels)
     ]
     live_units = asked.live.units
-    if live_units is None or factor not in asked.live_factors:
+    if live_units is None or factor not in asked.live.factors:
         return tuple(rows)
     live = cell_sums(live_units, made.live.models, (factor,), cells)
     people = clusters_by_level(live_units, made.live.models, (factor,))

@@ -130,56 +130,48 @@ def _layer(
 
 def _rows(made: Material, calibration: Calibration) -> tuple[GapRow, ...]:
     """Return a line for each model, the best live first."""
-    lab, live = _intervals(made.lab, made.options.conf_level), _intervals(made.live, made.options.conf_level)
-    errors = made.lab.std_error(), made.live.std_error()
-    order: list[int] = np.lexsort((np.arange(made.n_models), -made.scores.live)).tolist()
-    lines: list[GapRow] = []
-    for j in order:
-        lab_ranks = _ranks(made.lab, j)
-        live_ranks = _ranks(made.live, j)
-        own = {field.name: getattr(calibration.rows[j], field.name) for field in dataclasses.fields(ModelGap)}
-        lines.append(
-            GapRow(
-                name=made.models[j],
-                lab_name=made.lab.models[j],
-                lab=float(made.lab.estimate[j]),
-                live=float(made.live.estimate[j]),
-                lab_std_error=_at(errors[0], j),
-                lab_low=_at(lab[0], j),
-                lab_high=_at(lab[1], j),
-                lab_rank_low=lab_ranks[0],
-                lab_rank_high=lab_ranks[1],
-                live_std_error=_at(errors[1], j),
-                live_low=_at(live[0], j),
-                live_high=_at(live[1], j),
-                live_rank_low=live_ranks[0],
-                live_rank_high=live_ranks[1],
-                lab_n=int(made.lab.n[j]) or None,
-                live_n=int(made.live.n[j]) or None,
-                **own,
-            )
-        )
-    return tuple(lines)
-
-
-def _intervals(side: Side, level: float) -> tuple[FloatArray | None, FloatArray | None]:
-    errors = side.std_error()
-    if errors is None:
-        return None, None
-    reach = normal_quantile(level) if side.df is None or side.df > _MANY_DF else t_quantile(level, max(side.df, 1.0))
-    low, high = side.estimate - reach * errors, side.estimate + reach * errors
-    return (
-        low if side.low is None else np.maximum(low, side.low),
-        high if side.high is None else np.minimum(high, side.high),
+    lab, live = (
+        _scores(side, name, made.options.conf_level) for name, side in (("lab", made.lab), ("live", made.live))
     )
+    order: list[int] = np.lexsort((np.arange(made.n_models), -made.scores.live)).tolist()
+    names = [field.name for field in dataclasses.fields(ModelGap)]
+    return tuple(
+        GapRow(
+            name=made.models[j],
+            lab_name=made.lab.models[j],
+            **lab[j],
+            **live[j],
+            **{name: getattr(calibration.rows[j], name) for name in names},
+        )
+        for j in order
+    )
+
+
+def _scores(side: Side, name: str, level: float) -> list[dict[str, Any]]:
+    """Return what a row says of each model's score on one side; the interval stays within the range of the metric."""
+    errors = side.std_error()
+    low = high = None
+    if errors is not None:
+        normal = side.df is None or side.df > _MANY_DF
+        reach = normal_quantile(level) if normal else t_quantile(level, max(side.df or 0.0, 1.0))
+        low = np.maximum(side.estimate - reach * errors, -np.inf if side.low is None else side.low)
+        high = np.minimum(side.estimate + reach * errors, np.inf if side.high is None else side.high)
+    return [
+        {
+            name: float(side.estimate[j]),
+            f"{name}_std_error": _at(errors, j),
+            f"{name}_low": _at(low, j),
+            f"{name}_high": _at(high, j),
+            f"{name}_rank_low": int(side.rank_low[j]) or None,
+            f"{name}_rank_high": int(side.rank_high[j]) or None,
+            f"{name}_n": int(side.n[j]) or None,
+        }
+        for j in range(len(side.models))
+    ]
 
 
 def _at(values: FloatArray | None, j: int) -> float | None:
     return None if values is None or not np.isfinite(values[j]) else float(values[j])
-
-
-def _ranks(side: Side, j: int) -> tuple[int | None, int | None]:
-    return (int(side.rank_low[j]), int(side.rank_high[j])) if side.rank_low[j] else (None, None)
 
 
 def _account(side: Side, whole: Side) -> SideAccount:
@@ -457,10 +449,6 @@ def gap(
     asked = Asked(
         lab=sides[0],
         live=sides[1],
-        lab_data=lab_data,
-        live_data=live_data,
-        lab_factors=lab_factors,
-        live_factors=live_factors,
         aliases=joined,
         models=models,
         same_scale=same_scale,

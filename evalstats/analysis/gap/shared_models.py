@@ -163,9 +163,13 @@ def near_names(lab: Sequence[str], live: Sequence[str]) -> list[Near]:
     []
     """
     of_lab, of_live = [_Name(name) for name in lab], [_Name(name) for name in live]
-    found = [_alike(one, other) for one, other in _candidates(of_lab, of_live)]
+    found = [
+        Near(lab=one.name, live=other.name, likeness=verdict[0], why=verdict[1])
+        for one, other in _candidates(of_lab, of_live)
+        if (verdict := _verdict(one, other)) is not None
+    ]
     # Sorted by name where equally like, so that the order of the files changes nothing.
-    ordered = sorted((each for each in found if each), key=lambda each: (-each.likeness, each.lab, each.live))
+    ordered = sorted(found, key=lambda each: (-each.likeness, each.lab, each.live))
     taken_lab, taken_live, kept = set[str](), set[str](), list[Near]()
     for each in ordered:
         if each.lab not in taken_lab and each.live not in taken_live:
@@ -199,12 +203,7 @@ def _closest(lab: Sequence[_Name], live: Sequence[_Name]) -> set[tuple[int, int]
     ours, theirs = _incidence(lab, grams), _incidence(live, grams)
     sizes = np.maximum(ours.sum(axis=1), 1)[:, None] + np.maximum(theirs.sum(axis=1), 1)[None, :]
     dice = 2 * (ours @ theirs.T) / sizes
-    pairs: set[tuple[int, int]] = set()
-    for row, place in zip(*_largest(dice), strict=True):
-        pairs.add((int(row), int(place)))
-    for place, row in zip(*_largest(dice.T), strict=True):
-        pairs.add((int(row), int(place)))
-    return pairs
+    return {*zip(*_largest(dice), strict=True), *zip(*reversed(_largest(dice.T)), strict=True)}
 
 
 def _largest(likeness: FloatArray) -> tuple[list[int], list[int]]:
@@ -223,14 +222,6 @@ def _incidence(names: Sequence[_Name], grams: dict[str, int]) -> FloatArray:
     for row, name in enumerate(names):
         table[row, [grams[gram] for gram in _grams(name.plain)]] = 1
     return table
-
-
-def _alike(one: _Name, other: _Name) -> Near | None:
-    verdict = _verdict(one, other)
-    if verdict is None:
-        return None
-    likeness, why = verdict
-    return Near(lab=one.name, live=other.name, likeness=likeness, why=why)
 
 
 def _verdict(one: _Name, other: _Name) -> tuple[float, str] | None:
@@ -375,10 +366,6 @@ class Asked:
 
     lab: Prepared
     live: Prepared
-    lab_data: EvalData
-    live_data: EvalData
-    lab_factors: tuple[str, ...]
-    live_factors: tuple[str, ...]
     aliases: Mapping[str, str]
     models: Sequence[str] | None
     same_scale: bool | None
@@ -424,8 +411,8 @@ def matched(asked: Asked) -> Matched:
         options=asked.options,
         cells=cells,
         no_cells_reason=no_cells,
-        lab_data=_renamed(asked.lab, asked.lab_data, dict(zip(lab.models, shared, strict=True))),
-        live_data=_renamed(asked.live, asked.live_data, dict(zip(live.models, shared, strict=True))),
+        lab_data=_renamed(asked.lab, dict(zip(lab.models, shared, strict=True))),
+        live_data=_renamed(asked.live, dict(zip(live.models, shared, strict=True))),
     )
     said = (*told, *_unlabelled(asked, cells, lab.models, live.models), *_trusted_scale(asked, why))
     return Matched(material=material, names=names, scale_reason=why, notes=said)
@@ -524,10 +511,7 @@ def _too_few(n: int, names: NameMatch) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    if not names:
-        return "no further model"
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(repr(name) for name in names[:_NAMED]) + more
+    return some([repr(name) for name in names], _NAMED) if names else "no further model"
 
 
 def _declared_scale(lab: Side, live: Side, *, same: bool) -> bool:
@@ -535,7 +519,7 @@ def _declared_scale(lab: Side, live: Side, *, same: bool) -> bool:
         raise InputError(
             "same_scale was asked for, and votes give ratings: their points are not those of the other side"
         )
-    if same and _apart(lab, live):
+    if same and None not in {lab.low, lab.high, live.low, live.high} and (lab.low, lab.high) != (live.low, live.high):
         raise InputError(
             f"same_scale was asked for, and {lab.metric!r} (lab) runs from {lab.low:g} to {lab.high:g}, {live.metric!r} (live) "
             f"from {live.low:g} to {live.high:g}: bring both to one range first"
@@ -547,31 +531,25 @@ def _declared_scale(lab: Side, live: Side, *, same: bool) -> bool:
     return same
 
 
-def _apart(lab: Side, live: Side) -> bool:
-    """Whether both ranges are known and differ."""
-    known = None not in {lab.low, lab.high, live.low, live.high}
-    return known and (lab.low, lab.high) != (live.low, live.high)
-
-
-def _renamed(prepared: Prepared, data: EvalData, names: Mapping[str, str]) -> EvalData:
+def _renamed(prepared: Prepared, names: Mapping[str, str]) -> EvalData:
     """Return the outcomes of the shared models under the names of the result; other tables stay."""
     if prepared.units is None:
-        return data
+        return prepared.data
     rows = prepared.units.rows.filter(pl.col(ENTRY).is_in(list(names)))
     shown = pl.col(ENTRY).replace(dict(names))
-    return replace(data, outcomes=rows.with_columns(model=shown, system=shown).drop(ENTRY))
+    return replace(prepared.data, outcomes=rows.with_columns(model=shown, system=shown).drop(ENTRY))
 
 
 def _cells(asked: Asked, lab_models: Sequence[str], live_models: Sequence[str]) -> tuple[Cells | None, str | None]:
     """Return the outcomes of both sides by cell, or why there are none."""
     lab, live = asked.lab.units, asked.live.units
-    factors = asked.lab_factors
+    factors = asked.lab.factors
     mixed = asked.options.mix_factor
     if lab is None:
         return None, "the lab side holds no outcomes, so nothing is known by scenario"
     if not factors:
         return None, "the lab outcomes have no scenario (name another factor with by)"
-    if live is not None and set(factors) <= set(asked.live_factors):
+    if live is not None and set(factors) <= set(asked.live.factors):
         return _joint(lab, live, factors, lab_models, live_models, asked.min_cell), None
     if mixed is None:
         what = "are no outcomes" if live is None else f"have no level of {', '.join(factors)}"

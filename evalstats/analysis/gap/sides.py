@@ -188,6 +188,8 @@ class Prepared:
     side: Side
     ranks: RankSets
     units: Units | None = None
+    data: EvalData
+    factors: tuple[str, ...]
 
 
 def table_of(given: EvalData | object) -> EvalData:
@@ -229,14 +231,14 @@ def prepared_side(
     if data.outcomes.height and not (metric is None and data.comparisons.height and live):
         least = min_cell if live else 1
         side, ranks, units = outcome_side(data, live=live, metric=metric, cluster=cluster, factors=factors, least=least)
-        return Prepared(side=_noted(side, data, where), ranks=ranks, units=units)
+        return Prepared(side=_noted(side, data, where), ranks=ranks, units=units, data=data, factors=tuple(factors))
     if data.comparisons.height:
         side, ranks = vote_side(data, cluster=cluster, conf_level=conf_level)
-        return Prepared(side=_noted(side, data, where), ranks=ranks)
-    if data.aggregates.height:
+    elif data.aggregates.height:
         side, ranks = published_side(data, live=live, metric=metric)
-        return Prepared(side=side, ranks=ranks)
-    raise CannotAnswerError(f"the {where} data hold no outcomes, no votes and no published numbers")
+    else:
+        raise CannotAnswerError(f"the {where} data hold no outcomes, no votes and no published numbers")
+    return Prepared(side=_noted(side, data, where), ranks=ranks, data=data, factors=tuple(factors))
 
 
 def cut(prepared: Prepared, names: Sequence[str]) -> Side:
@@ -315,18 +317,8 @@ def _of_setting(data: EvalData, setting: str) -> EvalData:
 
 
 _SLACK = 1e-6
-_NO_FACTORS = (
-    "run",
-    "model",
-    "system",
-    "benchmark",
-    "item",
-    "trial",
-    "metric",
-    "score",
-    "user",
-    "session",
-    "timestamp",
+_NO_FACTORS = frozenset(
+    ["run", "model", "system", "benchmark", "item", "trial", "metric", "score", "user", "session", "timestamp"]
 )
 _MOST_KNOWN = 0.5  # of the votes must have a label that the lab has too, or the labels mean other things
 
@@ -398,12 +390,12 @@ def margin_of(margin: float | str | None, live: Prepared) -> float | None:
 
 
 def mix_of(
-    mix: LiveMix | Mapping[str, float] | None, by: str | Sequence[str] | None
+    mix: LiveMix | Mapping[str, float] | None, by: Sequence[str] | None
 ) -> tuple[str | None, dict[str, float], str]:
     """Return the factor, the shares and their source; None and nothing where no mix is given."""
     if mix is None:
         return None, {}, ""
-    named = [by] if isinstance(by, str) else list(by or ["scenario"])
+    named = list(by or ["scenario"])
     if isinstance(mix, Mapping):
         if len(named) != 1:
             raise InputError(f"mix gives shares for one factor, and by names {', '.join(named)}; name one")
@@ -450,10 +442,10 @@ def counted_in_votes(
 
 
 def factors_of(
-    lab: EvalData, live: EvalData, by: str | Sequence[str] | None, mixed: str | None
+    lab: EvalData, live: EvalData, by: Sequence[str] | None, mixed: str | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the factors to sum the lab and the live outcomes by."""
-    named = [by] if isinstance(by, str) else list(by or ())
+    named = list(by or ())
     if mixed is not None and mixed not in named:
         named.append(mixed)
     if not named and has_levels(lab, "scenario"):

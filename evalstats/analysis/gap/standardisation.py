@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,8 @@ from evalstats.analysis.gap.result import CellPart, Decomposition, Decomposition
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note, NoteKind
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.document.numbers import some
+from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.standardisation import (
@@ -66,15 +67,10 @@ class Tables:
 def tables_of(material: Material) -> Tables:
     """Make the cells of both sides ready."""
     cells, options = material.cells, material.options
-    if cells is None:
-        raise CannotAnswerError(material.no_cells_reason or "there are no outcomes by scenario on both sides")
-    given = bool(options.mix)
-    if cells.live is None and not given:
-        raise CannotAnswerError(
-            "live has no outcomes, so its mix is unknown; give its shares by level of a factor (mix=)"
-        )
+    if cells is None or (cells.live is None and not options.mix):
+        raise CannotAnswerError(material.no_cells_reason or "the live mix is unknown; give it with --mix")
     outside: FloatArray | None = None
-    if given:
+    if options.mix and options.mix_factor is not None:
         cells, outside = _onto_mix(cells, options.mix_factor, options.mix)
     n_lab = _counts(cells.lab)
     counted = cells.live is not None
@@ -86,7 +82,7 @@ def tables_of(material: Material) -> Tables:
     if kept.size == 0:
         raise CannotAnswerError(
             f"no model has a combination of {' and '.join(cells.factors)} on both sides; "
-            f"the lab has {_named(cells, n_lab)}, live {_named(cells, np.where(wanted, 1.0, 0.0))}"
+            f"the lab has {_named(cells, n_lab > 0)}, live {_named(cells, wanted)}"
         )
     return Tables(
         factors=cells.factors,
@@ -103,34 +99,20 @@ def tables_of(material: Material) -> Tables:
     )
 
 
-def _onto_mix(cells: Cells, factor: str | None, mix: Mapping[str, float]) -> tuple[Cells, FloatArray]:
+def _onto_mix(cells: Cells, factor: str, mix: Mapping[str, float]) -> tuple[Cells, FloatArray]:
     """Collapse cells to the factor that the mix is of; levels that no side has become cells of their own."""
-    if factor is None or factor not in cells.factors:
-        raise InputError(f"the mix is of {factor!r}; both sides have the factors {', '.join(cells.factors)}")
-    total = sum(mix.values())
-    if min(mix.values()) < 0 or abs(total - 1.0) > 1e-6:
-        raise InputError(f"the shares of the mix add up to {total:g}; they must be 0 or more and add up to 1")
     place = cells.factors.index(factor)
     own = [level[place] for level in cells.levels]
     names = sorted({*own, *mix})
     code = np.array([names.index(name) for name in own], dtype=np.int64)
 
-    def collapsed(side: CellSums) -> CellSums:
-        return CellSums(
-            cluster=side.cluster,
-            model=side.model,
-            cell=code[side.cell],
-            n=side.n,
-            total=side.total,
-            n_clusters=side.n_clusters,
-            n_models=side.n_models,
-            n_cells=len(names),
-        )
-
-    live = None if cells.live is None else collapsed(cells.live)
-    levels = tuple((name,) for name in names)
+    lab, live = (
+        None if side is None else replace(side, cell=code[side.cell], n_cells=len(names))
+        for side in (cells.lab, cells.live)
+    )
     shares = np.array([mix.get(name, 0.0) for name in names], dtype=np.float64)
-    return Cells(factors=(factor,), levels=levels, lab=collapsed(cells.lab), live=live), shares / total
+    levels = tuple((name,) for name in names)
+    return Cells(factors=(factor,), levels=levels, lab=lab or cells.lab, live=live), shares / shares.sum()
 
 
 def _counts(side: CellSums) -> FloatArray:
@@ -161,9 +143,8 @@ def _made(shape: tuple[int, int]) -> CellTable:
     return cell_table(np.zeros_like(model), model, cell, ones, ones * 0.0, n_models=shape[0], n_cells=shape[1])
 
 
-def _named(cells: Cells, n: FloatArray) -> str:
-    names = [cells.label(int(cell)) for cell in np.flatnonzero(n.sum(0) > 0)]
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+def _named(cells: Cells, has: npt.NDArray[np.bool_]) -> str:
+    return some([cells.label(int(cell)) for cell in np.flatnonzero(has.any(0))], _MOST_NAMES)
 
 
 _THIN = 10
@@ -273,7 +254,7 @@ def notes_of(material: Material, tables: Tables, fit: Linearised) -> tuple[Note,
         gaps = [f"{names[m]} in {tables.label(s)}" for m, s in np.argwhere(~has & has.any(0)).tolist()]
         if gaps:
             missing.append(
-                f"{side}: no outcome where other models have some: {_list(gaps)}; "
+                f"{side}: no outcome where other models have some: {some(gaps, _MOST_NAMES)}; "
                 "what the other side has there counts as unexplained for them and is not filled in"
             )
     few: list[str] = []
@@ -281,22 +262,24 @@ def notes_of(material: Material, tables: Tables, fit: Linearised) -> tuple[Note,
         alone = [f"{names[m]} in {tables.label(s)} ({side})" for side, m, s in fit.lonely if tables.common[m, s]]
         if alone:
             few.append(
-                f"a single cluster holds a whole cell, so that its spread is guessed on the wide side: {_list(alone)}"
+                f"a single cluster holds a whole cell, so that its spread is guessed on the wide side: {some(alone, _MOST_NAMES)}"
             )
         few += [
-            f"{side}: all outcomes are equal for {_list(same)}; intervals hold the other side's noise alone"
+            f"{side}: all outcomes are equal for {some(same, _MOST_NAMES)}; intervals hold the other side's noise alone"
             for side, table, _ in sides
             if (same := [names[m] for m in _constant(table)])
         ]
     cells = [tables.label(s) for s, share in enumerate(live_share) if _status(tables, s, float(share)) == "thin"]
     if cells:
-        few.append(f"fewer than {_THIN} lab items in {_list(cells)}: intervals that lean on them can be too short")
+        few.append(
+            f"fewer than {_THIN} lab items in {some(cells, _MOST_NAMES)}: intervals that lean on them can be too short"
+        )
     uncovered = float(live_share[(tables.n_lab[tables.kept] == 0).all(0)].sum())
     if uncovered > 0:
         few.append(
             f"the lab never covers {_share(uncovered)} of the live mix: nothing is known of the lab's rate there"
         )
-    out = [f"without a cell that both sides have, and left out of the mean: {_list(lost)}"] if lost else []
+    out = [f"without a cell that both sides have, and left out of the mean: {some(lost, _MOST_NAMES)}"] if lost else []
     told: tuple[tuple[NoteKind, list[str]], ...] = (("left_out", out), ("missing", missing), ("few", few))
     return tuple(note for kind, texts in told for note in as_notes(kind, texts, caution=False))
 
@@ -349,11 +332,6 @@ def _expit(x: float) -> float:
 
 def _share(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
-
-
-def _list(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 _METHOD = (
@@ -445,14 +423,17 @@ def decomposition_of(material: Material) -> Decomposition:
     places = {int(model): row for row, model in enumerate(tables.kept)}
     rows = tuple(_row(name, places.get(place), place, fit, tables) for place, name in enumerate(material.models))
     words = _METHOD if tables.comparable else _POST
+    items, sessions = tables.n_lab[tables.kept].max(0).sum(), tables.n_live[tables.kept].sum()
     return Decomposition(
         factors=tables.factors,
-        overall=_overall(fit, tables),
+        overall=_decomposed("", tables.kept.size, fit, tables, (round(float(items)), round(float(sessions)))),
         rows=rows,
         cells=cell_parts(tables, found, statistic.names, fit.part, material.options.conf_level),
         weighting=post_weighting(tables),
         raking=raked_weighting(tables),
-        mix_source=_source(material, tables),
+        mix_source="counted in the live data"
+        if tables.outside is None
+        else material.options.mix_source or "given from outside",
         conf_level=material.options.conf_level,
         method=words.format(factors=" x ".join(tables.factors)),
         notes=notes_of(material, tables, found),
@@ -461,19 +442,11 @@ def decomposition_of(material: Material) -> Decomposition:
 
 def _row(name: str, place: int | None, model: int, fit: _Fit, tables: Tables) -> DecompositionRow:
     counts = round(float(tables.n_lab[model].sum())), round(float(tables.n_live[model].sum()))
-    if place is None:
-        why = f"{name} has no cell with outcomes on both sides"
-        bare = Estimate(estimate=None, reason=why)
-        return DecompositionRow(
-            model=name, lab=bare, live=bare, total=bare, mix=bare, behaviour=bare, n_lab=counts[0], n_live=counts[1],
-            reason=why,
-        )  # fmt: skip
-    return _decomposed(name, place, fit, tables, counts)
-
-
-def _overall(fit: _Fit, tables: Tables) -> DecompositionRow:
-    items, live = tables.n_lab[tables.kept].max(0).sum(), tables.n_live[tables.kept].sum()
-    return _decomposed("", tables.kept.size, fit, tables, (round(float(items)), round(float(live))))
+    if place is not None:
+        return _decomposed(name, place, fit, tables, counts)
+    why = f"{name} has no cell with outcomes on both sides"
+    bare = dict.fromkeys(("lab", "live", "total", "mix", "behaviour"), Estimate(estimate=None, reason=why))
+    return DecompositionRow(model=name, **bare, n_lab=counts[0], n_live=counts[1], reason=why)
 
 
 def _decomposed(name: str, row: int, fit: _Fit, tables: Tables, counts: tuple[int, int]) -> DecompositionRow:
@@ -528,9 +501,3 @@ def _no_live_rate(tables: Tables) -> str:
     if tables.counted:
         return "live outcomes are on another scale than the lab's, so that only the lab's score for the live mix can be told"
     return "live has no outcomes by scenario, so that only the lab's score for the mix given can be told"
-
-
-def _source(material: Material, tables: Tables) -> str:
-    if tables.outside is None:
-        return "counted in the live data"
-    return material.options.mix_source or "given from outside"

@@ -45,10 +45,6 @@ def asked(lab: EvalData, live: EvalData, *, lab_factors=(), live_factors=(), **o
     return Asked(
         lab=sides[0],
         live=sides[1],
-        lab_data=lab,
-        live_data=live,
-        lab_factors=lab_factors,
-        live_factors=live_factors,
         **{**usual, **options},
     )
 
