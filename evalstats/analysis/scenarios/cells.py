@@ -38,9 +38,6 @@ class Cells:
         float64, shape (n_cells, n_parameters): their derivatives in the parameters.
     covariance, model_covariance
         Of the parameters: the one in force (clustered where it can be), and the model's own.
-    influence
-        float64, shape (n_units, n_parameters): what every independent unit contributes to the parameters; None where the
-        covariance is the model's.
     thin
         bool, shape (n_cells,): cells in which fewer than five scores differ from the most common one. Their residuals cannot
         tell their own spread, so a contrast that touches one takes the larger of the two standard errors.
@@ -59,7 +56,6 @@ class Cells:
     link_jacobian: Floats
     covariance: Floats
     model_covariance: Floats
-    influence: Floats | None
     df: Callable[[Floats], Floats]
     shape: tuple[int, int]
     thin: npt.NDArray[np.bool_]
@@ -171,16 +167,16 @@ def no_model_because(table: ScenarioTable, choice: Choice) -> str:
 
 def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
     """Take plain means of cells, with a covariance clustered by unit."""
-    few = too_few_clusters(table.n_clusters) or ""
+    few, found = too_few_clusters(table.n_clusters) or "", None
     score = table.frame["score"].to_numpy().astype(np.float64)
     sizes = _sizes(table, laid)
     if few:
         means = np.bincount(laid.of_frame, weights=score) / np.bincount(laid.of_frame)
         covariance = np.zeros((len(means), len(means)))
-        influence, method, df = None, "none", _no_df
+        method = "none"
     else:
         found = cell_means(score, laid.of_frame, np.unique(table.cluster, return_inverse=True)[1])
-        means, covariance, influence, df = found.mean, found.covariance, found.influence, found.df
+        means, covariance = found.mean, found.covariance
         method = f"CR2 covariance of {found.n_clusters} clusters"
     slope, link, own = np.ones(len(means)), means, covariance
     if table.is_single:
@@ -198,8 +194,9 @@ def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
         link_jacobian=np.diag(slope),
         covariance=covariance,
         model_covariance=own,
-        influence=influence,
-        df=lambda rows: np.clip(df(rows), 1.0, max(1.0, float(table.n_clusters - 1))),
+        df=lambda rows: np.clip(
+            np.ones(len(rows)) if found is None else found.df(rows), 1.0, max(1.0, float(table.n_clusters - 1))
+        ),
         shape=(len(table.models), len(table.scenarios)),
         thin=np.zeros(n_cells, dtype=np.bool_),
         sizes=sizes,
@@ -217,18 +214,8 @@ def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
     )
 
 
-def _no_df(rows: Floats) -> Floats:
-    return np.ones(len(rows))
-
-
 def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> FittedScenarios:
-    """Fit by REML or Laplace, and find the covariance: clustered by item where scenarios are fixed.
-
-    Raises
-    ------
-    InputError, CannotAnswerError
-        As the fits do, in words.
-    """
+    """Fit by REML or Laplace, and find the covariance: clustered by item where scenarios are fixed."""
     fit = _binomial(laid) if choice.family == "binomial" else fit_linear(laid.design)
     if choice.scenario_as == "random":
         return _sampled(table, laid, fit)
@@ -283,7 +270,6 @@ def _fixed_cells(
         link_jacobian=link_jacobian,
         covariance=np.zeros_like(own) if not known else own if joint is None else joint,
         model_covariance=own,
-        influence=None if robust is None else robust.influence,
         df=_df(table, fit, robust, n_theta),
         shape=(len(table.models), len(table.scenarios)),
         thin=laid.thin(),
@@ -359,7 +345,6 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
         link_jacobian=rows,
         covariance=covariance,
         model_covariance=covariance,
-        influence=None,
         df=lambda some: np.full(len(some), float(min(n_scenarios, table.n_clusters) - 1)),
         shape=(len(table.models), n_scenarios),
         thin=np.zeros(len(laid.cells), dtype=np.bool_),

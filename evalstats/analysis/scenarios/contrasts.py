@@ -28,30 +28,22 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDrop:
-    """The paired difference of one model between a scenario and the reference.
+    """The paired difference of one model between a scenario and the reference; `n_differ` items have two values that differ.
 
-    `n_differ` counts items whose two values differ. `found` is None where no interval can be given, and `reason` says why.
+    `found` is None where no interval can be given.
     """
 
     n_items: int
     n_differ: int
     estimate: float
     found: Estimate | None
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemMeans:
-    """Mean score of every item for each cell: NaN where there is none.
+    """Mean score of every item for each cell, shape (n_items, n_cells): NaN where there is none.
 
-    Attributes
-    ----------
-    values
-        float64, shape (n_items, n_cells).
-    cluster
-        Cluster of every item, None where items are independent.
-    fewest
-        The smallest number of trials behind a value.
+    `cluster` is None where items are independent; `fewest` is the smallest number of trials behind a value.
     """
 
     values: Floats
@@ -69,12 +61,10 @@ class ItemMeans:
         clusters = () if self.cluster is None else (self.cluster[both],)
         scores = PairedScores(baseline=baseline, candidate=candidate, n_trials=self.fewest, clusters=clusters)
         try:
-            found, reason = headline_interval(scores, table.metric, conf_level=conf_level, method="auto"), ""
-        except CannotAnswerError as error:
-            found, reason = None, str(error)
-        return PairedDrop(
-            n_items=n, n_differ=differ, estimate=float((candidate - baseline).mean()), found=found, reason=reason
-        )
+            found = headline_interval(scores, table.metric, conf_level=conf_level, method="auto")
+        except CannotAnswerError:
+            found = None
+        return PairedDrop(n_items=n, n_differ=differ, estimate=float((candidate - baseline).mean()), found=found)
 
 
 def item_means(table: ScenarioTable, laid: CellDesign) -> ItemMeans:
@@ -148,19 +138,15 @@ def cell_rows(
     for i, model in enumerate(table.models):
         for j, scenario in enumerate(table.scenarios):
             place = cells.place(i, j)
+            bare = CellRow(model=model, scenario=scenario, n_missing=in_scenario[j], conf_level=conf_level)
             if place is None:
-                reason = "the model was not scored in this scenario"
-                row = CellRow(
-                    model=model, scenario=scenario, n_missing=in_scenario[j], conf_level=conf_level, reason=reason
-                )
-                out.append(row)
+                out.append(replace(bare, reason="the model was not scored in this scenario"))
                 continue
             n = int(cells.sizes[place])
             spread = bool(found.has_spread[place])
             out.append(
-                CellRow(
-                    model=model,
-                    scenario=scenario,
+                replace(
+                    bare,
                     n_items=n,
                     n_trials=round(float(answers[place])),
                     n_missing=in_scenario[j] - n,
@@ -169,7 +155,6 @@ def cell_rows(
                     std_error=float(found.std_error[place]) if spread else None,
                     conf_low=_number(low[place]),
                     conf_high=_number(high[place]),
-                    conf_level=conf_level,
                     df=_number(found.df[place]) if spread else None,
                     link=float(on_link.estimate[place]),
                     link_std_error=float(on_link.std_error[place]) if spread else None,
@@ -226,24 +211,15 @@ def drop_rows(
         for j in range(first, len(table.scenarios)):
             weights, why = drop_weights(cells, i, j, reference)
             if weights is None:
-                name = table.scenarios[j]
-                row = DropRow(
-                    model=model,
-                    scenario=name,
-                    reference=reference,
-                    conf_level=conf_level,
-                    verdict="invalid",
-                    verdict_reason=why,
-                )
-                out.append(row)
+                bare = DropRow(model=model, scenario=table.scenarios[j], reference=reference, conf_level=conf_level)
+                out.append(replace(bare, verdict="invalid", verdict_reason=why))
                 continue
             pairs.append((i, j))
             made.append(weights)
     if made:
-        weighed = np.stack(made)
         out.extend(
             _judged(
-                table, fitted, pooled, items, pairs=pairs, weights=weighed, reference=reference, conf_level=conf_level
+                table, fitted, pooled, items, pairs, weights=np.stack(made), reference=reference, conf_level=conf_level
             )
         )
     order = {name: k for k, name in enumerate((*table.models, *table.scenarios))}
@@ -255,8 +231,8 @@ def _judged(
     fitted: FittedScenarios,
     pooled: PooledCells | None,
     items: ItemMeans,
-    *,
     pairs: Sequence[tuple[int, int]],
+    *,
     weights: Floats,
     reference: str,
     conf_level: float,
@@ -408,46 +384,56 @@ def _doubt(row: DropRow, paired: PairedDrop | None, *, no_interval: str) -> str:
 def mean_rows(
     table: ScenarioTable, fitted: FittedScenarios, shares: Sequence[float], conf_level: float
 ) -> tuple[tuple[MeanRow, ...], tuple[MeanRow, ...]]:
-    """Return the models averaged over scenarios by their shares, and the scenarios averaged over models."""
-    cells, metric = fitted.cells, table.metric
-    if fitted.model_means is None:
-        models = tuple(
-            _mean_row(
-                fitted, model_weights(cells, i, shares), kind="model", name=name, n=n, metric=metric, level=conf_level
+    """Return the models averaged over scenarios by their shares, and the scenarios averaged over models.
+
+    Where scenarios are a sample, models are averaged over those that could come.
+    """
+    cells, n_models = fitted.cells, len(table.models)
+    of_models = [model_weights(cells, i, shares) for i in range(n_models)]
+    of_scenarios = [_scenario_weights(cells, j, [1 / n_models] * n_models) for j in range(len(table.scenarios))]
+    models = _means(table, fitted, "model", of_models, conf_level, over_new=fitted.model_means)
+    return models, _means(table, fitted, "scenario", of_scenarios, conf_level)
+
+
+def _means(
+    table: ScenarioTable,
+    fitted: FittedScenarios,
+    kind: Literal["model", "scenario"],
+    weights: Sequence[Floats | None],
+    level: float,
+    *,
+    over_new: Contrasts | None = None,
+) -> tuple[MeanRow, ...]:
+    cells, rows = fitted.cells, list[MeanRow]()
+    names = table.models if kind == "model" else table.scenarios
+    for i, (name, n) in enumerate(zip(names, _questions(table, kind, names), strict=True)):
+        own, k = weights[i], 0
+        if over_new is not None:
+            found, sizes, k = over_new, None, i
+        elif own is not None:
+            found = cells.contrast(own[None, :])
+            sizes = np.array([cells.sizes @ (own != 0)]) if cells.binary else None
+        else:
+            reason = f"a mean over all {'scenario' if kind == 'model' else 'model'}s needs a score in each, and one is missing"
+            rows.append(MeanRow(kind=kind, name=name, n_items=n, conf_level=level, reason=reason))
+            continue
+        low, high = level_interval(found, table.metric, level, sizes=sizes)
+        spread = bool(found.has_spread[k])
+        rows.append(
+            MeanRow(
+                kind=kind,
+                name=name,
+                estimate=float(found.estimate[k]),
+                std_error=float(found.std_error[k]) if spread else None,
+                conf_low=_number(low[k]),
+                conf_high=_number(high[k]),
+                conf_level=level,
+                df=_number(found.df[k]) if spread else None,
+                n_items=n,
+                reason=None if _number(low[k]) is not None else fitted.no_interval or NO_SPREAD,
             )
-            for i, (name, n) in enumerate(zip(table.models, _questions(table, "model", table.models), strict=True))
         )
-    else:
-        models = _sampled_means(table, fitted.model_means, conf_level)
-    even = [1 / len(table.models)] * len(table.models)
-    scenarios = tuple(
-        _mean_row(
-            fitted, _scenario_weights(cells, j, even), kind="scenario", name=name, n=n, metric=metric, level=conf_level
-        )
-        for j, (name, n) in enumerate(zip(table.scenarios, _questions(table, "scenario", table.scenarios), strict=True))
-    )
-    return models, scenarios
-
-
-def _sampled_means(table: ScenarioTable, found: Contrasts, conf_level: float) -> tuple[MeanRow, ...]:
-    """Return the models over scenarios that could come."""
-    low, high = level_interval(found, table.metric, conf_level)
-    counts = _questions(table, "model", table.models)
-    return tuple(
-        MeanRow(
-            kind="model",
-            name=name,
-            estimate=float(found.estimate[i]),
-            std_error=_number(found.std_error[i]),
-            conf_low=_number(low[i]),
-            conf_high=_number(high[i]),
-            conf_level=conf_level,
-            df=_number(found.df[i]),
-            n_items=counts[i],
-            reason=None if _number(low[i]) is not None else NO_SPREAD,
-        )
-        for i, name in enumerate(table.models)
-    )
+    return tuple(rows)
 
 
 def model_weights(cells: Cells, i: int, shares: Sequence[float]) -> Floats | None:
@@ -470,38 +456,6 @@ def _scenario_weights(cells: Cells, j: int, shares: Sequence[float]) -> Floats |
     weights = np.zeros(len(cells.value))
     weights[[place for place in places if place is not None]] = shares
     return weights
-
-
-def _mean_row(
-    fitted: FittedScenarios,
-    weights: Floats | None,
-    *,
-    kind: Literal["model", "scenario"],
-    name: str,
-    n: int,
-    metric: Metric,
-    level: float,
-) -> MeanRow:
-    what = "scenario" if kind == "model" else "model"
-    if weights is None:
-        reason = f"a mean over all {what}s needs a score in each, and one is missing"
-        return MeanRow(kind=kind, name=name, n_items=n, conf_level=level, reason=reason)
-    found = fitted.cells.contrast(weights[None, :])
-    sizes = np.array([fitted.cells.sizes @ (weights != 0)]) if fitted.cells.binary else None
-    low, high = level_interval(found, metric, level, sizes=sizes)
-    spread = bool(found.has_spread[0])
-    return MeanRow(
-        kind=kind,
-        name=name,
-        estimate=float(found.estimate[0]),
-        std_error=float(found.std_error[0]) if spread else None,
-        conf_low=_number(low[0]),
-        conf_high=_number(high[0]),
-        conf_level=level,
-        df=_number(found.df[0]) if spread else None,
-        n_items=n,
-        reason=None if _number(low[0]) is not None else fitted.no_interval or NO_SPREAD,
-    )
 
 
 def pair_rows(
