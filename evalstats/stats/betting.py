@@ -205,11 +205,6 @@ def betting_log_e(
     It may be looked at any number of times as it is; it rejects at the first time it reaches log(1/alpha). E-values of
     different looks at the same units are never multiplied. Arguments as in `betting_cs`; the level only decides the size of
     the bets.
-
-    Examples
-    --------
-    >>> round(float(betting_log_e([1.0] * 20)[-1]), 2) > math.log(20)
-    True
     """
     _, game, span = _opened(values, bound, conf_level, planned_n, sizes, sides=2)
     if not -span < mean < span:

@@ -26,7 +26,6 @@ from evalstats.stats.checks import (
     too_few_clusters,
 )
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.one_sample import cr2_of_mean
 from evalstats.stats.resample_law import law_of_sum, percentile_ends, ratio_ends
 
 _ROUNDING = 1e-9
@@ -200,12 +199,6 @@ def corrected_tails(share_below: float, a: float, conf_level: float) -> tuple[fl
     """Return how much of the bootstrap law lies below the lower and above the upper BCa end; None where they have none.
 
     `share_below` is P(statistic* < statistic), ties counted half; `a` the acceleration.
-
-    Examples
-    --------
-    >>> low, high = corrected_tails(0.5, 0.0, 0.95)
-    >>> round(low, 6), round(high, 6)
-    (0.025, 0.025)
     """
     if not 0.0 < share_below < 1.0:
         return None
@@ -219,6 +212,7 @@ def corrected_tails(share_below: float, a: float, conf_level: float) -> tuple[fl
 BLOCKS = 10
 FEWEST_RESAMPLES = 100
 
+_STUDENTISED = "studentised bootstrap"
 _MOST_TIED = 0.5
 _CHUNK = 2_000_000  # numbers drawn at a time
 _FEW_DISTINCT = 20  # with this many items a distinct value, drawing counts is cheaper than drawing items
@@ -266,7 +260,6 @@ def block_error(draws: FloatArray, end: Callable[[FloatArray], float]) -> float 
 def bootstrap_t(
     values: ArrayLike,
     *,
-    clusters: ArrayLike | None = None,
     conf_level: float = 0.95,
     seed: int = 0,
     n_resamples: int = 9999,
@@ -274,15 +267,7 @@ def bootstrap_t(
     """Mean with the studentised bootstrap interval ("bootstrap-t").
 
     The best bootstrap for a mean of continuous, skewed scores from 30 items on; a second row beside t. Not for scores
-    that pile up on one value: refused when more than half of the values are equal.
-
-    Parameters
-    ----------
-    values
-        float64 array, shape (n_items,): scores or differences, one per item (average trials first).
-    clusters
-        Integer codes, shape (n_items,): whole clusters are drawn, each resample with its own CR2 standard error.
-        Fewer than 5 give no interval; the tie rule is then applied to cluster means.
+    that pile up on one value: refused when more than half of the values are equal. One value per item: average trials first.
 
     Notes
     -----
@@ -294,8 +279,7 @@ def bootstrap_t(
     below 100 MB above the data.
 
     Simulated coverage at 95%, 30 items: exponential scores .95 where t covers .93; log-normal (sigma 1) .93 against .87.
-    Clusters of unequal size (7:1), 8, 15 and 30 of them: .90, .92 and .93, where CR2's t covers .94, so it is no gain
-    there unless the clusters themselves are skewed (15, exponential: .91 against .89).
+    For clusters it is no gain over CR2's t (.90 against .94 with 8 unequal ones).
 
     Examples
     --------
@@ -308,37 +292,26 @@ def bootstrap_t(
     level = check_level(conf_level)
     draws = check_resamples(n_resamples, level)
     rng = np.random.default_rng(seed)
-    if clusters is None:
-        reason = _unfit(x, "value")
-        if reason is not None:
-            return _refused(x, level, seed, reason, None)
-        std_error = float(x.std(ddof=1)) / math.sqrt(x.size)
-        t = np.concatenate(list(_item_draws((x - x.mean()) / x.std(), rng, draws)))
-        return _inverted(x, t, level, seed, std_error=std_error)
-    codes, n_clusters = as_codes(clusters, x.size)
-    sizes = np.bincount(codes, minlength=n_clusters).astype(np.float64)
-    sums = np.bincount(codes, weights=x, minlength=n_clusters).astype(np.float64)
-    reason = too_few_clusters(n_clusters) or _unfit(sums / sizes, "cluster mean")
+    reason = _unfit(x)
     if reason is not None:
-        return _refused(x, level, seed, reason, n_clusters)
-    std_error = math.sqrt(cr2_of_mean(x, codes, n_clusters).variance)
-    t = np.concatenate(list(_cluster_draws((sums - sizes * x.mean()) / std_error, sizes, rng, draws)))
-    return _inverted(x, t, level, seed, std_error=std_error, n_clusters=n_clusters)
+        return _refused(x, level, seed, reason)
+    t = np.concatenate(list(_item_draws((x - x.mean()) / x.std(), rng, draws)))
+    return _inverted(x, t, level, seed)
 
 
-def _unfit(units: FloatArray, word: str) -> str | None:
-    """Return why units (items or clusters) cannot be studentised, or None."""
-    if units.size < 2:
-        return f"one {word} has no spread"
-    if is_constant(units):
-        return f"all {units.size} {word}s are equal, so their spread is unknown"
+def _unfit(values: FloatArray) -> str | None:
+    """Return why values cannot be studentised, or None."""
+    if values.size < 2:
+        return "one value has no spread"
+    if is_constant(values):
+        return f"all {values.size} values are equal, so their spread is unknown"
     # Rounding must not part what is tied.
-    scale = _FLAT * float(np.abs(units).max())
-    kinds, counts = np.unique(np.round(units / scale) * scale, return_counts=True)
+    scale = _FLAT * float(np.abs(values).max())
+    kinds, counts = np.unique(np.round(values / scale) * scale, return_counts=True)
     most = int(counts.argmax())
-    if counts[most] > _MOST_TIED * units.size:
+    if counts[most] > _MOST_TIED * values.size:
         return (
-            f"{int(counts[most])} of {units.size} {word}s are {float(kinds[most]):.6g}: with more than half tied, "
+            f"{int(counts[most])} of {values.size} values are {float(kinds[most]):.6g}: with more than half tied, "
             "resamples have too little spread to be studentised"
         )
     return None
@@ -361,22 +334,6 @@ def _item_draws(y: FloatArray, rng: np.random.Generator, draws: int) -> Iterator
         yield _studentised(mean, (square - mean * mean) / (n - 1), mean * mean)
 
 
-def _cluster_draws(
-    residual: FloatArray, sizes: FloatArray, rng: np.random.Generator, draws: int
-) -> Iterator[FloatArray]:
-    """Yield chunks of t* of the ratio of drawn sums and sizes, from residual sums in units of the standard error."""
-    n_clusters = sizes.size
-    rows = max(1, _CHUNK // n_clusters)
-    for start in range(0, draws, rows):
-        chosen = rng.integers(0, n_clusters, size=(min(rows, draws - start), n_clusters))
-        drawn, size = residual[chosen], sizes[chosen]
-        items = size.sum(axis=1, keepdims=True)
-        mean = drawn.sum(axis=1, keepdims=True) / items
-        spread = np.square(drawn - size * mean) / (1.0 - size / items)
-        most = np.square(drawn).max(axis=1) / items[:, 0] ** 2
-        yield _studentised(mean[:, 0], spread.sum(axis=1) / items[:, 0] ** 2, most)
-
-
 def _studentised(shift: FloatArray, variance: FloatArray, scale: FloatArray) -> FloatArray:
     """Return shift / se; where se is 0 up to rounding, infinite on the side of the shift, or 0 where there is none."""
     flat = variance <= _FLAT * scale + _FLAT**2
@@ -385,10 +342,8 @@ def _studentised(shift: FloatArray, variance: FloatArray, scale: FloatArray) -> 
     return np.where(flat, endless, t)
 
 
-def _inverted(
-    x: FloatArray, t: FloatArray, level: float, seed: int, *, std_error: float, n_clusters: int | None = None
-) -> Resampled:
-    mean, tail = float(x.mean()), (1.0 - level) / 2.0
+def _inverted(x: FloatArray, t: FloatArray, level: float, seed: int) -> Resampled:
+    mean, std_error, tail = float(x.mean()), float(x.std(ddof=1)) / math.sqrt(x.size), (1.0 - level) / 2.0
     ordered = np.sort(t)
     flat = int(np.count_nonzero(np.isinf(t)))
 
@@ -401,21 +356,19 @@ def _inverted(
     start, end = low(ordered), high(ordered)
     if not (math.isfinite(start) and math.isfinite(end)):
         reason = f"{flat} of {t.size} resamples had no spread, so an end of the interval cannot be told"
-        return _refused(x, level, seed, reason, n_clusters)
-    few = () if n_clusters is not None else few_items(x.size)
+        return _refused(x, level, seed, reason)
     told = (f"{flat} of {t.size} resamples had no spread and count as infinitely far off",) if flat else ()
     return Resampled(
         estimate=Estimate(
             estimate=mean,
-            method=_method(n_clusters),
+            method=_STUDENTISED,
             conf_level=level,
             n=x.size,
             std_error=std_error,
             conf_low=start,
             conf_high=end,
-            n_clusters=n_clusters,
             n_resamples=t.size,
-            warnings=(*few, *told),
+            warnings=(*few_items(x.size), *told),
         ),
         seed=seed,
         error_low=block_error(t, low),
@@ -423,18 +376,13 @@ def _inverted(
     )
 
 
-def _refused(x: FloatArray, level: float, seed: int, reason: str, n_clusters: int | None) -> Resampled:
+def _refused(x: FloatArray, level: float, seed: int, reason: str) -> Resampled:
     bare = Estimate(
         estimate=float(x.mean()),
-        method=_method(n_clusters),
+        method=_STUDENTISED,
         conf_level=level,
         n=x.size,
-        n_clusters=n_clusters,
         reason=reason,
-        warnings=() if n_clusters is not None else few_items(x.size),
+        warnings=few_items(x.size),
     )
     return Resampled(estimate=bare, seed=seed)
-
-
-def _method(n_clusters: int | None) -> str:
-    return "studentised bootstrap" if n_clusters is None else "studentised cluster bootstrap (CR2)"

@@ -28,7 +28,7 @@ from evalstats.stats.checks import (
     is_constant,
     too_few_clusters,
 )
-from evalstats.stats.estimate import Estimate, t_quantile, two_sided_t_p
+from evalstats.stats.estimate import Estimate, t_estimate, t_quantile
 from evalstats.stats.one_sample import cr2_of_mean
 from evalstats.stats.paired.means import SignFlip, sign_flip
 
@@ -239,22 +239,8 @@ def cluster_weighted_mean(values: ArrayLike, clusters: ArrayLike, *, conf_level:
         return Estimate(
             estimate=estimate, method=method, conf_level=level, n=x.size, n_clusters=n_clusters, reason=reason
         )
-    std_error = float(means.std(ddof=1)) / math.sqrt(n_clusters)
-    df = float(n_clusters - 1)
-    reach = t_quantile(level, df) * std_error
-    return Estimate(
-        estimate=estimate,
-        method=method,
-        conf_level=level,
-        n=x.size,
-        std_error=std_error,
-        conf_low=estimate - reach,
-        conf_high=estimate + reach,
-        statistic=estimate / std_error,
-        df=df,
-        p_value=two_sided_t_p(estimate / std_error, df),
-        n_clusters=n_clusters,
-    )
+    std_error, df = float(means.std(ddof=1)) / math.sqrt(n_clusters), float(n_clusters - 1)
+    return t_estimate(estimate, std_error, df, level, method=method, n=x.size, n_clusters=n_clusters)
 
 
 def cluster_sign_flip(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0, n_resamples: int = 9999) -> SignFlip:
@@ -337,28 +323,24 @@ def _result(x: FloatArray, v: _Variance, level: float, low: float | None, high: 
             estimate=bare, design_effect=design_effect, effective_clusters=effective, n_clusters=v.n_clusters
         )
     reach = t_quantile(level, v.df) * std_error
-    start, end = mean - reach, mean + reach
-    estimate = Estimate(
-        estimate=mean,
-        method=v.method,
-        conf_level=level,
-        n=n,
-        std_error=std_error,
-        conf_low=start if low is None else max(float(low), start),
-        conf_high=end if high is None else min(float(high), end),
-        statistic=mean / std_error,
-        df=v.df,
-        p_value=two_sided_t_p(mean / std_error, v.df),
-        n_clusters=v.n_clusters,
-        warnings=_few_effective(v.df),
-    )
     return ClusterMean(
-        estimate=estimate,
+        estimate=t_estimate(
+            mean,
+            std_error,
+            v.df,
+            level,
+            method=v.method,
+            n=n,
+            low=low,
+            high=high,
+            n_clusters=v.n_clusters,
+            warnings=_few_effective(v.df),
+        ),
         design_effect=design_effect,
         effective_clusters=effective,
         n_clusters=v.n_clusters,
-        conf_low_unclipped=start,
-        conf_high_unclipped=end,
+        conf_low_unclipped=mean - reach,
+        conf_high_unclipped=mean + reach,
     )
 
 

@@ -52,44 +52,52 @@ def positive_p(p: float) -> float:
 
 
 def normal_quantile(conf_level: float) -> float:
-    """Return z with P(|Z| <= z) = conf_level.
-
-    Examples
-    --------
-    >>> round(normal_quantile(0.95), 6)
-    1.959964
-    """
+    """Return z with P(|Z| <= z) = conf_level."""
     return -float(special.ndtri((1.0 - conf_level) / 2.0))
 
 
 def t_quantile(conf_level: float, df: float) -> float:
-    """Return q with P(|T| <= q) = conf_level for `df` degrees of freedom, whole or not.
-
-    Examples
-    --------
-    >>> round(t_quantile(0.95, 5.404), 4)
-    2.5138
-    """
+    """Return q with P(|T| <= q) = conf_level for `df` degrees of freedom, whole or not."""
     return -float(special.stdtrit(df, (1.0 - conf_level) / 2.0))
 
 
 def two_sided_normal_p(z: float) -> float:
-    """Return P(|Z| >= |z|), accurate in the far tail.
-
-    Examples
-    --------
-    >>> two_sided_normal_p(0.0), two_sided_normal_p(100.0)
-    (1.0, 1e-300)
-    """
+    """Return P(|Z| >= |z|), accurate in the far tail."""
     return positive_p(math.erfc(abs(z) / math.sqrt(2.0)))
 
 
 def two_sided_t_p(t: float, df: float) -> float:
-    """Return P(|T| >= |t|) for `df` degrees of freedom.
-
-    Examples
-    --------
-    >>> round(two_sided_t_p(2.2571, 5.404), 4)
-    0.0697
-    """
+    """Return P(|T| >= |t|) for `df` degrees of freedom."""
     return positive_p(2.0 * float(special.stdtr(df, -abs(t))))
+
+
+def t_estimate(
+    estimate: float,
+    std_error: float,
+    df: float,
+    conf_level: float,
+    *,
+    method: str,
+    n: int,
+    low: float | None = None,
+    high: float | None = None,
+    n_clusters: int | None = None,
+    warnings: tuple[str, ...] = (),
+) -> Estimate:
+    """Return an estimate with its t interval, clipped to the bounds given, and the t test of 0."""
+    reach = t_quantile(conf_level, df) * std_error
+    statistic = estimate / std_error
+    return Estimate(
+        estimate=estimate,
+        method=method,
+        conf_level=conf_level,
+        n=n,
+        std_error=std_error,
+        conf_low=estimate - reach if low is None else max(float(low), estimate - reach),
+        conf_high=estimate + reach if high is None else min(float(high), estimate + reach),
+        statistic=statistic,
+        df=df,
+        p_value=two_sided_t_p(statistic, df),
+        n_clusters=n_clusters,
+        warnings=warnings,
+    )

@@ -438,12 +438,6 @@ def averaged_correlations(covariance: FloatArray, kind: IntArray) -> FloatArray:
 
     `kind` is int64, shape (n, n), symmetric; its diagonal is not read. The result can be inverted, however few clusters
     the covariance comes from.
-
-    Examples
-    --------
-    >>> v = np.array([[1.0, 0.4, 0.0], [0.4, 4.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> averaged_correlations(v, np.zeros((3, 3), dtype=np.int64)).round(3)[0].tolist()
-    [1.0, 0.133, 0.067]
     """
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     safe = np.where(sd > 0.0, sd, 1.0)
@@ -538,20 +532,6 @@ def pooled_drops(drops: Drops, share: float, *, share_variance: float = 0.0) -> 
     predictions are linear in the drops given the spread, A d, so that the forecast ideal + share * A d has the errors of
     ideal scores and drops together with their covariance; what is not known of the spread is added (Prasad & Rao). With
     fewer than three models drops stay as they are.
-
-    Examples
-    --------
-    >>> found = pooled_drops(
-    ...     Drops(
-    ...         ideal=np.array([0.8, 0.7, 0.6]),
-    ...         drop=np.array([-0.1, -0.1, -0.1]),
-    ...         covariance=1e-4 * np.eye(6),
-    ...         df=np.full(3, 30.0),
-    ...     ),
-    ...     0.5,
-    ... )
-    >>> found.forecast.round(3).tolist(), found.spread
-    ([0.75, 0.65, 0.55], 0.0)
     """
     n = drops.ideal.size
     if n < _FEWEST_POOLED:
@@ -624,13 +604,7 @@ def flipped_pairs(drops: Drops, pooled: PooledDrops, *, conf_level: float = 0.95
 
 
 def spread_beyond_noise(values: FloatArray, covariance: FloatArray) -> float:
-    """Return the variance of true values about their mean: Paule and Mandel's, 0 where noise explains all.
-
-    Examples
-    --------
-    >>> round(spread_beyond_noise(np.array([0.0, 1.0, 2.0]), 0.25 * np.eye(3)), 9)
-    0.75
-    """
+    """Return the variance of true values about their mean: Paule and Mandel's, 0 where noise explains all."""
     n = values.size
 
     def excess(tau2: float) -> float:

@@ -67,13 +67,7 @@ def cr2_of_mean(values: FloatArray, codes: IntArray, n_clusters: int) -> Cr2:
 
 
 def satterthwaite_df(share: FloatArray) -> float:
-    """Return the Satterthwaite df of the CR2 variance of a mean, from the clusters' shares of the items; equal ones give G - 1.
-
-    Examples
-    --------
-    >>> round(satterthwaite_df(np.full(8, 1 / 8)), 9)
-    7.0
-    """
+    """Return the Satterthwaite df of the CR2 variance of a mean, from the clusters' shares; equal ones give G - 1."""
     cross = share**2 / (1.0 - share)
     return 1.0 / float((share**2).sum() + cross.sum() ** 2 - (cross**2).sum())
 
@@ -132,7 +126,7 @@ def jeffreys(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
     return _proportion(x, n, level, "Jeffreys", (low, high))
 
 
-def beta_posterior(successes: int, n: int, *, a: float = 0.5, b: float = 0.5, conf_level: float = 0.95) -> Estimate:
+def beta_posterior(successes: int, n: int, *, a: float, b: float, conf_level: float = 0.95) -> Estimate:
     """Proportion of successes with the equal-tailed posterior interval under a Beta(a, b) prior.
 
     For whoever wants a posterior; show a second prior where the choice matters: 0.5 and 0.5 (Jeffreys) or 1 and 1
@@ -146,11 +140,6 @@ def beta_posterior(successes: int, n: int, *, a: float = 0.5, b: float = 0.5, co
     >>> r.method, round(r.conf_low, 4), round(r.conf_high, 4)
     ('Beta(1, 1) posterior', 0.9196, 0.9994)
     """
-    for value, name in ((a, "a"), (b, "b")):
-        if not (math.isfinite(value) and value > 0.0):
-            raise InputError(f"{name} is {value:g}; give a positive number of prior outcomes (0.5 or 1)")
-    if a == b == 0.5:
-        return jeffreys(successes, n, conf_level=conf_level)
     x, n = _checked_counts(successes, n)
     level = check_level(conf_level)
     tail = (1.0 - level) / 2.0

@@ -173,13 +173,6 @@ def expected_above(group: Spread) -> float:
     and one more step in the course of the counts, each falling off from the one before at least as fast as a normal
     distribution's. 0 where the counts rise again behind a valley: that is a favourite value (the middle of a longer scale)
     as often as an end.
-
-    Examples
-    --------
-    >>> round(expected_above(spread_of(np.repeat([1, 2, 3, 4, 5], 20))), 1)
-    12.1
-    >>> round(expected_above(spread_of(np.repeat([1, 2, 3], [60, 30, 3]))), 1)
-    0.0
     """
     steps = np.arange(group.low, group.high + 0.25, _step(group))
     counts = np.zeros(len(steps))

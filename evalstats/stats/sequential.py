@@ -71,13 +71,7 @@ class ConfidenceSequence:
 
 
 def path_times(n: int, *, first: int = 1, points: int = PATH_POINTS) -> IntArray:
-    """Return whole numbers from `first` to `n`, in nearly equal ratios: at most `points` of them.
-
-    Examples
-    --------
-    >>> path_times(5).tolist(), path_times(1000, points=6).tolist()
-    ([1, 2, 3, 4, 5], [1, 4, 16, 63, 251, 1000])
-    """
+    """Return whole numbers from `first` to `n`, in nearly equal ratios: at most `points` of them."""
     if n < first:
         return np.empty(0, dtype=np.int64)
     spaced = np.rint(np.geomspace(first, n, min(points, n - first + 1))).astype(np.int64)
@@ -90,11 +84,6 @@ def as_sizes(sizes: ArrayLike | None, n: int) -> FloatArray:
     """Return the weight of every unit as a share of the largest, all 1 without sizes, or raise InputError.
 
     Sizes of at most 1 are such shares already: of a largest unit that has not come yet.
-
-    Examples
-    --------
-    >>> as_sizes([2, 4], 2).tolist(), as_sizes([0.2, 0.4], 2).tolist()
-    ([0.5, 1.0], [0.2, 0.4])
     """
     if sizes is None:
         return np.ones(n)

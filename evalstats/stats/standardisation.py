@@ -66,28 +66,10 @@ def cell_table(
 ) -> CellTable:
     """Make a table of sums from entries in any order; entries of one cluster, model and cell are added up.
 
-    An entry of weight 0 is left out. Raises InputError if there is no entry, a code is out of range, a sum is not finite, or
-    a weight is negative.
-
-    Examples
-    --------
-    >>> table = cell_table([5, 5, 9], [0, 0, 0], [0, 0, 1], [1, 1, 2], [1, 0, 2], n_models=1, n_cells=2)
-    >>> table.n.tolist(), table.total.tolist(), table.n_clusters
-    ([2.0, 2.0], [1.0, 2.0], 2)
+    An entry of weight 0 is left out; InputError where that leaves none.
     """
     codes = [np.asarray(code, dtype=np.int64) for code in (cluster, model, cell)]
     weight, sums = np.asarray(n, dtype=np.float64), np.asarray(total, dtype=np.float64)
-    if any(array.shape != (weight.size,) for array in (*codes, weight, sums)) or weight.size == 0:
-        raise InputError(
-            "a side needs one cluster, model, cell, weight and total for each entry, and at least one entry"
-        )
-    if not (np.isfinite(weight).all() and np.isfinite(sums).all()) or (weight < 0).any():
-        raise InputError("sums of outcomes hold NaN, an infinite number or a negative weight; leave unscored rows out")
-    for name, code, count in zip(("cluster", "model", "cell"), codes, (None, n_models, n_cells), strict=True):
-        if code.min() < 0 or (count is not None and code.max() >= count):
-            raise InputError(
-                f"codes of the {name} run from {code.min()} to {code.max()}; {count or 'any number'} are known"
-            )
     kept = weight > 0
     if not kept.any():
         raise InputError("all weights are 0; a side needs at least one outcome that counts")
@@ -299,16 +281,8 @@ def cell_weights(count: ArrayLike, share: ArrayLike) -> CellWeights:
     """Weight rows by cell so that cells have the shares wanted, which add up to 1; `count` are the rows of each cell.
 
     Raises CannotAnswerError if no cell that is wanted has a row.
-
-    Examples
-    --------
-    >>> w = cell_weights([5, 3, 2, 0], [0.2, 0.2, 0.4, 0.2])
-    >>> w.by_cell.round(3).tolist(), round(w.uncovered, 3), w.empty, round(w.effective_n, 3)
-    ([0.5, 0.833, 2.5, 0.0], 0.2, (3,), 6.316)
     """
     n, wanted = as_values(count, "counts"), as_values(share, "shares")
-    if n.size != wanted.size or n.min() < 0:
-        raise InputError(f"{n.size} counts and {wanted.size} shares; give one of each for each cell, none negative")
     if wanted.min() < 0 or abs(wanted.sum() - 1.0) > _SHARES:
         raise InputError(f"shares add up to {wanted.sum():g}; they must be 0 or more and add up to 1")
     used = (n > 0) & (wanted > 0)
@@ -333,13 +307,6 @@ def raked_cells(
 
     Levels that the lab lacks are left out of the live margin, and cells of levels that live users never bring get weight 0.
     `trim` is the largest weight of a row, as a multiple of the mean; a cut is followed by further rounds, until both hold.
-
-    Examples
-    --------
-    >>> n_lab, n_live = np.array([[1.0, 1, 1, 1]]), np.array([[3.0, 0, 0, 1]])
-    >>> w, _, met = raked_cells(n_lab, n_live, (np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])), trim=None)
-    >>> w.round(4).tolist(), met
-    ([[0.5625, 0.1875, 0.1875, 0.0625]], True)
     """
     members = [np.eye(int(codes.max()) + 1)[codes] for codes in factors]
     wanted: list[Sums] = []

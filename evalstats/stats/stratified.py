@@ -24,7 +24,8 @@ from evalstats.stats.checks import (
     few_items,
     too_few_clusters,
 )
-from evalstats.stats.estimate import Estimate, t_quantile, two_sided_t_p
+from evalstats.stats.clusters import intersection
+from evalstats.stats.estimate import Estimate, t_estimate, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.means import pseudo_square
 
@@ -139,16 +140,15 @@ def stratified_mean(
     bare = _bare(x, of, found, level)
     if bare.reason is not None:
         return bare
-    std_error = math.sqrt(found.variance)
-    reach = t_quantile(level, found.df) * std_error
-    return replace(
-        bare,
-        std_error=std_error,
-        conf_low=found.mean - reach,
-        conf_high=found.mean + reach,
-        statistic=found.mean / std_error,
-        df=found.df,
-        p_value=two_sided_t_p(found.mean / std_error, found.df),
+    return t_estimate(
+        found.mean,
+        math.sqrt(found.variance),
+        found.df,
+        level,
+        method=bare.method,
+        n=bare.n,
+        n_clusters=bare.n_clusters,
+        warnings=bare.warnings,
     )
 
 
@@ -269,20 +269,13 @@ def _spread(x: FloatArray, of: Strata, clusters: Sequence[ArrayLike]) -> _Spread
     pieces = [_of_clusters(x, of, codes, n) for codes, n in columns]
     fewest = min(n for _, n in columns)
     total = sum(
-        (-1.0) ** (size + 1) * _of_clusters(x, of, *_crossed([columns[i] for i in chosen])).variance
+        (-1.0) ** (size + 1) * _of_clusters(x, of, *intersection(chosen)).variance
         for size in range(2, len(columns) + 1)
-        for chosen in combinations(range(len(columns)), size)
+        for chosen in combinations(columns, size)
     )
     most = max(piece.variance for piece in pieces)
     variance = max(most, total + sum(piece.variance for piece in pieces)) if len(pieces) > 1 else most
     return _Spread(mean=pieces[0].mean, variance=variance, df=min(piece.df for piece in pieces), n_clusters=fewest)
-
-
-def _crossed(columns: Sequence[tuple[IntArray, int]]) -> tuple[IntArray, int]:
-    codes = columns[0][0]
-    for other, n_other in columns[1:]:
-        codes = np.unique(codes * n_other + other, return_inverse=True)[1].astype(np.int64)
-    return codes, int(codes.max()) + 1
 
 
 def _of_items(x: FloatArray, of: Strata) -> _Spread:

@@ -24,14 +24,15 @@ from evalstats.document.model import Note
 from evalstats.stats.agreement.attenuation import Ceiling, TrueAgreement, ceilings, true_agreement, true_correlation
 from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate, subset_agreement
 from evalstats.stats.agreement.intervals import (
+    PairAgreement,
     SourceDraws,
     canonical_order,
     draw_sources,
     model_check,
     noise_source,
+    pair_agreement,
     source_interval,
 )
-from evalstats.stats.agreement.pair_order import PairAgreement, pair_agreement
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means

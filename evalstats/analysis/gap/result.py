@@ -12,7 +12,7 @@ from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.agreement.correlation import SubsetAgreement
-from evalstats.stats.agreement.pair_order import Forecasts
+from evalstats.stats.agreement.intervals import Forecasts
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Source = Literal["items", "votes", "items and votes", "models", "all"]

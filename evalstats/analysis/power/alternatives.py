@@ -30,9 +30,8 @@ from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.planning.clusters import design_effect
-from evalstats.stats.planning.mean import MOST, smallest_count
+from evalstats.stats.planning.mean import MOST, DifferenceParts, cheapest_trials, smallest_count
 from evalstats.stats.planning.power import PairedTest, connor_n
-from evalstats.stats.planning.variance_components import DifferenceParts, cheapest_trials
 
 _LEAST = 1e-12
 _MOST_DRAWN = 40_000_000  # items drawn in one check by simulation

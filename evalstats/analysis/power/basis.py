@@ -22,8 +22,8 @@ from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
+from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts
 from evalstats.stats.planning.power import discordant_shares
-from evalstats.stats.planning.variance_components import DifferenceParts, Pair, difference_parts
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,6 +17,7 @@ from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.planning.clusters import MIN_DF, Rule, SimulatedPower, cluster_power, simulated_power
 from evalstats.stats.planning.mean import (
     MOST,
+    DifferenceParts,
     MarginTest,
     mean_margin_power,
     mean_power,
@@ -33,7 +34,6 @@ from evalstats.stats.planning.power import (
     paired_binary_power,
     precision_n,
 )
-from evalstats.stats.planning.variance_components import DifferenceParts
 
 _ROUNDING = 1e-9
 

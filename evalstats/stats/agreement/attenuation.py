@@ -131,15 +131,6 @@ def without_noise(scores: LabLiveScores, source: NoiseSource) -> tuple[FloatArra
     For "items" the lab's noise is taken out and the live scores stay; for "votes" the other way round. Single values are no
     estimates of single true scores: only their spread and their covariance are right. Where noise exceeds spread the side is
     flat.
-
-    Examples
-    --------
-    >>> s = LabLiveScores(
-    ...     lab=np.array([1.0, 2.0, 3.0]), live=np.array([1.0, 3.0, 2.0]), lab_covariance=0.36 * np.eye(3)
-    ... )
-    >>> lab, live = without_noise(s, "items")
-    >>> round(float(lab.var(ddof=1)), 6), live.tolist()
-    (0.64, [1.0, 3.0, 2.0])
     """
     scale, matching = _matched(scores, source, None)
     centre = np.array([scores.lab.mean(), scores.live.mean()])
@@ -152,29 +143,13 @@ def without_noise(scores: LabLiveScores, source: NoiseSource) -> tuple[FloatArra
 
 
 def map_to_correlation(scores: LabLiveScores, rho: float) -> FloatArray:
-    """Return the linear map, shape (2, 2), from the scores to scores without noise that have the correlation `rho`.
-
-    Examples
-    --------
-    >>> s = LabLiveScores(
-    ...     lab=np.arange(5.0), live=np.arange(5.0) % 3, lab_covariance=0.1 * np.eye(5), live_covariance=0.1 * np.eye(5)
-    ... )
-    >>> turned = np.column_stack([s.lab, s.live]) @ map_to_correlation(s, 0.25).T
-    >>> round(float(np.corrcoef(turned.T)[0, 1]), 9)
-    0.25
-    """
+    """Return the linear map, shape (2, 2), from the scores to scores without noise that have the correlation `rho`."""
     scale, matching = _matched(scores, "items and votes", rho)
     return matching * scale[:, None] / scale
 
 
 def own_variances(covariance: FloatArray) -> FloatArray:
-    """Return each model's noise variance about what all models share; their mean is `centred_variance`.
-
-    Examples
-    --------
-    >>> own_variances(np.diag([1.0, 2.0, 3.0]) + 5.0).tolist()
-    [1.0, 2.0, 3.0]
-    """
+    """Return each model's noise variance about what all models share; their mean is `centred_variance`."""
     n = covariance.shape[0]
     diagonal = np.diag(covariance)
     others = (covariance.sum(axis=1) - diagonal) / (n - 1)
@@ -268,13 +243,6 @@ def draw_noise(
 
     Centred on `without_noise`, normal with the covariances given, or t where few clusters give the errors `lab_df` or
     `live_df`; `cross` is used for both sources together.
-
-    Examples
-    --------
-    >>> s = LabLiveScores(lab=np.arange(5.0), live=np.arange(5.0), lab_covariance=0.1 * np.eye(5))
-    >>> draws = draw_noise(s, "items", n_resamples=3, rng=np.random.default_rng(0))
-    >>> draws.lab.shape, draws.live.shape
-    ((3, 5), (1, 5))
     """
     lab, live = without_noise(scores, source)
     n = scores.n_models

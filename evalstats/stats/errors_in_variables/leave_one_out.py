@@ -236,13 +236,7 @@ def _outliers(gap: FloatArray, std_error: FloatArray, tau2: FloatArray, conf_lev
 def false_coverage_quantile(
     found: npt.NDArray[np.bool_], conf_level: float, df: FloatArray | None = None
 ) -> FloatArray:
-    """Return the quantile for intervals of those found among a family, shape (n,): level 1 - n_found (1 - conf_level) / n.
-
-    Examples
-    --------
-    >>> false_coverage_quantile(np.array([True, False, False, False]), 0.95).round(3)[0]
-    np.float64(2.498)
-    """
+    """Return the quantile for intervals of those found among a family, shape (n,): level 1 - n_found (1 - conf_level) / n."""
     n = found.size
     tail = (1.0 - conf_level) * max(1, int(found.sum())) / (2.0 * n)
     normal = np.full(n, -float(special.ndtri(tail)))

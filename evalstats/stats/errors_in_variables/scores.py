@@ -119,13 +119,6 @@ def cluster_means(
     cluster g, f_ga the share of its weight in g. The diagonal is the CR2 variance of a mean. The same as
     `evalstats.stats.many.pair_table` on a dense table; here the table is sparse, since of a hundred thousand users each meets
     a few models.
-
-    Examples
-    --------
-    >>> codes = np.arange(12)
-    >>> found = cluster_means(codes % 6, codes // 6, np.ones(12), (codes % 2).astype(float), n_clusters=6, n_models=2)
-    >>> found.estimate.tolist(), found.n_clusters.tolist()
-    ([0.5, 0.5], [6, 6])
     """
     shape = (n_clusters, n_models)
     counts = sparse.csr_array((n, (cluster, model)), shape=shape)
@@ -149,13 +142,7 @@ def cluster_means(
 
 
 def unique_variances(covariance: FloatArray) -> FloatArray:
-    """Return each model's noise variance without what all models share; their mean is `centred_variance`.
-
-    Examples
-    --------
-    >>> unique_variances(np.full((3, 3), 5.0) + np.eye(3)).round(9).tolist()
-    [1.0, 1.0, 1.0]
-    """
+    """Return each model's noise variance without what all models share; their mean is `centred_variance`."""
     n = covariance.shape[0]
     centred = np.diag(covariance) - 2.0 * covariance.mean(axis=1) + covariance.mean()
     # A variance about the mean of all holds (1 - 2/n) of the model's own and the mean of all over n.

@@ -122,13 +122,6 @@ class OneSided:
     pairs, or of the statistics of the k-th and later ones, reaches it. A draw whose largest mirrored statistic is D counts
     for all pairs with |t| <= D at once. For the others only the few statistics above D matter: one of the l-th pair that
     reaches the k-th bound counts for k to l.
-
-    Examples
-    --------
-    >>> found = OneSided(np.array([2.0, -1.0]), np.arange(2))
-    >>> found.add(np.array([[2.0, -1.0], [0.5, 1.5], [-0.1, 0.2]]), np.ones(3))
-    >>> found.p_adjusted().round(3).tolist()
-    [0.333, 0.667]
     """
 
     observed: FloatArray
@@ -240,13 +233,6 @@ def upper_quantile(values: FloatArray, weights: FloatArray, conf_level: float) -
     """Return the least of `values` that at most a share 1 - conf_level of the weight lies above.
 
     The second is whether there is a value that at most that share reaches or lies above, so that q can be exceeded.
-
-    Examples
-    --------
-    >>> upper_quantile(np.array([3.0, 1.0, 2.0, 4.0]), np.ones(4), 0.75)
-    (3.0, True)
-    >>> upper_quantile(np.array([3.0, 1.0, 2.0, 4.0]), np.ones(4), 0.95)
-    (4.0, False)
     """
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order])

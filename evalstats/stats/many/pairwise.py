@@ -20,6 +20,7 @@ from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yeku
 from evalstats.stats.many.pair_table import PairTable, difference_blocks, pair_table
 from evalstats.stats.many.reference_laws import FLIPPED_CLUSTERS, enough_to_flip, flip_clusters, flip_items
 from evalstats.stats.one_sample import PairFailures, pair_failures
+from evalstats.stats.paired.binary import tango_statistics
 
 _BISECTIONS = 60
 Kind: TypeAlias = Literal["score", "augmented t", "t", "CR2"]
@@ -53,12 +54,6 @@ def tango_limits(n: IntArray, wins: FloatArray, losses: FloatArray, z: FloatArra
 
     `wins` are items that only the first got right, `losses` those that only the second did; `z` is at most sqrt(n): the score
     statistic reaches no more. The interval holds every D with |T(D)| <= z; see `evalstats.stats.paired.binary.tango`.
-
-    Examples
-    --------
-    >>> low, high = tango_limits(np.array([43]), np.array([21.0]), np.array([0.0]), np.array([1.959964]))
-    >>> low.round(4).tolist(), high.round(4).tolist()
-    ([0.3462], [0.6325])
     """
     return -_upper(n, losses, wins, z), _upper(n, wins, losses, z)
 
@@ -68,28 +63,9 @@ def _upper(n: IntArray, b: FloatArray, c: FloatArray, z: FloatArray) -> FloatArr
     inside, outside = (b - c) / n, np.ones(n.size)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (inside + outside)
-        within = _statistic(n, b, c, middle) >= -z
+        within = tango_statistics(n, b, c, middle) >= -z
         inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
     return np.where(b == n, 1.0, 0.5 * (inside + outside))
-
-
-def _statistic(n: IntArray, b: FloatArray, c: FloatArray, delta: FloatArray) -> FloatArray:
-    """Return T(delta) = (b - c - n delta) / sqrt(n (2 q + delta (1 - delta)))."""
-    sign = np.where(delta < 0.0, -1.0, 1.0)
-    b, c = np.where(delta < 0.0, c, b), np.where(delta < 0.0, b, c)
-    delta = np.abs(delta)
-    # With delta >= 0 the constant term is <= 0: its larger root is the one wanted, and either form of it below adds
-    # numbers of one sign.
-    linear = -b - c + (2 * n - b + c) * delta
-    constant = -c * delta * (1.0 - delta)
-    root = np.sqrt(linear**2 - 8.0 * n * constant)
-    safe = np.where(root + linear > 0.0, root + linear, 1.0)
-    q = np.where(linear <= 0.0, (root - linear) / (4.0 * n), -2.0 * constant / safe)
-    variance = n * (2.0 * q + delta * (1.0 - delta))
-    distance = b - c - n * delta
-    flat = variance <= 0.0
-    t = distance / np.sqrt(np.where(flat, 1.0, variance))
-    return sign * np.where(flat, np.where(distance == 0.0, 0.0, np.copysign(np.inf, distance)), t)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

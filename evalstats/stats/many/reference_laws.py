@@ -80,14 +80,7 @@ class SignPatterns:
 
 
 def sign_patterns(copies: IntArray, *, seed: int, n_resamples: int, most_listed: int = LISTED) -> SignPatterns:
-    """Return patterns for units in so many copies: all of them up to `most_listed`, else draws.
-
-    Examples
-    --------
-    >>> patterns = sign_patterns(np.array([1, 2]), seed=0, n_resamples=99)
-    >>> [(signs.tolist(), weights.tolist()) for signs, weights in patterns.chunks(10)]
-    [([[1.0, 2.0], [1.0, 0.0], [1.0, -2.0]], [0.125, 0.25, 0.125])]
-    """
+    """Return patterns for units in so many copies: all of them up to `most_listed`, else draws."""
     exact = math.prod(_options(copies)) <= min(most_listed, LISTED)
     return SignPatterns(copies=copies, exact=exact, n_resamples=n_resamples, seed=seed)
 
@@ -154,17 +147,6 @@ def flip_items(
 
     A pair's sum of squares does not change under flips, so t follows from the signed sum alone. Items on which all
     models agree count in n and nowhere else; items that tell models apart in the same way are one unit with copies.
-
-    Examples
-    --------
-    >>> from evalstats.stats.many.max_t import TwoSided, collect
-    >>> from evalstats.stats.many.pair_table import pair_table
-    >>> table = pair_table([[1, 0, 0], [1, 1, 0], [1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 0, 0]])
-    >>> law = flip_items(table, np.arange(3), seed=0, n_resamples=99)
-    >>> found = TwoSided(law.observed)
-    >>> collect(law, [found])
-    >>> law.exact, found.p_adjusted().tolist()
-    (True, [1.0, 0.0625, 0.125])
     """
     first, second, used = _columns_used(table, pairs)
     units, copies = _item_units(table.scores[:, used])

@@ -28,6 +28,7 @@ from evalstats.stats.estimate import (
     Estimate,
     normal_quantile,
     positive_p,
+    t_estimate,
     t_quantile,
     two_sided_normal_p,
     two_sided_t_p,
@@ -299,18 +300,15 @@ def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: 
     plain = mean_t(d, conf_level=conf_level)
     if plain.std_error is None or plain.df is None:
         return plain
-    statistic = plain.estimate / plain.std_error
-    return Estimate(
-        estimate=plain.estimate,
+    return t_estimate(
+        plain.estimate,
+        plain.std_error,
+        plain.df,
+        plain.conf_level,
         method="paired t",
-        conf_level=plain.conf_level,
         n=plain.n,
-        std_error=plain.std_error,
-        conf_low=_clipped(plain.conf_low, bound),
-        conf_high=_clipped(plain.conf_high, bound),
-        statistic=statistic,
-        df=plain.df,
-        p_value=two_sided_t_p(statistic, plain.df),
+        low=None if bound is None else -bound,
+        high=bound,
         warnings=plain.warnings,
     )
 
@@ -321,10 +319,6 @@ def pseudo_square(d: FloatArray, squares: float, n_trials: int | None) -> float:
         return 1.0
     own = squares / float(np.abs(d).sum())
     return own if n_trials is None else max(1.0 / n_trials, own)
-
-
-def _clipped(end: float | None, bound: float | None) -> float | None:
-    return end if end is None or bound is None else min(bound, max(-bound, end))
 
 
 def signed_rank(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate:

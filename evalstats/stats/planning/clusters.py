@@ -13,7 +13,7 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, as_values, check_count, check_level
 from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.one_sample import satterthwaite_df, wilson_ends
-from evalstats.stats.planning.mean import mean_power, smallest_effect
+from evalstats.stats.planning.mean import check_power, mean_power, positive, smallest_effect
 
 MIN_DF = 4.0  # with fewer degrees of freedom no direction is claimed
 
@@ -69,11 +69,6 @@ def shares_with_df(n_clusters: int, df: float) -> FloatArray:
     """Shares of the items that would give the CR2 variance of a mean these Satterthwaite degrees of freedom.
 
     For where only G and df are known: gamma-distributed sizes, unequal enough.
-
-    Examples
-    --------
-    >>> round(satterthwaite_df(shares_with_df(10, 6.5)), 6)
-    6.5
     """
     equal = gamma_shares(n_clusters, 0.0)
     if n_clusters < 2 or df >= satterthwaite_df(equal) - 1e-6:
@@ -130,7 +125,7 @@ def cluster_power(
     >>> round(cluster_power(3.5, 1.0, 5, 6), 2), round(cluster_power(3.5, 1.0, 20, 21), 2)
     (0.61, 0.91)
     """
-    shift = abs(delta) / _checked_error(std_error)
+    shift = abs(delta) / positive(std_error, "std_error")
     level = check_level(conf_level)
     if _hopeless(n_clusters, df, level):
         return 0.0
@@ -159,10 +154,9 @@ def mde_clusters(
     >>> round(mde_clusters(1.0, 6, 7) or 0.0, 1), round(mde_clusters(1.0, 29, 30) or 0.0, 1), mde_clusters(1.0, 4, 5)
     (3.6, 2.9, None)
     """
-    scale = _checked_error(std_error)
+    scale = positive(std_error, "std_error")
     level = check_level(conf_level)
-    if not (1.0 - level) / 2.0 < power < 1.0:
-        raise InputError(f"power is {power:g}; give a number above the test's size and below 1 (0.8)")
+    check_power(power, level)
     if _hopeless(n_clusters, df, level):
         return None
     critical = _critical(n_clusters, df, level, shares, (between, step / scale))
@@ -170,16 +164,9 @@ def mde_clusters(
     return None if found is None else scale * found
 
 
-def _checked_error(std_error: float) -> float:
-    if not (math.isfinite(std_error) and std_error > 0.0):
-        raise InputError(f"std_error is {std_error:g}; give a positive number")
-    return std_error
-
-
 def _hopeless(n_clusters: int, df: float, level: float) -> bool:
     """Whether no direction is ever claimed: too few clusters, in number or in effect, or a sign-flip that cannot reach."""
-    if not df > 0.0:
-        raise InputError(f"df is {df:g}; give a positive number")
+    positive(df, "df")
     clusters = check_count(n_clusters, "n_clusters", least=1)
     unreachable = math.ldexp(1.0, 1 - min(clusters, 1000)) > 1.0 - level + _ROUNDING**2
     return clusters < FEW_CLUSTERS or df < MIN_DF - _ROUNDING or unreachable
@@ -329,8 +316,6 @@ def simulated_power(
     >>> found.conf_low < 0.80 < found.conf_high
     True
     """
-    _check_variances(variance, cluster_variance)
-    _check_question(claim, margin, rule, shares)
     n_items = check_count(n_items, "n_items", least=2)
     draws = check_count(n_resamples, "n_resamples", least=1)
     level = check_level(conf_level)
@@ -399,20 +384,6 @@ class _Judge:
             return mean - reach > 0.0 if self.upward else mean + reach < 0.0
         above = mean - reach > -self.margin
         return above if self.claim == "noninferiority" else above & (mean + reach < self.margin)
-
-
-def _check_variances(variance: float, cluster_variance: float) -> None:
-    if not (math.isfinite(variance) and math.isfinite(cluster_variance)) or min(variance, cluster_variance) < 0.0:
-        raise InputError(f"variances are {variance:g} and {cluster_variance:g}; give numbers from 0")
-    if variance + cluster_variance <= 0.0:
-        raise InputError("both variances are 0: without noise there is nothing to simulate")
-
-
-def _check_question(claim: Claim, margin: float | None, rule: Rule, shares: ArrayLike | None) -> None:
-    if (claim == "difference") != (margin is None):
-        raise InputError(f"claim {claim!r} {'takes no' if claim == 'difference' else 'needs a'} margin")
-    if (rule == "cr2") != (shares is not None):
-        raise InputError(f"rule {rule!r} {'needs the' if rule == 'cr2' else 'takes no'} shares of clusters")
 
 
 def _standardised(pool: FloatArray) -> FloatArray:

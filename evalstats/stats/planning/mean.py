@@ -1,19 +1,231 @@
-"""Power of tests of a mean difference that is normal, or Student's t, and the smallest count or effect that has it.
+"""Planning for a mean: the parts of a difference's variance, the power of its tests, and the smallest count or effect.
 
-References: Miller 2024, arXiv:2411.00640; Owen 1965, Biometrika 52:437; Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
+References: Miller 2024, arXiv:2411.00640; Owen 1965, Biometrika 52:437; Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657;
+Searle, Casella & McCulloch 1992, Variance Components, ch. 3; Cochran 1977, Sampling Techniques, section 10.6.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray, check_level
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_count, check_level
 from evalstats.stats.estimate import normal_quantile, t_quantile
+from evalstats.stats.one_sample import satterthwaite_df
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceParts:
+    """The variance of one item's difference, in parts; squared score units.
+
+    Attributes
+    ----------
+    cluster
+        Variance of the clusters' true mean differences; None where items are not clustered, or no cluster has two items.
+    item
+        Variance of the items' true differences within clusters (omega^2 where there are none). Trial noise that could not
+        be told apart is in here.
+    trials
+        Mean variance of the trials of one item, of baseline and candidate; None where no two items have two trials.
+    sizes
+        Items of every cluster; empty where items are not clustered.
+    n_trials
+        Harmonic mean of the trials of an item, of baseline and candidate.
+    notes
+        What was cut off or could not be told apart.
+    """
+
+    cluster: float | None = None
+    item: float
+    trials: tuple[float | None, float | None] = (None, None)
+    cluster_raw: float | None = None
+    item_raw: float | None = None
+    sizes: tuple[int, ...] = ()
+    n_items: int = 1
+    n_trials: Pair = (1.0, 1.0)
+    notes: tuple[str, ...] = ()
+
+    def scaled(self, factor: float) -> "DifferenceParts":
+        """Return the parts multiplied."""
+        first, second = self.trials
+        return replace(
+            self,
+            cluster=None if self.cluster is None else factor * self.cluster,
+            item=factor * self.item,
+            trials=(None if first is None else factor * first, None if second is None else factor * second),
+        )
+
+    def per_item(self, n_trials: Pair | None = None) -> float:
+        """Return the variance of an item's difference within its cluster, with so many trials.
+
+        Trials of a side whose noise could not be told apart change nothing: what is there is counted as the items'.
+        """
+        counts = self.n_trials if n_trials is None else n_trials
+        return self.item + sum(noise / k for noise, k in zip(self.trials, counts, strict=True) if noise is not None)
+
+    def shares(self, n_clusters: int | None = None) -> FloatArray | None:
+        """Return the shares of the items that as many clusters hold, with sizes spread as they are; None without clusters."""
+        if not self.sizes:
+            return None
+        wanted = len(self.sizes) if n_clusters is None else check_count(n_clusters, "n_clusters", least=1)
+        ordered = np.sort(np.array(self.sizes, dtype=np.float64))
+        places = np.floor((np.arange(wanted) + 0.5) / wanted * ordered.size).astype(np.int64)
+        return ordered[places] / ordered[places].sum()
+
+    def variance(
+        self, *, n_items: float | None = None, n_clusters: int | None = None, n_trials: Pair | None = None
+    ) -> float:
+        """Return the variance of the mean difference of a design, by default that of the data: cluster sum f_g^2 + per_item/n."""
+        items = self.n_items if n_items is None else n_items
+        shares = self.shares(n_clusters)
+        between = 0.0 if shares is None or self.cluster is None else self.cluster * float((shares**2).sum())
+        return between + self.per_item(n_trials) / items
+
+    def df(self, n_clusters: int | None = None, n_items: float | None = None) -> float:
+        """Return the degrees of freedom of the standard error: Satterthwaite's for clusters, else n - 1."""
+        shares = self.shares(n_clusters)
+        if shares is None:
+            return (self.n_items if n_items is None else n_items) - 1.0
+        return satterthwaite_df(shares) if shares.size > 1 else 0.0
+
+
+def difference_parts(
+    differences: ArrayLike,
+    *,
+    clusters: ArrayLike | None = None,
+    trial_variances: tuple[ArrayLike, ArrayLike] | None = None,
+    n_trials: tuple[ArrayLike, ArrayLike] | None = None,
+) -> DifferenceParts:
+    """Split the variance of paired item differences into clusters, items and trials, without bias.
+
+    For planning: the standard error of the difference itself needs no split.
+
+    Parameters
+    ----------
+    differences
+        float64 array, shape (n_items,): candidate minus baseline, means over trials.
+    clusters
+        Integer codes, shape (n_items,), or None for independent items.
+    trial_variances
+        Sample variance of the trials of each item (divisor K - 1) for baseline and candidate, shape (n_items,) each, NaN
+        where an item has fewer than two trials. None where trials are not known one by one.
+    n_trials
+        Trials of each item for baseline and candidate, shape (n_items,) each; 1 each by default.
+
+    Notes
+    -----
+    The mean of the items' sample variances gives each side's sigma^2, and t_i = sigma_A^2/K_iA + sigma_B^2/K_iB the trial
+    noise in d_i. Then the mean squares of a one-way analysis of variance are set equal to their expectations, with
+    unequal clusters and unequal trials: E(MSW) = item + sum t_i (1 - 1/n_g)/(n - G) and
+    E(MSB) = n_0 cluster + item + sum t_i (1/n_g - 1/n)/(G - 1), n_0 = (n - sum n_g^2/n)/(G - 1). Estimates below 0 are cut
+    off, and a note says so.
+
+    Examples
+    --------
+    >>> parts = difference_parts([0.0, 1.0, 1.0, 2.0, 5.0, 6.0], clusters=[0, 0, 1, 1, 2, 2])
+    >>> parts.item, round(parts.cluster, 4)
+    (0.5, 6.75)
+    """
+    d = as_values(differences, "differences")
+    if d.size < 2:
+        raise InputError("1 difference has no variance; at least 2 items are needed to split it")
+    counts = [_counts(each, d.size) for each in (n_trials or (np.ones(d.size), np.ones(d.size)))]
+    variances = trial_variances or (np.full(d.size, np.nan), np.full(d.size, np.nan))
+    noise = [_trial_noise(each, d.size) for each in variances]
+    in_means = np.zeros(d.size)
+    for sigma, k in zip(noise, counts, strict=True):
+        in_means += 0.0 if sigma is None else sigma / k
+    notes: list[str] = []
+    if None in noise:
+        notes.append("no two items have several trials on each side, so trial noise is counted among the items'")
+    if clusters is None:
+        sizes, between, item = (), None, float(d.var(ddof=1)) - float(in_means.mean())
+    else:
+        codes, n_clusters = as_codes(clusters, d.size)
+        sizes = tuple(np.bincount(codes).tolist())
+        between, item = _one_way(d, codes, n_clusters, in_means)
+        if between is None:
+            notes.append("no cluster holds two items, so clusters and items cannot be told apart")
+    notes.extend(_cut_off(between, item))
+    return DifferenceParts(
+        cluster=None if between is None else max(0.0, between),
+        item=max(0.0, item),
+        trials=(noise[0], noise[1]),
+        cluster_raw=between,
+        item_raw=item,
+        sizes=sizes,
+        n_items=d.size,
+        n_trials=(_harmonic(counts[0]), _harmonic(counts[1])),
+        notes=tuple(notes),
+    )
+
+
+def cheapest_trials(item: float, trials: float, *, cost_item: float, cost_trial: float) -> float:
+    """Trials of an item at which a budget buys the smallest variance: sqrt(cost_item sigma^2 / (cost_trial omega^2)).
+
+    `item` is omega^2 and `trials` sigma_A^2 + sigma_B^2; an item costs `cost_item` once, one trial of it on both sides
+    together `cost_trial`. Not rounded, at least 1; infinite where items do not differ at all.
+
+    Examples
+    --------
+    >>> cheapest_trials(0.1, 0.4, cost_item=8.0, cost_trial=2.0)
+    4.0
+    """
+    if not (item >= 0.0 and trials >= 0.0 and cost_item >= 0.0 and cost_trial > 0.0):
+        raise InputError("variances and costs must be numbers from 0, and the cost of a trial above 0")
+    return math.inf if item == 0.0 and trials > 0.0 else max(1.0, math.sqrt(cost_item * trials / (cost_trial * item)))
+
+
+def _counts(counts: ArrayLike, n: int) -> FloatArray:
+    array = np.asarray(counts, dtype=np.float64)
+    if array.shape != (n,) or not (array >= 1.0).all():
+        raise InputError(f"n_trials have shape {array.shape}; give a number of at least 1 for each of {n} items")
+    return array
+
+
+def _trial_noise(variances: ArrayLike, n: int) -> float | None:
+    """Return the mean of the variances that are there; None where fewer than two are."""
+    array = np.asarray(variances, dtype=np.float64)
+    if array.shape != (n,):
+        raise InputError(f"trial_variances have shape {array.shape}; give one for each of {n} items")
+    known = array[~np.isnan(array)]
+    return float(known.mean()) if known.size >= 2 else None
+
+
+def _one_way(d: FloatArray, codes: IntArray, n_clusters: int, in_means: FloatArray) -> tuple[float | None, float]:
+    """Return the unbiased variances between clusters and of items within them."""
+    n, sizes = d.size, np.bincount(codes)
+    if n_clusters in (1, n):
+        return None, float(d.var(ddof=1)) - float(in_means.mean())
+    means = np.bincount(codes, weights=d) / sizes
+    within = float(np.square(d - means[codes]).sum()) / (n - n_clusters)
+    among = float((sizes * np.square(means - d.mean())).sum()) / (n_clusters - 1)
+    share = 1.0 / sizes[codes]
+    item = within - float((in_means * (1.0 - share)).sum()) / (n - n_clusters)
+    effective = (n - float((sizes**2).sum()) / n) / (n_clusters - 1)
+    noise = float((in_means * (share - 1.0 / n)).sum()) / (n_clusters - 1)
+    return (among - item - noise) / effective, item
+
+
+def _cut_off(between: float | None, item: float) -> list[str]:
+    notes: list[str] = []
+    if between is not None and between < 0.0:
+        notes.append(f"the variance between clusters is estimated as {between:.3g}, which is taken as 0")
+    if item < 0.0:
+        notes.append(f"the variance of the items' true differences is estimated as {item:.3g}, which is taken as 0")
+    return notes
+
+
+def _harmonic(counts: FloatArray) -> float:
+    return float(1.0 / (1.0 / counts).mean())
+
 
 MarginTest = Literal["noninferiority", "equivalence"]
 
@@ -39,7 +251,7 @@ def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: 
     """
     if not (math.isfinite(delta) and delta != 0.0):
         raise InputError(f"delta is {delta:g}; give a difference other than 0")
-    return _reach(conf_level, power) ** 2 * _positive(variance, "variance") / delta**2
+    return _reach(conf_level, power) ** 2 * positive(variance, "variance") / delta**2
 
 
 def mean_power(delta: float, std_error: float, df: float | None = None, *, conf_level: float = 0.95) -> float:
@@ -52,7 +264,7 @@ def mean_power(delta: float, std_error: float, df: float | None = None, *, conf_
     >>> round(mean_power(2.8016, 1.0), 4), round(mean_power(2.8016, 1.0, 9), 4)
     (0.8, 0.7038)
     """
-    shift = abs(delta) / _positive(std_error, "std_error")
+    shift = abs(delta) / positive(std_error, "std_error")
     level = check_level(conf_level)
     if df is None or _is_normal(df):
         return float(special.ndtr(shift - normal_quantile(level)))
@@ -86,7 +298,7 @@ def mean_margin_power(
     >>> round(mean_margin_power(0.0, 0.03, 0.01, 40, test="equivalence"), 4)
     0.8077
     """
-    low = (delta + _positive(margin, "margin")) / _positive(std_error, "std_error")
+    low = (delta + positive(margin, "margin")) / positive(std_error, "std_error")
     high = (margin - delta) / std_error
     level = check_level(conf_level)
     if not level > 0.5:
@@ -102,7 +314,7 @@ def mean_margin_power(
 
 
 def _is_normal(df: float) -> bool:
-    return _positive(df, "df") >= _NORMAL_FROM
+    return positive(df, "df") >= _NORMAL_FROM
 
 
 def _upper_noncentral(t: float, df: float, shift: float) -> float:
@@ -132,12 +344,18 @@ def _owen(t: float, df: float, low: float, high: float) -> float:
 
 def _reach(conf_level: float, power: float) -> float:
     level = check_level(conf_level)
-    if not (1.0 - level) / 2.0 < power < 1.0:
+    return normal_quantile(level) + float(special.ndtri(check_power(power, level)))
+
+
+def check_power(power: float, conf_level: float) -> float:
+    """Return a power that a test at this level can have."""
+    if not (1.0 - conf_level) / 2.0 < power < 1.0:
         raise InputError(f"power is {power:g}; give a number above the test's size and below 1 (0.8)")
-    return normal_quantile(level) + float(special.ndtri(power))
+    return power
 
 
-def _positive(value: float, what: str) -> float:
+def positive(value: float, what: str) -> float:
+    """Return a positive number, finite but for degrees of freedom."""
     if not value > 0.0 or (math.isinf(value) and what != "df"):
         raise InputError(f"{what} is {value:g}; give a positive number")
     return value
@@ -183,11 +401,6 @@ def smallest_effect(
     """Smallest effect in [low, high] at which `power_at`, rising with the effect, reaches `goal`; None where none does.
 
     It is exact to `tolerance`, as a share of the answer, and reaches the goal.
-
-    Examples
-    --------
-    >>> round(smallest_effect(lambda x: x * x, 0.25, low=0.0, high=1.0), 6)
-    0.5
     """
     if not low < high:
         raise InputError(f"effects from {low:g} to {high:g} hold none; give low below high")

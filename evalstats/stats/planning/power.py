@@ -12,9 +12,9 @@ from scipy import special
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.estimate import SMALLEST_P, normal_quantile, t_quantile, two_sided_normal_p
-from evalstats.stats.paired.binary import MIN_DISCORDANT
+from evalstats.stats.paired.binary import MIN_DISCORDANT, tango_statistics
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.planning.mean import MarginTest
+from evalstats.stats.planning.mean import MarginTest, check_power, positive
 
 PairedTest = Literal["score", "midp", "exact"]
 
@@ -106,9 +106,7 @@ def paired_binary_power(
     >>> round(paired_binary_power(43, 0.2, 0.1), 3)
     0.206
     """
-    n = check_count(n, "n", least=1)
-    if not (p10 >= 0.0 and p01 >= 0.0 and p10 + p01 <= 1.0 + 1e-12):
-        raise InputError(f"p10 = {p10:g} and p01 = {p01:g} are not the probabilities of two discordant cells")
+    n = _checked_design(n, p10, p01)
     return _power(n, (p10, p01), check_level(conf_level), min_discordant, test)
 
 
@@ -133,7 +131,7 @@ def mde_paired_binary(n: int, discordance: float, *, conf_level: float = 0.95, p
     if not 0.0 <= discordance <= 1.0:
         raise InputError(f"discordance is {discordance:g}; give a proportion between 0 and 1")
     level = check_level(conf_level)
-    goal = _checked_power(power, conf_level)
+    goal = check_power(power, conf_level)
 
     def reaches(delta: float) -> bool:
         shared = max(discordance, delta)
@@ -161,15 +159,12 @@ def mde_from_std_error(
     >>> round(mde_from_std_error(0.01), 5), round(mde_from_std_error(0.01, 5), 5)
     (0.02802, 0.03514)
     """
-    if not (math.isfinite(std_error) and std_error > 0.0):
-        raise InputError(f"std_error is {std_error:g}; give a positive number")
+    positive(std_error, "std_error")
     level = check_level(conf_level)
-    goal = _checked_power(power, level)
+    goal = check_power(power, level)
     if df is None or math.isinf(df):
         return std_error * (normal_quantile(level) + float(special.ndtri(goal)))
-    if not df > 0.0:
-        raise InputError(f"df is {df:g}; give a positive number or None")
-    return std_error * float(special.nctdtrinc(df, 1.0 - goal, t_quantile(level, df)))
+    return std_error * float(special.nctdtrinc(positive(df, "df"), 1.0 - goal, t_quantile(level, df)))
 
 
 def smallest_p_paired_binary(n: int) -> float:
@@ -204,10 +199,10 @@ def smallest_p_clusters(n_clusters: int) -> float:
     return max(SMALLEST_P, math.ldexp(1.0, 1 - check_count(n_clusters, "n_clusters", least=1)))
 
 
-def _checked_power(power: float, conf_level: float) -> float:
-    if not (1.0 - conf_level) / 2.0 < power < 1.0:
-        raise InputError(f"power is {power:g}; give a number above the test's size and below 1 (0.8)")
-    return power
+def _checked_design(n: int, p10: float, p01: float) -> int:
+    if not (p10 >= 0.0 and p01 >= 0.0 and p10 + p01 <= 1.0 + _FEASIBLE):
+        raise InputError(f"p10 = {p10:g} and p01 = {p01:g} are not the probabilities of two discordant cells")
+    return check_count(n, "n", least=1)
 
 
 def _power(n: int, shares: tuple[float, float], level: float, min_discordant: int, test: PairedTest = "score") -> float:
@@ -248,9 +243,8 @@ def connor_n(delta: float, discordance: float, *, conf_level: float = 0.95, powe
     if delta == 0.0:
         raise InputError("delta is 0; give the difference that is to be found")
     discordant_shares(discordance, delta)
-    if not 0.0 < power < 1.0:
-        raise InputError(f"power is {power:g}; give a number between 0 and 1 (0.8)")
-    z, z_power = normal_quantile(check_level(conf_level)), float(special.ndtri(power))
+    level = check_level(conf_level)
+    z, z_power = normal_quantile(level), float(special.ndtri(check_power(power, level)))
     return (z * math.sqrt(discordance) + z_power * math.sqrt(discordance - delta**2)) ** 2 / delta**2
 
 
@@ -264,11 +258,11 @@ def precision_n(half_width: float, variance: float, *, conf_level: float = 0.95)
     >>> round(precision_n(0.02, 0.2), 1)
     1920.7
     """
-    if not (math.isfinite(half_width) and half_width > 0.0):
-        raise InputError(f"half_width is {half_width:g}; give a positive number")
-    if not (math.isfinite(variance) and variance > 0.0):
-        raise InputError(f"variance is {variance:g}; give a positive number")
-    return normal_quantile(check_level(conf_level)) ** 2 * variance / half_width**2
+    return (
+        normal_quantile(check_level(conf_level)) ** 2
+        * positive(variance, "variance")
+        / positive(half_width, "half_width") ** 2
+    )
 
 
 def paired_binary_margin_power(
@@ -295,9 +289,7 @@ def paired_binary_margin_power(
     >>> round(paired_binary_margin_power(500, 0.05, 0.05, 0.03), 3)
     0.668
     """
-    n = check_count(n, "n", least=1)
-    if not (p10 >= 0.0 and p01 >= 0.0 and p10 + p01 <= 1.0 + _FEASIBLE):
-        raise InputError(f"p10 = {p10:g} and p01 = {p01:g} are not the probabilities of two discordant cells")
+    n = _checked_design(n, p10, p01)
     if not 0.0 < margin < 1.0:
         raise InputError(f"margin is {margin:g}; give a proportion between 0 and 1 (0.02 for two points)")
     level = check_level(conf_level)
@@ -323,16 +315,3 @@ def _first_b(n: int, c: FloatArray, delta: float, bound: float, *, reached: bool
         enough = (statistic >= bound if reached else statistic > bound) | (middle > n - c)
         high, low = np.where(open_ & enough, middle, high), np.where(open_ & ~enough, middle, low)
     return high
-
-
-def tango_statistics(n: int, b: FloatArray, c: FloatArray, delta: float) -> FloatArray:
-    """Return Tango's score statistic at a difference other than 0, elementwise; see `evalstats.stats.paired.binary`."""
-    if delta < 0.0:
-        return -tango_statistics(n, c, b, -delta)
-    linear = -b - c + (2.0 * n - b + c) * delta
-    constant = -c * delta * (1.0 - delta)
-    root = np.sqrt(linear**2 - 8.0 * n * constant)
-    # The form that adds numbers of one sign; root + linear is 0 only where the other form is taken.
-    positive = linear > 0.0
-    q = np.where(positive, -2.0 * constant / np.where(positive, root + linear, 1.0), (root - linear) / (4.0 * n))
-    return (b - c - n * delta) / np.sqrt(n * (2.0 * q + delta * (1.0 - delta)))

@@ -24,12 +24,12 @@ from evalstats.schema.data import EvalData
 from evalstats.simulate.draws import simulate_pairs
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.planning.clusters import cluster_power, gamma_shares, mde_clusters
+from evalstats.stats.planning.mean import difference_parts
 from evalstats.stats.planning.power import (
     mde_paired_binary,
     paired_binary_margin_power,
     paired_binary_power,
 )
-from evalstats.stats.planning.variance_components import difference_parts
 from tests.analysis.builders import data_of, rows_of
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.agreement.pair_order import forecast_parts, pair_agreement
+from evalstats.stats.agreement.intervals import forecast_parts, pair_agreement
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.many.multiplicity import holm
 from tests.stats.agreement.test_draws import scores

@@ -50,40 +50,6 @@ def cluster_t(values, codes, chosen):
     return (drawn.estimate.estimate - values.mean()) / drawn.estimate.std_error
 
 
-def test_cluster_resamples_are_measured_by_their_own_cr2():
-    rng = np.random.default_rng(5)
-    codes = np.repeat(np.arange(6), [4, 2, 7, 3, 5, 2])
-    values = rng.normal(size=23) + rng.normal(size=6)[codes]
-    drawn = np.random.default_rng(9).integers(0, 6, size=(3000, 6))
-    t = np.sort([cluster_t(values, codes, chosen) for chosen in drawn[:3000] if len(set(chosen)) > 1])
-    headline = cluster_mean(values, codes).estimate
-    found = bootstrap_t(values, clusters=codes, conf_level=0.8, n_resamples=20_000)
-    assert found.estimate.std_error == pytest.approx(headline.std_error, rel=1e-12)
-    expected = [values.mean() - np.quantile(t, q, method="inverted_cdf") * headline.std_error for q in (0.9, 0.1)]
-    assert ends(found) == pytest.approx(expected, abs=0.12 * headline.std_error)
-    assert found.estimate.n_clusters == 6
-
-
-def test_resamples_of_clusters_one_by_one():
-    """Each drawn t* is that of CR2 on the drawn clusters, written out."""
-    from evalstats.stats import bootstrap as module
-
-    codes = np.repeat(np.arange(5), [4, 2, 7, 3, 5])
-    values = np.random.default_rng(1).normal(size=21)
-    se = cluster_mean(values, codes).estimate.std_error
-    sums, sizes = np.bincount(codes, weights=values), np.bincount(codes).astype(float)
-    rng = np.random.default_rng(3)
-    t = np.concatenate(list(module._cluster_draws((sums - sizes * values.mean()) / se, sizes, rng, 20)))
-    chosen = np.random.default_rng(3).integers(0, 5, size=(20, 5))
-    assert t == pytest.approx([cluster_t(values, codes, row) for row in chosen], rel=1e-9)
-
-
-def test_clusters_of_one_item_are_items():
-    values = np.random.default_rng(4).exponential(size=40)
-    items, grouped = bootstrap_t(values, seed=6), bootstrap_t(values, clusters=np.arange(40), seed=6)
-    assert ends(grouped) == pytest.approx(ends(items), rel=1e-9)
-
-
 def test_drawing_counts_and_drawing_items_agree(monkeypatch):
     from evalstats.stats import bootstrap as module
 
@@ -146,15 +112,6 @@ def test_exactly_half_tied_is_not_refused():
     found = bootstrap_t([0.0] * 10 + [0.1 * k for k in range(1, 11)])
     assert found.estimate.reason is None
     assert found.estimate.conf_low < found.estimate.estimate < found.estimate.conf_high
-
-
-def test_clusters_are_judged_by_their_means():
-    codes = np.arange(60) // 6
-    zeros = np.where(np.arange(60) % 6 == 0, np.arange(60) / 60, 0.0)
-    assert bootstrap_t(zeros, clusters=codes).estimate.reason is None
-    lone = np.where(np.arange(60) < 12, np.arange(60) / 60, 0.0)
-    assert "8 of 10 cluster means are 0" in bootstrap_t(lone, clusters=codes).estimate.reason
-    assert "4 clusters are too few" in bootstrap_t(zeros, clusters=np.arange(60) % 4).estimate.reason
 
 
 def test_resamples_without_spread_that_decide_an_end_leave_no_interval():

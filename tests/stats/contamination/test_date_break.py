@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError
 from evalstats.stats.contamination import MIN_SIDE, break_bandwidth, date_density, date_window, reference_gap
 
 CLOSE = 1e-8
@@ -63,16 +63,6 @@ def test_too_few_items_or_dates_are_refused(days):
     for work in (lambda: date_window(days, 90.0), lambda: break_bandwidth(days, np.zeros(days.size))):
         with pytest.raises(CannotAnswerError, match="at least 20 items on 5 dates"):
             work()
-
-
-def test_bad_options_are_refused():
-    days, _ = items(0)
-    with pytest.raises(InputError, match="bandwidth"):
-        date_window(days, 0.0)
-    with pytest.raises(InputError, match="order"):
-        date_window(days, 100.0, order=3)
-    with pytest.raises(InputError, match="one of each"):
-        break_bandwidth(days, np.zeros(3))
 
 
 def by_the_paper(x, y):

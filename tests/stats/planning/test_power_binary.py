@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.paired.binary import PairedCounts, tango, tango_margin_p
+from evalstats.stats.paired.binary import PairedCounts, tango, tango_margin_p, tango_statistics
 from evalstats.stats.planning.mean import smallest_count, smallest_effect, wave_of
 from evalstats.stats.planning.power import (
     connor_n,
@@ -17,7 +17,6 @@ from evalstats.stats.planning.power import (
     paired_binary_margin_power,
     paired_binary_power,
     precision_n,
-    tango_statistics,
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import satterthwaite_df
-from evalstats.stats.planning.variance_components import cheapest_trials, difference_parts
+from evalstats.stats.planning.mean import cheapest_trials, difference_parts
 
 
 def expectations(clusters, counts, sigmas, cluster_variance, item_variance):
