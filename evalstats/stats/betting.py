@@ -1,8 +1,7 @@
 """Inference by betting on bounded values, and e-values: valid at every n and at every time of stopping.
 
 References: Waudby-Smith & Ramdas 2024, doi:10.1093/jrsssb/qkad009 (betting); Robbins 1970, doi:10.1214/aoms/1177696786, and
-Grünwald, de Heide & Koolen 2024, doi:10.1093/jrsssb/qkae011 (e-values of counts); Wang & Ramdas 2022,
-doi:10.1111/rssb.12489 (e-BH).
+Grünwald, de Heide & Koolen 2024, doi:10.1093/jrsssb/qkae011 (e-values of counts).
 """
 
 import math
@@ -303,28 +302,6 @@ def _end_below(game: Game, n: int, threshold: float, side: Side, *, known: float
     if outside == known:
         return known
     return float(brentq(excess, outside, inside, xtol=_CLOSE_ON_PATH))
-
-
-def e_bh(e_values: ArrayLike) -> FloatArray:
-    """Return adjusted p-like numbers of the e-BH procedure: those at most a are rejected at a false discovery rate of a.
-
-    It holds for any dependence between the models, and at any time of stopping when each e-value may be looked at at any
-    time (`betting_log_e` at its last unit). For one model over several looks take its e-value as it is; e-values of one model
-    are never multiplied unless each is of fresh items, and averaged otherwise. The number is the smallest over k from the rank
-    of the e-value on of M / (k e_(k)), at most 1, e_(k) the k-th largest of M; e-values may be infinite.
-
-    Examples
-    --------
-    >>> e_bh([100.0, 30.0, 2.0, 0.5]).tolist()
-    [0.04, 0.06666666666666667, 0.6666666666666666, 1.0]
-    """
-    e = np.asarray(e_values, dtype=np.float64)
-    order = np.argsort(-e, kind="stable")
-    with np.errstate(divide="ignore"):
-        steps = e.size / (np.arange(1, e.size + 1) * e[order])
-    adjusted = np.empty(e.size)
-    adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0)
-    return adjusted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

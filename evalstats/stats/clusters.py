@@ -29,7 +29,7 @@ from evalstats.stats.checks import (
     too_few_clusters,
 )
 from evalstats.stats.estimate import Estimate, t_estimate, t_quantile
-from evalstats.stats.one_sample import cr2_of_mean
+from evalstats.stats.one_sample import Cr2, cr2_of_mean
 from evalstats.stats.paired.means import SignFlip, sign_flip
 
 _WEBB = np.array([1.5**0.5, 1.0, 0.5**0.5])
@@ -118,16 +118,6 @@ class ClusterMean:
     conf_high_unclipped: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Variance:
-    """Variance of a mean, its df, and which method gave them."""
-
-    method: str
-    variance: float
-    df: float
-    n_clusters: int
-
-
 def cluster_mean(
     values: ArrayLike,
     clusters: ArrayLike,
@@ -207,13 +197,10 @@ def multiway_mean(
     fewest = min(piece.n_clusters for piece in one_way)
     if fewest < FEW_CLUSTERS:
         return _result(x, min(one_way, key=lambda piece: piece.n_clusters), level, low, high)
-    combined = _Variance(
-        method=f"CR2 on {len(columns)} cluster columns, Satterthwaite df",
-        variance=max(_inclusion_exclusion(x, columns), *(piece.variance for piece in one_way)),
-        df=min(piece.df for piece in one_way),
-        n_clusters=fewest,
-    )
-    return _result(x, combined, level, low, high)
+    variance = max(_inclusion_exclusion(x, columns), *(piece.variance for piece in one_way))
+    df = min(piece.df for piece in one_way)
+    combined = Cr2(mean=float(x.mean()), variance=variance, df=df, n_clusters=fewest)
+    return _result(x, combined, level, low, high, method=f"CR2 on {len(columns)} cluster columns, Satterthwaite df")
 
 
 def cluster_weighted_mean(values: ArrayLike, clusters: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
@@ -261,12 +248,10 @@ def cluster_sign_flip(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0, 
     return sign_flip(np.where(np.abs(sums) > rounding, sums, 0.0), seed=seed, n_resamples=n_resamples)
 
 
-def _one_way(x: FloatArray, codes: IntArray, n_clusters: int) -> _Variance:
-    method = "CR2, Satterthwaite df"
+def _one_way(x: FloatArray, codes: IntArray, n_clusters: int) -> Cr2:
     if n_clusters < 2:
-        return _Variance(method=method, variance=math.nan, df=math.nan, n_clusters=n_clusters)
-    cr2 = cr2_of_mean(x, codes, n_clusters)
-    return _Variance(method=method, variance=cr2.variance, df=cr2.df, n_clusters=n_clusters)
+        return Cr2(mean=float(x.mean()), variance=math.nan, df=math.nan, n_clusters=n_clusters)
+    return cr2_of_mean(x, codes, n_clusters)
 
 
 def _coarsest(columns: list[tuple[IntArray, int]]) -> list[tuple[IntArray, int]]:
@@ -300,8 +285,10 @@ def _inclusion_exclusion(x: FloatArray, columns: list[tuple[IntArray, int]]) -> 
     return total
 
 
-def _result(x: FloatArray, v: _Variance, level: float, low: float | None, high: float | None) -> ClusterMean:
-    n, mean = x.size, float(x.mean())
+def _result(
+    x: FloatArray, v: Cr2, level: float, low: float | None, high: float | None, *, method: str = "CR2, Satterthwaite df"
+) -> ClusterMean:
+    n, mean = x.size, v.mean
     std_error = math.sqrt(v.variance) if v.variance > 0.0 else None
     independent = float(x.var(ddof=1)) / n if n > 1 and not is_constant(x) else 0.0
     design_effect = v.variance / independent if std_error is not None and independent > 0.0 else None
@@ -312,7 +299,7 @@ def _result(x: FloatArray, v: _Variance, level: float, low: float | None, high: 
     if reason is not None or std_error is None:
         bare = Estimate(
             estimate=mean,
-            method=v.method,
+            method=method,
             conf_level=level,
             n=n,
             std_error=std_error,
@@ -329,7 +316,7 @@ def _result(x: FloatArray, v: _Variance, level: float, low: float | None, high: 
             std_error,
             v.df,
             level,
-            method=v.method,
+            method=method,
             n=n,
             low=low,
             high=high,

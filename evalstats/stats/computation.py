@@ -18,8 +18,6 @@ from threadpoolctl import ThreadpoolController
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_count
 
-# Both bring a library of their own, which must be loaded before the controller looks for libraries.
-
 P = ParamSpec("P")
 R = TypeVar("R")
 OnStep = Callable[[int, int], None]

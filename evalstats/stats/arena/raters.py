@@ -18,7 +18,6 @@ from evalstats.stats.arena.rater_effects import (
     only_raters,
 )
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
-from evalstats.stats.betting import e_bh
 from evalstats.stats.checks import FloatArray, IntArray, check_level, too_few_clusters
 from evalstats.stats.estimate import (
     Estimate,
@@ -27,6 +26,7 @@ from evalstats.stats.estimate import (
     two_sided_normal_p,
     two_sided_t_p,
 )
+from evalstats.stats.many.multiplicity import e_bh
 from evalstats.stats.one_sample import satterthwaite_df, wilson
 
 LOYAL = np.array([0.85, 0.95, 0.99])  # how often a loyal rater chooses the model

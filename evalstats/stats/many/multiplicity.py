@@ -2,7 +2,8 @@
 
 References: Holm 1979, Scandinavian Journal of Statistics 6:65; Benjamini & Hochberg 1995,
 doi:10.1111/j.2517-6161.1995.tb02031.x; Benjamini & Yekutieli 2001, doi:10.1214/aos/1013699998; Piepho 2004,
-doi:10.1198/1061860043515 (letters); Cochran 1950, Biometrika 37:256; Friedman 1937, doi:10.1080/01621459.1937.10503522.
+doi:10.1198/1061860043515 (letters); Wang & Ramdas 2022, doi:10.1111/rssb.12489 (e-BH); Cochran 1950, Biometrika 37:256;
+Friedman 1937, doi:10.1080/01621459.1937.10503522.
 """
 
 from dataclasses import dataclass
@@ -57,6 +58,26 @@ def benjamini_yekutieli(p_values: ArrayLike) -> FloatArray:
     """
     p = _checked(p_values)
     return _step_up(p, float((1.0 / np.arange(1, p.size + 1)).sum()))
+
+
+def e_bh(e_values: ArrayLike) -> FloatArray:
+    """Return adjusted p-like numbers of the e-BH procedure: those at most a are rejected at a false discovery rate of a.
+
+    It holds for any dependence between the models, and at any time of stopping when each e-value may be looked at at any
+    time (`betting_log_e` at its last unit). For one model over several looks take its e-value as it is; e-values of one
+    model are never multiplied unless each is of fresh items, and averaged otherwise. The number is the smallest over k from
+    the rank of the e-value on of M / (k e_(k)), at most 1, e_(k) the k-th largest of M; e-values may be infinite.
+
+    Examples
+    --------
+    >>> e_bh([100.0, 30.0, 2.0, 0.5]).tolist()
+    [0.04, 0.06666666666666667, 0.6666666666666666, 1.0]
+    """
+    e = np.asarray(e_values, dtype=np.float64)
+    order = np.argsort(-e, kind="stable")
+    with np.errstate(divide="ignore"):
+        steps = e.size / (np.arange(1, e.size + 1) * e[order])
+    return _restored(np.minimum.accumulate(steps[::-1])[::-1], order)
 
 
 def _checked(p_values: ArrayLike) -> FloatArray:

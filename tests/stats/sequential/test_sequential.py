@@ -11,16 +11,9 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.betting import (
-    betting_cs,
-    betting_log_e,
-    betting_margin_p,
-    e_bh,
-    e_mcnemar,
-    log_e_mcnemar,
-    open_game,
-)
+from evalstats.stats.betting import betting_cs, betting_log_e, betting_margin_p, e_mcnemar, log_e_mcnemar, open_game
 from evalstats.stats.estimate import t_quantile
+from evalstats.stats.many.multiplicity import e_bh
 from evalstats.stats.sequential import (
     asymptotic_cs,
     best_rho,
