@@ -27,7 +27,7 @@ from evalstats.stats.checks import (
     is_constant,
     too_few_clusters,
 )
-from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile
+from evalstats.stats.estimate import Estimate, normal_quantile, t_estimate, t_quantile
 
 _WIDEST_GAIN = 50.0  # a spread far below that of 0/1 scores may be chance: n_hat stays below 50 n
 
@@ -181,18 +181,8 @@ def mean_t(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
         reason = "one item has no spread" if n < 2 else f"all {n} values are equal, so their spread is unknown"
         return Estimate(estimate=mean, method="t", conf_level=level, n=n, reason=reason, warnings=few_items(n))
     std_error = float(x.std(ddof=1)) / math.sqrt(n)
-    reach = t_quantile(level, n - 1) * std_error
-    return Estimate(
-        estimate=mean,
-        method="t",
-        conf_level=level,
-        n=n,
-        std_error=std_error,
-        conf_low=mean - reach,
-        conf_high=mean + reach,
-        df=float(n - 1),
-        warnings=few_items(n),
-    )
+    found = t_estimate(mean, std_error, float(n - 1), level, method="t", n=n, warnings=few_items(n))
+    return replace(found, statistic=None, p_value=None)  # nobody asks whether a score is 0
 
 
 def variance_matched_wilson(
@@ -319,18 +309,7 @@ def _matched_items(unit: FloatArray, level: float, rows: int | None) -> Estimate
     if n < 2:
         reason = "one item has no spread"
         return Estimate(estimate=p, method=method, conf_level=level, n=n, reason=reason, warnings=few_items(n))
-    low, high = wilson_ends(p, n_eff, t_quantile(level, n - 1))
-    return Estimate(
-        estimate=p,
-        method=method,
-        conf_level=level,
-        n=n,
-        std_error=math.sqrt(variance) if variance > 0.0 else None,
-        conf_low=low,
-        conf_high=high,
-        df=float(n - 1),
-        warnings=few_items(n),
-    )
+    return _matched(Cr2(mean=p, variance=variance, df=float(n - 1), n_clusters=n), n_eff, level, method, n)
 
 
 def _matched_clusters(unit: FloatArray, codes: IntArray, n_clusters: int, level: float, rows: int | None) -> Estimate:
@@ -340,18 +319,22 @@ def _matched_clusters(unit: FloatArray, codes: IntArray, n_clusters: int, level:
     if reason is not None:
         return Estimate(estimate=p, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason)
     cr2 = cr2_of_mean(unit, codes, n_clusters)
-    low, high = wilson_ends(p, _clusters_worth(unit, codes, cr2, n_items_worth), t_quantile(level, cr2.df))
+    found = _matched(cr2, _clusters_worth(unit, codes, cr2, n_items_worth), level, method, n)
+    return replace(found, n_clusters=n_clusters, warnings=_uneven_clusters(unit, codes, n_clusters))
+
+
+def _matched(mean: Cr2, n_eff: float, level: float, method: str, n: int) -> Estimate:
+    low, high = wilson_ends(mean.mean, n_eff, t_quantile(level, mean.df))
     return Estimate(
-        estimate=p,
+        estimate=mean.mean,
         method=method,
         conf_level=level,
         n=n,
-        std_error=math.sqrt(cr2.variance) if cr2.variance > 0.0 else None,
+        std_error=math.sqrt(mean.variance) if mean.variance > 0.0 else None,
         conf_low=low,
         conf_high=high,
-        df=cr2.df,
-        n_clusters=n_clusters,
-        warnings=_uneven_clusters(unit, codes, n_clusters),
+        df=mean.df,
+        warnings=few_items(n),
     )
 
 
