@@ -64,8 +64,6 @@ def wild_cluster_p(
     x = as_values(values)
     codes, n_clusters = as_codes(clusters, x.size)
     draws = check_count(n_resamples, "n_resamples", least=1)
-    if weights not in ("webb", "rademacher"):
-        raise InputError(f"weights are {weights!r}; use 'webb' or 'rademacher'")
     if n_clusters < 2:
         raise InputError("all items are in one cluster; a test needs at least 2")
     share = np.bincount(codes) / x.size

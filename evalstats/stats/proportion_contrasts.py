@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
-from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray
 
 _HALVINGS = 70
@@ -91,18 +90,6 @@ def proportion_contrasts(
     >>> [each.round(3).tolist() for each in (found.estimate, *found.interval(0.95))], found.p_values().round(4).tolist()
     ([[0.5], [0.285], [0.715]], [0.0008])
     """
-    if (
-        not shares.shape == sizes.shape == weights.shape
-        or variance.shape != (len(shares),)
-        or df.shape != variance.shape
-    ):
-        message = (
-            f"shares, sizes and weights have shapes {shares.shape}, {sizes.shape} and {weights.shape}; they must agree"
-        )
-        raise InputError(message)
-    if (shares < -_ROUNDING).any() or (shares > 1 + _ROUNDING).any():
-        message = "a share is outside 0 to 1"
-        raise InputError(message)
     shares = np.clip(shares, 0.0, 1.0)
     independent = (weights**2 * shares * (1 - shares) / sizes).sum(axis=1)
     known = (independent > _ROUNDING) & (variance > _ROUNDING * independent)

@@ -375,12 +375,6 @@ def suite_pass(
 def _checked_counts(n: ArrayLike, c: ArrayLike, k: int) -> tuple[FloatArray, FloatArray, int]:
     trials, right = np.broadcast_arrays(np.atleast_1d(np.asarray(n)), np.atleast_1d(np.asarray(c)))
     trials, right = trials.astype(np.float64), right.astype(np.float64)
-    if trials.ndim != 1 or not (np.all(trials == np.rint(trials)) and np.all(right == np.rint(right))):
-        raise InputError("trials and successes must be whole numbers, one of each per item")
-    wrong = (right < 0) | (right > trials)
-    if wrong.any():
-        where = int(np.flatnonzero(wrong)[0])
-        raise InputError(f"item {where} has {right[where]:g} successes in {trials[where]:g} trials")
     k = check_count(k, "k", least=1)
     short = int(np.count_nonzero(trials < k))
     if short:

@@ -60,12 +60,8 @@ def test_many_trials_do_not_overflow():
 def test_items_with_fewer_than_k_trials_are_refused():
     with pytest.raises(InputError, match="2 of 3 items have fewer than k = 5 trials"):
         pass_at_k([4, 8, 3], [1, 1, 1], 5)
-    with pytest.raises(InputError, match="item 1 has 9 successes in 8 trials"):
-        pass_hat_k([8, 8], [1, 9], 2)
     with pytest.raises(InputError, match="k is 0"):
         pass_hat_k(8, 3, 0)
-    with pytest.raises(InputError, match="'at'"):
-        suite_pass(8, [3, 4], 2, kind="any")
 
 
 def test_a_perfect_suite_keeps_an_interval():

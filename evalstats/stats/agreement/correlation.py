@@ -85,8 +85,6 @@ def mean_ranks(values: FloatArray) -> FloatArray:
 
 def _both(x: ArrayLike, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
     a, b = np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64)
-    if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-1]:
-        raise InputError(f"sides have shapes {a.shape} and {b.shape}; the last axis must be the same models on both")
     if not 0 < a.shape[-1] <= _MOST:
         raise InputError(f"there are {a.shape[-1]} models; give 1 to {_MOST}")
     return a, b

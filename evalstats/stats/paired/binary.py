@@ -70,12 +70,6 @@ class PairedCounts:
     def from_scores(cls, baseline: ArrayLike, candidate: ArrayLike) -> Self:
         """Count the table from two arrays of 0 and 1, shape (n_items,), in the same order of items."""
         a, b = as_values(baseline, "baseline scores"), as_values(candidate, "candidate scores")
-        if a.shape != b.shape:
-            raise InputError(f"{a.size} baseline and {b.size} candidate scores; give both for the same items")
-        for x, name in ((a, "baseline"), (b, "candidate")):
-            wrong = x[(x != 0.0) & (x != 1.0)]
-            if wrong.size:
-                raise InputError(f"{name} scores hold {wrong[0]:g}; right/wrong scores are 0 or 1")
         cells = np.bincount((2 * a + b).astype(np.int64), minlength=4)
         return cls(both=int(cells[3]), only_candidate=int(cells[1]), only_baseline=int(cells[2]), neither=int(cells[0]))
 
