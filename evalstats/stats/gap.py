@@ -16,9 +16,9 @@ from scipy import optimize, sparse, special
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, too_few_clusters
-from evalstats.stats.errors_in_variables.leave_one_out import false_coverage_quantile
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.slope_search import contrast_rows
+from evalstats.stats.errors_in_variables.true_gaps import false_coverage_quantile
 from evalstats.stats.estimate import normal_quantile, positive_p, t_quantile, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg, holm
 from evalstats.stats.many.winners_curse import shrunken_means

@@ -13,13 +13,6 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_value, p_words, some
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.errors_in_variables.leave_one_out import (
-    FULL_MODELS,
-    LEAST_MODELS,
-    DeletedGaps,
-    deleted_gaps,
-    shrunken_gaps,
-)
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.line_estimators import (
     AnotherLine,
@@ -31,6 +24,13 @@ from evalstats.stats.errors_in_variables.line_estimators import (
     without_leverage,
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, shrunken_covariances
+from evalstats.stats.errors_in_variables.true_gaps import (
+    FULL_MODELS,
+    LEAST_MODELS,
+    DeletedGaps,
+    deleted_gaps,
+    shrunken_gaps,
+)
 from evalstats.stats.gap import LevelGaps, level_gaps
 
 

@@ -22,15 +22,15 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, is_constant
 from evalstats.stats.computation import one_thread
-from evalstats.stats.errors_in_variables.hierarchy import (
-    FEWEST_MODELS,
+from evalstats.stats.errors_in_variables.line import fit_line, fit_plane, slope_covariance
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
+from evalstats.stats.errors_in_variables.true_gaps import (
+    LEAST_MODELS,
     HierarchyFit,
     NewModels,
     Predicted,
     fit_hierarchy,
 )
-from evalstats.stats.errors_in_variables.line import fit_line, fit_plane, slope_covariance
-from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
 from evalstats.stats.estimate import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.gap import (
     Drops,
@@ -99,10 +99,10 @@ def hierarchy_of(material: Material) -> Hierarchy:
 
 def _check(material: Material) -> None:
     """Raise CannotAnswerError where there is too little for a model of both sides."""
-    if material.n_models < FEWEST_MODELS:
+    if material.n_models < LEAST_MODELS:
         raise CannotAnswerError(
             f"{material.n_models} shared models are too few for a line and the spread about it; "
-            f"at least {FEWEST_MODELS} are needed"
+            f"at least {LEAST_MODELS} are needed"
         )
     for name, side in (("lab", material.lab), ("live", material.live)):
         if side.covariance is None:

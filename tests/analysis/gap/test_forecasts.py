@@ -9,8 +9,8 @@ from evalstats.analysis.gap.forecasts import hierarchy_of
 from evalstats.analysis.gap.material import Material, Options, Side
 from evalstats.analysis.gap.result import Hierarchy
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.errors_in_variables.hierarchy import fit_hierarchy
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.true_gaps import fit_hierarchy
 from tests.analysis.gap.notes import texts
 
 N = 8

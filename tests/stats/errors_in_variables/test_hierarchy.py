@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.errors_in_variables.hierarchy import HierarchyFit, fit_hierarchy
 from evalstats.stats.errors_in_variables.hierarchy_posterior import (
     Priors,
     contrasts_of,
@@ -16,6 +15,7 @@ from evalstats.stats.errors_in_variables.hierarchy_posterior import (
     posterior_of,
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.true_gaps import HierarchyFit, fit_hierarchy
 
 # The lattice is cut off where the density has fallen by e^-9, so that about a thousandth of the posterior is missing, most of
 # it far out: probabilities are good to 3 in a thousand, moments of the parameters to 2 in a hundred standard deviations.

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.errors_in_variables.leave_one_out import deleted_gaps, shrunken_gaps
 from evalstats.stats.errors_in_variables.line import fit_line
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.true_gaps import deleted_gaps, shrunken_gaps
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 
 SEARCHED = 1e-6  # two searches that stop by themselves

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalstats.stats.errors_in_variables.leave_one_out import deleted_gaps, shrunken_gaps
 from evalstats.stats.errors_in_variables.line import fit_line
 from evalstats.stats.errors_in_variables.line_estimators import least_squares
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.true_gaps import deleted_gaps, shrunken_gaps
 
 
 @dataclass
