@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats import gap as level_gaps
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.gap import level_gaps
 
 N = 7
 ROUNDING = 1e-9

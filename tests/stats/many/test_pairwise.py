@@ -529,7 +529,6 @@ def test_one_item_says_nothing():
         ({"scores": np.ones(3)}, "1 dimensions"),
         ({"scores": np.ones((3, 1))}, r"shape \(3, 1\)"),
         ({"scores": np.full((3, 2), np.inf)}, "infinite"),
-        ({"pairs": []}, "no pairs"),
         ({"binary": True}, "right-or-wrong scores are 0 or 1"),
         ({"bounds": (0, 1)}, "check the unit"),
         ({"adjust": "tukey"}, "use one of max-t, holm"),
