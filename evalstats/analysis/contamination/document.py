@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Design, Verdict
+from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
+from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import code_section, sources_section
 from evalstats.analysis.scales import asked_direction
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
@@ -106,58 +107,23 @@ def _alt(result: ContaminationCheck) -> str:
     return f"Gain beyond the references: {several(shown, 8)}."
 
 
-_HOW: Mapping[Design, str] = {
-    "split": (
-        "Every model's mean score on new items is taken from that on old ones. Part of the difference is that old items are "
-        "easier or harder, and clean models show that part too. So the mean difference of the references is taken off."
-    ),
-    "date": (
-        "A straight line is laid through the scores of items before the cut-off, and one through those after it. Items close "
-        "to the cut-off count most; the jump between the lines is the break. The mean score of the references on each item is "
-        "taken off first, since difficulty moves with the date."
-    ),
-    "twins": (
-        "Every model's score on the rephrased twin is taken from that on the original. Rephrasing may make an item harder for "
-        "everybody. So the mean difference of the references is taken off."
-    ),
-}
-_ALIKE: Mapping[Design, str] = {
-    "split": (
-        "Apart from having seen items, the suspect differs from the references no more than they do among themselves. A model "
-        "that is better at the kind of item that happens to be old looks inflated."
-    ),
-    "date": "Difficulty, as the suspect has it beyond the references, moves smoothly through the cut-off, which is the true one.",
-    "twins": "Rephrasing makes items harder for the suspect as for the references, and leaves what is asked the same.",
-}
-_SOURCES: Mapping[Design, tuple[str, ...]] = {
-    "split": ("Zhang et al. 2024, arXiv:2405.00332 (old and new items of one kind)",),
-    "date": (
-        "Calonico, Cattaneo & Titiunik 2014, doi:10.3982/ECTA11757 (parabolas as the check of bias)",
-        "Imbens & Kalyanaraman 2012, doi:10.1093/restud/rdr043 (bandwidth)",
-        "Jain et al. 2024, LiveCodeBench, arXiv:2403.07974 (scores by the date of items)",
-    ),
-    "twins": ("Tango 1998, Statistics in Medicine 17:891 (right-or-wrong pairs)",),
-}
-_COMMON = (
-    "Donald & Lang 2007, doi:10.1162/rest.89.2.221 (difference in differences with few groups)",
-    "Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004 (variance from items and clusters)",
-)
 _LISTED = 5
 
 
 def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
     """Return how it was computed, what it assumes, and the references."""
+    text = known_methods()[result.method]
     return (
         Section(
             id="method",
             heading="How inflation is measured",
-            blocks=(Text(text=_HOW[result.design]), Text(text=_error(result)), Items(items=_facts(result))),
+            blocks=(Text(text=text.how), Text(text=_error(result)), Items(items=_facts(result))),
         ),
         Section(id="assumptions", heading="What this assumes", blocks=(Items(items=_assumptions(result)),)),
         Section(
             id="references",
             heading="References",
-            blocks=(Items(items=tuple(sorted((*_SOURCES[result.design], *_COMMON)))),),
+            blocks=(Items(items=text.sources),),
         ),
     )
 
@@ -238,7 +204,7 @@ def _assumptions(result: ContaminationCheck) -> tuple[str, ...]:
     inflated = [
         "A gain is evidence of exposure, not proof: something else may set the model apart on these items.",
     ]
-    return (clean, _ALIKE[result.design], *missing, *inflated)
+    return (clean, known_methods()[result.method].takes, *missing, *inflated)
 
 
 _SHOWN = 20

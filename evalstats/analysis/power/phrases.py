@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping
 
-from evalstats.analysis.power.result import PowerMethod, PowerPlan, Solved
+from evalstats.analysis.method_texts import known_methods
+from evalstats.analysis.power.result import PowerPlan, Solved
 from evalstats.document.model import Items, Section, Text, sentence
 from evalstats.document.numbers import number, plural, scaled
 
@@ -160,66 +161,26 @@ def floor_words(plan: PowerPlan) -> str:
     return f"However many items they hold, {plural(plan.n_clusters, 'cluster')} find no less than {floor}."
 
 
-METHOD_WORDS: Mapping[PowerMethod, str] = {
-    "exact": "exact sums over every outcome",
-    "formula": "the formula for the width",
-    "miller": "Miller's formula",
-    "t": "Student's t",
-    "clusters": "CR2's t and the cluster sign-flip",
-    "simulation": "simulation of the whole rule",
-}
-HOW: Mapping[PowerMethod, str] = {
-    "exact": (
-        "Every outcome that the items could show is weighted with its chance, and the chances of those that lead to the claim "
-        "are added up. The power itself is exact; the size is searched for."
-    ),
-    "formula": (
-        "The width of an interval shrinks with the square root of the number of items. The formula is solved for the number "
-        "of items."
-    ),
-    "miller": (
-        "The variance of an item's difference has a part from items and a part from trials, which more trials shrink. The "
-        "formula for two normal curves is solved for the number of items."
-    ),
-    "t": (
-        "The difference over its standard error follows a t law, shifted by the true difference. The size is searched for at "
-        "which it exceeds the critical value as often as asked."
-    ),
-    "clusters": (
-        "Clusters are the pieces of evidence, so their number and the spread between them decide. The size is searched for at "
-        "which the cluster-robust t test and the sign-flip that must agree with it both succeed as often as asked."
-    ),
-    "simulation": (
-        "Thousands of whole comparisons are simulated with the true difference and sent through the rule that decides a "
-        "comparison. The power is the share that lead to the claim."
-    ),
-}
-SOURCES: Mapping[PowerMethod, tuple[str, ...]] = {
-    "exact": ("Connor 1987, Biometrics 43:207", "Tango 1998, Statistics in Medicine 17:891"),
-    "formula": ("Miller 2024, arXiv:2411.00640",),
-    "miller": ("Miller 2024, arXiv:2411.00640",),
-    "t": ("Student 1908, Biometrika 6:1",),
-    "clusters": ("Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004", "Miller 2024, arXiv:2411.00640"),
-    "simulation": (),
-}
-
-
 def method_sections(plan: PowerPlan) -> tuple[Section, ...]:
     """Return how it is computed, what it means and assumes, and the references."""
-    why = sentence(f"{METHOD_WORDS[plan.method]}, because {plan.method_reason}")
-    sources = SOURCES[plan.method]
+    text = known_methods()[f"power: {plan.method}"]
+    why = sentence(f"{text.what}, because {plan.method_reason}")
     return (
         Section(
             id="method",
             heading="How it is computed",
-            blocks=(Text(text=f"{why} {HOW[plan.method]}"), Items(items=(*_meaning(plan), *_others(plan)))),
+            blocks=(Text(text=f"{why} {text.how}"), Items(items=(*_meaning(plan), *_others(plan)))),
         ),
         Section(
             id="assumptions",
             heading="What this assumes",
             blocks=(Items(items=tuple(sentence(text) for text in plan.assumptions)),),
         ),
-        *((Section(id="references", heading="References", blocks=(Items(items=sources),)),) if sources else ()),
+        *(
+            (Section(id="references", heading="References", blocks=(Items(items=text.sources),)),)
+            if text.sources
+            else ()
+        ),
     )
 
 
