@@ -11,6 +11,10 @@ from evalstats.document.model import Block, Column, Document, Figure, Items, Sec
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
 from evalstats.stats.contamination import MIN_REFERENCES
 
+_LISTED = 5
+_DIFFERENCE = "Difference: inflation"
+Ends = tuple[float | None, float | None] | None
+
 
 def inflation(result: ContaminationCheck, table: Table) -> Figure:
     """Return every suspect's inflation; for a single one also the two gains whose difference it is."""
@@ -55,37 +59,39 @@ def by_estimate(result: ContaminationCheck) -> list[ContaminationRow]:
 
 
 def _step_bars(row: ContaminationRow, result: ContaminationCheck) -> dict[str, list[object]]:
-    scale = result.scale
-    own = (row.own, row.own_low, row.own_high)
-    left = (row.estimate, row.conf_low, row.conf_high)
-    values = [own, (row.reference, None, None), left]
-    names = [row.model, f"Mean of {plural(len(row.references), 'reference')}", "Difference: inflation"]
-    kept = [place for place, each in enumerate(values) if each[0] is not None]
-
-    def shown(end: int) -> list[object]:
-        found = (values[place][end] for place in kept)
-        return [None if value is None else value * scale for value in found]
-
+    steps = [step for step in _gains_of(row) if step[1] is not None]
+    last = [name == _DIFFERENCE for name, _, _ in steps]
     return {
-        "label": [names[place] for place in kept],
-        "estimate": shown(0),
-        "conf_low": shown(1),
-        "conf_high": shown(2),
-        "tone": [_tone(row) if place == len(names) - 1 else "neutral" for place in kept],
-        "strong": [place == len(names) - 1 for place in kept],
+        "label": [name for name, _, _ in steps],
+        "estimate": [_shown(value, result) for _, value, _ in steps],
+        "conf_low": [_shown(ends and ends[0], result) for _, _, ends in steps],
+        "conf_high": [_shown(ends and ends[1], result) for _, _, ends in steps],
+        "tone": [_tone(row) if is_last else "neutral" for is_last in last],
+        "strong": list[object](last),
     }
 
 
-def _suspect_bars(result: ContaminationCheck) -> dict[str, list[object]]:
-    def scaled(value: float | None) -> float | None:
-        return None if value is None else value * result.scale
+def _gains_of(row: ContaminationRow) -> tuple[tuple[str, float | None, Ends], ...]:
+    """Return the gains of a suspect and of its references, and their difference, with intervals."""
+    own = None if row.own_low is None else (row.own_low, row.own_high)
+    return (
+        (row.model, row.own, own),
+        (f"Mean of {plural(len(row.references), 'reference')}", row.reference, None),
+        (_DIFFERENCE, row.estimate, row.ends),
+    )
 
+
+def _shown(value: float | None, result: ContaminationCheck) -> float | None:
+    return None if value is None else value * result.scale
+
+
+def _suspect_bars(result: ContaminationCheck) -> dict[str, list[object]]:
     ordered = by_estimate(result)
     return {
         "model": [row.model for row in ordered],
-        "estimate": [scaled(row.estimate) for row in ordered],
-        "conf_low": [scaled(row.conf_low) for row in ordered],
-        "conf_high": [scaled(row.conf_high) for row in ordered],
+        "estimate": [_shown(row.estimate, result) for row in ordered],
+        "conf_low": [_shown(row.conf_low, result) for row in ordered],
+        "conf_high": [_shown(row.conf_high, result) for row in ordered],
         "tone": [_tone(row) for row in ordered],
         "settled": [row.verdict in ("inflated", "clean within the margin") for row in ordered],
         "words": [None if row.estimate is not None else "not judged" for row in ordered],
@@ -105,9 +111,6 @@ def _alt(result: ContaminationCheck) -> str:
         if row.estimate is not None
     ]
     return f"Gain beyond the references: {several(shown, 8)}."
-
-
-_LISTED = 5
 
 
 def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
@@ -201,10 +204,8 @@ def _assumptions(result: ContaminationCheck) -> tuple[str, ...]:
     )
     lost = [row for row in result.rows if row.n_left_out]
     missing = [f"{plural(lost[0].n_left_out, 'item')} that some model lacks are like the rest."] if lost else []
-    inflated = [
-        "A gain is evidence of exposure, not proof: something else may set the model apart on these items.",
-    ]
-    return (clean, known_methods()[result.method].takes, *missing, *inflated)
+    proof = "A gain is evidence of exposure, not proof: something else may set the model apart on these items."
+    return (clean, known_methods()[result.method].takes, *missing, proof)
 
 
 _SHOWN = 20
@@ -235,7 +236,7 @@ def document(result: ContaminationCheck) -> Document:
         answer=_answer(result),
         notes=result.notes,
         actions=tuple(_actions(result)),
-        evidence=tuple(_evidence(result)),
+        evidence=(*_own(result), *_bandwidths(result), *_items_alone(result)),
         method=(
             *method_sections(result),
             sources_section(
@@ -332,24 +333,14 @@ def _answer(result: ContaminationCheck) -> tuple[Block, ...]:
 
 
 def _lost_to_family(row: ContaminationRow, result: ContaminationCheck) -> bool:
-    alpha = 1.0 - result.conf_level
-    return (
-        row.verdict == "inconclusive"
-        and (row.estimate or 0.0) > 0
-        and row.p_value is not None
-        and row.p_adjusted is not None
-        and row.p_value <= alpha < row.p_adjusted
-    )
+    if row.verdict != "inconclusive" or row.p_value is None or row.p_adjusted is None:
+        return False
+    return (row.estimate or 0.0) > 0 and row.p_value <= 1.0 - result.conf_level < row.p_adjusted
 
 
 def _steps(result: ContaminationCheck) -> Table:
     """Return the two gains of a single suspect and their difference."""
     row = result.rows[0]
-    steps = (
-        (row.model, row.own, None if row.own_low is None else (row.own_low, row.own_high)),
-        (f"Mean of {plural(len(row.references), 'reference')}", row.reference, None),
-        ("Difference: inflation", row.estimate, row.ends),
-    )
     unit = f" ({result.unit})" if result.unit else ""
     return Table(
         id="suspects",
@@ -358,7 +349,7 @@ def _steps(result: ContaminationCheck) -> Table:
             Column(title=f"{gain_words(result)}{unit}", kind="number", scale=result.scale, sign=True),
             Column(title=f"{_level(result)} CI", kind="interval", scale=result.scale),
         ),
-        rows=tuple(step for step in steps if step[1] is not None),
+        rows=tuple(step for step in _gains_of(row) if step[1] is not None),
         caption=f"What {row.model} gains, what clean models gain, and the difference",
         frame=result.to_frame().to_dict(as_series=False),
     )
@@ -407,10 +398,6 @@ def _actions(result: ContaminationCheck) -> list[str]:
     if open_ and result.design != "twins":
         found.append("Rephrase the items: twins take difficulty out pair by pair.")
     return found
-
-
-def _evidence(result: ContaminationCheck) -> list[Section]:
-    return [*_own(result), *_bandwidths(result), *_items_alone(result)]
 
 
 def _own(result: ContaminationCheck) -> list[Section]:

@@ -21,7 +21,7 @@ from evalstats.analysis.power.alternatives import (
     variance_parts,
 )
 from evalstats.analysis.power.basis import Assumed, Basis, from_numbers, from_pilot, in_points, plain_amount
-from evalstats.analysis.power.phrases import count_words, percent, power_words, question_of, shown, trial_words
+from evalstats.analysis.power.document import count_words, percent, power_words, question_of, shown, trial_words
 from evalstats.analysis.power.result import PlanRow, PowerMethod, PowerPlan, PowerTest
 from evalstats.analysis.power.sample_size import (
     MOST_SIMULATED,
