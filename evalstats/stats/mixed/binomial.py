@@ -10,7 +10,16 @@ from scipy import linalg
 
 from evalstats.errors import InputError
 from evalstats.stats.computation import one_thread
-from evalstats.stats.mixed.design import Convergence, Floats, Ints, Method, MixedDesign, MixedFit
+from evalstats.stats.mixed.design import (
+    Convergence,
+    Floats,
+    Ints,
+    Method,
+    MixedDesign,
+    MixedFit,
+    lower_entries,
+    semidefinite_factor,
+)
 from evalstats.stats.mixed.glm import answer_in_words, check_binomial, check_rank, find_separation, prior_for
 from evalstats.stats.mixed.laplace import (
     Cells,
@@ -281,14 +290,8 @@ def canonical(design: MixedDesign, theta: Floats, zero: float = 0.0) -> Floats:
     """
     out: list[Floats] = []
     for factor in design.factors(theta):
-        rest, size = factor @ factor.T, len(factor)
-        made = np.zeros_like(factor)
-        for j in range(size):
-            if rest[j, j] > zero**2:
-                made[j:, j] = rest[j:, j] / np.sqrt(rest[j, j])
-                rest = rest - np.outer(made[:, j], made[:, j])
-        columns, rows = np.triu_indices(size)
-        out.append(made[rows, columns])
+        made = semidefinite_factor(factor @ factor.T, np.full(len(factor), zero**2))
+        out.append(made[lower_entries(len(factor))])
     return np.concatenate(out)
 
 

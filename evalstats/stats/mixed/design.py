@@ -71,6 +71,20 @@ def lower_entries(size: int) -> tuple[Ints, Ints]:
     return rows, columns
 
 
+def semidefinite_factor(covariance: Floats, least: Floats) -> Floats:
+    """Lower-triangular factor with non-negative diagonal of a covariance matrix that may be singular.
+
+    A column whose variance, once those before it are taken out, is at most `least` is 0; what it carried goes to later columns.
+    """
+    left = np.array(covariance, dtype=np.float64)
+    out = np.zeros_like(left)
+    for j in range(len(left)):
+        if left[j, j] > least[j]:
+            out[j:, j] = left[j:, j] / np.sqrt(left[j, j])
+            left = left - np.outer(out[:, j], out[:, j])
+    return out
+
+
 def nested_in(inner: Ints, outer: Ints) -> bool:
     """Whether every level of `inner` lies within one level of `outer`.
 

@@ -48,11 +48,9 @@ def parallelism_test(
     ----------
     scores
         float64, shape (n_questions, n_models); NaN where a model has no score.
-    group
-        int64, shape (n_questions,): codes from 0 of the group that each question belongs to.
-    unit
-        int64, shape (n_questions,): codes from 0 of the independent unit. A unit in one group is permuted whole; in a unit that
-        is in several groups, its own groups are.
+    group, unit
+        int64, shape (n_questions,): codes from 0 of the group that each question belongs to, and of the independent unit. A unit
+        in one group is permuted whole; in a unit that is in several groups, its own groups are.
     binary
         Whether a score is one right or wrong answer.
 
@@ -63,19 +61,16 @@ def parallelism_test(
 
     Notes
     -----
-    Right or wrong: questions are laid in strata of the same number of successes over the models. If the log-odds of success
-    are a model's skill less a question's difficulty (the Rasch model), then which models succeed does not depend on the group
-    within a stratum, however hard the groups are and however unlike the models. So groups are permuted within strata, as in the
-    Mantel-Haenszel test of differential item functioning, and the test is exact near 0% and 100% too. It is exact as well for
-    models that copy one another, as long as groups are equally hard. Each z has the variance within strata.
+    Right or wrong: questions are laid in strata of the same number of successes over the models. If the log-odds of
+    success are a model's skill less a question's difficulty (the Rasch model, 1960), then which models succeed does not depend
+    on the group within a stratum, however hard the groups are and however unlike the models. So groups are permuted within
+    strata, as in the Mantel-Haenszel test of differential item functioning (Holland & Thayer 1988), and the test is exact near
+    0% and 100% too. It is exact as well for models that copy one another, as long as groups are equally hard. Each z has the
+    variance within strata.
 
     Graded: residuals from the mean of each question are permuted, and each |t| has the variances of its own groups, so
-    that groups may scatter unlike (Chung & Romano).
-
-    References
-    ----------
-    Rasch 1960; Holland & Thayer 1988 (Mantel-Haenszel and differential item functioning); Chung & Romano 2013,
-    doi:10.1214/13-AOS1090; Friedrich, Brunner & Pauly 2017, doi:10.1016/j.jmva.2016.10.004.
+    that groups may scatter unlike (Chung & Romano 2013, doi:10.1214/13-AOS1090; Friedrich, Brunner & Pauly 2017,
+    doi:10.1016/j.jmva.2016.10.004).
 
     Examples
     --------
@@ -257,17 +252,11 @@ def _largest(labels: IntArray, residual: FloatArray, n_groups: int) -> FloatArra
 class Swap:
     """One pair of models.
 
-    Attributes
-    ----------
-    first_better, second_better
-        The scenario in which the data speak most clearly for each; None where its estimate is the better one in none.
-    p_value
-        Of "their order is the same in all scenarios" (either way, or equal): the larger of two p, one for each direction,
-        each the smallest one-sided p times the number of scenarios. Null where fewer than two scenarios can be compared.
-    p_adjusted
-        The same by Holm over all pairs.
-    shown
-        Whether p_adjusted is at most 1 - conf_level: the order changes somewhere.
+    `first_better` and `second_better` name the scenario in which the data speak most clearly for each; None where its estimate
+    is the better one in none. `p_value` is of "their order is the same in all scenarios" (either way, or equal): the larger of
+    two p, one for each direction, each the smallest one-sided p times the number of scenarios; null where fewer than two
+    scenarios can be compared. `p_adjusted` is the same by Holm over all pairs, and `shown` whether that is at most 1 -
+    conf_level.
     """
 
     first: str

@@ -215,37 +215,24 @@ _TIE = 1e-9
 Summary = Callable[[MixedFit], ArrayLike]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
-    """Drawn data sets as their sufficient statistics.
-
-    `responses`, shape (n, n_cells), are means of the rows of each cell, or shares of successes; `within`, shape (n,), the sum of
-    squares of the rows about the mean of their cell, 0 for the binomial family.
-    """
-
-    responses: Floats
-    within: Floats
-
-
-def simulate(fit: MixedFit, rng: np.random.Generator, n: int = 1) -> Simulated:
-    """Draw `n` data sets of the same design from a fitted model.
+def simulate(fit: MixedFit, rng: np.random.Generator) -> tuple[Floats, float]:
+    """Draw a data set of the same design from a fitted model: the response of every cell, and the squares within cells.
 
     Random effects are drawn anew from their estimated covariance, not kept at their predictions. Rows are not drawn: the
     mean of a cell of m rows is normal with variance sigma^2 / m, and the squares within cells are sigma^2 chi-squared.
     """
     design = fit.design
-    eta = np.tile(design.fixed @ fit.beta + (0.0 if design.offset is None else design.offset), (n, 1))
+    eta = design.fixed @ fit.beta + (0.0 if design.offset is None else design.offset)
     for term, factor in zip(design.terms, design.factors(fit.theta), strict=True):
-        effects = fit.sigma * rng.standard_normal((n, term.n_levels, term.n_columns)) @ factor.T
-        eta += np.einsum("ncj,cj->nc", effects[:, term.level], term.values)
+        effects = fit.sigma * rng.standard_normal((term.n_levels, term.n_columns)) @ factor.T
+        eta = eta + np.einsum("cj,cj->c", effects[term.level], term.values)
     if fit.family == "binomial":
         trials = np.round(design.count).astype(np.int64)
-        shares = rng.binomial(trials, special.expit(eta)) / design.count
-        return Simulated(responses=shares, within=np.zeros(n))
-    noise = rng.standard_normal((n, design.n_cells)) / np.sqrt(design.count)
+        return np.asarray(rng.binomial(trials, special.expit(eta)) / design.count, dtype=np.float64), 0.0
+    noise = rng.standard_normal(design.n_cells) / np.sqrt(design.count)
     free = design.n_rows - design.n_cells
-    within = fit.sigma**2 * rng.chisquare(free, n) if free > 0 else np.zeros(n)
-    return Simulated(responses=eta + fit.sigma * noise, within=within)
+    within = fit.sigma**2 * float(rng.chisquare(free)) if free > 0 else 0.0
+    return eta + fit.sigma * noise, within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,13 +421,10 @@ class _Refit:
     def __reduce__(self) -> tuple[Callable[..., "_Refit"], tuple[MixedFit]]:
         return partial(_Refit, prior=self.prior), (self.fit,)
 
-    def __call__(self, drawn: Simulated) -> MixedFit | None:
+    def __call__(self, response: Floats, within: float) -> MixedFit | None:
         """Return the fit, or None where it failed: not converged, a draw that cannot be fitted, a prior that is not wanted."""
         try:
-            if self.again is None:
-                fit = refit_binomial(self.fit, drawn.responses[0])
-            else:
-                fit = self.again(drawn.responses[0], float(drawn.within[0]))
+            fit = refit_binomial(self.fit, response) if self.again is None else self.again(response, within)
         except (EvalStatsError, np.linalg.LinAlgError, FloatingPointError):
             return None
         return fit if fit.convergence.converged and (self.prior or not fit.penalty) else None
@@ -452,7 +436,7 @@ class _RatioReplicate:
 
     def __call__(self, rng: np.random.Generator) -> float | None:
         drawn = simulate(self.null.fit, rng)
-        smaller, larger = self.null(drawn), self.alternative(drawn)
+        smaller, larger = self.null(*drawn), self.alternative(*drawn)
         if smaller is None or larger is None:
             return None
         try:
@@ -466,7 +450,7 @@ class _SummaryReplicate:
         self.refit, self.summary = _Refit(fit, prior=True), summary
 
     def __call__(self, rng: np.random.Generator) -> Floats | None:
-        fit = self.refit(simulate(self.refit.fit, rng))
+        fit = self.refit(*simulate(self.refit.fit, rng))
         if fit is None:
             return None
         values = np.atleast_1d(np.asarray(self.summary(fit), dtype=np.float64))

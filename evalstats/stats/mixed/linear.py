@@ -15,6 +15,7 @@ from evalstats.stats.mixed.design import (
     RandomTerm,
     check_levels,
     lower_entries,
+    semidefinite_factor,
 )
 from evalstats.stats.mixed.linear_criterion import LinearCriterion
 
@@ -67,15 +68,8 @@ def canonical(design: MixedDesign, theta: Floats) -> Floats:
     return np.concatenate(out)
 
 
-def semidefinite_factor(covariance: Floats) -> Floats:
-    """Lower-triangular factor with non-negative diagonal of a covariance matrix that may be singular."""
-    left = np.array(covariance, dtype=np.float64)
-    out = np.zeros_like(left)
-    for j in range(len(left)):
-        if left[j, j] > 1e-12 * covariance[j, j]:
-            out[j:, j] = left[j:, j] / np.sqrt(left[j, j])
-            left = left - np.outer(out[:, j], out[:, j])
-    return out
+def _factor(covariance: Floats) -> Floats:
+    return semidefinite_factor(covariance, 1e-12 * np.diag(covariance))
 
 
 def _reduce(term: RandomTerm, factor: Floats, count: Floats) -> tuple[Floats, int]:
@@ -88,7 +82,7 @@ def _reduce(term: RandomTerm, factor: Floats, count: Floats) -> tuple[Floats, in
     if rank == term.n_columns:
         return factor, rank
     kept = vectors[:, large] / scale[:, None]
-    return semidefinite_factor((kept * values[large]) @ kept.T), rank
+    return _factor((kept * values[large]) @ kept.T), rank
 
 
 def _words(term: RandomTerm, factor: Floats, rank: int) -> list[str]:
@@ -463,7 +457,7 @@ def _standard(criterion: LinearCriterion, scale: Floats) -> Floats:
             missed = factor @ (missed + np.tril(missed, -1).T)
             values, vectors = np.linalg.eigh(np.eye(term.n_columns) - 0.5 * (missed + missed.T))
             share = (vectors * np.maximum(values, 1e-4)) @ vectors.T
-            out.append(semidefinite_factor(factor @ share @ factor.T)[rows, columns])
+            out.append(_factor(factor @ share @ factor.T)[rows, columns])
             start += term.n_theta
         theta = np.concatenate(out)
     return theta

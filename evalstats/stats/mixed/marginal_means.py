@@ -35,14 +35,8 @@ _STEP, _FINEST = 0.01, 0.0005
 class ReferenceGrid:
     """All combinations of factor levels, the last factor running fastest, and the row of fixed effects that predicts each.
 
-    Attributes
-    ----------
-    factors, levels
-        Names of the factors, and the levels of each.
-    rows
-        float64, shape (n_rows, n_fixed): row @ beta is the prediction; covariates stand at values that the caller chose.
-    count
-        float64, shape (n_rows,): observations (rows of data, binomial trials) in each combination.
+    row @ beta is the prediction, with covariates at values that the caller chose; `count` are the observations (rows of data,
+    binomial trials) in each combination.
     """
 
     factors: tuple[str, ...]
@@ -53,20 +47,11 @@ class ReferenceGrid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalMeans:
-    """Marginal means as weights over a grid.
+    """Marginal means as weights over a grid, shape (n_means, n_grid), each row adding up to 1.
 
-    Attributes
-    ----------
-    names
-        Levels of the factors that are kept, joined by commas; the last factor runs fastest.
-    codes
-        int64, shape (n_means, n_kept): levels of the factors that are kept.
-    weights, rows
-        float64, shape (n_means, n_grid), each row adding up to 1; and weights @ grid.rows, for `linear_estimates`.
-    averaging
-        What it is averaged over and how, in words.
-    notes
-        What a reader must know, such as a mix that did not add up to 1.
+    `names` joins the levels of the factors that are kept by commas, the last factor running fastest; `codes`, shape
+    (n_means, n_kept), numbers them. `rows` is weights @ grid.rows, for `linear_estimates`. `averaging` says in words what it is
+    averaged over and how, `notes` what else a reader must know, such as a mix that did not add up to 1.
     """
 
     names: tuple[str, ...]
@@ -254,14 +239,8 @@ def _integrals(eta: FloatArray, s: FloatArray, t: FloatArray) -> tuple[FloatArra
 class ProbabilityMeans:
     """Probabilities with intervals that stay between 0 and 1; null is NaN here and `reasons` says why.
 
-    Attributes
-    ----------
-    estimate, std_error, conf_low, conf_high
-        float64, shape (n_means,), proportions. Each interval is formed on the logit of the estimate and holds on its own.
-    logit, logit_covariance
-        Logits of the estimates and their covariance by the delta method: for comparisons.
-    covariance
-        Of the estimates, shape (n_means, n_means).
+    Each interval is formed on the logit of the estimate and holds on its own. `logit_covariance` is that of the logits by the
+    delta method, for comparisons; `covariance` that of the estimates.
     """
 
     names: tuple[str, ...]
@@ -280,18 +259,9 @@ class ProbabilityMeans:
 def random_effect_sd(factors: Sequence[FloatArray], values: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Return the standard deviation of all random effects together at each row of a grid, and its derivatives.
 
-    Parameters
-    ----------
-    factors
-        Lower-triangular relative covariance factors of the terms (`MixedDesign.factors(theta)`) of a binomial model.
-    values
-        For each term what its effects are multiplied by at each row, shape (n_rows, n_columns): ones for an intercept.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        s, shape (n_rows,), with s^2 the sum over terms of z' L L' z; and ds/dtheta, shape (n_rows, n_theta), theta in the
-        order of `MixedDesign.factors`. Where s is 0 the derivative is given as 0.
+    `factors` are the relative covariance factors of the terms of a binomial model (`MixedDesign.factors(theta)`), `values` for
+    each term what its effects are multiplied by at each row, shape (n_rows, n_columns). s^2 is the sum over terms of z' L L' z;
+    ds/dtheta has shape (n_rows, n_theta), and is given as 0 where s is.
 
     Examples
     --------
@@ -414,13 +384,9 @@ def _on_logit_scale(
 class ProbabilityDifferences:
     """Differences of two averaged probabilities, first minus second; null is NaN here and `reasons` says why.
 
-    Attributes
-    ----------
-    estimate, std_error, conf_low, conf_high
-        float64, shape (n_differences,), proportions; the interval lies within -1 and 1.
-    statistic, p_value, p_adjusted
-        z of the difference of logits, which is 0 exactly where the difference of probabilities is. An interval excludes 0
-        exactly where the p that goes with it (`p_value` without adjustment) is below 1 - conf_level.
+    Intervals lie within -1 and 1. `statistic` is z of the difference of logits, which is 0 exactly where the difference of
+    probabilities is: an interval excludes 0 exactly where the p that goes with it (`p_value` without adjustment) is below
+    1 - conf_level.
     """
 
     estimate: FloatArray

@@ -22,31 +22,12 @@ _RIDGE = 1e-9
 def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
     """Covariance of (beta - its estimate, b - its prediction) for the fixed effects and the effects of some terms.
 
-    Henderson's mixed-model equations; the effects of all other terms are eliminated. It holds theta as estimated. For a
-    binomial fit the equations are those of the last weighted step, the usual approximation.
+    Henderson's mixed-model equations (1975, doi:10.2307/2529430); the effects of all other terms are eliminated. It holds theta
+    as estimated. For a binomial fit the equations are those of the last weighted step, the usual approximation.
 
-    Parameters
-    ----------
-    fit
-        A fitted model.
-    terms
-        Places in `fit.design.terms` of the terms wanted, each once; none for the fixed effects alone. Effects whose variance is
-        estimated as 0 are 0 without error.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (n_fixed + n_effects,) squared: fixed effects first, then term by term, levels in order, a level's
-        effects together.
-
-    Raises
-    ------
-    InputError
-        If a place is no term's, or given twice.
-
-    References
-    ----------
-    Henderson 1975, doi:10.2307/2529430.
+    `terms` are places in `fit.design.terms`, each once; none for the fixed effects alone. The result, shape
+    (n_fixed + n_effects,) squared, has the fixed effects first, then term by term, levels in order, a level's effects together.
+    Effects whose variance is estimated as 0 are 0 without error.
 
     Examples
     --------
@@ -72,9 +53,6 @@ def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
     ([0.3333, -0.25, -0.25, -0.25], 0.375)
     """
     design = fit.design
-    if len(set(terms)) < len(terms) or not all(0 <= k < len(design.terms) for k in terms):
-        message = f"terms are {list(terms)}; give places from 0 to {len(design.terms) - 1}, each once"
-        raise InputError(message)
     weights = fit.working_weights()
     factors = design.factors(fit.theta)
     wanted = [design.terms[k].n_levels * design.terms[k].n_columns for k in terms]
@@ -107,20 +85,13 @@ def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PooledTable:
-    """Cells of a table, partially pooled.
+    """Cells of a table, partially pooled: predictions of the true cell values, NaN where there was no estimate.
 
-    Attributes
-    ----------
-    values
-        float64, shape (n_rows, n_columns): predictions of the true cell values; NaN where there was no estimate.
-    covariance
-        Covariance of the errors of the predictions of the cells that have an estimate, in row-major order. It counts in that rows
-        and columns are estimated, not that the variance is.
-    variance
-        Estimated variance of the interaction of rows and columns beyond noise (REML). 0 means that nothing beyond noise is
-        seen, and every cell is the sum of its row and its column.
-    deviance_drop
-        Fall of the REML criterion from variance 0 to the estimate; half a chi-squared with 1 df under variance 0.
+    `covariance` is that of the errors of the predictions of the cells that have an estimate, in row-major order. It counts in
+    that rows and columns are estimated, not that the variance is. `variance` is that of the interaction of rows and columns
+    beyond noise (REML); 0 means that nothing beyond noise is seen, and every cell is the sum of its row and its column.
+    `deviance_drop` is the fall of the REML criterion from variance 0 to the estimate; half a chi-squared with 1 df under
+    variance 0.
     """
 
     values: Floats
@@ -133,7 +104,8 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
     """Predict the true values of a table of cells whose interaction is random: y = row + column + b + e.
 
     b ~ N(0, tau^2) independently, e ~ N(0, V) with V known. tau^2 is estimated by REML; the predictions are the best linear
-    unbiased ones at that value, which is empirical Bayes.
+    unbiased ones at that value, which is empirical Bayes. The estimate of tau^2 is noisy where there are few cells; the
+    prediction errors do not count that in. Morris 1983, doi:10.2307/2287098; Harville 1977, doi:10.2307/2286796.
 
     Parameters
     ----------
@@ -145,17 +117,9 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
     Raises
     ------
     InputError
-        If shapes do not agree, an estimate is infinite, or the covariance is none.
+        If an estimate is infinite, or a variance is none.
     CannotAnswerError
         If no degree of freedom is left for the interaction, or no estimate has any error.
-
-    Notes
-    -----
-    The estimate of tau^2 is noisy where there are few cells; the prediction errors do not count that in.
-
-    References
-    ----------
-    Morris 1983, doi:10.2307/2287098; Harville 1977, doi:10.2307/2286796.
 
     Examples
     --------
@@ -165,9 +129,6 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
     """
     has = ~np.isnan(estimates)
     y = estimates[has]
-    if covariance.shape != (len(y), len(y)):
-        message = f"the covariance has shape {covariance.shape}; {len(y)} cells have an estimate"
-        raise InputError(message)
     if not (np.isfinite(y).all() and np.isfinite(covariance).all() and (np.diag(covariance) >= 0).all()):
         message = "an estimate is infinite, or a variance is negative or no number"
         raise InputError(message)

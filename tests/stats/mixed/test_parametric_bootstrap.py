@@ -24,7 +24,7 @@ OPTIMUM = 1e-5  # of a deviance: how near two searches from different starts end
 
 
 def with_responses(design, drawn):
-    return replace(design, response=drawn.responses[0], within=float(drawn.within[0]))
+    return replace(design, response=drawn[0], within=drawn[1])
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +87,9 @@ def test_failures_are_counted_and_said(pastes, monkeypatch):
     refit = module._Refit.__call__
     calls = {"n": 0, "every": 5}
 
-    def sometimes(self, drawn):
+    def sometimes(self, *drawn):
         calls["n"] += 1
-        return None if calls["n"] % calls["every"] == 0 else refit(self, drawn)
+        return None if calls["n"] % calls["every"] == 0 else refit(self, *drawn)
 
     monkeypatch.setattr(module._Refit, "__call__", sometimes)
     found = parametric_bootstrap(*pastes, n_resamples=20, workers=1)

@@ -181,7 +181,6 @@ def test_a_near_copy_of_a_model_is_not_two_witnesses():
 @pytest.mark.parametrize(
     ("estimates", "covariance", "error", "words"),
     [
-        (np.zeros((2, 2)), np.eye(3), InputError, "4 cells have an estimate"),
         (np.array([[0.0, np.nan], [np.nan, 1.0]]), np.eye(2), CannotAnswerError, "no degree of freedom"),
         (np.zeros((1, 4)), np.eye(4), CannotAnswerError, "no degree of freedom"),
         (np.full((2, 2), np.nan), np.eye(0), CannotAnswerError, "no "),

@@ -1,6 +1,7 @@
 """Drawn responses have the mean and the covariance that the model states."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,13 @@ from evalstats.stats.mixed.likelihood_ratio import simulate
 from tests.stats.mixed.dense import fit_at, golden_cases, golden_design, random_matrices, rows_design, term
 
 N = 20_000
+
+
+def draws(fit, seed, n):
+    """Responses of many data sets, one a row, and their squares within cells."""
+    rng = np.random.default_rng(seed)
+    responses, within = zip(*(simulate(fit, rng) for _ in range(n)), strict=True)
+    return SimpleNamespace(responses=np.stack(responses), within=np.array(within))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +38,7 @@ def test_moments_of_a_linear_model(slopes):
         z = np.stack(columns)
         v = v + np.einsum("ail,ab,bjl->ij", z, factor @ factor.T, z)
     v *= slopes.sigma**2
-    drawn = simulate(slopes, np.random.default_rng(0), N)
+    drawn = draws(slopes, 0, N)
     mean = design.fixed @ slopes.beta + design.offset
     assert drawn.responses.mean(axis=0) == pytest.approx(mean, abs=4 * np.sqrt(v.max() / N))
     # The error of a sample covariance is sqrt((v_ij^2 + v_ii v_jj) / N).
@@ -39,17 +47,17 @@ def test_moments_of_a_linear_model(slopes):
 
 
 def test_squares_within_cells(slopes):
-    drawn = simulate(slopes, np.random.default_rng(1), N)
+    drawn = draws(slopes, 1, N)
     assert stats.kstest(drawn.within / slopes.sigma**2, stats.chi2(21 - 9).cdf).pvalue > 1e-3
     rows = replace(slopes, design=replace(slopes.design, count=np.ones(9)))
-    assert not simulate(rows, np.random.default_rng(1), 3).within.any()
+    assert not draws(rows, 1, 3).within.any()
 
 
 def test_binomial_counts(slopes):
     """Counts are whole; their mean is the logistic curve averaged over the effects; effects make them overdispersed."""
     fit = replace(slopes, family="binomial", method="Laplace", sigma=1.0)
     fit = replace(fit, design=replace(fit.design, offset=None), beta=np.array([-0.5, 0.4]))
-    drawn = simulate(fit, np.random.default_rng(2), N)
+    drawn = draws(fit, 2, N)
     counts = drawn.responses * fit.design.count
     assert counts == pytest.approx(np.round(counts), abs=1e-9)
     assert not drawn.within.any()
@@ -63,7 +71,7 @@ def test_binomial_counts(slopes):
 
 
 def test_draws_follow_the_generator(slopes):
-    one, again, other = (simulate(slopes, np.random.default_rng(seed), 2).responses for seed in (4, 4, 5))
+    one, again, other = (draws(slopes, seed, 2).responses for seed in (4, 4, 5))
     assert np.array_equal(one, again)
     assert not np.any(one == other)
 
@@ -72,7 +80,7 @@ def test_data_like_the_observed():
     """Refitting is what this is for: the mean squares of draws average to their expectation under the fit."""
     case = golden_cases()["pastes"]
     fit = fit_at(golden_design("pastes", case), case["theta"], case["sigma"])
-    drawn = simulate(fit, np.random.default_rng(6), 4000).responses
+    drawn = draws(fit, 6, 4000).responses
     sample = fit.design.terms[0].level
     sums = np.stack([np.bincount(sample, weights=row) for row in drawn])
     means = (sums / np.bincount(sample))[:, sample]
