@@ -1,7 +1,7 @@
 """Whom do live users prefer? `arena()`: ratings from votes, what is certain of them, and whether to trust them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -40,7 +40,6 @@ from evalstats.stats.arena.likelihood import Connection, Ties, connection
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.checks import check_count, check_level
 
-DEFAULT_LEVEL = 0.95
 METHODS: dict[Ties, str] = {
     "half": "Bradley-Terry, ties as half wins",
     "davidson": "Bradley-Terry with Davidson ties",
@@ -202,7 +201,7 @@ class _Votes:
     sided: tuple[VoteRows, Covariates] | None = None
 
 
-def _votes(battles: object, asked: ArenaOptions, arena_name: str) -> _Votes:
+def _votes(battles: object, asked: ArenaOptions) -> _Votes:
     clusters = "auto" if asked.cluster is None else asked.cluster
     if len(clusters) == 1 and clusters[0] in ("auto", "none"):
         clusters = clusters[0]
@@ -210,9 +209,7 @@ def _votes(battles: object, asked: ArenaOptions, arena_name: str) -> _Votes:
     if isinstance(battles, pl.LazyFrame) or _is_lazy(battles):
         if asked.covariates or asked.side or asked.by:
             raise InputError("covariates, side and by need single votes; collect the lazy frame first")
-        table, counts = merged_votes(
-            battles, arena=arena_name, cluster=clusters, models=asked.models, keep_both_bad=keep_both_bad
-        )
+        table, counts = merged_votes(battles, cluster=clusters, models=asked.models, keep_both_bad=keep_both_bad)
         return _Votes(table=table, counts=counts, covariates=Covariates(values=np.zeros((0, 0))))
     frame = comparisons_of(battles)
     wanted = asked.covariates or ()
@@ -225,7 +222,6 @@ def _votes(battles: object, asked: ArenaOptions, arena_name: str) -> _Votes:
             )
     table, counts, held = vote_table(
         frame,
-        arena=arena_name,
         cluster=clusters,
         covariates=wanted,
         side=asked.side,
@@ -252,18 +248,14 @@ def _checked(asked: ArenaOptions) -> Options:
         raise InputError(f"scale is {asked.scale!r}; use 'elo' or 'log-odds'")
     if asked.prior is not None and not 0.0 < asked.prior < np.inf:
         raise InputError(f"prior is {asked.prior:g}; give the wins and losses to add to every model, such as 0.5")
-    resamples = asked.n_resamples
-    return Options(
-        ties=asked.ties,
-        prior=asked.prior or 0.0,
-        anchor=asked.anchor,
-        scale=asked.scale,
-        conf_level=check_level(DEFAULT_LEVEL if asked.conf_level is None else asked.conf_level),
-        n_resamples=None if resamples is None else check_count(resamples, "n_resamples", least=100),
-        online=asked.online,
-        top=tuple(check_count(k, "an entry of top", least=1) for k in asked.top),
-        seed=check_count(asked.seed, "seed"),
-    )
+    if asked.n_resamples is not None:
+        check_count(asked.n_resamples, "n_resamples", least=100)
+    for k in asked.top:
+        check_count(k, "an entry of top", least=1)
+    check_count(asked.seed, "seed")
+    level = check_level(0.95 if asked.conf_level is None else asked.conf_level)
+    values: dict[str, Any] = asdict(asked) | {"prior": asked.prior or 0.0, "conf_level": level}
+    return Options(**values)
 
 
 def _is_lazy(battles: object) -> bool:
@@ -314,20 +306,20 @@ def _with(table: VoteTable, names: Sequence[str], *, side: bool) -> tuple[VoteRo
 def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
     """Rate every part of the vote graph that holds at least two models; all of them at once with a prior."""
     if found.is_connected or options.prior > 0.0:
-        return [rate(table, tuple(range(table.n_models)), options, number=1)]
+        return [rate(table, tuple(range(table.n_models)), options)]
     large = [part for part in found.components if len(part) > 1]
     if not large:
         graph = f"{table.n_models} models, none of which both won and lost along any chain of votes"
         raise CannotAnswerError(
             f"no two models can be put on one scale ({graph}); collect votes between them, or give a prior (prior=0.5)"
         )
-    return [rate(restricted(table, part), part, options, number=1 + found.components.index(part)) for part in large]
+    return [rate(restricted(table, part), part, options) for part in large]
 
 
 def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     options = _checked(asked)
     name, sources, remarks = _about(battles)
-    votes = _votes(battles, asked, name)
+    votes = _votes(battles, asked)
     table, counts = votes.table, votes.counts
     if asked.anchor is not None and asked.anchor not in table.models:
         have = ", ".join(table.models[:12]) + (", ..." if table.n_models > 12 else "")
@@ -414,7 +406,7 @@ def _covariates(votes: _Votes, main: Part, *, whole: bool) -> tuple[tuple[VoteCo
         rows, covariates = beside
         table = replace(votes.table, rows=rows, covariates=covariates.values, covariate_names=covariates.names)
         try:
-            refit = rate(table, main.models, main.options, number=1, bare=True)
+            refit = rate(table, main.models, main.options, bare=True)
         except (CannotAnswerError, InputError) as error:
             if is_style:
                 notes.append(Note(kind="fit", text=f"style could not be estimated: {error}"))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from evalstats.analysis.arena.adjustments import SIDE, Covariates
-from evalstats.analysis.arena.options import Scale
+from evalstats.analysis.arena.options import ArenaOptions
 from evalstats.analysis.arena.result import ClusterCount, VoteCovariate
 from evalstats.analysis.arena.votes import VoteTable
 from evalstats.analysis.result import notes as as_notes
@@ -33,7 +33,7 @@ from evalstats.stats.arena.covariance import (
     covariance_of_meat,
     vote_meat,
 )
-from evalstats.stats.arena.likelihood import PairFit, Ties, connection
+from evalstats.stats.arena.likelihood import PairFit, connection
 from evalstats.stats.arena.votes import stacked
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
@@ -43,18 +43,11 @@ _NO_DF = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What was asked for, checked."""
+class Options(ArenaOptions):
+    """What was asked for, checked and settled; a prior of 0 is none."""
 
-    ties: Ties
-    prior: float
-    anchor: str | None
-    scale: Scale
-    conf_level: float
-    n_resamples: int | None
-    online: bool
-    top: tuple[int, ...]
-    seed: int
+    prior: float = 0.0
+    conf_level: float = 0.95
 
     @property
     def points(self) -> float:
@@ -200,7 +193,6 @@ class Part:
         What may be said of pairs and ranks; None where there are no intervals, or only coefficients were wanted.
     """
 
-    number: int
     models: tuple[int, ...]
     table: VoteTable
     options: Options
@@ -235,7 +227,7 @@ def scaled(strengths: FloatArray, names: tuple[str, ...], options: Options) -> F
     return options.base + options.points * (strengths - fixed)
 
 
-def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: int, bare: bool = False) -> Part:
+def rate(table: VoteTable, models: Sequence[int], options: Options, *, bare: bool = False) -> Part:
     """Rate one part, `models` of the whole table, from its votes alone; `bare`: for coefficients, without pairs and ranks."""
     fit = _fitted(table, options)
     table, covariance = _covariance(table, fit)
@@ -255,7 +247,6 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
     boot, lent = (None, ()) if bare else _bootstrap(table, fit, covariance, options)
     claims = None if bare or not known else claims_of(table, fit, covariance, options)
     return Part(
-        number=number,
         models=tuple(models),
         table=table,
         options=options,

@@ -8,7 +8,7 @@ import polars as pl
 
 from evalstats.analysis.arena.checks import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
 from evalstats.analysis.arena.options import ArenaOptions, Scale
-from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
+from evalstats.analysis.result import Estimate, RankedRow, Result, frame_of, row_named
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.errors import InputError
@@ -343,9 +343,8 @@ class ArenaRanking(Result):
 
     def pairs_frame(self) -> pl.DataFrame:
         """One row for each pair."""
-        names = ("first", "second", *(each.name for each in dataclasses.fields(PairContrast)))
-        rows = [{name: getattr(pair, name) for name in names if name != "method"} for pair in self.pairs]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        names = ("first", "second", *(each.name for each in dataclasses.fields(PairContrast) if each.name != "method"))
+        return frame_of(self.pairs, PairContrast, dict.fromkeys(names))
 
 
 def turned(pair: PairContrast) -> PairContrast:

@@ -42,7 +42,6 @@ class VoteTable:
         time; `rows` has no clusters then.
     """
 
-    arena: str
     models: tuple[str, ...]
     votes: pl.DataFrame | None
     first: IntArray
@@ -230,7 +229,6 @@ def comparisons_of(battles: EvalData | object) -> pl.DataFrame:
 def vote_table(
     comparisons: pl.DataFrame,
     *,
-    arena: str,
     cluster: str | Sequence[str],
     covariates: Sequence[str] | None,
     side: bool,
@@ -271,7 +269,6 @@ def vote_table(
         clusters=tuple(shared.codes),
     )
     table = VoteTable(
-        arena=arena,
         models=names,
         votes=scored,
         first=first,
@@ -496,7 +493,7 @@ _MERGED = Note(
 
 
 def merged_votes(
-    frame: object, *, arena: str, cluster: str | Sequence[str], models: Sequence[str] | None, keep_both_bad: bool
+    frame: object, *, cluster: str | Sequence[str], models: Sequence[str] | None, keep_both_bad: bool
 ) -> tuple[VoteTable, VoteCounts]:
     """Merge the votes of a lazy frame.
 
@@ -536,7 +533,6 @@ def merged_votes(
     none = np.zeros(0, dtype=np.int64)
     counts = _counts(cells)
     table = VoteTable(
-        arena=arena,
         models=cells.models,
         votes=None,
         first=none,

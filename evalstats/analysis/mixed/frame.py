@@ -22,7 +22,6 @@ from evalstats.analysis.mixed.formula import (
 from evalstats.analysis.mixed.table import (
     Column,
     Covariate,
-    EmptyCell,
     Factor,
     ResponseColumns,
     TableRead,
@@ -230,8 +229,6 @@ class ModelFrame:
         Columns of `design.fixed` of each fixed term, by its name ("model:scenario"); an empty tuple where none was kept.
     columns, kept
         Names of all columns of the fixed part, those that were dropped included; which of them are in `design.fixed`.
-    empty_cells
-        Combinations of the levels of interacting factors without rows.
     n_given, n_dropped
         Rows of the table; rows left out, by reason.
     cells
@@ -246,7 +243,6 @@ class ModelFrame:
     terms: Mapping[str, tuple[int, ...]]
     columns: tuple[str, ...]
     kept: Kept
-    empty_cells: tuple[EmptyCell, ...]
     n_given: int
     n_dropped: Mapping[str, int]
     cells: pl.DataFrame
@@ -391,7 +387,6 @@ def model_frame(
         terms=fixed.terms(parsed),
         columns=fixed.coded.names,
         kept=fixed.kept,
-        empty_cells=fixed.empty,
         n_given=read.n_given,
         n_dropped=read.n_dropped,
         cells=_cells_frame(cells),
@@ -432,7 +427,6 @@ class _FixedPart:
     matrix: Floats
     coded: Coded
     kept: Kept
-    empty: tuple[EmptyCell, ...]
     warnings: list[str]
 
     def terms(self, formula: MixedFormula) -> dict[str, tuple[int, ...]]:
@@ -463,7 +457,7 @@ def _fixed(formula: MixedFormula, effects: Mapping[str, Column], n: int) -> _Fix
         empty,
     )
     matrix = np.ascontiguousarray(coded.matrix[:, kept.columns])[codes]
-    return _FixedPart(matrix=matrix, coded=coded, kept=kept, empty=empty, warnings=warnings)
+    return _FixedPart(matrix=matrix, coded=coded, kept=kept, warnings=warnings)
 
 
 def _coded_once(terms: Sequence[Term], effects: Mapping[str, Column], n: int, *, intercept: bool) -> tuple[Coded, Ints]:

@@ -385,7 +385,7 @@ _CLUSTERS_A_CELL = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PooledCells:
-    """Pooled values of all cells with a score on the metric's scale, with intervals; `variance` is on the model's scale.
+    """Pooled values of all cells with a score on the metric's scale, with intervals.
 
     `slope` is the derivative of the metric's scale in the model's, `errors` the covariance of the predictions on the latter.
     """
@@ -395,8 +395,6 @@ class PooledCells:
     high: Floats
     slope: Floats
     errors: Floats
-    variance: float
-    deviance_drop: float
     note: str
 
     def contrast(self, weights: Floats, conf_level: float) -> tuple[Floats, Floats, Floats]:
@@ -445,8 +443,6 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
             high=high,
             slope=slope,
             errors=found.covariance,
-            variance=found.variance,
-            deviance_drop=found.deviance_drop,
             note=note,
         ),
         "",

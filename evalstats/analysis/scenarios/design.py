@@ -24,6 +24,7 @@ Ints = npt.NDArray[np.int64]
 MOST_FIXED = 8
 # Random effects of fewer clusters than this say nothing of the spread of clusters.
 MIN_LEVELS = 5
+_THIN = 5
 # Sampled scenarios of more rows than this are fitted by a linear model: a binomial one takes minutes, and may run off.
 MOST_SAMPLED = 50_000
 
@@ -233,8 +234,8 @@ class CellDesign:
     cluster: Ints
     averaged: tuple[int, ...]
 
-    def thin(self, least: int = 5) -> npt.NDArray[np.bool_]:
-        """Return the cells in which fewer than `least` scores differ from the most common one."""
+    def thin(self) -> npt.NDArray[np.bool_]:
+        """Return the cells in which fewer than five scores differ from the most common one."""
         out = np.zeros(len(self.cells), dtype=np.bool_)
         scores = np.round(self.design.response, 12)
         for place in range(len(self.cells)):
@@ -242,8 +243,8 @@ class CellDesign:
             values, at = np.unique(scores[own], return_inverse=True)
             trials = np.bincount(at, weights=self.design.count[own])
             # A share of successes between 0 and 1 holds both outcomes.
-            out[place] = trials.sum() - trials.max() < least and bool(
-                np.isin(values, (0.0, 1.0)).all() or len(values) < least
+            out[place] = trials.sum() - trials.max() < _THIN and bool(
+                np.isin(values, (0.0, 1.0)).all() or len(values) < _THIN
             )
         return out
 

@@ -249,6 +249,7 @@ def _about(benchmark: str, scenarios: tuple[str, ...]) -> tuple[Section, ...]:
 
 
 _NAMED = 2
+_MOST_TIMES = 25.0
 _SCENARIOS = 8
 _TONES: dict[Verdict, Tone] = {
     "breaks shown": "bad",
@@ -601,10 +602,10 @@ def _actions(result: ScenarioModel) -> list[str]:
     return found
 
 
-def items_to_settle(row: DropRow, most: float = 25.0) -> int | None:
+def items_to_settle(row: DropRow) -> int | None:
     """Return how many items would make an interval just exclude 0 if its estimate were the truth, to two digits.
 
-    None where the interval does so already, or where it would take more than `most` times as many.
+    None where the interval does so already, or where it would take more than 25 times as many.
 
     Examples
     --------
@@ -617,7 +618,7 @@ def items_to_settle(row: DropRow, most: float = 25.0) -> int | None:
     if not row.estimate or row.conf_low is None or row.conf_high is None or not row.n_items:
         return None
     ratio = ((row.conf_high - row.conf_low) / 2 / row.estimate) ** 2
-    if not 1 < ratio <= most:
+    if not 1 < ratio <= _MOST_TIMES:
         return None
     needed = row.n_items * ratio
     unit = 10 ** max(math.floor(math.log10(needed)) - 1, 0)

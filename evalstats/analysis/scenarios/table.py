@@ -41,8 +41,6 @@ class ScenarioTable:
     clusters
         Labels of the columns that items are clustered by, and `cluster_columns` the columns themselves; `cluster` has the
         cluster of every row of the frame.
-    lost
-        Trials without a score for each model and scenario: harness errors and unscored rows.
     """
 
     data: EvalData

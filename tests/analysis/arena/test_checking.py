@@ -108,7 +108,6 @@ def test_few_votes_of_many_models_show_no_change_over_time() -> None:
     for rng in _rngs(8):
         table = vote_table(
             comparisons_of(world.draw(rng)),
-            arena="",
             cluster="auto",
             covariates=None,
             side=False,

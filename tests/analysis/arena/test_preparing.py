@@ -13,7 +13,6 @@ from tests.analysis.gap.notes import lines_of
 
 def _table(frame: dict[str, object], **options: object):
     asked = {
-        "arena": "votes",
         "cluster": "auto",
         "covariates": None,
         "side": False,

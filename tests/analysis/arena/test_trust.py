@@ -33,7 +33,6 @@ def _table(votes: Votes, *, cluster: str = "auto", **columns: object) -> VoteTab
 def _of(frame: pl.DataFrame, cluster: str = "auto") -> VoteTable:
     return vote_table(
         comparisons_of(frame),
-        arena="by hand",
         cluster=cluster,
         covariates=None,
         side=False,
@@ -166,7 +165,7 @@ def test_merged_votes_are_checked_as_far_as_they_go() -> None:
     table = _table(honest(np.random.default_rng(8), n_models=4), cluster="none")
     nothing = np.zeros(0, dtype=np.int64)
     bare = VoteTable(
-        arena=table.arena, models=table.models, votes=None, first=nothing, second=nothing, outcome=nothing,
+        models=table.models, votes=None, first=nothing, second=nothing, outcome=nothing,
         share=np.zeros(0), weight=np.zeros(0), rows=table.rows, covariates=np.zeros((0, 0)),
     )  # fmt: skip
     found, lines = _checked(bare)

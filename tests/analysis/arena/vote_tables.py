@@ -27,7 +27,6 @@ def vote_table(first, second, outcome, *, names=None, clusters=None, covariates=
         }
     )
     return VoteTable(
-        arena="test",
         models=tuple(names),
         votes=votes,
         first=first,
