@@ -59,6 +59,9 @@ TITLES = {
     "cycles": "Circles",
     "drift": "Change over time",
 }
+FEW_VOTES = 10
+_FEW_WINS = 10.0  # below this a group's place rests on a handful of votes
+_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,11 +343,6 @@ class Drift:
     models: tuple[ModelDrift, ...] = ()
     ratings: tuple[PeriodRating, ...] = ()
     reason: str | None = None
-
-
-FEW_VOTES = 10
-_FEW_WINS = 10.0  # below this a group's place rests on a handful of votes
-_NAMED = 4
 
 
 def graph_of(rows: VoteRows, names: tuple[str, ...], found: Connection) -> VoteGraph:

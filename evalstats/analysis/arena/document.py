@@ -20,6 +20,16 @@ _TIES = {
 }
 _UNEQUAL = 0.9  # below this share of their number, unequal clusters are said to be worth fewer
 _LARGE = 0.05
+_SHOWN = 20
+_PARTS = 4
+_LEADS: tuple[str, Tone] = ("clear winner", "good")
+_OPEN: tuple[str, Tone] = ("no clear winner", "caution")
+_IN_PARTS: tuple[str, Tone] = ("no single ranking", "bad")
+_NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
+_NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
+_WHO = {"item": "prompts", "prompt": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
+# Checks of the votes, of the model, and of time: what follows where one of them is suspect differs.
+_OF_VOTES = frozenset({"sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes"})
 
 
 def method_sections(result: ArenaRanking) -> tuple[Section, ...]:
@@ -154,18 +164,6 @@ def _checking(result: ArenaRanking) -> tuple[str, ...]:
     not_run = [f"{line.title}: not run, {line.finding}" for line in result.checks if line.status == "not run"]
     silence = "A check that passed is no proof: votes bought to look like others cannot be told from them"
     return tuple(map(sentence, (BUDGET, silence, *not_run)))
-
-
-_SHOWN = 20
-_PARTS = 4
-_LEADS: tuple[str, Tone] = ("clear winner", "good")
-_OPEN: tuple[str, Tone] = ("no clear winner", "caution")
-_IN_PARTS: tuple[str, Tone] = ("no single ranking", "bad")
-_NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
-_NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
-_WHO = {"item": "prompts", "prompt": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
-# Checks of the votes, of the model, and of time: what follows where one of them is suspect differs.
-_OF_VOTES = frozenset({"sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes"})
 
 
 def document(result: ArenaRanking) -> Document:

@@ -21,6 +21,12 @@ _TONES: Mapping[str, Tone] = {"suspect": "bad", "limited": "caution", "not run":
 _ORDER: Mapping[CheckStatus, int] = {"warning": 0, "limit": 1, "ok": 2, "not run": 3}
 _OF_STYLE = ("without covariates", "with style")
 _PATTERNS = {"side": "one side", "disagreement": "against the ratings", "loyalty": "one model"}
+_HEADINGS: Mapping[str, str] = {
+    "deviance": "Some pairs go against their ratings",
+    "calibration": "Predicted shares miss what came",
+    "prediction": "Ratings do not predict new votes",
+    "cycles": "Much of the preference goes in circles",
+}
 
 
 def evidence(result: ArenaRanking) -> tuple[Section, ...]:
@@ -380,14 +386,6 @@ def _heading(result: ArenaRanking, check: str) -> str:
         case _:
             pass
     return heading
-
-
-_HEADINGS: Mapping[str, str] = {
-    "deviance": "Some pairs go against their ratings",
-    "calibration": "Predicted shares miss what came",
-    "prediction": "Ratings do not predict new votes",
-    "cycles": "Much of the preference goes in circles",
-}
 
 
 def _raters_table(result: ArenaRanking) -> Table | None:

@@ -16,6 +16,9 @@ _ENDS = {
     "without covariates": ("Without", "Held equal"),
     "with style": ("Without", "With style"),
 }
+# Ratings on the chess scale are read in whole points; log-odds need two decimals even where errors are not known.
+_LEAST_DIGITS = {"elo": 0, "log-odds": 2}
+_MOST_DIGITS = 6
 
 
 def ranks(result: ArenaRanking, table: Table) -> Figure:
@@ -275,10 +278,6 @@ def categories(result: ArenaRanking, table: Table) -> Figure | None:
 
 
 # --- numbers in words ---
-
-# Ratings on the chess scale are read in whole points; log-odds need two decimals even where errors are not known.
-_LEAST_DIGITS = {"elo": 0, "log-odds": 2}
-_MOST_DIGITS = 6
 
 
 def digits_of(result: ArenaRanking) -> int:

@@ -55,6 +55,16 @@ _FEWEST_DRAWS = 199  # with fewer no p-value is as small as `TEST_LEVEL`
 _BIN_LEVEL = 0.95
 _AVERAGE = "a rating is then an average over opponents, not a law"
 _READY = check_line("deviance", "ok", "votes are drawn")
+Test = TypeVar("Test")
+Period = Literal["month", "week", "auto"]
+_FEWEST_PERIODS = 3  # for "auto" to take the longer unit
+_DAYS = 7
+_SIGNS = 999
+_FEWEST_VOTES = (
+    10  # a model and period; with 6 the test of periods x models was below .05 in 27% of tables without a change
+)
+_ANY, _STEADY = DRIFT_LEVEL / 3.0, DRIFT_LEVEL * 2.0 / 3.0
+_NAMED = 3
 
 
 def fit_checks(
@@ -310,18 +320,6 @@ def _rated(found: SliceFit, anchors: IntArray, conf_level: float, points: float)
             ends = {"conf_low": float(value - reach * size), "conf_high": float(value + reach * size)}
             out[int(model)] |= {"std_error": float(size), **ends}
     return out
-
-
-Test = TypeVar("Test")
-Period = Literal["month", "week", "auto"]
-_FEWEST_PERIODS = 3  # for "auto" to take the longer unit
-_DAYS = 7
-_SIGNS = 999
-_FEWEST_VOTES = (
-    10  # a model and period; with 6 the test of periods x models was below .05 in 27% of tables without a change
-)
-_ANY, _STEADY = DRIFT_LEVEL / 3.0, DRIFT_LEVEL * 2.0 / 3.0
-_NAMED = 3
 
 
 def drift_of(

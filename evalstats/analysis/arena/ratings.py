@@ -40,6 +40,8 @@ from evalstats.stats.estimate import t_quantile, two_sided_t_p
 
 ELO_BASE = 1000.0
 _NO_DF = 1e-6
+_LEAST_WORTH = 2.0  # clusters: with fewer the t law has less than 1 degree of freedom
+_HELD = 30_000_000  # rows of votes by cluster that may be held, at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,10 +173,6 @@ def _matrix(values: FloatArray, pairs: PairContrasts, n: int) -> FloatArray:
     table = np.full((n, n), np.nan)
     table[pairs.first, pairs.second] = table[pairs.second, pairs.first] = values
     return table
-
-
-_LEAST_WORTH = 2.0  # clusters: with fewer the t law has less than 1 degree of freedom
-_HELD = 30_000_000  # rows of votes by cluster that may be held, at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

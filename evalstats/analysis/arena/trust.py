@@ -47,6 +47,16 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import two_sided_normal_p, two_sided_t_p
 
 MERGED = "votes came merged, without single votes to look at"
+_SHOWN = 5
+_FEWEST_RATERS = 3
+_LARGEST_E = 1e300
+_MANY = 0.01  # of the votes
+_MANY_REPEATS = 20.0  # above, their number is near a normal one
+_FEW_PAIRS = 400
+_NAMED = 3
+_FEWEST_DECIDED = 6  # 2 x .5^6 is the first p below .05
+_FEW = 10  # votes that should not decide who is first
+_UNCHECKED = ("votes, fit and drift were not checked, as asked",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +140,6 @@ def _single(table: VoteTable, codes: IntArray) -> VoteRows:
         covariates=table.covariates,
         clusters=(codes,),
     )
-
-
-_SHOWN = 5
-_FEWEST_RATERS = 3
-_LARGEST_E = 1e300
 
 
 def rater_check(
@@ -283,13 +288,6 @@ def _together(
 
 def _e(log_e: float) -> float:
     return min(math.exp(min(log_e, 690.0)), _LARGEST_E)
-
-
-_MANY = 0.01  # of the votes
-_MANY_REPEATS = 20.0  # above, their number is near a normal one
-_FEW_PAIRS = 400
-_NAMED = 3
-_FEWEST_DECIDED = 6  # 2 x .5^6 is the first p below .05
 
 
 def side_check(found: TrustChecks, table: VoteTable, conf_level: float) -> tuple[TrustChecks, CheckLine]:
@@ -492,9 +490,6 @@ def _burst(one: BurstFound, kind: str, name: str) -> Burst:
     )
 
 
-_FEW = 10  # votes that should not decide who is first
-
-
 def trust_checks(
     table: VoteTable,
     fit: PairFit,
@@ -570,9 +565,6 @@ def selection_check(found: TrustChecks, std_errors: FloatArray | None) -> tuple[
         f"equally strong ones looks better than it is, on average by this many points: {told}"
     )
     return replace(found, selection=gains), check_line("selection", "not run", finding)
-
-
-_UNCHECKED = ("votes, fit and drift were not checked, as asked",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,20 @@ from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
 
+_SOURCES = ("item", "rater", "session", "event")
+_WORDS = {"item": "prompt", "rater": "rater", "judge": "judge", "session": "session", "event": "event"}
+_OWN = {"prompt": "item", "user": "rater", "judge_id": "rater"}
+FEW_JUDGES = 20  # more are a crowd
+FEWEST = 6  # with fewer levels nothing can be said about new ones
+_SHOWN = 4
+_FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
+_ONE_SOURCE = ("rater", "user", "judge", "session", "event", "item")
+_MERGED = Note(
+    kind="choice",
+    text="votes were merged without being held: covariates, categories and checks of single votes are left out",
+    caution=False,
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteTable:
@@ -66,13 +80,6 @@ class VoteTable:
     def n_votes(self) -> int:
         """Votes that are analysed."""
         return self.rows.n_votes
-
-
-_SOURCES = ("item", "rater", "session", "event")
-_WORDS = {"item": "prompt", "rater": "rater", "judge": "judge", "session": "session", "event": "event"}
-_OWN = {"prompt": "item", "user": "rater", "judge_id": "rater"}
-FEW_JUDGES = 20  # more are a crowd
-FEWEST = 6  # with fewer levels nothing can be said about new ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,10 +190,6 @@ def _partly(votes: pl.DataFrame, names: Sequence[str]) -> tuple[Note, ...]:
         if votes[name].null_count()
     ]
     return as_notes("choice", texts, caution=False)
-
-
-_SHOWN = 4
-_FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -482,14 +485,6 @@ def _weights(scored: pl.DataFrame) -> tuple[FloatArray, tuple[Note, ...]]:
     weight /= high
     text = f"votes count with their weights, from {low:g} to {high:g}"
     return weight / weight.mean(), as_notes("choice", [text], caution=False)
-
-
-_ONE_SOURCE = ("rater", "user", "judge", "session", "event", "item")
-_MERGED = Note(
-    kind="choice",
-    text="votes were merged without being held: covariates, categories and checks of single votes are left out",
-    caution=False,
-)
 
 
 def merged_votes(

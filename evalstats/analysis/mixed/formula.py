@@ -10,6 +10,14 @@ from evalstats.errors import InputError
 
 Term = tuple[str, ...]  # columns of a product, in the order they were written; () is the intercept
 INTERCEPT: Term = ()
+_LONGEST = 5000
+_DEEPEST = 40
+_MOST_TERMS = 400
+_MOST_POWER = 20
+_TOKEN = re.compile(
+    r"\s*(?:(?P<quoted>`[^`\n]+`)|(?P<name>[^\W\d]\w*)|(?P<number>\d+(?:\.\d+)?)|(?P<symbol>\*\*|\|\||[-~+*/:^()|,.]))"
+)
+_HOW = "names, + - : * / ^, parentheses, 0 or 1, C(name), and random parts such as (1 | item)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,16 +114,6 @@ def written(name: str) -> str:
 def columns_of(terms: Iterable[Term]) -> Term:
     """Return the columns of products, each once, in the order they come."""
     return tuple(dict.fromkeys(itertools.chain.from_iterable(terms)))
-
-
-_LONGEST = 5000
-_DEEPEST = 40
-_MOST_TERMS = 400
-_MOST_POWER = 20
-_TOKEN = re.compile(
-    r"\s*(?:(?P<quoted>`[^`\n]+`)|(?P<name>[^\W\d]\w*)|(?P<number>\d+(?:\.\d+)?)|(?P<symbol>\*\*|\|\||[-~+*/:^()|,.]))"
-)
-_HOW = "names, + - : * / ^, parentheses, 0 or 1, C(name), and random parts such as (1 | item)"
 
 
 def parse_formula(text: str) -> MixedFormula:

@@ -29,6 +29,9 @@ from evalstats.stats.mixed.design import Family, Floats, MixedFit
 
 MOST_GRID_ROWS = 50_000
 _RANK = 1e-9
+DfMethod = Literal["kenward-roger", "satterthwaite", "residual", "z"]
+DfChoice = Literal["auto", "kenward-roger", "satterthwaite", "z"]
+_NAMES = {"kenward-roger": "Kenward-Roger", "satterthwaite": "Satterthwaite", "z": "normal"}
 
 
 def factor_grid(frame: ModelFrame) -> pl.DataFrame:
@@ -100,10 +103,6 @@ def _slopes(frame: ModelFrame, term: Term) -> Floats:
 def _margin_is_in_model(frame: ModelFrame, term: Term, name: str) -> bool:
     margin = frozenset(term) - {name}
     return margin == frozenset(INTERCEPT) or any(frozenset(other) == margin for other in frame.formula.fixed)
-
-
-DfMethod = Literal["kenward-roger", "satterthwaite", "residual", "z"]
-DfChoice = Literal["auto", "kenward-roger", "satterthwaite", "z"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,9 +216,6 @@ def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
         return replace(found, warnings=(*tried, *found.warnings))
     said = "p-values and intervals are by the normal law, which is too sure of itself where units are few"
     return _normal(fit, "no degrees of freedom could be had", (*tried, said))
-
-
-_NAMES = {"kenward-roger": "Kenward-Roger", "satterthwaite": "Satterthwaite", "z": "normal"}
 
 
 def _candidates(fit: MixedFit) -> list[tuple[DfMethod, str]]:

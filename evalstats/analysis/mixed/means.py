@@ -43,6 +43,16 @@ from evalstats.stats.mixed.marginal_means import (
 )
 
 Levels = tuple[tuple[str, str], ...]
+_CONTRAST = (
+    *("name", "family", "estimate", "std_error", "df", "statistic", "p_value", "p_adjusted"),
+    *("conf_low", "conf_high", "reason"),
+)
+_TYPES: dict[str, pl.DataType] = {
+    **{name: pl.Float64() for name in ("estimate", "std_error", "df", "conf_low", "conf_high", "conf_level")},
+    "reason": pl.String(),
+}
+ContrastKind = Literal["pairwise", "reference", "mean", "none"] | Mapping[str, Mapping[str, float]]
+Scale = Literal["response", "link"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,20 +119,6 @@ class Means(Result):
     def contrasts_frame(self) -> pl.DataFrame:
         """Return the contrasts, one row each."""
         return frame_of(self.contrasts, ContrastRow, _CONTRAST)
-
-
-_CONTRAST = (
-    *("name", "family", "estimate", "std_error", "df", "statistic", "p_value", "p_adjusted"),
-    *("conf_low", "conf_high", "reason"),
-)
-_TYPES: dict[str, pl.DataType] = {
-    **{name: pl.Float64() for name in ("estimate", "std_error", "df", "conf_low", "conf_high", "conf_level")},
-    "reason": pl.String(),
-}
-
-
-ContrastKind = Literal["pairwise", "reference", "mean", "none"] | Mapping[str, Mapping[str, float]]
-Scale = Literal["response", "link"]
 
 
 def means(

@@ -22,6 +22,9 @@ from evalstats.stats.mixed.design import Convergence, Family, Floats, Ints, Mixe
 MOST_ROWS = 3000
 MOST_EFFECTS = 600
 _ZERO = 1e-4  # relative standard deviation below which statsmodels' answer is called a boundary
+Backend = Literal["evalstats", "statsmodels"]
+LOGISTIC_VARIANCE = math.pi**2 / 3.0
+_METHODS = {"residual": "t", "kenward-roger": "t (Kenward-Roger)", "satterthwaite": "t (Satterthwaite)", "z": "z"}
 
 
 def fit_statsmodels(frame: ModelFrame, *, reml: bool = True) -> MixedFit:
@@ -187,12 +190,6 @@ def _whole(term: RandomTerm) -> Floats:
     z = np.zeros((len(term.level), term.n_levels, term.n_columns))
     z[np.arange(len(term.level)), term.level] = term.values
     return z.reshape(len(term.level), -1)
-
-
-Backend = Literal["evalstats", "statsmodels"]
-
-LOGISTIC_VARIANCE = math.pi**2 / 3.0
-_METHODS = {"residual": "t", "kenward-roger": "t (Kenward-Roger)", "satterthwaite": "t (Satterthwaite)", "z": "z"}
 
 
 def mixed(

@@ -24,6 +24,16 @@ from evalstats.stats.mixed.contrasts import Adjustment
 from evalstats.stats.mixed.design import Convergence, Family, Floats, MixedDesign, MixedFit, RandomTerm
 from evalstats.stats.mixed.marginal_means import Weights
 
+OnStep = Callable[[int, int], None]
+_EFFECT = (
+    *("term", "estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high"),
+    *("method", "reason", "conf_level"),
+)
+_EFFECTS: dict[str, pl.DataType] = {
+    **dict.fromkeys(("group", "level", "term"), pl.String()),
+    **dict.fromkeys(("estimate", "conditional_sd", "conf_low", "conf_high"), pl.Float64()),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedEffect(Estimate):
@@ -61,9 +71,6 @@ class VarianceComponent:
     std_dev: float | None = None
     correlation: float | None = None
     share: float | None = None
-
-
-OnStep = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -519,13 +526,3 @@ def _refitted(model: Fitted, design: MixedDesign, *, reml: bool) -> MixedFit:
     from evalstats.stats.mixed.binomial import fit_binomial
 
     return fit_binomial(design, n_quadrature=model.fit.n_quadrature)
-
-
-_EFFECT = (
-    *("term", "estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high"),
-    *("method", "reason", "conf_level"),
-)
-_EFFECTS: dict[str, pl.DataType] = {
-    **dict.fromkeys(("group", "level", "term"), pl.String()),
-    **dict.fromkeys(("estimate", "conditional_sd", "conf_low", "conf_high"), pl.Float64()),
-}

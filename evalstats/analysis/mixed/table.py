@@ -27,6 +27,8 @@ EmptyCell = tuple[tuple[str, str], ...]  # (factor, level) of each factor of a p
 
 
 _KEY_ROOM = 2**62
+# Shares are often stored rounded to a few digits: share x trials may miss a whole number by this much.
+_WHOLE = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,10 +294,6 @@ def used_slopes(values: Floats, names: Sequence[str], group: str) -> tuple[list[
     gone = [name for name, kept in zip(names, some, strict=True) if not kept]
     warning = f"the random effects {', '.join(gone[:_LISTED])} by {group} stand for no rows and are dropped"
     return np.flatnonzero(some).tolist(), [warning] if gone else []
-
-
-# Shares are often stored rounded to a few digits: share x trials may miss a whole number by this much.
-_WHOLE = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

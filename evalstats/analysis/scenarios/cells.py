@@ -11,7 +11,7 @@ from scipy import stats
 from evalstats.analysis.scenarios.design import MOST_FIXED, CellDesign, Choice
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.checks import too_few_clusters
+from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedFit
@@ -20,8 +20,9 @@ from evalstats.stats.mixed.marginal_means import averaged_expit
 from evalstats.stats.mixed.prediction import pooled_table, prediction_covariance
 from evalstats.stats.mixed.robust import RobustCovariance, cell_means, robust_covariance
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+_SMALL = 0.3
+# A clustered covariance of c cells needs about this many times c clusters to be used as if it were known.
+_CLUSTERS_A_CELL = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,20 +50,20 @@ class Cells:
         Degrees of freedom of contrasts, given rows of coefficients of the parameters; infinite where there are none.
     """
 
-    cells: Ints
-    value: Floats
-    link: Floats
-    jacobian: Floats
-    link_jacobian: Floats
-    covariance: Floats
-    model_covariance: Floats
-    df: Callable[[Floats], Floats]
+    cells: IntArray
+    value: FloatArray
+    link: FloatArray
+    jacobian: FloatArray
+    link_jacobian: FloatArray
+    covariance: FloatArray
+    model_covariance: FloatArray
+    df: Callable[[FloatArray], FloatArray]
     shape: tuple[int, int]
     thin: npt.NDArray[np.bool_]
-    sizes: Floats
+    sizes: FloatArray
     binary: bool = False
 
-    def grid(self, values: Floats) -> Floats:
+    def grid(self, values: FloatArray) -> FloatArray:
         """Lay values of cells out as models x scenarios; NaN where there is no score."""
         out = np.full(self.shape, np.nan)
         out[self.cells[:, 0], self.cells[:, 1]] = values
@@ -73,11 +74,11 @@ class Cells:
         found = np.flatnonzero((self.cells[:, 0] == model) & (self.cells[:, 1] == scenario))
         return int(found[0]) if len(found) else None
 
-    def contrast(self, weights: Floats, *, link: bool = False) -> "Contrasts":
+    def contrast(self, weights: FloatArray, *, link: bool = False) -> "Contrasts":
         """Return linear combinations of cells; `weights` has shape (n_contrasts, n_cells)."""
         rows = weights @ (self.link_jacobian if link else self.jacobian)
-        variance: Floats = np.asarray(np.einsum("kp,pq,kq->k", rows, self.covariance, rows), dtype=np.float64)
-        own: Floats = np.asarray(np.einsum("kp,pq,kq->k", rows, self.model_covariance, rows), dtype=np.float64)
+        variance: FloatArray = np.asarray(np.einsum("kp,pq,kq->k", rows, self.covariance, rows), dtype=np.float64)
+        own: FloatArray = np.asarray(np.einsum("kp,pq,kq->k", rows, self.model_covariance, rows), dtype=np.float64)
         thin = weights[:, np.flatnonzero(self.thin)]
         touches = np.abs(thin).sum(axis=1) > 0 if self.covariance.any() else np.zeros(len(weights), dtype=np.bool_)
         variance = np.where(touches, np.maximum(variance, own), variance)
@@ -94,18 +95,18 @@ class Cells:
 class Contrasts:
     """Linear combinations of cells; arrays of shape (n_contrasts,), `rows` their coefficients of the parameters."""
 
-    estimate: Floats
-    std_error: Floats
-    model_std_error: Floats
-    df: Floats
-    rows: Floats
+    estimate: FloatArray
+    std_error: FloatArray
+    model_std_error: FloatArray
+    df: FloatArray
+    rows: FloatArray
 
     @property
     def has_spread(self) -> npt.NDArray[np.bool_]:
         """Whether the clustered standard error is more than rounding beside the model's."""
         return self.std_error > np.maximum(1e-6 * self.model_std_error, 1e-12)
 
-    def p_values(self) -> Floats:
+    def p_values(self) -> FloatArray:
         """Return two-sided p of each contrast alone, NaN where there is no spread."""
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where(self.has_spread, self.estimate / self.std_error, np.nan)
@@ -113,14 +114,11 @@ class Contrasts:
         # The tail of t may underflow; a p of 0 would claim that nothing is left open.
         return np.asarray(np.where(p == 0, np.nextafter(0, 1), p), dtype=np.float64)
 
-    def interval(self, conf_level: float, *, family: int = 1) -> tuple[Floats, Floats]:
+    def interval(self, conf_level: float, *, family: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return ends at a level that `family` intervals keep together (Bonferroni), NaN where there is no spread."""
         quantile = stats.t.isf((1 - conf_level) / (2 * family), self.df)
         half = np.where(self.has_spread, quantile * self.std_error, np.nan)
         return self.estimate - half, self.estimate + half
-
-
-_SMALL = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,14 +275,14 @@ def _fixed_cells(
     )
 
 
-def _sizes(table: ScenarioTable, laid: CellDesign) -> Floats:
+def _sizes(table: ScenarioTable, laid: CellDesign) -> FloatArray:
     """Questions in each cell."""
     question = table.codes("item", "version")
     pairs = np.unique(laid.of_frame * (int(question.max()) + 1) + question)
     return np.bincount(pairs // (int(question.max()) + 1), minlength=len(laid.cells)).astype(np.float64)
 
 
-def _joint(fit: MixedFit) -> Floats:
+def _joint(fit: MixedFit) -> FloatArray:
     """Covariance of (theta, beta) by the model."""
     if fit.joint_covariance is not None:
         return fit.joint_covariance
@@ -296,10 +294,10 @@ def _joint(fit: MixedFit) -> Floats:
 
 def _df(
     table: ScenarioTable, fit: MixedFit, robust: RobustCovariance | None, n_theta: int
-) -> Callable[[Floats], Floats]:
+) -> Callable[[FloatArray], FloatArray]:
     """Degrees of freedom of contrasts: Satterthwaite's, of the clustered covariance where it is in force."""
 
-    def of(rows: Floats) -> Floats:
+    def of(rows: FloatArray) -> FloatArray:
         fixed = rows[:, n_theta:]
         if robust is not None:
             found = robust.df(fixed)
@@ -379,10 +377,6 @@ def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Co
     return Contrasts(estimate=value, std_error=error, model_std_error=error, df=df, rows=jacobian)
 
 
-# A clustered covariance of c cells needs about this many times c clusters to be used as if it were known.
-_CLUSTERS_A_CELL = 2
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PooledCells:
     """Pooled values of all cells with a score on the metric's scale, with intervals.
@@ -390,14 +384,14 @@ class PooledCells:
     `slope` is the derivative of the metric's scale in the model's, `errors` the covariance of the predictions on the latter.
     """
 
-    value: Floats
-    low: Floats
-    high: Floats
-    slope: Floats
-    errors: Floats
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    slope: FloatArray
+    errors: FloatArray
     note: str
 
-    def contrast(self, weights: Floats, conf_level: float) -> tuple[Floats, Floats, Floats]:
+    def contrast(self, weights: FloatArray, conf_level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return linear combinations of cells with their intervals."""
         rows = weights * self.slope
         error = np.sqrt(np.maximum(np.einsum("kc,cd,kd->k", rows, self.errors, rows), 0.0))

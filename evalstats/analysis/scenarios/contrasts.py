@@ -17,13 +17,16 @@ from evalstats.analysis.scenarios.design import CellDesign
 from evalstats.analysis.scenarios.result import CellRow, DropRow, DropVerdict, MeanRow, ModelPairRow
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.many.multiplicity import benjamini_hochberg, holm
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.proportion_contrasts import ProportionContrasts, proportion_contrasts
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+MIN_DF = 4
+MIN_DIFFERENT = 6
+_OUTSIDE = 1e-9
+NO_SPREAD = "all scores are the same, so there is no spread to judge by"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +49,8 @@ class ItemMeans:
     `cluster` is None where items are independent; `fewest` is the smallest number of trials behind a value.
     """
 
-    values: Floats
-    cluster: Ints | None
+    values: FloatArray
+    cluster: IntArray | None
     fewest: int
 
     def drop(self, table: ScenarioTable, cell: int, reference: int, conf_level: float) -> PairedDrop | None:
@@ -83,15 +86,9 @@ def item_means(table: ScenarioTable, laid: CellDesign) -> ItemMeans:
     return ItemMeans(values=values, cluster=None if single else own, fewest=int(trials[n > 0].min()))
 
 
-MIN_DF = 4
-MIN_DIFFERENT = 6
-_OUTSIDE = 1e-9
-NO_SPREAD = "all scores are the same, so there is no spread to judge by"
-
-
 def level_interval(
-    found: Contrasts, metric: Metric, conf_level: float, *, sizes: Floats | None = None
-) -> tuple[Floats, Floats]:
+    found: Contrasts, metric: Metric, conf_level: float, *, sizes: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return ends of intervals of scores: on the log-odds scale of the metric's range, so that they stay inside it.
 
     With `sizes`, the answers behind shares of right or wrong ones: Wilson's, matched to the variance, which there is for a
@@ -167,7 +164,7 @@ def cell_rows(
     return tuple(out)
 
 
-def drop_weights(cells: Cells, model: int, scenario: int, reference: str) -> tuple[Floats | None, str]:
+def drop_weights(cells: Cells, model: int, scenario: int, reference: str) -> tuple[FloatArray | None, str]:
     """Coefficients of the cells in a drop, or why there is none."""
     at = cells.place(model, scenario)
     if at is None:
@@ -206,7 +203,7 @@ def drop_rows(
     first = 0 if reference == "average" else 1
     out: list[DropRow] = []
     pairs: list[tuple[int, int]] = []
-    made: list[Floats] = []
+    made: list[FloatArray] = []
     for i, model in enumerate(table.models):
         for j in range(first, len(table.scenarios)):
             weights, why = drop_weights(cells, i, j, reference)
@@ -233,7 +230,7 @@ def _judged(
     items: ItemMeans,
     pairs: Sequence[tuple[int, int]],
     *,
-    weights: Floats,
+    weights: FloatArray,
     reference: str,
     conf_level: float,
 ) -> list[DropRow]:
@@ -294,7 +291,7 @@ class _ChangeTests:
     known: npt.NDArray[np.bool_]
 
     @property
-    def t(self) -> Floats:
+    def t(self) -> FloatArray:
         t = (
             self.found.estimate / np.where(self.found.std_error > 0, self.found.std_error, 1.0)
             if self.proportions is None
@@ -303,18 +300,18 @@ class _ChangeTests:
         return np.where(self.known, t, np.nan)
 
     @property
-    def p(self) -> Floats:
+    def p(self) -> FloatArray:
         p = self.found.p_values() if self.proportions is None else self.proportions.p_values()
         return np.where(self.known, p, np.nan)
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         if self.proportions is None:
             return self.found.interval(level)
         low, high = (self.span * ends for ends in self.proportions.interval(level))
         return np.where(self.known, low, np.nan), np.where(self.known, high, np.nan)
 
 
-def _change_tests(table: ScenarioTable, fitted: FittedScenarios, weights: Floats) -> _ChangeTests:
+def _change_tests(table: ScenarioTable, fitted: FittedScenarios, weights: FloatArray) -> _ChangeTests:
     cells, metric = fitted.cells, table.metric
     found = cells.contrast(weights)
     if metric.low is None or metric.high is None:
@@ -339,8 +336,8 @@ def _change_tests(table: ScenarioTable, fitted: FittedScenarios, weights: Floats
 
 
 def _log_odds(
-    fitted: FittedScenarios, weights: Floats, tests: _ChangeTests, level: float
-) -> tuple[Floats, Floats, Floats] | None:
+    fitted: FittedScenarios, weights: FloatArray, tests: _ChangeTests, level: float
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return changes of log-odds, with intervals that belong to the same test (Miettinen's); None where scores are graded."""
     if fitted.family != "binomial":
         return None
@@ -399,7 +396,7 @@ def _means(
     table: ScenarioTable,
     fitted: FittedScenarios,
     kind: Literal["model", "scenario"],
-    weights: Sequence[Floats | None],
+    weights: Sequence[FloatArray | None],
     level: float,
     *,
     over_new: Contrasts | None = None,
@@ -436,7 +433,7 @@ def _means(
     return tuple(rows)
 
 
-def model_weights(cells: Cells, i: int, shares: Sequence[float]) -> Floats | None:
+def model_weights(cells: Cells, i: int, shares: Sequence[float]) -> FloatArray | None:
     """Coefficients of the cells in the mean of a model; None where a cell with a share is empty."""
     weights = np.zeros(len(cells.value))
     for j, share in enumerate(shares):
@@ -449,7 +446,7 @@ def model_weights(cells: Cells, i: int, shares: Sequence[float]) -> Floats | Non
     return weights
 
 
-def _scenario_weights(cells: Cells, j: int, shares: Sequence[float]) -> Floats | None:
+def _scenario_weights(cells: Cells, j: int, shares: Sequence[float]) -> FloatArray | None:
     places = [cells.place(i, j) for i in range(cells.shape[0])]
     if any(place is None for place in places):
         return None
@@ -504,7 +501,7 @@ def _too_few_df(df: float) -> str:
     return f"the estimate rests on {df:.1f} degrees of freedom; {MIN_DF} are needed"
 
 
-def _clipped(ends: tuple[Floats, Floats], metric: Metric) -> tuple[Floats, Floats]:
+def _clipped(ends: tuple[FloatArray, FloatArray], metric: Metric) -> tuple[FloatArray, FloatArray]:
     """No difference is wider than the metric."""
     if metric.span is None:
         return ends

@@ -13,13 +13,13 @@ from evalstats.analysis.scenarios.options import As
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 
 if TYPE_CHECKING:
     from evalstats.analysis.mixed.frame import ModelFrame
 
 
-Ints = npt.NDArray[np.int64]
 # Up to so many scenario types are named and shown one by one; beyond, they are a sample of types.
 MOST_FIXED = 8
 # Random effects of fewer clusters than this say nothing of the spread of clusters.
@@ -118,7 +118,7 @@ def _item_terms(table: ScenarioTable) -> tuple[str, ...]:
     trials = table.frame[COUNT].to_numpy()
     item = table.codes("item")
     terms: list[str] = []
-    seen: list[Ints] = [np.arange(len(item))] if (trials <= 1).all() else []
+    seen: list[IntArray] = [np.arange(len(item))] if (trials <= 1).all() else []
     version = (
         "item:scenario" if _same(table.codes("item", "scenario"), table.codes("item", "version")) else "item:version"
     )
@@ -145,7 +145,7 @@ def _item_terms(table: ScenarioTable) -> tuple[str, ...]:
     return tuple(terms)
 
 
-def _outer(table: ScenarioTable) -> list[tuple[str, Ints]]:
+def _outer(table: ScenarioTable) -> list[tuple[str, IntArray]]:
     """Return the clustering, where it is coarser than items and has levels enough for a variance."""
     if len(table.cluster_columns) != 1 or table.cluster_columns[0] not in table.frame.columns:
         return []
@@ -159,7 +159,7 @@ def _quoted(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-def _same(one: Ints, other: Ints) -> bool:
+def _same(one: IntArray, other: IntArray) -> bool:
     """Whether two groupings put the same rows together."""
     pairs = len(np.unique(one * (int(other.max()) + 1) + other))
     return pairs == len(np.unique(one)) == len(np.unique(other))
@@ -205,9 +205,6 @@ def weight_shares(
     return shares, f"as given: {words}", notes
 
 
-Floats = npt.NDArray[np.float64]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellDesign:
     """What is fitted, and how its fixed effects give the cells.
@@ -227,11 +224,11 @@ class CellDesign:
     """
 
     design: MixedDesign
-    cells: Ints
-    rows: Floats
-    of_row: Ints
-    of_frame: Ints
-    cluster: Ints
+    cells: IntArray
+    rows: FloatArray
+    of_row: IntArray
+    of_frame: IntArray
+    cluster: IntArray
     averaged: tuple[int, ...]
 
     def thin(self) -> npt.NDArray[np.bool_]:
@@ -248,7 +245,7 @@ class CellDesign:
             )
         return out
 
-    def spread(self, theta: Floats) -> Floats:
+    def spread(self, theta: FloatArray) -> FloatArray:
         """Return the standard deviation (in units of sigma) of what a mean over items is averaged over, for each cell."""
         variance = np.zeros(len(self.cells))
         factors = self.design.factors(theta)
@@ -258,7 +255,7 @@ class CellDesign:
             variance += np.bincount(self.of_row, weights=each * self.design.count, minlength=len(self.cells)) / weights
         return np.sqrt(variance)
 
-    def spread_slope(self, theta: Floats) -> Floats:
+    def spread_slope(self, theta: FloatArray) -> FloatArray:
         """Return the derivative of `spread` in theta, shape (n_cells, n_theta).
 
         The variance is a quadratic of theta, for which central differences are exact up to rounding.
@@ -371,14 +368,14 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choi
     return laid, choice
 
 
-def _cells_of_frame(table: ScenarioTable, cells: Ints) -> Ints:
+def _cells_of_frame(table: ScenarioTable, cells: IntArray) -> IntArray:
     """Return the cell of every row of the table."""
     n = len(table.scenarios)
     wanted = places(table.frame["model"], table.models) * n + places(table.frame["scenario"], table.scenarios)
     return np.searchsorted(cells[:, 0] * n + cells[:, 1], wanted).astype(np.int64)
 
 
-def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: Ints) -> Floats:
+def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: IntArray) -> FloatArray:
     """Return what the fixed effects are multiplied by in each cell, a mean over the levels of all other factors."""
     others = {name: levels for name, levels in read.factors.items() if name not in ("model", "scenario")}
     grid = pl.DataFrame(
@@ -405,7 +402,7 @@ def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: Ints) -> Floats:
     return read.kept_rows(mean)
 
 
-def _cluster_of_cells(table: ScenarioTable, cells: pl.DataFrame) -> Ints:
+def _cluster_of_cells(table: ScenarioTable, cells: pl.DataFrame) -> IntArray:
     """Return the independent unit of every row of the design; where a row mixes units, all rows are one."""
     own = table.frame.with_columns(pl.Series("_cluster", table.cluster))
     key = [name for name in cells.columns if name in own.columns and name != "score"]
@@ -432,12 +429,12 @@ def random_intercept(table: ScenarioTable, group: str) -> RandomTerm:
     )
 
 
-def places(values: pl.Series, order: Sequence[str]) -> Ints:
+def places(values: pl.Series, order: Sequence[str]) -> IntArray:
     """Return the place of each value in an order."""
     return values.replace_strict(list(order), range(len(order)), return_dtype=pl.Int64).to_numpy().astype(np.int64)
 
 
-def _one_hot(codes: Ints, n: int) -> Floats:
+def _one_hot(codes: IntArray, n: int) -> FloatArray:
     out = np.zeros((len(codes), n))
     out[np.arange(len(codes)), codes] = 1.0
     return out

@@ -24,6 +24,19 @@ from evalstats.document.model import Block, Column, Document, Items, Note, Secti
 from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several
 
 _MOST_MODELS = 6
+_ASSUMED = "The columns read here are those that evalstats assumes; a column map puts others in their place."
+_COOPERATIVE = "the cooperative user, who says what is needed: the reference"
+_NAMED = 2
+_MOST_TIMES = 25.0
+_SCENARIOS = 8
+_TONES: dict[Verdict, Tone] = {
+    "breaks shown": "bad",
+    "none shown": "caution",
+    "scenarios sampled": "neutral",
+    "scores only": "neutral",
+    "no answer": "bad",
+    "not converged": "bad",
+}
 
 
 def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
@@ -186,8 +199,6 @@ class _Benchmark:
     levels: Mapping[str, str]
 
 
-_ASSUMED = "The columns read here are those that evalstats assumes; a column map puts others in their place."
-_COOPERATIVE = "the cooperative user, who says what is needed: the reference"
 _BENCHMARKS: Mapping[str, _Benchmark] = {
     "RUT-Bench": _Benchmark(
         what=(
@@ -246,19 +257,6 @@ def _about(benchmark: str, scenarios: tuple[str, ...]) -> tuple[Section, ...]:
     levels = tuple(f"{name}: {meaning}" for name, meaning in known.levels.items() if name in scenarios)
     blocks = (Text(text=known.what), *((Items(items=levels),) if levels else ()), Items(items=known.points))
     return (Section(id="benchmark", heading=f"About {benchmark}", blocks=blocks),)
-
-
-_NAMED = 2
-_MOST_TIMES = 25.0
-_SCENARIOS = 8
-_TONES: dict[Verdict, Tone] = {
-    "breaks shown": "bad",
-    "none shown": "caution",
-    "scenarios sampled": "neutral",
-    "scores only": "neutral",
-    "no answer": "bad",
-    "not converged": "bad",
-}
 
 
 def document(result: ScenarioModel) -> Document:

@@ -13,6 +13,24 @@ from evalstats.schema.plan import PlanAccount
 
 DropVerdict = Literal["drop", "gain", "not shown", "invalid"]
 Verdict = Literal["breaks shown", "none shown", "scenarios sampled", "scores only", "no answer", "not converged"]
+_ENDS = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df")
+_POOLED = ("pooled", "pooled_low", "pooled_high")
+CELL_COLUMNS = (
+    *("model", "scenario", "n_items", "n_trials", "n_missing", "observed", *_ENDS),
+    *("link", "link_std_error", *_POOLED, "reason"),
+)
+MEAN_COLUMNS = ("kind", "name", *_ENDS, "n_items", "reason")
+DROP_COLUMNS = (
+    *("model", "scenario", "reference", *_ENDS, "statistic", "p_value", "p_adjusted", "p_holm"),
+    *("log_odds", "log_odds_low", "log_odds_high", "model_std_error", "paired", "paired_low", "paired_high"),
+    *(*_POOLED, "n_items", "verdict", "verdict_reason"),
+)
+PAIR_COLUMNS = ("first", "second", "scenario", *_ENDS, "p_value", "p_adjusted", "p_holm", "separated", "reason")
+VARIANCE_COLUMNS = (
+    *("term", "label", "variance", "std_dev", "conf_low", "conf_high", "share", "n_levels", "p_value", "singular"),
+    "note",
+)
+EFFECT_COLUMNS = ("group", "column", "level", "estimate", "std_error", "conf_low", "conf_high", "conf_level")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -403,23 +421,3 @@ class ScenarioModel(Result):
     def effects_frame(self) -> pl.DataFrame:
         """One row for each level of each random effect."""
         return frame_of(self.effects, EffectRow, EFFECT_COLUMNS)
-
-
-_ENDS = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df")
-_POOLED = ("pooled", "pooled_low", "pooled_high")
-CELL_COLUMNS = (
-    *("model", "scenario", "n_items", "n_trials", "n_missing", "observed", *_ENDS),
-    *("link", "link_std_error", *_POOLED, "reason"),
-)
-MEAN_COLUMNS = ("kind", "name", *_ENDS, "n_items", "reason")
-DROP_COLUMNS = (
-    *("model", "scenario", "reference", *_ENDS, "statistic", "p_value", "p_adjusted", "p_holm"),
-    *("log_odds", "log_odds_low", "log_odds_high", "model_std_error", "paired", "paired_low", "paired_high"),
-    *(*_POOLED, "n_items", "verdict", "verdict_reason"),
-)
-PAIR_COLUMNS = ("first", "second", "scenario", *_ENDS, "p_value", "p_adjusted", "p_holm", "separated", "reason")
-VARIANCE_COLUMNS = (
-    *("term", "label", "variance", "std_dev", "conf_low", "conf_high", "share", "n_levels", "p_value", "singular"),
-    "note",
-)
-EFFECT_COLUMNS = ("group", "column", "level", "estimate", "std_error", "conf_low", "conf_high", "conf_level")

@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, constant_factors, item_sums
@@ -16,12 +15,13 @@ from evalstats.analysis.pairs import Pairs, Side
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
+from evalstats.stats.checks import IntArray
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 # Separates the parts of a key that is made of several columns.
 _JOIN = "\x1f"
 COUNT, WITHIN = f"{HELPER}count", f"{HELPER}within"
+_CLUSTER = f"{HELPER}cluster"
+_LEVEL = f"{HELPER}level"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class ScenarioTable:
     contrast: str
     clusters: tuple[str, ...]
     cluster_columns: tuple[str, ...]
-    cluster: Ints
+    cluster: IntArray
     measured: Measured
     n_error: int
     n_unscored: int
@@ -75,7 +75,7 @@ class ScenarioTable:
         """Independent units."""
         return len(np.unique(self.cluster))
 
-    def codes(self, *columns: str) -> Ints:
+    def codes(self, *columns: str) -> IntArray:
         """Return numbers of the distinct combinations of columns of the frame."""
         text = pl.concat_str([pl.col(name) for name in columns], separator=_JOIN)
         return self.frame.select(text.rank("dense") - 1).to_series().to_numpy().astype(np.int64)
@@ -136,10 +136,6 @@ def scenario_table(
         n_unscored=int(sums["n_unscored"].sum()),
         notes=(*notes, *told, *crossed, *_remarks(arms)),
     )
-
-
-_CLUSTER = f"{HELPER}cluster"
-_LEVEL = f"{HELPER}level"
 
 
 def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -> str:
@@ -210,7 +206,7 @@ def _one_clustering(every: Pairs, clusters: Sequence[str]) -> tuple[Pairs, list[
     return _with_cluster(every, part[first].astype(np.int64)), [note]
 
 
-def _with_cluster(every: Pairs, codes: Ints) -> Pairs:
+def _with_cluster(every: Pairs, codes: IntArray) -> Pairs:
     return replace(every, items=every.items.with_columns(pl.Series(_CLUSTER, codes)))
 
 

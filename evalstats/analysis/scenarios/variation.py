@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
@@ -24,6 +23,7 @@ from evalstats.analysis.scenarios.result import (
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import variance_parameters
 from evalstats.stats.mixed.design import MixedDesign, MixedFit
@@ -32,8 +32,6 @@ from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, null_design
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.reliability import GStudy, from_components, levels_needed, reliability, reliability_interval
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 OnStep = Callable[..., None]
 INTERACTION = "model:scenario"
 STRATIFIED = "permutation of scenarios within strata of equal success"
@@ -46,6 +44,24 @@ FEW_UNITS = 20
 _QUICK_ROWS = 5_000
 _SINGULAR = 1e10
 DEFAULT_DRAWS = 199
+_LATENT = np.pi**2 / 3
+_DRAWS = 4_000
+_LEAST_DF = 2.0
+_ENOUGH_DF = 5.0
+_FEW_MODELS = 5
+_TARGET = 0.9
+_LABELS = {
+    "model": "some models are better everywhere",
+    "scenario": "some scenarios are harder for every model",
+    "model:scenario": "models differ in where they break",
+    "item": "some items are harder for every model",
+    "item:scenario": "a scenario hits some items harder",
+    "item:version": "versions of one item differ",
+    "item:model": "a model has items that suit it",
+    "item:scenario:model": "an item suits a model in one scenario",
+    "item:version:model": "a version of an item suits a model",
+    "residual": "what repeats of one answer differ by, and all else",
+}
 
 
 def term_tests(
@@ -107,7 +123,7 @@ def _attempt(make: Callable[[], TermTest], notes: list[str], term: str) -> list[
         return []
 
 
-def _contrast_basis(fitted: FittedScenarios, *, several: bool) -> Floats:
+def _contrast_basis(fitted: FittedScenarios, *, several: bool) -> FloatArray:
     """Return as few contrasts as span what is left of each cell once rows and columns (or the mean) are taken out."""
     cells = fitted.cells.cells
     columns = np.ones((len(cells), 1))
@@ -143,7 +159,7 @@ def _permuted(table: ScenarioTable, term: str, *, role: Literal["headline", "che
     )
 
 
-def _questions(table: ScenarioTable) -> tuple[Floats, Ints, Ints]:
+def _questions(table: ScenarioTable) -> tuple[FloatArray, IntArray, IntArray]:
     """Return scores of each question (an item's version in a scenario) by each model, its scenario and its unit."""
     question = table.codes("item", "version", "scenario")
     first = np.unique(question, return_index=True)[1]
@@ -152,7 +168,7 @@ def _questions(table: ScenarioTable) -> tuple[Floats, Ints, Ints]:
     return scores, table.codes("scenario")[first], table.cluster[first]
 
 
-def _hotelling(fitted: FittedScenarios, fit: MixedFit, basis: Floats, term: str) -> TermTest:
+def _hotelling(fitted: FittedScenarios, fit: MixedFit, basis: FloatArray, term: str) -> TermTest:
     robust = fitted.robust
     if robust is None:
         raise CannotAnswerError("no clustered covariance is in force")
@@ -173,7 +189,7 @@ def _hotelling(fitted: FittedScenarios, fit: MixedFit, basis: Floats, term: str)
 
 def _ratio(
     fit: MixedFit,
-    contrasts: Floats,
+    contrasts: FloatArray,
     term: str,
     *,
     wanted: int | None,
@@ -313,26 +329,6 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
     )
 
 
-_LATENT = np.pi**2 / 3
-_DRAWS = 4_000
-_LEAST_DF = 2.0
-_ENOUGH_DF = 5.0
-_FEW_MODELS = 5
-_TARGET = 0.9
-_LABELS = {
-    "model": "some models are better everywhere",
-    "scenario": "some scenarios are harder for every model",
-    "model:scenario": "models differ in where they break",
-    "item": "some items are harder for every model",
-    "item:scenario": "a scenario hits some items harder",
-    "item:version": "versions of one item differ",
-    "item:model": "a model has items that suit it",
-    "item:scenario:model": "an item suits a model in one scenario",
-    "item:version:model": "a version of an item suits a model",
-    "residual": "what repeats of one answer differ by, and all else",
-}
-
-
 def variance_rows(
     table: ScenarioTable, choice: Choice, conf_level: float
 ) -> tuple[tuple[VarianceRow, ...], tuple[str, ...]]:
@@ -405,7 +401,7 @@ def _variance_note(variance: float, low: float | None) -> str:
     return "" if low is not None else "no interval: the data hardly tell it from 0"
 
 
-def _components(fit: MixedFit) -> tuple[Floats, Floats]:
+def _components(fit: MixedFit) -> tuple[FloatArray, FloatArray]:
     """Variances of intercepts and the residual, with the degrees of freedom that match their estimated variance.
 
     Satterthwaite: df = 2 v^2 / Var(v), so that v df / chi-squared(df) has the right first two moments.
@@ -572,13 +568,13 @@ def _named(fit: MixedFit, groups: Sequence[str], *, crossed: bool) -> dict[str, 
     return out
 
 
-def _draws(study: GStudy, fit: MixedFit, groups: Sequence[str], *, seed: int) -> Floats:
+def _draws(study: GStudy, fit: MixedFit, groups: Sequence[str], *, seed: int) -> FloatArray:
     """Draw the components that the fit leaves open: each as its estimate times df over chi-squared."""
     rng = np.random.default_rng(seed)
     variances, free = _components(fit)
     crossed = not any(facet.within for facet in study.facets if facet.name == "item")
     named = _named(fit, groups, crossed=crossed)
-    drawn: dict[frozenset[str], Floats] = {}
+    drawn: dict[frozenset[str], FloatArray] = {}
     everything = frozenset(["model", *(facet.name for facet in study.facets)])
     for name, variance, df in zip(named, variances, free, strict=True):
         factors = everything if name == "residual" else frozenset(name.split(":"))
