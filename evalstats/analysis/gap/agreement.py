@@ -1,7 +1,7 @@
 """How far the lab orders models as live users do: coefficients, pairs, the best models, single scenarios."""
 
 from dataclasses import asdict, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -243,9 +243,7 @@ def slice_row(scores: LabLiveScores, *, factor: str, level: str, cut: str, optio
     if reason is not None:
         return SliceRow(factor=factor, level=level, cut=which, n_models=scores.n_models, reason=reason)
     scores = scores.subset(canonical_order(scores))
-    drawn = draw_sources(scores, n_resamples=options.n_resamples, seed=options.seed, only_noise=True)
-    source = noise_source(drawn)
-    ends = source_interval(drawn, source, "spearman", conf_level=options.conf_level)
+    low, high, reason = _ends(scores, options)
     ceiling = _ceilings(scores, options).get("spearman")
     return SliceRow(
         factor=factor,
@@ -253,10 +251,10 @@ def slice_row(scores: LabLiveScores, *, factor: str, level: str, cut: str, optio
         cut=which,
         n_models=scores.n_models,
         spearman=float(correlate("spearman", scores.lab, scores.live)),
-        conf_low=ends.conf_low,
-        conf_high=ends.conf_high,
+        conf_low=low,
+        conf_high=high,
         ceiling=None if ceiling is None else ceiling.expected,
-        reason=ends.reason if source == "items and votes" else f"interval by {source} alone: other errors are unknown",
+        reason=reason,
     )
 
 
@@ -286,8 +284,20 @@ def _coefficient(
     level, (ceiling, true, true_reason) = options.conf_level, beyond
     test = association_test(name, scores.lab, scores.live, seed=options.seed)
     check = model_check(name, scores, conf_level=level)
-    of_true = true if name == "pearson" else None
-    few = of_true is not None and of_true.low is None
+    beyond_noise: dict[str, Any] = {}
+    if ceiling is not None:
+        beyond_noise = {"ceiling": ceiling.expected, "ceiling_low": ceiling.low, "ceiling_high": ceiling.high}
+    if true is not None and name == "pearson":
+        few, these = true.low is None, (true.these_low, true.these_high)
+        low, high = these if few else (true.low, true.high)
+        beyond_noise |= {
+            "disattenuated": true.estimate,
+            "disattenuated_low": low,
+            "disattenuated_high": high,
+            "disattenuated_source": "items and votes" if few else "all",
+            "these_low": these[0],
+            "these_high": these[1],
+        }
     return CoefficientRow(
         name=name,
         estimate=test.estimate,
@@ -296,15 +306,7 @@ def _coefficient(
         fisher_high=None if check is None else check[1],
         p_value=test.p_value,
         p_method=test.method,
-        ceiling=None if ceiling is None else ceiling.expected,
-        ceiling_low=None if ceiling is None else ceiling.low,
-        ceiling_high=None if ceiling is None else ceiling.high,
-        disattenuated=None if of_true is None else of_true.estimate,
-        disattenuated_low=None if of_true is None else of_true.these_low if few else of_true.low,
-        disattenuated_high=None if of_true is None else of_true.these_high if few else of_true.high,
-        disattenuated_source=None if of_true is None else "items and votes" if few else "all",
-        these_low=None if of_true is None else of_true.these_low,
-        these_high=None if of_true is None else of_true.these_high,
+        **beyond_noise,
         true_reason=true_reason if name == "pearson" or ceiling is None else None,
     )
 

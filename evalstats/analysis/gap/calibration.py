@@ -391,21 +391,12 @@ def _levels(made: Material) -> LevelGaps | None:
     found = level_gaps(made.scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
     # Whether all models differ alike asks for the whole covariance, which few clusters do not tell.
     steady = level_gaps(_steadied(made)[0].scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
-    found = replace(found, statistic=steady.statistic, heterogeneity_p=steady.heterogeneity_p)
+    heterogeneity = {"statistic": steady.statistic, "heterogeneity_p": steady.heterogeneity_p}
     if not (made.lab.marginal or made.live.marginal):
-        return found
+        return replace(found, **heterogeneity)
     # For a mean the errors that models share count in full; published errors do not tell them, so all of each is taken so.
     widest = level_gaps(_as_shared(made), conf_level=level, lab_df=dfs[0], live_df=dfs[1])
-    return replace(
-        found,
-        std_error=widest.std_error,
-        df=widest.df,
-        conf_low=widest.conf_low,
-        conf_high=widest.conf_high,
-        p_value=widest.p_value,
-        equivalence_low=widest.equivalence_low,
-        equivalence_high=widest.equivalence_high,
-    )
+    return replace(widest, differences=found.differences, deviations=found.deviations, **heterogeneity)
 
 
 def _as_shared(made: Material) -> LabLiveScores:

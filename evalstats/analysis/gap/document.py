@@ -8,6 +8,7 @@ from evalstats.analysis.gap.evidence import evidence
 from evalstats.analysis.gap.figures import (
     TONES,
     apart,
+    cell_names,
     difference_column,
     difference_text,
     ends_column,
@@ -22,6 +23,7 @@ from evalstats.analysis.gap.figures import (
     printed,
     printed_ends,
     score_column,
+    score_text,
     score_unit,
     share,
     size_text,
@@ -29,10 +31,11 @@ from evalstats.analysis.gap.figures import (
     these_models,
     titled,
     told,
+    uncovered,
     verdict_words,
 )
 from evalstats.analysis.gap.method import method
-from evalstats.analysis.gap.result import CellPart, GapRow, LabLiveGap, PartRow, SideAccount
+from evalstats.analysis.gap.result import GapRow, LabLiveGap, PartRow, SideAccount
 from evalstats.analysis.scales import asked_direction
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, many, number, plural, some
@@ -374,10 +377,8 @@ def _weigh(found: LabLiveGap) -> str:
         return f"Do not expect re-weighting the lab to close the gap: within the same tasks live differs by {rest}"
     if row.mix.conf_low is None and _holds(weighted.ends, row.lab.estimate):
         return ""
-    column = score_column(found, side, "")
-    unit = "%" if score_unit(side) == "%" else ""
-    said = f"Weight the lab to the live mix before comparing levels: it then says {column.written(weighted.estimate)}{unit}"
-    said += f" instead of {column.written(row.lab.estimate)}{unit}"
+    said = f"Weight the lab to the live mix before comparing levels: it then says {score_text(weighted.estimate, found, side)}"
+    said += f" instead of {score_text(row.lab.estimate, found, side)}"
     if excludes_zero(row.behaviour.ends):
         amount, ends = difference_text(row.behaviour.estimate, found, side), ends_text(row.behaviour.ends, found, side)
         said += f"; within the same tasks {amount} remain ({ends})"
@@ -415,14 +416,12 @@ def _spearman(row: PartRow) -> str:
 
 def _add(found: LabLiveGap) -> str:
     """Say which scenarios the lab needs items of, else where it predicts worst."""
-    cells = [] if found.decomposition is None else sorted(found.decomposition.cells, key=lambda cell: -cell.live_share)
-    none = [cell for cell in cells if cell.status == "lab never covers" and cell.live_share > 0]
-    thin = [cell for cell in cells if cell.status == "thin" and cell.live_share > 0]
+    none, thin = uncovered(found)
     if none:
         total = share(sum(cell.live_share for cell in none))
-        return f"Add lab items of {_cells(none)}: {total} of live use falls where the lab has none"
+        return f"Add lab items of {cell_names(none)}: {total} of live use falls where the lab has none"
     if thin:
-        return f"Add lab items of {_cells(thin)}: fewer than ten hardly tell a rate"
+        return f"Add lab items of {cell_names(thin)}: fewer than ten hardly tell a rate"
     gaps = found.scenario_gaps
     worst = [] if gaps is None else [row for row in gaps.means if row.verdict == "gap"]
     if not worst:
@@ -430,10 +429,6 @@ def _add(found: LabLiveGap) -> str:
     row = max(worst, key=lambda each: abs(each.estimate or 0.0))
     amount, ends = difference_text(row.estimate, found), ends_text(row.deciding, found)
     return f"Look at {row.scenario} first: live less lab is {amount} ({ends})"
-
-
-def _cells(cells: list[CellPart]) -> str:
-    return some([cell.cell for cell in cells], _NAMED)
 
 
 def _more_data(found: LabLiveGap) -> str:

@@ -6,6 +6,7 @@ from evalstats.analysis.gap import figures
 from evalstats.analysis.gap.figures import (
     TONES,
     apart,
+    cell_names,
     difference_column,
     difference_text,
     ends_column,
@@ -18,14 +19,15 @@ from evalstats.analysis.gap.figures import (
     part_ends,
     part_label,
     score_column,
+    score_text,
     score_unit,
     share,
     these_models,
     titled,
+    uncovered,
     verdict_words,
 )
 from evalstats.analysis.gap.result import (
-    CellPart,
     CoefficientRow,
     Contradiction,
     Decomposition,
@@ -130,10 +132,8 @@ def _mix(found: LabLiveGap) -> Section | None:
     if figure is None:
         if row.poststratified is None:
             return None
-        column = score_column(found, side, "")
-        unit = "%" if score_unit(side) == "%" else ""
-        heading = f"For the live mix the lab predicts {column.written(row.poststratified.estimate)}{unit} on average"
-        plain = f"As it is, the lab says {column.written(row.lab.estimate)}{unit}"
+        heading = f"For the live mix the lab predicts {score_text(row.poststratified.estimate, found, side)} on average"
+        plain = f"As it is, the lab says {score_text(row.lab.estimate, found, side)}"
         return _section("mix", heading, table, _text(plain))
     mixed, own = excludes_zero(row.mix.ends), excludes_zero(row.behaviour.ends)
     amount = difference_text(row.mix.estimate, found, side)
@@ -210,13 +210,12 @@ def _coverage(found: LabLiveGap) -> Section | None:
     parts = found.decomposition
     if parts is None or not parts.cells:
         return None
-    none = [cell for cell in parts.cells if cell.status == "lab never covers" and cell.live_share > 0]
-    thin = [cell for cell in parts.cells if cell.status == "thin" and cell.live_share > 0]
+    none, thin = uncovered(found)
     if none:
         total = share(sum(cell.live_share for cell in none))
-        heading = f"The lab has no item for {total} of live use: {_cells(none)}"
+        heading = f"The lab has no item for {total} of live use: {cell_names(none)}"
     elif thin:
-        heading = f"The lab covers {_cells(thin)} thinly"
+        heading = f"The lab covers {cell_names(thin)} thinly"
     else:
         cell = max(parts.cells, key=lambda each: abs(each.live_share - each.lab_share))
         shares = f"{share(cell.live_share)} of live use and {share(cell.lab_share)} of the lab"
@@ -230,10 +229,6 @@ def _coverage(found: LabLiveGap) -> Section | None:
     )
     table = cells_table(found, parts)
     return _section("coverage", heading, figures.coverage(found, table) or table, _text(said))
-
-
-def _cells(cells: Sequence[CellPart]) -> str:
-    return some([cell.cell for cell in cells], _NAMED)
 
 
 def cells_table(found: LabLiveGap, parts: Decomposition) -> Table:
@@ -528,9 +523,8 @@ def _forecasts(found: LabLiveGap) -> Section | None:
         )
         return _section("forecasts", heading, _text("Each was predicted from the others, as a new model would be"))
     side = found.live
-    column, unit = score_column(found, side, ""), "%" if score_unit(side) == "%" else ""
     first = max(new, key=lambda row: (row.expected or 0.0) * (1 if side.higher_is_better else -1))
-    about = f"{column.written(first.expected)}{unit}"
+    about = score_text(first.expected, found, side)
     heading = f"Of {plural(len(new), 'new model')}, {first.name} should do best live: about {about}"
     if len(new) == 1:
         heading = f"{first.name} should come out at about {about} live"

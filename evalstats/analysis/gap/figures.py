@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from evalstats.analysis.gap.result import (
+    CellPart,
     CoefficientRow,
     GapRow,
     GapVerdict,
@@ -106,6 +107,26 @@ def ends_column(
     digits = digits_of(found, side)
     title = title or f"{level(found)} CI"
     return Column(title=title, kind="interval", digits=digits, scale=side.scale, sign=sign, spare=spare)
+
+
+def score_text(value: float | None, found: LabLiveGap, side: SideAccount) -> str:
+    """Write a score of one side, with a percent sign where it is a share."""
+    return f"{score_column(found, side, '').written(value)}{'%' if is_share(side) else ''}"
+
+
+def uncovered(found: LabLiveGap) -> tuple[list[CellPart], list[CellPart]]:
+    """Return the cells of live use that the lab has no item of, and those it has few of, the most frequent first."""
+    cells = [] if found.decomposition is None else sorted(found.decomposition.cells, key=lambda cell: -cell.live_share)
+    none, thin = (
+        [cell for cell in cells if cell.status == status and cell.live_share > 0]
+        for status in ("lab never covers", "thin")
+    )
+    return none, thin
+
+
+def cell_names(cells: Sequence[CellPart]) -> str:
+    """Write some names of cells."""
+    return some([cell.cell for cell in cells], 3)
 
 
 def difference_text(value: float | None, found: LabLiveGap, side: SideAccount | None = None) -> str:

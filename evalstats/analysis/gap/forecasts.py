@@ -279,14 +279,10 @@ def _on_one_scale(live: FloatArray, noise: FloatArray, drops: Drops, share: floa
     flat = spread_beyond_noise(gap.live, noise + drops.of_ideal)
     df = float(gap.n_models - 2) if fit.tau2 > 0.0 else None
     error = math.sqrt(slope_covariance(gap, fit.slope, fit.tau2))
-    part, reason = _slope_part(drops, fit.slope, error, df, level)
-    return DropSlope(
-        part=part,
-        reason=reason,
+    return replace(
+        _with_interval(drops, fit.slope, error, df, level),
         expected=share,
         explained=_explained(fit.tau2, flat),
-        p_value=None if part is None else _p_value(fit.slope / error, df),
-        df=df,
         method="; York's line of live less ideal score on the drop",
         converged=fit.converged,
     )
@@ -302,34 +298,25 @@ def _on_two_scales(live: FloatArray, noise: FloatArray, drops: Drops, share: flo
     )
     slope, error = float(fit.slopes[1]), math.sqrt(float(fit.covariance[1, 1]))
     df = float(n - 3) if fit.tau2 > 0.0 else None
-    part, reason = _slope_part(drops, slope, error, df, level)
-    return DropSlope(
-        part=part,
-        reason=reason,
+    return replace(
+        _with_interval(drops, slope, error, df, level),
         expected=share * float(fit.slopes[0]),
         explained=_explained(fit.tau2, alone.tau2),
-        p_value=None if part is None else _p_value(slope / error, df),
-        df=df,
         method="; plane of live scores on ideal score and drop, errors on all sides",
         converged=fit.converged,
     )
 
 
-def _slope_part(
-    drops: Drops, slope: float, error: float, df: float | None, level: float
-) -> tuple[Estimate | None, str | None]:
-    """Give the slope its interval; where models hardly differ in their drop there is none."""
+def _with_interval(drops: Drops, slope: float, error: float, df: float | None, level: float) -> DropSlope:
+    """Return the slope with its interval and p; none where models hardly differ in their drop."""
     if no_spread_p(drops) > 1.0 - level:
-        return None, "models do not differ in their drop by more than noise, so no slope is determined"
+        return DropSlope(
+            df=df, reason="models do not differ in their drop by more than noise, so no slope is determined"
+        )
     half = (normal_quantile(level) if df is None else t_quantile(level, df)) * error
-    return Estimate(
-        estimate=slope, std_error=error, conf_low=slope - half, conf_high=slope + half, conf_level=level
-    ), None
-
-
-def _p_value(z: float, df: float | None) -> float:
-    """Return the p-value that belongs to the interval."""
-    return two_sided_normal_p(z) if df is None else two_sided_t_p(z, df)
+    part = Estimate(estimate=slope, std_error=error, conf_low=slope - half, conf_high=slope + half, conf_level=level)
+    p = two_sided_normal_p(slope / error) if df is None else two_sided_t_p(slope / error, df)
+    return DropSlope(part=part, p_value=p, df=df)
 
 
 def _explained(tau2: float, alone: float) -> float | None:

@@ -37,26 +37,14 @@ class SourceInterval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoefficientRow(Estimate):
-    """One coefficient over all shared models.
+    """One coefficient over all shared models, with an interval for each source that the data have.
 
-    Attributes
-    ----------
-    intervals
-        One for each source that the data have.
-    fisher_low, fisher_high
-        By Fisher's z (Pearson, and Spearman with the Bonett-Wright variance) or the jackknife (Kendall), models as the
-        source: a check of the bootstrap, which repeats models and so makes ties.
-    p_value, p_method
-        Exact permutation p of no association where models are few, else by draws of permutations.
-    ceiling, ceiling_low, ceiling_high
-        What this coefficient would be expected to be if the true scores agreed perfectly, given the noise of both sides; the
-        ends hold what one sample would then show: agreement below them is not noise alone.
-    disattenuated, disattenuated_low, disattenuated_high
-        Pearson only: the correlation of true scores. May exceed 1, which is reported and not clipped; the ends hold
-        correlations that can be. `disattenuated_source` says of what: "all" (models like these), or "items and votes" (these
-        models) where models are few; `these_low` and `these_high` are always of these.
-    true_reason
-        Why there is no ceiling, no correlation of true scores, or no interval of it.
+    `fisher_low` and `fisher_high` are Fisher's z (Bonett-Wright's variance for Spearman) or the jackknife (Kendall),
+    models as the source: a check of the bootstrap, which repeats models and so makes ties. p is of no association, by
+    permutations, all of them where models are few. `ceiling` is what to expect if the true scores agreed perfectly,
+    given the noise of both sides; agreement below its ends is not noise alone. `disattenuated`, of Pearson alone, is
+    the correlation of true scores: it may exceed 1, which is reported and not clipped; its ends are of models like
+    these ("all"), or of these ("items and votes") where models are few.
     """
 
     name: Coefficient
@@ -126,19 +114,11 @@ class Brier(Forecasts):
 class PairOrder:
     """Agreement over all pairs of models.
 
-    Attributes
-    ----------
-    agreement, agreement_low, agreement_high
-        Share of pairs in the same order by estimate; interval by models and errors (pairs are far from independent).
-    n_separated_lab, n_separated_live, n_separated_both
-        Pairs whose difference is significant, adjusted over all pairs of a side (Holm). Of the last, `n_same` are in the same
-        order and `n_contradicted` in opposite ones.
-    separability_lab, separability_live
-        Share of pairs whose difference has an unadjusted interval without 0.
-    confidence_agreement, confidence_low, confidence_high
-        Arena-Hard's: +1 where both sides separate alike, -1 oppositely, 0 else, averaged over pairs (unadjusted intervals).
-    matrix
-        For each pair (name, name), up to 100 models: "same", "contradicted", "lab only", "live only", "neither".
+    `agreement` is the share of pairs in the same order by estimate; its interval is by models and errors, since pairs
+    are far from independent. Separated pairs differ by Holm over all pairs of a side; of those separated on both,
+    `n_same` are in the same order. `separability` is the share of pairs with an unadjusted interval without 0;
+    `confidence_agreement` Arena-Hard's: +1 where both sides separate alike, -1 oppositely, 0 else, averaged. `matrix`
+    has, for up to 100 models, (name, name, "same", "contradicted", "lab only", "live only" or "neither").
     """
 
     n_pairs: int
@@ -209,24 +189,12 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecompositionRow:
-    """The gap of one model (or of the mean of all), live less lab, in parts that add up.
+    """The gap of one model (or of the mean of all: model ""), live less lab, in parts that add up.
 
-    Attributes
-    ----------
-    model
-        Name; "" for the mean over models.
-    mix, behaviour
-        Because live users bring other scenarios; because the model does otherwise within the same scenarios.
-    unexplained
-        By design: live scenarios that the lab never covers (and lab scenarios that live users never bring).
-    factors
-        Where there are several factors: each one's part of `mix` (Shapley), by name.
-    poststratified
-        What the lab predicts for the live mix: the lab's rates in the live shares (over scenarios the lab covers).
-    raked
-        The same with the lab weighted to the live margins of each factor alone; None with a single factor.
-    threefold
-        (mix, behaviour, interaction) of the three-fold version, which hangs on which side is taken first.
+    `mix`: live users bring other scenarios; `factors` are its parts by factor (Shapley). `behaviour`: the model does
+    otherwise within the same scenarios. `unexplained`: scenarios of one side alone. `poststratified` is what the lab
+    predicts for the live mix, `raked` the same by the margins of several factors. `threefold` is (mix, behaviour,
+    interaction) of the three-fold version, which hangs on which side is taken first.
     """
 
     model: str
@@ -268,20 +236,11 @@ class CellPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
-    """How lab items were weighted to stand for the live mix.
+    """How lab items were weighted to stand for the live mix: by joint cells, or raked to margins.
 
-    Attributes
-    ----------
-    method
-        "post-stratified" (joint cells) or "raked" (margins, by iterative proportional fitting, with `converged`, `n_rounds`).
-    effective_n, n
-        Kish's effective number of items, and how many there are.
-    ratio, trimmed
-        Largest weight over the smallest; share of items whose weight was cut at `trim` times the mean weight.
-    uncovered
-        Share of the live mix in cells the lab never covers: no weight can stand for it.
-    margins
-        (factor, level, share aimed at, share reached), over what the lab covers.
+    `effective_n` is Kish's; `ratio` the largest weight over the smallest; `trimmed` the share of items whose weight was
+    cut at `trim` times the mean weight; `uncovered` the share of the live mix in cells the lab never covers. `margins`
+    are (factor, level, share aimed at, share reached), over what the lab covers.
     """
 
     method: str
@@ -378,15 +337,9 @@ class ScenarioGaps:
 class DropRow:
     """One model's drop from ideal to non-ideal users in the lab, and what it forecasts for live users.
 
-    Attributes
-    ----------
-    ideal, drop, pooled
-        Lab score with ideal users, and what non-ideal ones take from it (negative: the model does worse), averaged over the
-        non-ideal behaviours in their live shares; then partially pooled over models.
-    forecast
-        ideal + share of non-ideal users x pooled drop: the live score to expect from the lab alone.
-    live, miss
-        The live score where it is on the same scale, and live less forecast.
+    `drop` (negative: the model does worse) is averaged over the non-ideal behaviours in their live shares, then
+    `pooled` over models. `forecast` is ideal + share of non-ideal users x pooled drop; `miss` is live less that, on one
+    scale.
     """
 
     model: str
@@ -403,18 +356,11 @@ class DropRow:
 class DropForecast:
     """The drop from ideal to non-ideal users as a forecast of the gap.
 
-    Attributes
-    ----------
-    spread, spread_p
-        Standard deviation of true drops between models, with the p of none.
-    slope, slope_p, slope_df, slope_reason
-        Of the gap (live less the lab's ideal score, or the calibrated gap) on the drop over models, errors on both sides
-        and shared ones counted; `expected_slope` if the drop carries over whole. None df: normal.
-    explained
-        Share of the variance of true gaps that the drop explains; None where there is no variance to explain.
-    flips
-        Pairs of models whose order by forecast differs from that with ideal users, both separated; the one ahead with ideal
-        users first.
+    `spread` is the standard deviation of true drops between models. `slope` is of the gap (live less the lab's ideal
+    score, or the calibrated gap) on the drop over models, errors on both sides and shared ones counted;
+    `expected_slope` if the drop carries over whole. `explained` is the share of the variance of true gaps that the drop
+    explains. `flips` are pairs whose order by forecast differs from that with ideal users, both separated; the one
+    ahead with ideal users first.
     """
 
     rows: tuple[DropRow, ...]
@@ -439,17 +385,10 @@ class DropForecast:
 class SideAccount:
     """What one side is.
 
-    Attributes
-    ----------
-    errors
-        "full": covariance of all errors; "marginal": published standard errors alone; "none".
-    n_models
-        All models of this side; `only_here` names those that the other side has not.
-    n_units
-        Items, sessions or votes in all; `unit_word` says which.
-    reliability
-        Share of the variance between models that is not noise; None where errors are unknown. `noise` is the standard
-        deviation of that noise, `spread` that of the estimates.
+    `errors` are "full" (all covariances known), "marginal" (published standard errors alone) or "none". `n_models`
+    counts all models of this side, `n_units` its items, sessions or votes (`unit_word`). `reliability` is the share of
+    the variance between models that is not noise, `noise` the standard deviation of that noise, `spread` that of the
+    estimates.
     """
 
     kind: str
@@ -487,15 +426,11 @@ class ModelGap(JudgedGap):
         The gap, live less expected; error of noise and line, not of the spread between models; p of no gap.
     p_outlier, p_adjusted
         Whether it stands out among the gaps of the others; adjusted over models (Benjamini-Hochberg).
-    shrunken, shrunken_low, shrunken_high
-        The gap drawn towards 0 by as much as the noise makes likely.
-    detectable
-        The smallest gap that would have been flagged with 80% probability.
-    leverage
-        Share of the line's information that the model holds, 0 to 1. `extrapolated`: its lab score lies outside the others'.
+    shrunken, detectable, leverage, extrapolated
+        The gap drawn towards 0 by as much as the noise makes likely; the smallest gap that would have been flagged with 80%
+        probability; the share of the line's information that the model holds; whether its lab score is outside the others'.
     difference, difference_low, difference_high, difference_p, difference_adjusted
-        Live less lab, where both are on one scale, with its own verdict; None otherwise. The interval is the one at the
-        level of false-coverage control where flagged.
+        Live less lab, where both are on one scale, with its own verdict; the interval for false-coverage control where flagged.
     material
         Whether the interval of a gap also lies beyond the declared margin.
     """
@@ -548,14 +483,10 @@ class GapRow(ModelGap):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherLine:
-    """The same line by another method, for comparison.
+    """The same line by another method, such as least squares ("ols", biased towards 0 by noise in the lab).
 
-    Attributes
-    ----------
-    key
-        "ols" (live on lab, biased towards 0 by noise in the lab), "theil-sen", "deming", "structural", "without leverage".
-    n_beyond
-        Models whose residual this line would call significant at the level, without adjustment; None where it gives no error.
+    `n_beyond` counts models whose residual this line would call significant, without adjustment; None where it gives no
+    error.
     """
 
     key: str
@@ -569,7 +500,7 @@ class OtherLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationLine:
-    """The line by which lab scores are read as live ones: York's, with errors on both sides and variance between models.
+    """York's line by which lab scores are read as live ones, with errors on both sides and variance between models.
 
     Attributes
     ----------
@@ -581,16 +512,10 @@ class CalibrationLine:
         Of the question whether noise alone explains all gaps (tau = 0): chi-squared.
     detectable
         The smallest gap of a typical model that would have been flagged with 80% probability.
-    others
-        The line by other methods.
     influential
         Models without which the slope moves by more than one standard error.
-    slope_p_value
-        Of no association at all (slope 0). `slope_one_p`: of slope 1, where both sides are on one scale; None otherwise.
-    lab_p_value
-        Of lab scores that differ by no more than their noise, where no line is determined.
-    bend_p
-        Of live scores that follow a straight line in the lab scores, against a bend; None where that cannot be told.
+    slope_p_value, slope_one_p, lab_p_value, bend_p
+        Of slope 0; of slope 1, on one scale; of lab scores that differ by no more than noise; of no bend in the line.
     """
 
     slope: float
@@ -627,15 +552,9 @@ class Deviation(Estimate):
 class LevelGap(Estimate):
     """Live less lab over all shared models on one scale: the overall drop, whatever the models' order.
 
-    Attributes
-    ----------
-    estimate, std_error, conf_low, conf_high, p_value
-        Mean over models of live less lab, for these models; items and users are what was sampled.
-    verdict
-        aligned, gap or inconclusive by its interval and the margin.
-    deviations
-        Of each model from the mean difference, in the order of the shared models; intervals of those that stand out at the
-        level of false-coverage control. `heterogeneity_p`: of one true difference for all models.
+    The estimate is the mean over these models; items and users are what was sampled. `deviations` are of each model
+    from that mean, with intervals for false-coverage control where they stand out; `heterogeneity_p` is of one true
+    difference for all models.
     """
 
     estimate: float
@@ -650,12 +569,8 @@ class LevelGap(Estimate):
 class Forecast:
     """What live users are expected to say of a model that only the lab has scored.
 
-    Attributes
-    ----------
-    expected, pred_low, pred_high
-        Expected live score and its *prediction* interval, with the spread of true gaps in it.
-    extrapolated
-        Whether its lab score lies outside those of the models the line rests on.
+    `pred_low` and `pred_high` are a *prediction* interval, with the spread of true gaps in it. `extrapolated`: its lab
+    score lies outside those of the models the line rests on.
     """
 
     name: str
@@ -687,19 +602,10 @@ class LeftOut:
 class Hierarchy:
     """One model of lab and live together (true score, slope, gaps), fitted by numerical integration.
 
-    Attributes
-    ----------
-    slope, tau
-        Posterior median and interval.
-    forecasts
-        For models that only the lab has.
-    left_out
-        Every shared model predicted by the others; `coverage` is the share inside, `coverage_low`, `coverage_high` its
-        interval (models are few).
-    probability_below
-        For each shared model in the order of the rows: probability that its true gap is below 0.
-    priors
-        The priors in words; `sensitivity` the width of a typical prediction interval under others, relative to these.
+    `slope` and `tau` are posterior medians with intervals. Every shared model is predicted by the others (`left_out`);
+    `coverage` is the share inside, with an interval, since models are few. `probability_below` is, in the order of the
+    rows, that a true gap is below 0. `sensitivity` is the width of a typical prediction interval under other priors,
+    relative to these.
     """
 
     slope: float
@@ -725,15 +631,7 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threat:
-    """A threat to the validity of any comparison of lab and live, and what these data say of it.
-
-    Attributes
-    ----------
-    key
-        "self-selection", "versions", "prompts", "outcome", "contamination", "judge", "survivorship".
-    status
-        "seen": the data show it; "possible": nothing rules it out.
-    """
+    """A threat to the validity of any comparison of lab and live: "seen" where these data show it, else "possible"."""
 
     key: str
     title: str
