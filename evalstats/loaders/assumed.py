@@ -17,7 +17,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Source, read_head
 from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, Survey, open_table, safe_name, surveyed
 from evalstats.loaders.column_map import NO_SCORE, ORDER, ROW, ColumnMap, MetricFacts, column_named
-from evalstats.loaders.rows import scored, some_of, unscored
+from evalstats.loaders.rows import Row, metric_row, scored, some_of, unscored
 from evalstats.loaders.values import (
     Places,
     as_number,
@@ -361,10 +361,9 @@ def flag(text: str | None, name: str) -> Reading:
     >>> flag("maybe", "harmful").status, flag(None, "harmful").status
     ('error', 'unscored')
     """
-    return _without_value(text, name) or _flagged(text or "", name)
-
-
-def _flagged(text: str, name: str) -> Reading:
+    nothing = _without_value(text, name)
+    if nothing is not None or text is None:
+        return nothing or Reading(None, "unscored")
     number = _FLAGS.get(text.lower(), as_number(text))
     if number in (0.0, 1.0):
         return Reading(number)
@@ -419,32 +418,72 @@ def _span(bounds: Bounds) -> str:
     return f"{low:g} to {high:g}"
 
 
-def judged(record: Record, reading: Reading) -> dict[str, object]:
-    """Return score and status of an outcome: a failure outranks a value, which then stands in `value_raw` only."""
-    raw = reading.raw if reading.value is None else f"{reading.value:g}"
-    crash, judge = record.fields.get("error"), record.fields.get("judge_error")
-    if crash is not None:
-        return unscored(first_line(crash) or "there is no answer", raw, error=True)
-    if judge is not None:
-        return unscored(f"the judge failed: {first_line(judge)}", raw)
-    if reading.value is None:
-        return unscored(reading.reason, reading.raw, error=reading.status == "error")
-    return scored(reading.value)
+@dataclass(slots=True)
+class Strange:
+    """Values that stand for nothing known, counted by label, for one note a column."""
+
+    labels: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    first: dict[str, str] = field(default_factory=dict[str, str])
+
+    def add(self, name: str, text: str | None, where: str) -> None:
+        """Count a value of a column."""
+        counts = self.labels.setdefault(name, Counter())
+        self.first.setdefault(name, where)
+        label = "nothing" if text is None else _shown(text)
+        counts[label if label in counts or len(counts) < _MAX_LABELS else "other values"] += 1
+
+    def shown(self, name: str) -> str:
+        """Return the most frequent values with their counts, and where the first stands."""
+        counts = self.labels[name]
+        named = ", ".join(f"{label}: {n}" for label, n in counts.most_common(_SHOWN))
+        more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
+        return f"{named}{more}; the first in {self.first[name]}"
 
 
 @dataclass(slots=True)
 class Scales:
-    """The bounds of each metric: what the map says of it, else `score_min` and `score_max` of the rows.
+    """Reads scores: on the scale that the map gives a metric, else that of `score_min` and `score_max` of the rows.
 
     The rows must agree: averages over two scales mean nothing.
     """
 
     map_: ColumnMap
+    strange: Strange = field(default_factory=Strange)
     in_rows: Bounds | None = None
     _where: str = ""
     _values: dict[str, set[bool]] = field(default_factory=dict[str, set[bool]])
 
-    def take(self, record: Record) -> None:
+    def number(self, record: Record, metric: str) -> Row:
+        """Return score and status of a metric whose scores are numbers in the column of its name."""
+        self._take(record)
+        text = record.fields.get(metric)
+        outcome = self._outcome(
+            record, metric, on_scale(text, metric, self.of(metric), percent=self._is_percent(metric))
+        )
+        seen = self._values.setdefault(metric, set())
+        if "score" in outcome:
+            seen.add(outcome["score"] not in (0.0, 1.0))
+        return outcome
+
+    def flag(self, record: Record, column: str) -> Row:
+        """Return score and status of a metric that is yes or no in a column."""
+        return self._outcome(record, column, flag(record.fields.get(column), column))
+
+    def _outcome(self, record: Record, column: str, reading: Reading) -> Row:
+        """Make the outcome: a failure outranks a value, which then stands in `value_raw` only."""
+        raw = reading.raw if reading.value is None else f"{reading.value:g}"
+        crash, judge = record.fields.get("error"), record.fields.get("judge_error")
+        if crash is not None:
+            return unscored(first_line(crash) or "there is no answer", raw, error=True)
+        if judge is not None:
+            return unscored(f"the judge failed: {first_line(judge)}", raw)
+        if reading.value is not None:
+            return scored(reading.value)
+        if reading.status == "error" and raw is not None:
+            self.strange.add(column, raw, record.where)
+        return unscored(reading.reason, raw, error=reading.status == "error")
+
+    def _take(self, record: Record) -> None:
         """Take note of a row's own scale."""
         given = tuple(record.fields.get(name) for name in ("score_min", "score_max"))
         low, high = (as_number(text) for text in given)
@@ -473,18 +512,11 @@ class Scales:
         low, high = (facts.low, facts.high) if (facts.low, facts.high) != (None, None) else self._common()
         return low, high
 
-    def is_percent(self, metric: str) -> bool:
-        """Whether the scores of a metric are percentages."""
+    def _is_percent(self, metric: str) -> bool:
         unit = self.map_.metrics.get(metric, MetricFacts()).unit
         return (unit or (self.map_.scale.unit if self.map_.scale else None)) == "percent"
 
-    def saw(self, metric: str, value: float | None) -> None:
-        """Take note of a score: whether it is neither 0 nor 1."""
-        seen = self._values.setdefault(metric, set())
-        if value is not None:
-            seen.add(value not in (0.0, 1.0))
-
-    def metric(self, metric: str, *, higher_is_better: bool, primary: bool) -> dict[str, object]:
+    def metric(self, benchmark: str, metric: str, *, higher_is_better: bool, primary: bool) -> Row:
         """Make what the table of metrics says of one on a scale; what the map says wins."""
         low, high = self.of(metric)
         is_share = (low, high) == (0.0, 1.0)
@@ -494,19 +526,17 @@ class Scales:
             kind, unit = "binary", "proportion"
         else:
             kind, unit = "bounded", "proportion" if is_share else "points"
-        row: dict[str, object] = {
-            "metric": metric,
-            "kind": kind,
-            "low": low,
-            "high": high,
-            "higher_is_better": higher_is_better,
-            "unit": "percent" if self.is_percent(metric) else unit,
-            "primary": primary,
-        }
+        unit = "percent" if self._is_percent(metric) else unit
+        row = metric_row(
+            benchmark, metric, kind, low=low, high=high, unit=unit, higher_is_better=higher_is_better, primary=primary
+        )
         return row | facts_of(self.map_, metric)
 
     def notes(self, form: Form) -> Iterator[str]:
-        """Say which metrics have no known scale."""
+        """Say which values could not be read, and which metrics have no known scale."""
+        for name in (each.name for each in form.fields if each.name in self.strange.labels):
+            n, shown = self.strange.labels[name].total(), self.strange.shown(name)
+            yield f"errors, and not 0: {counted(n, 'value')} of {name} that cannot be a score ({shown})"
         unknown = [name for name in self._values if self.of(name) == (None, None)]
         if unknown:
             yield (
@@ -520,39 +550,17 @@ class Scales:
         return self.in_rows or (None, None)
 
 
-def facts_of(map_: ColumnMap, metric: str) -> dict[str, object]:
+def facts_of(map_: ColumnMap, metric: str) -> Row:
     """Return what a column map says of a metric."""
     facts = map_.metrics.get(metric, MetricFacts())
     said = {name: getattr(facts, name) for name in ("kind", "low", "high", "higher_is_better", "unit", "primary")}
     return {name: value for name, value in said.items() if value is not None}
 
 
-def with_one_headline(rows: list[dict[str, object]], map_: ColumnMap) -> list[dict[str, object]]:
+def with_one_headline(rows: list[Row], map_: ColumnMap) -> list[Row]:
     """Return the rows of metrics; where the map says what is primary, nothing else is."""
     told = {name for name, facts in map_.metrics.items() if facts.primary}
     return [{**row, "primary": row["metric"] in told} for row in rows] if told else rows
-
-
-@dataclass(slots=True)
-class Strange:
-    """Values that stand for nothing known, counted by label, for one note a column."""
-
-    labels: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
-    first: dict[str, str] = field(default_factory=dict[str, str])
-
-    def add(self, name: str, text: str | None, where: str) -> None:
-        """Count a value of a column."""
-        counts = self.labels.setdefault(name, Counter())
-        self.first.setdefault(name, where)
-        label = "nothing" if text is None else _shown(text)
-        counts[label if label in counts or len(counts) < _MAX_LABELS else "other values"] += 1
-
-    def shown(self, name: str) -> str:
-        """Return the most frequent values with their counts, and where the first stands."""
-        counts = self.labels[name]
-        named = ", ".join(f"{label}: {n}" for label, n in counts.most_common(_SHOWN))
-        more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
-        return f"{named}{more}; the first in {self.first[name]}"
 
 
 _SHOWN_CHARS = 80
@@ -593,7 +601,7 @@ class Ledger:
             known["simulated"][record.fields["simulated"]] = None
         return name
 
-    def trial(self, record: Record, key: tuple[object, ...], what: str) -> dict[str, object]:
+    def trial(self, record: Record, key: tuple[object, ...], what: str) -> Row:
         """Return trial and n_trials of a row, and refuse one that repeats an earlier row."""
         if self.table.bound.trial_from_order:
             trial: object = self._orders.get(key, 0)
@@ -619,11 +627,11 @@ class Ledger:
                     f"one item has one {name}: mend the file, or give the items names that differ"
                 )
 
-    def run_rows(self, *, factor_names: list[str], dependence: list[str], note: str = "") -> list[dict[str, object]]:
+    def run_rows(self, *, factor_names: list[str], dependence: list[str], note: str = "") -> list[Row]:
         """Make the rows of `runs`; each says that the format is assumed, and whether it is simulated."""
         dependent = list(dict.fromkeys([*dependence, *self.table.bound.dependence]))
         config = self.table.map_.as_config()
-        rows: list[dict[str, object]] = []
+        rows: list[Row] = []
         for name, known in self._runs.items():
             judge = next(iter(known["judges"])) if len(known["judges"]) == 1 else None
             rows.append(

@@ -5,6 +5,7 @@ yields rows (`read`). It never opens anything but the files it was given.
 """
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,19 +37,6 @@ PARQUET_FAULTS: tuple[type[BaseException], ...] = (
 
 # A loader may come from another package and raise anything; whatever one file brings about must not stop the others.
 ANY_FAULT: tuple[type[BaseException], ...] = (Exception, pl.exceptions.PanicException)
-
-# What a loader runs into when a file is not what it seems.
-_LOADER_FAULTS = (
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    IndexError,
-    OverflowError,
-    RecursionError,
-    OSError,
-    pl.exceptions.PolarsError,
-)
 
 
 @dataclass(frozen=True)
@@ -270,8 +258,6 @@ def with_digest(source: Source) -> Source:
     digests = [digest_of(path) for path in (source.path, *sorted(source.companions))]
     if len(digests) == 1:
         return replace(source, digest=digests[0])
-    import hashlib
-
     return replace(source, digest=hashlib.sha256("\n".join(digests).encode()).hexdigest())
 
 
@@ -310,11 +296,6 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
         yield "runs", frame_from_rows([_completed(run, loader, source, counts) for run in runs], "runs")
     except InputError as error:
         raise UnreadableFileError(with_path(source.path, error)) from error
-    except _LOADER_FAULTS as error:
-        raise UnreadableFileError(
-            f"{source.path}: is not a {loader.title} file as this loader knows it "
-            f"({type(error).__name__}: {error}); check that it is whole, or report it with the harness's version"
-        ) from error
     except ANY_FAULT as error:
         raise UnreadableFileError(
             f"{source.path}: could not be read by the {loader.name} loader ({type(error).__name__}: {error}); "

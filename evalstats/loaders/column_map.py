@@ -204,7 +204,7 @@ class ColumnMap:
                     {name: _labels(value, name) for name, value in _table(tables, "values").items()},
                     _codes(tables.get("unscored")),
                 ),
-                metrics={name: _facts(value, name) for name, value in _table(tables, "metrics").items()},
+                metrics={name: metric_facts(value, name) for name, value in _table(tables, "metrics").items()},
                 scale=None if tables.get("scale") is None else scale_of(str(tables["scale"])),
                 dependence=_names(tables["dependence"], "dependence") if "dependence" in tables else (),
                 rows=_constant(tables["rows"], "rows") if "rows" in tables else None,
@@ -257,15 +257,6 @@ def scale_of(text: str) -> Scale:
             "a top"
         )
     return Scale(low=low, high=high)
-
-
-def metric_facts(value: object, name: str) -> MetricFacts:
-    """Read what is declared of one metric, as in the tables [metrics.NAME] of a TOML file.
-
-    >>> metric_facts({"scale": "1..5", "higher_is_better": False}, "harm").high
-    5.0
-    """
-    return _facts(value, name)
 
 
 def column_named(source: str) -> str | None:
@@ -402,7 +393,12 @@ def _labels(value: object, name: str) -> dict[str, str | float]:
     return labels
 
 
-def _facts(value: object, name: str) -> MetricFacts:
+def metric_facts(value: object, name: str) -> MetricFacts:
+    """Read what is declared of one metric, as in the tables [metrics.NAME] of a TOML file.
+
+    >>> metric_facts({"scale": "1..5", "higher_is_better": False}, "harm").high
+    5.0
+    """
     given = _table({f"metrics.{name}": value}, f"metrics.{name}")
     for fact, found in given.items():
         if not _is_fact(fact, found):

@@ -19,13 +19,8 @@ from evalstats.loaders.assumed import (
     Field,
     Form,
     Ledger,
-    Record,
     Scales,
-    Strange,
-    counted,
-    judged,
     looks_like,
-    on_scale,
     with_one_headline,
 )
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
@@ -56,14 +51,6 @@ FORM: Final = Form(
 )
 _OWN_NAMES: Final = {"domain": "scenario", "language": "variant"}
 _NEEDED: Final = frozenset({"question_id", "domain", "language", "model"})
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What was seen on the way."""
-
-    scales: Scales
-    strange: Strange = field(default_factory=Strange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +84,14 @@ class DeviceRepairLoader(SingleFileLoader):
         """Yield outcomes, metrics, runs and notes."""
         table = AssumedTable.open(source.path, FORM, self.column_map)
         given = _criteria(table)
-        tally = _Tally(Scales(self.column_map))
+        scales = Scales(self.column_map)
         ledger = Ledger(table, source)
-        yield from in_batches(_outcomes(table, given, ledger, tally), "outcomes")
-        metrics = [tally.scales.metric(name, higher_is_better=True, primary=name == PRIMARY) for name in given]
-        metrics = with_one_headline(metrics, self.column_map)
-        yield Rows(table="metrics", rows=[{"benchmark": BENCHMARK, **row} for row in metrics])
+        yield from in_batches(_outcomes(table, given, ledger, scales), "outcomes")
+        metrics = [scales.metric(BENCHMARK, name, higher_is_better=True, primary=name == PRIMARY) for name in given]
+        yield Rows(table="metrics", rows=with_one_headline(metrics, self.column_map))
         names = [f"{own}={name}" for own, name in _OWN_NAMES.items() if table.bound.has(own)]
         yield Rows(table="runs", rows=ledger.run_rows(factor_names=names, dependence=[]))
-        yield from source.notes((*table.notes(), *_doubts(given, tally)))
+        yield from source.notes((*table.notes(), *_doubts(given, scales)))
 
 
 def _criteria(table: AssumedTable) -> tuple[str, ...]:
@@ -122,13 +108,12 @@ def _criteria(table: AssumedTable) -> tuple[str, ...]:
 
 
 def _outcomes(
-    table: AssumedTable, given: tuple[str, ...], ledger: Ledger, tally: _Tally
+    table: AssumedTable, given: tuple[str, ...], ledger: Ledger, scales: Scales
 ) -> Iterator[dict[str, object]]:
     for record in table.records():
         question, model = ledger.required(record, "question_id"), ledger.required(record, "model")
         domain, language = record.fields.get("domain"), record.fields.get("language")
         ledger.describe(record, question, {"domain": domain})
-        tally.scales.take(record)
         run = ledger.run(record, model, model, parts=(model,))
         key = (run, question, language, record.kept.get("judge"))
         what = f"question {question!r} in {language or 'no language'} answered by {model!r}"
@@ -145,30 +130,14 @@ def _outcomes(
             "locator": record.locator,
         }
         for metric in given:
-            yield {**common, "metric": metric, **_scored(record, metric, tally)}
+            yield {**common, "metric": metric, **scales.number(record, metric)}
 
 
-def _scored(record: Record, metric: str, tally: _Tally) -> dict[str, object]:
-    percent = tally.scales.is_percent(metric)
-    reading = on_scale(record.fields.get(metric), metric, tally.scales.of(metric), percent=percent)
-    outcome = judged(record, reading)
-    score = outcome.get("score")
-    tally.scales.saw(metric, score if isinstance(score, float) else None)
-    if reading.status == "error" and reading.raw is not None and outcome["status_reason"] == reading.reason:
-        tally.strange.add(metric, reading.raw, record.where)
-    return outcome
-
-
-def _doubts(given: tuple[str, ...], tally: _Tally) -> Iterator[str]:
+def _doubts(given: tuple[str, ...], scales: Scales) -> Iterator[str]:
     absent = [name for name in CRITERIA if name not in given]
     if absent:
         yield f"there is no column for {', '.join(absent)}: these criteria are missing, not 0"
-    for name in given:
-        if name in tally.strange.labels:
-            n = tally.strange.labels[name].total()
-            shown = tally.strange.shown(name)
-            yield f"errors, and not low scores: {counted(n, 'value')} of {name} that cannot be on its scale ({shown})"
-    yield from tally.scales.notes(FORM)
+    yield from scales.notes(FORM)
 
 
 LOADER: Final = DeviceRepairLoader()

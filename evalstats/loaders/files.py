@@ -148,35 +148,14 @@ def open_text(path: Path) -> Generator[io.TextIOBase]:
     `UnreadableFileError`.
     """
     with open_bytes(path) as stream:
-        start = stream.read(4)
-        joined = cast("BinaryIO", _Rejoined(start, stream))
-        text = io.TextIOWrapper(joined, encoding=_encoding_of(start), errors="strict", newline="")
+        start = cast("io.BufferedReader", stream).peek(4)
+        text = io.TextIOWrapper(stream, encoding=_encoding_of(start), errors="strict", newline="")
         yield text
         text.detach()
 
 
 def _encoding_of(start: bytes) -> str:
     return next((name for bom, name in _BOMS if start.startswith(bom)), "utf-8")
-
-
-class _Rejoined(io.BufferedIOBase):
-    """A stream with the few bytes that were read to look at its mark put back in front."""
-
-    def __init__(self, start: bytes, rest: BinaryIO) -> None:
-        super().__init__()
-        self._start = start
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        start, self._start = self._start, b""
-        wanted = -1 if size is None or size < 0 else max(size - len(start), 0)
-        return start + self._rest.read(wanted)
-
-    def read1(self, size: int = -1, /) -> bytes:
-        return self.read(size if size >= 0 else _CHUNK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

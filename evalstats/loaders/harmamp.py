@@ -24,13 +24,12 @@ from evalstats.loaders.assumed import (
     counted,
     facts_of,
     flag,
-    judged,
     looks_like,
-    on_scale,
     with_one_headline,
 )
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.rows import metric_row
 from evalstats.loaders.values import as_count
 from evalstats.schema.data import Problem
 
@@ -204,22 +203,11 @@ def _turn(record: Record) -> int | None:
 
 
 def _scored(record: Record, metric: str, *, turn: bool, tally: _Tally) -> dict[str, object]:
-    name = _METRICS[metric]
-    text = record.fields.get(name)
     named = f"{metric}{_TURN}" if turn else metric
     tally.seen[named] = None
     if metric == HARM_SCORE:
-        tally.scales.take(record)
-        reading = on_scale(text, name, tally.scales.of(metric), percent=tally.scales.is_percent(metric))
-    else:
-        reading = flag(text, name)
-    outcome = judged(record, reading)
-    if metric == HARM_SCORE:
-        score = outcome.get("score")
-        tally.scales.saw(metric, score if isinstance(score, float) else None)
-    if reading.status == "error" and reading.raw is not None and outcome["status_reason"] == reading.reason:
-        tally.strange.add(name, reading.raw, record.where)
-    return {"metric": named, **outcome}
+        return {"metric": named, **tally.scales.number(record, metric)}
+    return {"metric": named, **tally.scales.flag(record, _METRICS[metric])}
 
 
 def _metrics(table: AssumedTable, tally: _Tally) -> list[dict[str, object]]:
@@ -228,18 +216,10 @@ def _metrics(table: AssumedTable, tally: _Tally) -> list[dict[str, object]]:
     for name in tally.seen:
         base = name.removesuffix(_TURN)
         if base == HARM_SCORE:
-            row = tally.scales.metric(base, higher_is_better=False, primary=False) | {"metric": name}
+            row = tally.scales.metric(BENCHMARK, base, higher_is_better=False, primary=False) | {"metric": name}
         else:
-            row = {
-                "metric": name,
-                "kind": "binary",
-                "low": 0.0,
-                "high": 1.0,
-                "higher_is_better": False,
-                "unit": "proportion",
-                "primary": name == headline,
-            }
-        rows.append({"benchmark": BENCHMARK, **row, **facts_of(table.map_, name)})
+            row = metric_row(BENCHMARK, name, higher_is_better=False, primary=name == headline)
+        rows.append({**row, **facts_of(table.map_, name)})
     return with_one_headline(rows, table.map_)
 
 
@@ -268,11 +248,6 @@ def _doubts(table: AssumedTable, tally: _Tally) -> Iterator[str]:
         )
     if tally.n_without_seed:
         yield f"without a seed: {counted(tally.n_without_seed, 'row')}; each of these plans counts as a seed of its own"
-    for name in ("harmful", "refused", "harm_score"):
-        if name in tally.strange.labels:
-            n = tally.strange.labels[name].total()
-            shown = tally.strange.shown(name)
-            yield f"errors, and not 0: {counted(n, 'value')} of {name} that cannot be a score ({shown})"
     if tally.n_harmful_benign:
         yield (
             f"in no metric: {counted(tally.n_harmful_benign, 'row')} that call a benign plan harmful, since harmfulness is "

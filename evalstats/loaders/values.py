@@ -212,7 +212,6 @@ _ISO_TIME = (
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)$"
 # A count since 1970 in text, long enough to be no date.
 _COUNT = r"^[1-9]\d{8,18}(?:\.\d+)?$"
-_MICROSECONDS, _NANOSECONDS = 1e14, 1e17
 _FIRST_TIME, _LAST_TIME = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 _WHOLE_WITH_POINT = r"^(-?(?:0|[1-9]\d*))\.0+$"
 
@@ -335,20 +334,11 @@ def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
         read = in_utc(values)
         units = pl.Series(["dates"]).new_from_index(0, len(values))
     else:
-        number = (
-            values.cast(pl.Float64, strict=False) if values.dtype.is_numeric() else pl.Series([None], dtype=pl.Float64)
-        )
-        number = number if len(number) == len(values) else number.new_from_index(0, len(values))
-        size = number.abs()
-        units = pl.select(
-            pl.when(size >= _NANOSECONDS)
-            .then(pl.lit("nanoseconds"))
-            .when(size >= _MICROSECONDS)
-            .then(pl.lit("microseconds"))
-            .when(size >= MILLISECONDS_FROM)
-            .then(pl.lit("milliseconds"))
-            .otherwise(pl.lit("seconds"))
-        ).to_series()
+        numeric = values.dtype.is_numeric()
+        number = values.cast(pl.Float64, strict=False) if numeric else pl.Series([None] * len(values), dtype=pl.Float64)
+        units = pl.Series(["seconds"]).new_from_index(0, len(values))
+        for unit, limit, _ in reversed(_UNITS):
+            units = units.set((number.abs() >= limit).fill_null(value=False), unit)
         read = time_of_number(number).cast(TIME)
         read = read.set(~read.is_between(_FIRST_TIME, _LAST_TIME).fill_null(value=True), None)
     return read, units.set(read.is_null(), None)

@@ -181,7 +181,7 @@ def test_frames_are_checked_and_counted_as_rows_are() -> None:
     [
         (InputError("row 3 is wrong"), r"^dir/x\.json: row 3 is wrong$"),
         (UnreadableFileError("dir/x.json: is cut off"), r"^dir/x\.json: is cut off$"),
-        (KeyError("model"), r"is not a fake file as this loader knows it \(KeyError: 'model'\)"),
+        (KeyError("model"), r"could not be read by the fake loader \(KeyError: 'model'\)"),
         (RecursionError("deep"), "RecursionError"),
         (pl.exceptions.ComputeError("bad"), "ComputeError"),
         (

@@ -151,7 +151,7 @@ def test_a_score_that_cannot_be_on_the_scale_is_an_error_in_words(tmp_path: Path
     assert (bad["score"], bad["status"]) == (None, "error")
     assert bad["status_reason"].startswith(reason)
     assert len(bad["status_reason"]) < 150
-    assert "errors, and not low scores: 1 value of safety that cannot be on its scale" in said(data)
+    assert "errors, and not 0: 1 value of safety that cannot be a score" in said(data)
     assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (7, 1, 0)
 
 

@@ -42,7 +42,7 @@ def write_and_read(loader: Loader, path: Path, content: object) -> object:
     except UnreadableFileError as error:
         told = str(error)
     assert path.name in told
-    assert f"is not a {loader.title}" not in told, "a fault that the loader did not foresee"
+    assert "could not be read by" not in told, "a fault that the loader did not foresee"
     return None
 
 
