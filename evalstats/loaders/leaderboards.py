@@ -10,7 +10,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.files import header_of, iter_cells, iter_rows, load_json
 from evalstats.loaders.published_numbers import Numbers, between, offsets, plus_minus
-from evalstats.loaders.values import as_count, as_dict, as_number, as_text, day_of, dicts, get
+from evalstats.loaders.values import as_count, as_dict, as_number, day_of, dicts, get
 from evalstats.schema.data import Problem
 
 
@@ -62,9 +62,10 @@ _ARENA: Final = frozenset({"model", "arena_score", "95_pct_ci"})
 _HARD: Final = frozenset({"model", "score", "rating_q025", "rating_q975"})
 _ALPACA: Final = frozenset({"win_rate", "standard_error", "n_total"})
 _ALPACA_SITE: Final = frozenset({"name", "win_rate", "avg_length", "samples", "filter"})
+_LENGTH_CONTROLLED: Final = "length_controlled_winrate"
 _ALPACA_METRICS: Final = (
     ("win_rate", "standard_error"),
-    ("length_controlled_winrate", "lc_standard_error"),
+    (_LENGTH_CONTROLLED, "lc_standard_error"),
     ("discrete_win_rate", ""),
 )
 _DATED = re.compile(r"(.+?)\s*\[(\w+ \d+, \d{4})\]")
@@ -108,7 +109,12 @@ def _arena(head: Head, source: Source, numbers: Numbers) -> str:
         ends = plus_minus(record["95_pct_ci"], record["arena_score"])
         if ends is None and record["95_pct_ci"].strip():
             numbers.unread["95_pct_ci"] += 1
-        more = {
+        known = {
+            "model": record["model"],
+            "benchmark": "LMArena",
+            "metric": "rating",
+            "unit": "rating",
+            "n": record.get("votes"),
             "task": task,
             "setting": "live",
             "method": "published; rounded, interval from 95_pct_ci (upper distance first)",
@@ -117,16 +123,7 @@ def _arena(head: Head, source: Source, numbers: Numbers) -> str:
             "organization": record.get("organization") or None,
             "license": record.get("license") or None,
         }
-        numbers.add(
-            record["arena_score"],
-            model=record["model"],
-            benchmark="LMArena",
-            metric="rating",
-            unit="rating",
-            ends=ends,
-            n=record.get("votes"),
-            more=more,
-        )
+        numbers.add(record["arena_score"], known, ends=ends)
     return "LMArena"
 
 
@@ -138,21 +135,17 @@ def _arena_hard(head: Head, _: Source, numbers: Numbers) -> str:
         beside = offsets(record.get("CI"), record["score"])
         if ends is not None and beside is not None:
             n_apart += max(abs(ends[0] - beside[0]), abs(ends[1] - beside[1])) > _ROUNDING
-        more = {
+        known = {
+            "model": record["model"],
+            "benchmark": "Arena-Hard",
+            "metric": "score",
+            "unit": "percent",
             "setting": "lab",
             "method": f"published; interval from {'rating_q025 and rating_q975' if ends else 'CI'}",
             "date": day_of(record.get("date")),
             "avg_tokens": as_number(record.get("avg_tokens")),
         }
-        numbers.add(
-            record["score"],
-            model=record["model"],
-            benchmark="Arena-Hard",
-            metric="score",
-            unit="percent",
-            ends=ends or beside,
-            more=more,
-        )
+        numbers.add(record["score"], known, ends=ends or beside)
     if n_apart:
         numbers.notes.append(f"of {n_apart} models CI and rating_q025, rating_q975 differ; the latter are taken")
     return "Arena-Hard"
@@ -163,6 +156,10 @@ def _alpaca_eval(head: Head, source: Source, numbers: Numbers) -> str:
     annotator = source.stem.removeprefix("docs_").removesuffix("_leaderboard")
     for record in _records(head):
         common = {
+            "model": record.get("") or record.get("name"),
+            "benchmark": "AlpacaEval",
+            "unit": "percent",
+            "n": record.get("n_total"),
             "task": annotator,
             "setting": "lab",
             "judge": annotator,
@@ -172,16 +169,8 @@ def _alpaca_eval(head: Head, source: Source, numbers: Numbers) -> str:
         counts = {name: as_count(record.get(name)) for name in ("n_wins", "n_wins_base", "n_draws")}
         for metric, error in _ALPACA_METRICS:
             told = f"published, with {error}" if as_number(record.get(error)) else "published"
-            numbers.add(
-                record.get(metric),
-                model=record.get("") or record.get("name"),
-                benchmark="AlpacaEval",
-                metric=metric,
-                unit="percent",
-                error=record.get(error),
-                n=record.get("n_total"),
-                more={**common, "method": told, **(counts if metric == "win_rate" else {})},
-            )
+            known = {**common, "metric": metric, "method": told, **(counts if metric == "win_rate" else {})}
+            numbers.add(record.get(metric), known, error=record.get(error))
     return "AlpacaEval"
 
 
@@ -194,19 +183,16 @@ def _many_benchmarks(head: Head, _: Source, numbers: Numbers) -> str:
                 continue
             dated = _DATED.fullmatch(name)
             arena = name.startswith("Arena Elo")
-            more = {
+            known = {
+                "model": record.get("Model"),
+                "benchmark": "Chatbot Arena" if arena else name,
+                "metric": "rating" if arena else "score",
+                "unit": "rating" if arena else None,
                 "setting": "live" if arena else "lab",
                 "method": "published, as AlpacaEval's notebooks collect it",
                 "date": _day(dated[2]) if dated else None,
             }
-            numbers.add(
-                value,
-                model=record.get("Model"),
-                benchmark="Chatbot Arena" if arena else name,
-                metric="rating" if arena else "score",
-                unit="rating" if arena else None,
-                more=more,
-            )
+            numbers.add(value, known)
     return "AlpacaEval's collection"
 
 
@@ -257,20 +243,13 @@ def _catalog(head: Head, _: Source, numbers: Numbers) -> str:
     """Read the arena catalog: category to model to rating; or model to rating, without categories."""
     content = _content(head)
     flat = any("rating" in as_dict(value) for value in content.values())
-    method = "published; interval from rating_q025 and rating_q975"
+    common = {"benchmark": "LMArena", "metric": "rating", "unit": "rating", "setting": "live"}
+    common |= {"method": "published; interval from rating_q025 and rating_q975"}
     for category, models in ({"": content} if flat else content).items():
         for model, value in as_dict(models).items():
             record = as_dict(value)
-            numbers.add(
-                record.get("rating"),
-                model=model,
-                benchmark="LMArena",
-                metric="rating",
-                unit="rating",
-                ends=between(record, "rating_q025", "rating_q975"),
-                n=record.get("votes"),
-                more={"task": category, "setting": "live", "method": method},
-            )
+            known = {**common, "model": model, "n": record.get("votes"), "task": category}
+            numbers.add(record.get("rating"), known, ends=between(record, "rating_q025", "rating_q975"))
     return "LMArena"
 
 
@@ -279,22 +258,12 @@ def _comparia(head: Head, _: Source, numbers: Numbers) -> str:
     content = _content(head)
     day = day_of(content.get("timestamp"))
     for record in dicts(content.get("models")):
-        common: dict[str, object] = {"setting": "live", "date": day, "rank": record.get("rank")}
-        model, n = as_text(record.get("model_name")), record.get("n_match")
-        numbers.add(
-            record.get("median"),
-            model=model,
-            benchmark="ComparIA",
-            metric="rating",
-            unit="rating",
-            ends=between(record, "p2.5", "p97.5"),
-            n=n,
-            more={**common, "method": "published; median, interval from p2.5 and p97.5"},
-        )
+        common = {"model": record.get("model_name"), "benchmark": "ComparIA", "n": record.get("n_match")}
+        common |= {"setting": "live", "date": day, "rank": record.get("rank")}
+        rating = {"metric": "rating", "unit": "rating", "method": "published; median, interval from p2.5 and p97.5"}
+        numbers.add(record.get("median"), common | rating, ends=between(record, "p2.5", "p97.5"))
         for metric in ("win_rate", "mean_win_prob"):
-            more = {**common, "method": "published"}
-            value = record.get(metric)
-            numbers.add(value, model=model, benchmark="ComparIA", metric=metric, unit="proportion", n=n, more=more)
+            numbers.add(record.get(metric), {**common, "metric": metric, "unit": "proportion"})
     return "ComparIA"
 
 
@@ -307,7 +276,11 @@ def _wildbench_elo(head: Head, _: Source, numbers: Numbers) -> str:
     day = day_of(get(content, "config", "time"))
     for model, value in as_dict(content.get("elo_stat")).items():
         record = as_dict(value)
-        more = {
+        known = {
+            "model": model,
+            "benchmark": _WILDBENCH,
+            "metric": "elo",
+            "unit": "rating",
             "setting": "lab",
             "date": day,
             "method": "published; mean of online Elo over orders of the judgements",
@@ -315,7 +288,7 @@ def _wildbench_elo(head: Head, _: Source, numbers: Numbers) -> str:
             "order_sd": as_number(record.get("std")),
             "started_from_arena": as_number(record.get("init_elo")),
         }
-        numbers.add(record.get("avg"), model=model, benchmark=_WILDBENCH, metric="elo", unit="rating", more=more)
+        numbers.add(record.get("avg"), known)
     numbers.notes.append(
         "std and ci of WildBench's Elo are its spread over orders of the same judgements, not over other judgements: std is "
         "kept as order_sd, and neither is taken for an interval. Ratings of models with started_from_arena lean on the arena's"
@@ -333,11 +306,11 @@ def _wildbench_rewards(head: Head, source: Source, numbers: Numbers) -> str:
         common: dict[str, object] = {"model": model, "benchmark": _WILDBENCH, "unit": "points", "setting": "lab"}
         common |= {"variant": variant, "method": "published; mean of 1, 0.5, 0, -0.5, -1 over the judgements"}
         counts = {name: record.get(name) for name in ("win_much", "win", "tie", "lose", "lose_much")}
-        _add(numbers, record.get("reward"), metric=metric, n=record.get("total"), **common, **counts)
-        _add(numbers, record.get("task_macro_reward"), metric=f"task_macro_{metric}", **common)
+        numbers.add(record.get("reward"), {**common, "metric": metric, "n": record.get("total"), **counts})
+        numbers.add(record.get("task_macro_reward"), {**common, "metric": f"task_macro_{metric}"})
         for task, reward in as_dict(record.get("task_categorized_rewards")).items():
             counts = as_dict(as_dict(record.get("task_categorized_results")).get(task))
-            _add(numbers, reward, metric=metric, task=task, **common, **counts)
+            numbers.add(reward, {**counts, **common, "metric": metric, "task": task})
     return _WILDBENCH
 
 
@@ -348,12 +321,10 @@ def _wildbench_scores(head: Head, _: Source, numbers: Numbers) -> str:
         common: dict[str, object] = {"model": model, "benchmark": _WILDBENCH, "unit": "points", "setting": "lab"}
         common |= {"method": "published", "avg_length": as_number(record.get("avg_len"))}
         for metric in ("score", "adjusted_score", "task_macro_score", "adjusted_task_macro_score"):
-            macro = "macro" in metric
-            _add(
-                numbers, record.get(metric), metric=f"mean_{metric}", n=None if macro else record.get("total"), **common
-            )
+            n = None if "macro" in metric else record.get("total")
+            numbers.add(record.get(metric), {**common, "metric": f"mean_{metric}", "n": n})
         for task, score in as_dict(record.get("task_categorized_scores")).items():
-            _add(numbers, score, metric="mean_adjusted_score", task=task, **common)
+            numbers.add(score, {**common, "metric": "mean_adjusted_score", "task": task})
     return _WILDBENCH
 
 
@@ -370,7 +341,7 @@ def _wildbench_all(head: Head, _: Source, numbers: Numbers) -> str:
                 continue
             if column.startswith(_OF_REWARDS) and len(unmeasured) == 3:
                 continue
-            _add(numbers, number, model=model, **_column(column))
+            numbers.add(number, {"model": model, **_column(column)})
     if n_unmeasured:
         numbers.notes.append(
             f"{n_unmeasured} models have rewards of exactly 0 in every task against a reference: the table writes 0 for what was "
@@ -405,26 +376,7 @@ def _column(column: str) -> dict[str, object]:
     known: dict[str, dict[str, object]] = {
         "Arena-Hard v0.1": {"benchmark": "Arena-Hard", "variant": "v0.1", "metric": "score", "unit": "percent"},
         "AE2.0": {"benchmark": "AlpacaEval", "task": "2.0", "metric": "win_rate", "unit": "percent"},
-        "AE2.0 LC": {
-            "benchmark": "AlpacaEval",
-            "task": "2.0",
-            "metric": "length_controlled_winrate",
-            "unit": "percent",
-        },
+        "AE2.0 LC": {"benchmark": "AlpacaEval", "task": "2.0", "metric": _LENGTH_CONTROLLED, "unit": "percent"},
         "WB_Elo": {"benchmark": _WILDBENCH, "metric": "elo", "unit": "rating"},
     }
     return {"setting": "lab", **known.get(column, {"benchmark": _WILDBENCH, "metric": column, "unit": "points"})}
-
-
-def _add(numbers: Numbers, value: object, **known: object) -> None:
-    """Add a number, with what is known of it under names that `Numbers.add` has."""
-    text = {name: as_text(known.pop(name, None)) for name in ("model", "benchmark", "metric", "unit")}
-    numbers.add(
-        value,
-        model=text["model"],
-        benchmark=text["benchmark"] or _WILDBENCH,
-        metric=text["metric"] or "score",
-        unit=text["unit"],
-        n=known.pop("n", None),
-        more={"method": "published", **known},
-    )

@@ -34,21 +34,19 @@ class Numbers:
     def add(
         self,
         value: object,
+        known: Mapping[str, object],
         *,
-        model: str | None,
-        benchmark: str,
-        metric: str,
-        unit: str | None = None,
         ends: tuple[float, float] | None = None,
         error: object = None,
-        n: object = None,
-        more: Mapping[str, object] | None = None,
     ) -> None:
         """Add one number with the interval or standard error that the source gives; an absent number gives no row.
+
+        `known` is what stands beside it under glossary names: model, benchmark and metric, and unit, n, task, ...
 
         An interval without width, and a standard error of 0, stand for a number that is fixed by definition (a baseline
         against itself): they are left out and counted. So is an interval that the number lies outside of.
         """
+        model, benchmark, metric = (as_text(known.get(name)) or "" for name in ("model", "benchmark", "metric"))
         text = (as_text(value) or "").strip()
         if text.lower() in _ABSENT:
             return
@@ -56,7 +54,7 @@ class Numbers:
         if number is None:
             self.unread[metric] += 1
             return
-        if not model or not model.strip():
+        if not model.strip():
             self.n_without_model += 1
             return
         spread = as_number(error)
@@ -69,23 +67,23 @@ class Numbers:
         elif spread is not None and spread < 0:
             spread = None
             self.unread[f"standard error of {metric}"] += 1
-        count = as_number(n)
-        if count is None and (as_text(n) or "").strip().lower() not in _ABSENT:
+        count = as_number(known.get("n"))
+        if count is None and (as_text(known.get("n")) or "").strip().lower() not in _ABSENT:
             self.unread[f"number of votes or items behind {metric}"] += 1
+        unit = as_text(known.get("unit"))
         self.rows.append(
             {
-                "model": model.strip(),
-                "benchmark": benchmark,
-                "metric": metric,
-                "estimate": number,
                 "std_error": spread,
                 "conf_low": None if ends is None else ends[0],
                 "conf_high": None if ends is None else ends[1],
                 "conf_level": None if ends is None else LEVEL,
+                "method": "published",
+                "value_raw": text,
+                **known,
+                "model": model.strip(),
+                "estimate": number,
                 "n": int(count) if count is not None and count >= 0 and count.is_integer() else None,
                 "unit": unit,
-                "value_raw": text,
-                **(more or {}),
             }
         )
         low, high = {"percent": (0.0, 100.0), "proportion": (0.0, 1.0)}.get(unit or "", (None, None))

@@ -34,6 +34,7 @@ from evalstats.loaders.published_numbers import (
     plain,
     roles_of,
 )
+from evalstats.loaders.rows import Row
 from evalstats.loaders.suggestion import names_a_model
 from evalstats.loaders.values import as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
@@ -338,26 +339,24 @@ def _add(record: Record, metric: Metric, roles: Roles, stem: str, numbers: Numbe
     parsed = cell_of(cell)
     ends = between(record, *metric.ends) if metric.ends else None
     error = record.get(metric.error) if metric.error else None
-    more = {name: label(name) for name in ("task", "scenario", "variant") if name in roles.labels}
-    more |= {"method": label("method") or "published", "value_raw": as_text(cell), **_facts(record, roles)}
+    known: Row = {name: label(name) for name in ("task", "scenario", "variant") if name in roles.labels}
+    known |= {"method": label("method") or "published", "value_raw": as_text(cell), **_facts(record, roles)}
     if label("setting"):
-        more["setting"] = str(label("setting")).lower()
+        known["setting"] = str(label("setting")).lower()
     if label("date"):
-        more["date"] = day_of(label("date"))
+        known["date"] = day_of(label("date"))
     if ends is not None:
         level = as_number(record.get(roles.level)) if roles.level else None
-        more["conf_level"] = level if level is not None else metric.level
-    numbers.add(
-        cell if parsed is None else parsed.number,
-        model=as_text(record.get(roles.model)),
-        benchmark=label("benchmark") or stem,
-        metric=label("metric") or metric.column,
-        unit=label("unit") or ("percent" if parsed and parsed.percent else None),
-        ends=ends,
-        error=parsed.spread if error is None and parsed else error,
-        n=count_of(record.get(metric.n)) if metric.n else None,
-        more=more,
-    )
+        known["conf_level"] = level if level is not None else metric.level
+    known |= {
+        "model": as_text(record.get(roles.model)),
+        "benchmark": label("benchmark") or stem,
+        "metric": label("metric") or metric.column,
+        "unit": label("unit") or ("percent" if parsed and parsed.percent else None),
+        "n": count_of(record.get(metric.n)) if metric.n else None,
+    }
+    error = parsed.spread if error is None and parsed else error
+    numbers.add(cell if parsed is None else parsed.number, known, ends=ends, error=error)
 
 
 def _facts(record: Record, roles: Roles) -> dict[str, object]:

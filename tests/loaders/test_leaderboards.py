@@ -175,7 +175,7 @@ def test_distances_become_ends(up: float, down: float, centre: int) -> None:
 @given(st.none() | st.text() | st.floats() | st.integers() | st.lists(st.integers()), st.floats() | st.none())
 def test_whatever_a_number_is_nothing_is_made_up(value: object, error: object) -> None:
     numbers = Numbers()
-    numbers.add(value, model="m", benchmark="b", metric="x", unit=None, ends=(0.0, 0.0), error=error)
+    numbers.add(value, {"model": "m", "benchmark": "b", "metric": "x"}, ends=(0.0, 0.0), error=error)
     for row in numbers.rows:
         assert row["conf_low"] is None
         assert row["std_error"] is None or float(str(row["std_error"])) > 0
