@@ -72,20 +72,18 @@ def winners_of(
             winner = Winner(raw=winner.raw, reason="a model against itself") if row["itself"] else winner
         tally.count_winner(winner, against_itself=row["itself"], n=row["n"])
         read.append(winner)
-    columns = {name: [getattr(winner, name) for winner in read] for name in ("raw", "outcome", "strength", "reason")}
-    told = distinct.drop("n").with_columns(
-        pl.Series(f"\x00{name}", cells, dtype=pl.String) for name, cells in columns.items()
-    )
-    joined = keys.join(told, on=[*names, "named", "itself"], how="left", nulls_equal=True, maintain_order="left")
-    outcome = joined["\x00outcome"]
-    status = pl.select(pl.when(outcome.is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))).to_series()
-    return {
-        "outcome": outcome,
-        "strength": joined["\x00strength"],
-        "status": status,
-        "status_reason": joined["\x00reason"],
-        "value_raw": joined["\x00raw"],
+    reading = {
+        "outcome": [winner.outcome for winner in read],
+        "strength": [winner.strength for winner in read],
+        "status_reason": [winner.reason for winner in read],
+        "value_raw": [winner.raw for winner in read],
     }
+    read_off = distinct.drop("n").with_columns(
+        pl.Series(name, cells, dtype=pl.String) for name, cells in reading.items()
+    )
+    joined = keys.join(read_off, on=[*names, "named", "itself"], how="left", nulls_equal=True, maintain_order="left")
+    status = pl.when(pl.col("outcome").is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
+    return {series.name: series for series in joined.select(*reading, status=status).iter_columns()}
 
 
 def _said(block: VoteBlock) -> pl.DataFrame:

@@ -15,7 +15,8 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Source, read_head
-from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, Survey, open_table, safe_name, surveyed
+from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, open_table, safe_name
+from evalstats.loaders.bound_columns import Survey, surveyed
 from evalstats.loaders.column_map import NO_SCORE, ORDER, ROW, ColumnMap, MetricFacts, column_named
 from evalstats.loaders.rows import Row, metric_row, scored, some_of, unscored
 from evalstats.loaders.values import (

@@ -1,9 +1,12 @@
-"""Tables that lie inside a JSON document: lists of records at some path, and the shapes in which pandas writes a frame."""
+"""Any table file (delimited text, JSON, Parquet) as blocks of columns, in bounded memory; and tables inside a JSON document.
+
+What text holds no dtype tells: delimited text and JSON are handed on as text (`bound_columns.Survey` says what columns hold).
+"""
 
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -14,11 +17,8 @@ from polars.selectors import by_name
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Head, readable_name
-from evalstats.loaders.column_map import MADE
 from evalstats.loaders.files import JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
-from evalstats.loaders.rows import some_of
-from evalstats.loaders.values import Places, as_dict, as_list, as_text, dicts, misfit, without_points
-from evalstats.schema.columns import OUTCOMES
+from evalstats.loaders.values import as_dict, as_list, as_text, dicts
 
 Record = dict[str, object]
 
@@ -182,7 +182,6 @@ def oriented(document: object) -> list[Record] | None:
 
 BLOCK_ROWS = 50_000
 BLOCK_CHARS = 64 << 20
-KEPT_BYTES = 256 << 20
 # A column that holds a longer text than this is an answer or a prompt, not a factor.
 MAX_FACTOR_CHARS = 1_000
 # A wider table has a column for each item or the like, and is not read as rows with factors.
@@ -192,20 +191,6 @@ SHOWN_COLUMNS = 30
 # What a cell costs beside its text, for the size of a block of narrow cells.
 _CELL_CHARS = 16
 _SAFE = "column "
-
-_WHOLE = r"^-?(?:0|[1-9]\d{0,17})$"
-_NUMBER = r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
-# A number as programs write it that hold all numbers of a column as floats; no two such texts are the same number.
-_WRITTEN_FLOAT = r"^-?(?:0|[1-9]\d*)\.(?:0|\d*[1-9])$"
-_TRUTH = r"^(?i:true|false)$"
-
-# Standard columns that a column may merely be called like. Without item, model and score there is no table, and what
-# trials are called is asked where they are numbered.
-_STANDARD = {
-    column.name: column for column in OUTCOMES if column.name not in {"item", "model", "score", "trial", *MADE}
-}
-# Names, which are no prompts, answers or explanations.
-_SHORT = frozenset({"run", "system", "benchmark", "task", "variant", "metric", "scenario", "judge", "user", "session"})
 
 Place = tuple[int, dict[str, object]]
 
@@ -241,148 +226,6 @@ class TableFile:
 
     word: str
     blocks: Callable[[], Iterator[Block]]
-
-
-@dataclass(slots=True)
-class _Seen:
-    """What all values of one column have in common so far."""
-
-    whole: bool = True
-    number: bool = True
-    truth: bool = True
-    any: bool = False
-    long: bool = False
-    nested: bool = False
-    repaired: bool = False
-    floats: bool = True
-    dtype: pl.DataType | None = None
-    misfit: str = ""
-
-    def kind(self) -> pl.DataType:
-        if self.dtype is not None:
-            return self.dtype
-        found = [(self.whole, pl.Int64()), (self.number, pl.Float64()), (self.truth, pl.Boolean())]
-        return next((dtype for fits, dtype in found if fits and self.any), pl.String())
-
-
-@dataclass(slots=True)
-class Survey:
-    """The columns of a whole table in order, and what each of them holds.
-
-    `watched` are pairs of columns of which it is also kept which values stand together.
-    """
-
-    watched: tuple[tuple[str, str], ...] = ()
-    word: str = "row"
-    seen: dict[str, _Seen] = field(default_factory=dict[str, _Seen])
-    n_rows: int = 0
-    _together: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict[tuple[str, str], pl.DataFrame])
-
-    def add(self, block: Block) -> None:
-        """Take one more block into account."""
-        self.n_rows += block.frame.height
-        for series in block.frame.iter_columns():
-            seen = self.seen.setdefault(series.name, _Seen())
-            seen.nested |= series.name in block.nested or _is_nested(series.dtype)
-            seen.repaired |= series.name in block.repaired
-            seen.floats = seen.floats and _holds_numbers(series, block)
-            if series.dtype == pl.String:
-                _look_at_text(series.drop_nulls(), seen, is_text=series.name in block.texts)
-            elif not seen.nested:
-                seen.dtype = series.dtype
-            if (column := _STANDARD.get(series.name)) is not None and not (seen.misfit or seen.nested):
-                seen.misfit = misfit(column, series, Places(self.word, block.places))
-        check_width(len(self.seen))
-        for first, second in self.watched:
-            if {first, second} <= set(block.frame.columns):
-                self._watch(block.frame[first], block.frame[second])
-
-    def _watch(self, first: pl.Series, second: pl.Series) -> None:
-        texts = [series.cast(pl.String) for series in (first, second) if not _is_nested(series.dtype)]
-        if len(texts) == 2:
-            pairs = pl.DataFrame(
-                {"first": texts[0].hash(seed=0), "second": texts[1].hash(seed=0), "chars": texts[1].str.len_chars()}
-            ).filter(pl.Series(texts[1].is_not_null()))
-            name = first.name, second.name
-            known = self._together.get(name)
-            self._together[name] = (pairs if known is None else pl.concat([known, pairs])).unique()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of all columns."""
-        return tuple(self.seen)
-
-    @property
-    def nested(self) -> frozenset[str]:
-        """Columns that hold lists or objects."""
-        return frozenset(name for name, seen in self.seen.items() if seen.nested)
-
-    def is_factor(self, name: str) -> bool:
-        """Whether a column holds plain values, and no texts too long for a factor."""
-        return not (self.seen[name].nested or self.seen[name].long)
-
-    def cells(self, block: Block, source: str, role: str) -> pl.Series:
-        """Take the column for something out of a block, the whole numbers in it written without a point."""
-        if self.seen[source].nested and role != "tags":
-            raise InputError(f"column {source!r} holds lists or objects; {role} needs one plain value a row")
-        cells = block.cells(source)
-        return without_points(cells) if cells.dtype == pl.String and self.seen[source].floats else cells
-
-    def notes(self, factors: Iterable[str]) -> Iterator[str]:
-        """Say which of these columns are no factors, and where values were put in another way."""
-        left_out = [name for name in factors if not self.is_factor(name)]
-        if left_out:
-            what = f"lists, objects or texts over {MAX_FACTOR_CHARS} characters"
-            yield f"left out as factors, since they hold {what}: {some_of(left_out, SHOWN_COLUMNS)}"
-        if self.renamed:
-            yield f"columns whose names are patterns to Polars got other names: {', '.join(self.renamed)}"
-        repaired = sorted(name for name, seen in self.seen.items() if seen.repaired)
-        if repaired:
-            shown = some_of(repaired, SHOWN_COLUMNS)
-            yield f"half characters were replaced, and numbers too large for any table are 'inf', in: {shown}"
-
-    def together(self, first: str, second: str) -> pl.DataFrame | None:
-        """Return which values of two watched columns stand together: hashes, and how long the second is as text."""
-        return self._together.get((first, second))
-
-    def misfit(self, name: str) -> str:
-        """Say why a column that is called as a standard column cannot be that column; "" where it can."""
-        seen = self.seen[name]
-        if name not in _STANDARD:
-            return ""
-        if seen.nested:
-            return "" if name == "tags" else "it holds lists or objects"
-        if seen.long and name in _SHORT:
-            return f"it holds texts of more than {MAX_FACTOR_CHARS} characters"
-        return seen.misfit
-
-    @property
-    def renamed(self) -> tuple[str, ...]:
-        """Columns that got another name, under that name."""
-        return tuple(name for name in self.seen if name.startswith(_SAFE) and safe_name(name[len(_SAFE) :]) == name)
-
-    def are_numbers(self, name: str) -> bool:
-        """Whether a column that is handed on as text holds numbers, so that 1.0 is the same as 1 in it."""
-        return self.seen[name].floats
-
-    def dtype(self, name: str) -> pl.DataType:
-        """Return the dtype that fits all values of a column."""
-        return self.seen[name].kind()
-
-
-def surveyed(table: TableFile, watched: tuple[tuple[str, str], ...] = ()) -> tuple[Survey, Iterator[Block]]:
-    """Look at all of a table, then hand on its blocks. Only a table too large to be kept is read twice."""
-    survey = Survey(watched=watched, word=table.word)
-    kept: list[Block] | None = []
-    size = 0
-    for block in table.blocks():
-        survey.add(block)
-        size += block.frame.estimated_size()
-        if size > KEPT_BYTES:
-            kept = None
-        elif kept is not None:
-            kept.append(block)
-    return survey, table.blocks() if kept is None else iter(kept)
 
 
 def open_table(head: Head, rows: str | None = None) -> TableFile:
@@ -461,7 +304,7 @@ def frame_block(frame: pl.DataFrame, *, first: int = 0) -> Block:
         if not isinstance(series.dtype, pl.Struct):
             columns[series.name] = series
     check_width(len(columns))
-    plain = {name: series if _is_nested(series.dtype) else _plain(series) for name, series in columns.items()}
+    plain = {name: series if is_nested(series.dtype) else _plain(series) for name, series in columns.items()}
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
     made = pl.DataFrame([(nothing if series is None else series).alias(name) for name, series in plain.items()])
     nested = frozenset(name for name, series in plain.items() if series is None)
@@ -637,27 +480,8 @@ def _cell(value: object) -> str | None:
     return str(value)
 
 
-def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:
-    if not len(present):
-        return
-    seen.any = True
-    if is_text:
-        seen.whole = seen.number = seen.truth = False
-    seen.number = seen.number and bool(present.str.contains(_NUMBER).all())
-    seen.whole = seen.whole and seen.number and bool(present.str.contains(_WHOLE).all())
-    seen.truth = seen.truth and bool(present.str.contains(_TRUTH).all())
-    longest = present.str.len_chars().max()
-    seen.long = seen.long or (isinstance(longest, int) and longest > MAX_FACTOR_CHARS)
-
-
-def _holds_numbers(series: pl.Series, block: Block) -> bool:
-    """Whether a column of text can only have been written from numbers."""
-    if block.kind != "text":
-        return block.kind == "json" and series.name not in block.texts
-    return bool(series.drop_nulls().str.contains(_WRITTEN_FLOAT).all())
-
-
-def _is_nested(dtype: pl.DataType) -> bool:
+def is_nested(dtype: pl.DataType) -> bool:
+    """Whether a dtype holds lists, objects or bytes."""
     return isinstance(dtype, pl.List | pl.Array | pl.Struct | pl.Object | pl.Binary)
 
 

@@ -9,8 +9,8 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.loaders.arena_cells import winner_of
-from evalstats.loaders.blocks import Survey, frame_block
-from evalstats.loaders.bound_columns import Binding
+from evalstats.loaders.blocks import frame_block
+from evalstats.loaders.bound_columns import Binding, Survey
 from evalstats.loaders.column_map import WAYS, ColumnMap
 from evalstats.loaders.table import fitted
 from evalstats.loaders.tidy import Tidier
@@ -178,8 +178,6 @@ def _count(counts: pl.DataFrame, run: str, status: str) -> int:
 def _as_table(frame: object) -> pl.DataFrame:
     try:
         return as_polars(frame)
-    except InputError:
-        raise
     except (TypeError, ValueError, ImportError, NotImplementedError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"the frame cannot be read ({error}); a column of mixed types must be made text first"

@@ -471,29 +471,22 @@ class InspectLoader:
 
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
         """Make every log a source, save those that a retry took the place of, which are named in notes."""
-        best: dict[tuple[str, str], EvalLog] = {}
-        logs: list[tuple[Path, EvalLog | None]] = []
-        for path in sorted(files):
-            try:
-                log = read_log(path)
-            except UnreadableFileError:  # it is reported when it is read
-                logs.append((path, None))
-                continue
-            logs.append((path, log))
-            if log.task_id is not None:
-                key = (log.task_id, log.model)
-                if key not in best or _rank(log) > _rank(best[key]):
-                    best[key] = log
-        for path, log in logs:
-            kept = None if log is None or log.task_id is None else best[log.task_id, log.model]
-            if kept is None or log is kept or log is None:
+        logs = {path: _log_of(path) for path in sorted(files)}
+        best: dict[tuple[str | None, str], EvalLog] = {}
+        for log in logs.values():
+            if log is not None and log.task_id is not None:
+                key = log.task_id, log.model
+                best[key] = max(best.get(key, log), log, key=_rank)
+        for path, log in logs.items():
+            kept = None if log is None else best.get((log.task_id, log.model), log)
+            if log is None or kept is None or kept is log:
                 yield Source(path=path)
-            else:
-                text = (
-                    f"this log ({log.status}) has the task id and model of {kept.path.name} ({kept.status}), which is "
-                    "kept as the latest that succeeded, or the latest of all; read this one by giving it alone"
-                )
-                yield from Source(path=path).notes([text])
+                continue
+            text = (
+                f"this log ({log.status}) has the task id and model of {kept.path.name} ({kept.status}), which is "
+                "kept as the latest that succeeded, or the latest of all; read this one by giving it alone"
+            )
+            yield from Source(path=path).notes([text])
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield outcomes sample by sample, those without scores last, then metrics, published numbers and the run."""
@@ -515,6 +508,13 @@ class InspectLoader:
         yield Rows(table="metrics", rows=described + _published_metrics(log, published, described))
         yield Rows(table="aggregates", rows=published)
         yield Rows(table="runs", rows=[log.run_row(run, reader.factors.own_names)])
+
+
+def _log_of(path: Path) -> EvalLog | None:
+    try:
+        return read_log(path)
+    except UnreadableFileError:  # it is reported when it is read
+        return None
 
 
 def _rank(log: EvalLog) -> tuple[bool, str, bool]:

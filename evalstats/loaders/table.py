@@ -7,18 +7,8 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.blocks import (
-    SHOWN_COLUMNS,
-    Survey,
-    flat,
-    listings,
-    open_table,
-    oriented,
-    rows_at,
-    seen,
-    surveyed,
-)
-from evalstats.loaders.bound_columns import Binding, bind, source_of
+from evalstats.loaders.blocks import SHOWN_COLUMNS, flat, listings, open_table, oriented, rows_at, seen
+from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.rows import some_of

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.loaders.blocks import Block, Survey
-from evalstats.loaders.bound_columns import MAX_FACTORS, Binding
+from evalstats.loaders.blocks import Block
+from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts
 from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
 from evalstats.loaders.suggestion import repeats_told_apart

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders import blocks
+from evalstats.loaders import blocks, bound_columns
 from evalstats.loaders.base import Head, Source, read_head, with_digest
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read, read_source
@@ -127,7 +127,7 @@ def test_the_size_of_blocks_changes_nothing(
     whole = load(path)
     monkeypatch.setattr(blocks, "BLOCK_ROWS", size)
     assert load(path).outcomes.equals(whole.outcomes)
-    monkeypatch.setattr(blocks, "KEPT_BYTES", 0)  # too large to be kept: read twice
+    monkeypatch.setattr(bound_columns, "KEPT_BYTES", 0)  # too large to be kept: read twice
     assert load(path).outcomes.equals(whole.outcomes)
 
 
