@@ -67,21 +67,15 @@ def own_names(clusters: Sequence[str], covariates: Sequence[str], *, taken: Sequ
     return dict(zip(given, [*beside_names(covariates), *group_names(clusters)], strict=True))
 
 
-def winner_column(
-    names: Sequence[str], winner: str | None, labels: Mapping[str, str] | None
-) -> tuple[str, dict[str, str]]:
-    """Return the winner's column, and what its labels stand for, in lower case."""
-    column = winner or ("outcome" if "outcome" in names else "winner")
-    glossary = {name: name for name in OUTCOMES}
-    known = labels if labels is not None else glossary if column == "outcome" else ARENA_LABELS
-    wrong = sorted(set(known.values()) - set(OUTCOMES))
-    if wrong:
-        raise InputError(f"labels stand for {wrong[0]!r}, which is no outcome; use {', '.join(OUTCOMES)}")
-    return column, {label.strip().lower(): outcome for label, outcome in known.items()}
+def winner_column(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
+    """Return the winner's column, and what its labels stand for, in lower case: the glossary's words, or public arenas'."""
+    if "outcome" in names:
+        return "outcome", {name: name for name in OUTCOMES}
+    return "winner", ARENA_LABELS
 
 
-def counted(source: "nw.LazyFrame[Any]", group: list[str], *, weighted: bool, by_weight: bool) -> pl.DataFrame:
-    """Count votes, and sum their weights, by the columns of `group`, and by weight where asked."""
+def counted(source: "nw.LazyFrame[Any]", group: list[str], *, weighted: bool) -> pl.DataFrame:
+    """Count votes, and sum their weights, by the columns of `group`."""
     if not weighted:
         table = counted_by_code(source.to_native(), group)
         table = collected(source.group_by(group).agg(nw.len().alias(N))) if table is None else table
@@ -90,10 +84,7 @@ def counted(source: "nw.LazyFrame[Any]", group: list[str], *, weighted: bool, by
     mass = nw.col("weight").cast(nw.Float64).fill_null(1.0)
     summed = source.with_columns(mass.alias(W), (mass * mass).alias(W2), mass.alias(LOW))
     parts = [nw.len().alias(N), nw.col(W).sum(), nw.col(W2).sum()]
-    if by_weight:
-        table = collected(summed.group_by([*group, LOW]).agg(*parts))
-    else:
-        table = collected(summed.group_by(group).agg(*parts, nw.col(LOW).min()))
+    table = collected(summed.group_by(group).agg(*parts, nw.col(LOW).min()))
     return table.with_columns(pl.col(N).cast(pl.Int64))
 
 
@@ -212,14 +203,11 @@ class VoteCells:
     All arrays have a place for each cell. `models` are names, sorted, of those with a vote that counts; `first` and
     `second` (int64) are their places in it on sides a and b, `outcome` the place in `OUTCOMES`. `share` (float64) is how
     much of the vote side a got, in [0, 1]; `weight` and `weight_squares` are sums over the votes (1 for a vote without a
-    weight), `count` (int64) is their number; `covariates` has a column for each of `covariate_names`. For each cluster
-    asked for, `clusters` holds codes 0..G-1 and `cluster_levels` what they stand for; a vote without a level is a cluster
-    of its own, whose level is null.
+    weight), `count` (int64) is their number; `covariates` has a column for each of `covariate_names`.
 
-    `n_rows` counts the rows of the frame. Left out are votes without the name of a model (`n_unnamed`), of a model against itself
-    (`n_self`), without an outcome (`n_unscored`), with a label that is not known (`unknown`, by label, the most frequent first);
-    each is counted once, for the first of these that holds. `keys` tells `cluster_chunks` the cell of a vote; it is empty where
-    cells are told apart by clusters.
+    `n_rows` counts the rows of the frame. Left out are votes without the name of a model (`n_unnamed`), of a model against
+    itself (`n_self`), without an outcome (`n_unscored`), with a label that is not known (`unknown`, by label, the most frequent
+    first); each is counted once, for the first of these that holds. `keys` tells `cluster_chunks` the cell of a vote.
     """
 
     models: tuple[str, ...]
@@ -232,9 +220,6 @@ class VoteCells:
     count: Ints
     covariates: Floats
     covariate_names: tuple[str, ...]
-    clusters: tuple[Ints, ...]
-    cluster_names: tuple[str, ...]
-    cluster_levels: tuple[pl.Series, ...]
     n_rows: int
     n_unnamed: int
     n_self: int
@@ -253,69 +238,41 @@ class VoteCells:
         return int(self.count.sum())
 
 
-def vote_cells(
-    frame: object,
-    *,
-    clusters: Sequence[str] = (),
-    covariates: Sequence[str] = (),
-    labels: Mapping[str, str] | None = None,
-    winner: str | None = None,
-) -> VoteCells:
+def vote_cells(frame: object, *, covariates: Sequence[str] = ()) -> VoteCells:
     """Merge equal votes, and count those that cannot be used.
 
-    Parameters
-    ----------
-    frame
-        One row per vote, in any table that narwhals knows, lazy or not: `model_a`, `model_b`, the winner, and `preference`,
-        `weight` and `status` where there are such columns. A lazy Polars frame is streamed.
-    clusters
-        Columns whose levels tell which votes belong together. Cells are then told apart by them; where nearly every vote
-        has a cell of its own (raters of a large arena), leave them out and use `cluster_chunks`.
-    covariates
-        Columns of numbers, told apart like outcomes: they should have few different values if votes are many.
-    labels
-        What the labels of the winner's column stand for (a, b, tie or both_bad), whatever their case and the blanks around
-        them. None: the glossary's own words for `outcome`, those of public arenas for `winner`. But for `outcome`, a label may
-        also be the name of either model; one that is also the label of the other side is unknown.
-    winner
-        The winner's column; None for `outcome`, or `winner` where there is no `outcome`.
+    `frame` has one row per vote, in any table that narwhals knows, lazy or not: `model_a`, `model_b`, the winner, and
+    `preference`, `weight` and `status` where there are such columns; a lazy Polars frame is streamed. The winner stands in
+    `outcome` in the glossary's words, or else in `winner` in those of public arenas or as the name of either model; a name that
+    is also the label of the other side is unknown. `covariates` are columns of numbers, told apart like outcomes: they should
+    have few different values if votes are many.
 
-    Notes
-    -----
     A label that is missing or not known is never a tie. A vote whose `status` is not "scored" has no outcome. Which row
     comes first has no effect, but for the rounding of sums of weights.
     """
     source = lazy_votes(frame)
     names = source.collect_schema().names()
-    column, known = winner_column(names, winner, labels)
+    column, known = winner_column(names)
     extra = [name for name in ("preference", "status") if name in names]
     basic = ["model_a", "model_b", column, *extra]
-    missing = [name for name in (*basic, *covariates, *clusters) if name not in names]
+    missing = [name for name in (*basic, *covariates) if name not in names]
     if missing:
         raise InputError(f"column {missing[0]!r} is not among the votes; have {', '.join(names)}")
-    source = source.rename(own_names(clusters, covariates, taken=(*basic, "weight")))
+    source = source.rename(own_names((), covariates, taken=(*basic, "weight")))
     key = [*basic, *beside_names(covariates)]
-    groups = group_names(clusters)
-    grouped = counted(source, [*key, *groups], weighted="weight" in names, by_weight=bool(clusters))
+    grouped = counted(source, key, weighted="weight" in names)
     read = read_votes(grouped, column, known)
     kept = read.filter(pl.col(WHY) == "counts")
     check_numbers(kept, covariates)
-    return _cells(read, kept, key, tuple(clusters), tuple(covariates))
+    return _cells(read, kept, key, tuple(covariates))
 
 
-def _cells(
-    read: pl.DataFrame, kept: pl.DataFrame, key: list[str], clusters: tuple[str, ...], covariates: tuple[str, ...]
-) -> VoteCells:
+def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str], covariates: tuple[str, ...]) -> VoteCells:
     models = tuple(pl.concat([kept[A], kept[B]]).unique().sort().to_list())
     place = {name: code for code, name in enumerate(models)}
     coded = kept.with_columns(pl.col(A, B).replace_strict(place, return_dtype=pl.Int64, default=None))
     coded = coded.with_columns(pl.col(name).cast(pl.Float64) for name in beside_names(covariates))
-    levels: list[pl.Series] = []
-    by = [A, B, OUTCOME, SHARE, *beside_names(covariates), *group_names(clusters)]
-    for own in group_names(clusters):
-        coded, known = _coded(coded, own, by)
-        levels.append(known)
-    order, begin = _sorted(coded, by)
+    order, begin = _sorted(coded, [A, B, OUTCOME, SHARE, *beside_names(covariates)])
     left = dict(read.group_by(WHY).agg(pl.col(N).sum()).iter_rows())
     unknown = read.filter(pl.col(WHY) == "unknown").group_by(LABEL).agg(pl.col(N).sum())
 
@@ -337,16 +294,13 @@ def _cells(
         count=total(N),
         covariates=np.column_stack([np.zeros((begin.size, 0)), *map(column, beside_names(covariates))]),
         covariate_names=covariates,
-        clusters=tuple(map(column, group_names(clusters))),
-        cluster_names=clusters,
-        cluster_levels=tuple(level.alias(name) for level, name in zip(levels, clusters, strict=True)),
         n_rows=int(read[N].sum()),
         n_unnamed=int(left.get("unnamed", 0)),
         n_self=int(left.get("self", 0)),
         n_unscored=int(left.get("unscored", 0)),
         unknown=tuple(unknown.sort(N, LABEL, descending=[True, False]).iter_rows()),
         # Two labels may stand for one outcome: several keys lead to one cell.
-        keys=pl.DataFrame() if clusters else kept.select(key).with_columns(_numbers(order, begin)),
+        keys=kept.select(key).with_columns(_numbers(order, begin)),
     )
 
 
@@ -375,30 +329,6 @@ def _numbers(order: Ints, begin: Ints) -> pl.Series:
     number = np.empty(order.size, dtype=np.int64)
     number[order] = np.repeat(np.arange(begin.size), np.diff(begin, append=order.size))
     return pl.Series(CELL, number)
-
-
-def _coded(table: pl.DataFrame, own: str, by: list[str]) -> tuple[pl.DataFrame, pl.Series]:
-    """Put codes for the levels of a cluster, in sorted order; every vote without a level gets a code of its own."""
-    if isinstance(table.schema[own], pl.Categorical | pl.Enum):
-        table = table.with_columns(pl.col(own).cast(pl.String))
-    if table[own].null_count():
-        lonely = pl.col(own).is_null()
-        # In an order of their own, so that the rows' order has no effect on who gets which code.
-        table = pl.concat([table.filter(~lonely), _one_by_one(table.filter(lonely).sort(*by, LOW))])
-    levels = table[own].drop_nulls().unique().sort()
-    numbered = pl.DataFrame({own: levels, CELL: np.arange(levels.len())})
-    code = table.select(own).join(numbered, on=own, how="left", maintain_order="left")[CELL]
-    lonely = code.is_null()
-    fresh = lonely.cast(pl.Int64).cum_sum() + (levels.len() - 1)
-    code = fresh.zip_with(lonely, code.fill_null(0))
-    return table.with_columns(code.alias(own)), levels.extend_constant(None, int(lonely.sum()))
-
-
-def _one_by_one(table: pl.DataFrame) -> pl.DataFrame:
-    """Return votes one by one; they were counted by weight, so that all in a row weigh the same."""
-    times = table[N].to_numpy()
-    each = table.with_columns(pl.col(W, W2) / pl.col(N), pl.lit(1, pl.Int64).alias(N))
-    return each[np.repeat(np.arange(table.height), times)]
 
 
 CHUNK_VOTES = 1_000_000
@@ -440,8 +370,6 @@ def cluster_chunks(
     Memory: 8 bytes for each vote (24 where votes have weights), and about 100 bytes for each vote of a chunk.
     """
     names = (cluster,) if isinstance(cluster, str) else tuple(cluster)
-    if cells.cluster_names:
-        raise InputError("these cells are told apart by clusters already; make them without, and ask for chunks then")
     source, weighted = _source(frame, cells, names)
     bits = max(1, (cells.n_cells - 1).bit_length())
     packed, mass = _pack(source, cells, names, bits, weighted=weighted)

@@ -1,29 +1,11 @@
 """Which column of a table is what: the user's map from standard names to the names in the file.
 
-On the command line a map is written option by option (`--map item=question_id --map model=@gpt-4o`), in a TOML file
-all at once:
+On the command line a map is written option by option (`--map item=question_id --map model=@gpt-4o`), in a TOML file all at
+once: `dependence`, `scale`, `unscored` and `rows` at the top, then the tables
 
-    dependence = ["passage"]
-    scale = "percent"
-    unscored = [-1]
-
-    [columns]
-    item = "question_id"
-    score = ["exact", "f1"]
-
-    [constants]
-    benchmark = "my-bench"
-
-    [values.score]
-    pass = 1
-    fail = 0
-    -1 = "unscored"
-
-    [metrics.f1]
-    unit = "percent"
-
-    [metrics.wer]
-    higher_is_better = false
+    [columns]            [constants]              [values.score]      [metrics.wer]
+    item = "question_id" benchmark = "my-bench"   pass = 1            higher_is_better = false
+    score = ["a", "f1"]                           -1 = "unscored"     unit = "percent"
 """
 
 import difflib
@@ -172,24 +154,12 @@ class ColumnMap:
 
     @classmethod
     def from_toml(cls, path: str | Path) -> "ColumnMap":
-        """Read a TOML file; its form stands at the head of this module.
-
-        Raises
-        ------
-        InputError
-            If it cannot be read, is not TOML, or holds something that is no part of a map.
-        """
+        """Read a TOML file (its form stands at the head of this module); raise `InputError` where it holds no map."""
         return cls.from_tables(small_toml(Path(path), "a column map is a few lines"), where=str(path))
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, object], *, where: str = "column map") -> "ColumnMap":
-        """Make a map from the tables of a TOML document (a part of `evalstats.toml`, for example).
-
-        Raises
-        ------
-        InputError
-            If it holds something that is no part of a map.
-        """
+        """Make a map from the tables of a TOML document; raise `InputError` where they hold what is no part of a map."""
         known = {"columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored"}
         unknown = [name for name in tables if name not in known]
         if unknown:

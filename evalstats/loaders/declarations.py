@@ -52,12 +52,7 @@ def find_plan(folder: str | Path = ".") -> Path | None:
 
 
 def read_plan(path: str | Path) -> Plan:
-    """Read a plan.
-
-    Parameters
-    ----------
-    path
-        A TOML file of at most 1 MiB.
+    """Read a plan from a TOML file of at most 1 MiB.
 
     Raises
     ------

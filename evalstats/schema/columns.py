@@ -135,7 +135,7 @@ COMPARISONS: tuple[Column, ...] = (
     _text("model_a", "Model on side a", required=True),
     _text("model_b", "Model on side b", required=True),
     _text("outcome", "Who won; null when the label could not be read", levels=("a", "b", "tie", "both_bad")),
-    Column(name="preference", dtype=_F, meaning="Share of preference for a", unit="proportion", low=0, high=1),
+    _number("preference", "Share of preference for a", "proportion", low=0, high=1),
     _text("strength", "How strong the preference is", levels=("slight", "normal", "strong")),
     _text("order", "Which side was shown first", levels=("a_first", "b_first")),
     _number("weight", "Weight of the vote", low=0),
@@ -167,14 +167,7 @@ RATINGS: tuple[Column, ...] = (
     _text("criterion", "What was rated about it", required=True, fill=""),
     _number("value", "The rating as a number"),
     _text("label", "The rating as a category"),
-    Column(
-        name="label_prob",
-        dtype=_F,
-        meaning="Known probability that the item was chosen for labelling",
-        unit="proportion",
-        low=0,
-        high=1,
-    ),
+    _number("label_prob", "Known probability that the item was chosen for labelling", "proportion", low=0, high=1),
     _TIMESTAMP,
 )
 
@@ -189,7 +182,7 @@ AGGREGATES: tuple[Column, ...] = (
     _number("std_error", "Its standard error", low=0),
     _number("conf_low", "Lower end of its interval"),
     _number("conf_high", "Upper end of its interval"),
-    Column(name="conf_level", dtype=_F, meaning="Level of that interval", unit="proportion", low=0, high=1),
+    _number("conf_level", "Level of that interval", "proportion", low=0, high=1),
     _text("method", "How estimate and interval were made"),
     _count("n", "Units behind the number"),
     _text("unit", "Unit of the number: proportion, percent, points, rating, US dollars"),

@@ -34,7 +34,7 @@ def votes() -> pl.DataFrame:
     )
 
 
-def table(cells: VoteCells, clusters: bool = False) -> dict[tuple[object, ...], tuple[float, float, int]]:
+def table(cells: VoteCells) -> dict[tuple[object, ...], tuple[float, float, int]]:
     """Cells by name."""
     found: dict[tuple[object, ...], tuple[float, float, int]] = {}
     for k in range(cells.n_cells):
@@ -45,9 +45,7 @@ def table(cells: VoteCells, clusters: bool = False) -> dict[tuple[object, ...], 
             cells.share[k],
             *cells.covariates[k],
         )
-        if clusters:
-            key += tuple(level[int(code[k])] for level, code in zip(cells.cluster_levels, cells.clusters, strict=True))
-        assert key not in found or None in key
+        assert key not in found
         found[key] = (cells.weight[k], cells.weight_squares[k], int(cells.count[k]))
     return found
 
@@ -89,21 +87,6 @@ def test_every_vote_is_counted_once_whether_it_counts_or_not(votes: pl.DataFrame
     assert cells.n_rows == N == cells.n_votes + left_out
 
 
-def test_clusters_tell_cells_apart_and_a_vote_without_one_stands_alone(votes: pl.DataFrame) -> None:
-    cells = vote_cells(votes, clusters=["rater", "item"])
-    known = votes.filter(pl.col("rater").is_not_null())
-    found = table(cells, clusters=True)
-    assert {key: value for key, value in found.items() if None not in key} == by_hand(known, "rater", "item")
-    codes, levels = cells.clusters[0], cells.cluster_levels[0]
-    assert np.array_equal(np.unique(codes), np.arange(len(levels)))
-    alone = cells.count[levels.is_null().to_numpy()[codes]]
-    assert (alone == 1).all()
-    assert alone.size == vote_cells(votes).n_votes - vote_cells(known).n_votes > 0
-    # Their weights are those of single votes, not shares of what was counted together.
-    assert np.allclose(cells.weight[cells.count == 1] ** 2, cells.weight_squares[cells.count == 1])
-    assert cells.weight.sum() == pytest.approx(vote_cells(votes).weight.sum())
-
-
 FRAMES: dict[str, Callable[[pl.DataFrame], object]] = {
     "lazy": lambda votes: votes.lazy(),
     "pandas": lambda votes: votes.to_pandas(),
@@ -122,9 +105,8 @@ FRAMES: dict[str, Callable[[pl.DataFrame], object]] = {
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-@pytest.mark.parametrize("clusters", [(), ("rater",), ("rater", "item")])
-def test_every_backend_gives_the_same_cells(votes: pl.DataFrame, kind: str, clusters: tuple[str, ...]) -> None:
-    same(vote_cells(FRAMES[kind](votes), clusters=clusters), vote_cells(votes, clusters=clusters))
+def test_every_backend_gives_the_same_cells(votes: pl.DataFrame, kind: str) -> None:
+    same(vote_cells(FRAMES[kind](votes)), vote_cells(votes))
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -140,8 +122,6 @@ def same(one: VoteCells, other: VoteCells) -> None:
     assert counts[0] == counts[1]
     for name in ("first", "second", "outcome", "share", "count", "covariates"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    for codes, own in zip(one.clusters, other.clusters, strict=True):
-        assert np.array_equal(codes, own)
     # Sums of weights may be added in another order: equal to the last few bits of a double.
     assert np.allclose(one.weight, other.weight, rtol=1e-12)
     assert np.allclose(one.weight_squares, other.weight_squares, rtol=1e-12)
@@ -149,9 +129,7 @@ def same(one: VoteCells, other: VoteCells) -> None:
 
 def test_the_order_of_rows_has_no_effect(votes: pl.DataFrame) -> None:
     shuffled = votes.sample(fraction=1.0, shuffle=True, seed=3)
-    same(vote_cells(shuffled, clusters=["rater"], covariates=["length"]), vote_cells(
-        votes, clusters=["rater"], covariates=["length"]
-    ))  # fmt: skip
+    same(vote_cells(shuffled, covariates=["length"]), vote_cells(votes, covariates=["length"]))
 
 
 def test_physical_codes_of_two_columns_and_two_files_do_not_mix(tmp_path) -> None:
@@ -193,16 +171,13 @@ def test_codes_are_counted_like_groups(votes: pl.DataFrame) -> None:
     assert counted_by_code(votes.lazy(), names) is None
 
 
-def test_labels_of_public_arenas_and_of_others() -> None:
+def test_labels_of_public_arenas() -> None:
     winners = ["model_a", " MODEL_B", "tie", "tie (bothbad)", "both_bad", "", None, "nan", "?", "x", "tie!"]
     raw = {"model_a": ["x"] * 11, "model_b": ["y"] * 11, "winner": winners}
     cells = vote_cells(raw)
     assert dict(zip(cells.outcome.tolist(), cells.count.tolist(), strict=True)) == {0: 2, 1: 1, 2: 1, 3: 2}
     assert cells.n_unscored == 3
     assert cells.unknown == (("?", 1), ("tie!", 1))
-    left = {"model_a": ["x"] * 3, "model_b": ["y"] * 3, "vote": ["left", "right", "model_a"]}
-    cells = vote_cells(left, labels={"left": "a", "right": "b"}, winner="vote")
-    assert (cells.outcome.tolist(), cells.unknown) == ([0, 1], (("model_a", 1),))
     assert set(ARENA_LABELS.values()) == set(OUTCOMES)
 
 
@@ -239,9 +214,8 @@ def test_a_preference_is_a_share_and_a_status_can_take_the_outcome_away() -> Non
 
 def test_no_votes_are_no_cells() -> None:
     empty = pl.DataFrame(schema={"model_a": pl.String, "model_b": pl.String, "outcome": pl.String, "rater": pl.String})
-    for clusters in ((), ("rater",)):
-        cells = vote_cells(empty, clusters=clusters)
-        assert (cells.n_cells, cells.n_votes, cells.models) == (0, 0, ())
+    cells = vote_cells(empty)
+    assert (cells.n_cells, cells.n_votes, cells.models) == (0, 0, ())
     assert list(cluster_chunks(empty, vote_cells(empty), "rater")) == []
 
 
@@ -256,10 +230,8 @@ PAIR = {"model_a": ["x", "y"], "model_b": ["y", "x"], "outcome": ["a", "b"]}
         ({"preference": [0.5, 1.5]}, {}, "1 votes have a preference outside"),
         ({"long": [0.5, None]}, {"covariates": ["long"]}, "'long' is null or not finite in 1 votes"),
         ({"long": [0.5, np.inf]}, {"covariates": ["long"]}, "'long' is null or not finite in 1 votes"),
-        ({}, {"clusters": ["rater"]}, "'rater' is not among the votes"),
-        ({}, {"winner": "won"}, "'won' is not among the votes"),
-        ({}, {"labels": {"a": "first"}}, "'first', which is no outcome"),
-        ({"long": [0.5, 1.0]}, {"covariates": ["long"], "clusters": ["long"]}, "two roles"),
+        ({}, {"covariates": ["long"]}, "'long' is not among the votes"),
+        ({"long": [0.5, 1.0]}, {"covariates": ["long", "long"]}, "two roles"),
     ],
 )
 def test_what_is_wrong_is_said(further: dict[str, list[object]], asked: dict[str, object], words: str) -> None:
@@ -270,9 +242,11 @@ def test_what_is_wrong_is_said(further: dict[str, list[object]], asked: dict[str
 @pytest.mark.parametrize("name", ["*", "^.*$", "^rater$", "count", "evalstats"])
 def test_a_factor_may_have_any_name(votes: pl.DataFrame, name: str) -> None:
     named = votes.rename({"rater": name, "length": f"{name} too"})
-    cells = vote_cells(named, clusters=[name], covariates=[f"{name} too"])
-    same(cells, vote_cells(votes, clusters=["rater"], covariates=["length"]))
-    assert cells.cluster_levels[0].name == name
+    cells = vote_cells(named, covariates=[f"{name} too"])
+    own = vote_cells(votes, covariates=["length"])
+    same(cells, own)
+    found, expected = gathered(named, cells, name, 100), gathered(votes, own, "rater", 100)
+    assert contents(found, cells) == contents(expected, own)
 
 
 # Chunks of whole clusters
@@ -289,7 +263,7 @@ def gathered(frame: object, cells: VoteCells, cluster: object, size: int) -> pl.
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize(("cluster", "size"), [("rater", 100), ("item", 1), (("rater", "item"), 10_000)])
-def test_chunks_hold_what_cells_by_cluster_hold(
+def test_chunks_hold_what_the_definition_says_of_every_cluster(
     votes: pl.DataFrame, kind: str, weighted: bool, cluster: str | tuple[str, ...], size: int
 ) -> None:
     own = votes if weighted else votes.drop("weight")
@@ -303,23 +277,21 @@ def test_chunks_hold_what_cells_by_cluster_hold(
     expected = own.with_row_index("row").with_columns(
         together=pl.when(alone).then(pl.format("row {}", "row")).otherwise(pl.concat_str(names, separator="|"))
     )
-    by_cluster = vote_cells(expected, clusters=["together"], covariates=["length"])
+    held: dict[object, list[tuple[float, ...]]] = defaultdict(list)
+    for (a, b, outcome, _, length, together), (weight, squares, n) in by_hand(expected, "length", "together").items():
+        place = (cells.models.index(str(a)), cells.models.index(str(b)), OUTCOMES.index(str(outcome)))
+        held[together].append((*place, round(float(str(length)), 9), round(weight, 9), round(squares, 9), n))
     # Clusters go by other numbers here: compare what they hold.
-    assert contents(found, cells, found["cluster"].to_numpy()) == contents(
-        by_cluster, by_cluster, by_cluster.clusters[0]
-    )
+    assert contents(found, cells) == sorted(sorted(each) for each in held.values())
 
 
-def contents(table: pl.DataFrame | VoteCells, cells: VoteCells, codes: np.ndarray) -> list[list[tuple[float, ...]]]:
-    if isinstance(table, VoteCells):
-        place = np.arange(table.n_cells)
-        columns = [table.weight, table.weight_squares, table.count]
-    else:
-        place = table["cell"].to_numpy()
-        columns = [table[name].to_numpy() for name in ("weight", "weight_squares", "count")]
+def contents(table: pl.DataFrame, cells: VoteCells) -> list[list[tuple[float, ...]]]:
+    place = table["cell"].to_numpy()
+    columns = [table[name].to_numpy() for name in ("weight", "weight_squares", "count")]
     parts = [cells.first[place], cells.second[place], cells.outcome[place], cells.covariates[place, 0], *columns]
     held: dict[int, list[tuple[float, ...]]] = defaultdict(list)
-    for code, *values in zip(codes.tolist(), *(np.round(part, 9).tolist() for part in parts), strict=True):
+    codes = table["cluster"].to_list()
+    for code, *values in zip(codes, *(np.round(part, 9).tolist() for part in parts), strict=True):
         held[code].append(tuple(values))
     return sorted(sorted(each) for each in held.values())
 
@@ -341,7 +313,7 @@ def test_hashes_of_texts_make_the_same_clusters(votes: pl.DataFrame, monkeypatch
     exact = gathered(plain, cells, "rater", 100)
     monkeypatch.setattr("evalstats.aggregate.votes._HASHED", 10)
     hashed = gathered(plain, cells, "rater", 100)
-    assert contents(hashed, cells, hashed["cluster"].to_numpy()) == contents(exact, cells, exact["cluster"].to_numpy())
+    assert contents(hashed, cells) == contents(exact, cells)
 
 
 def test_several_categorical_clusters_are_crossed(votes: pl.DataFrame) -> None:
@@ -363,5 +335,3 @@ def test_chunks_need_the_votes_of_the_cells(votes: pl.DataFrame) -> None:
         list(cluster_chunks(pl.concat([votes, votes]), cells, "rater"))
     with pytest.raises(InputError, match="'app' is not among the votes"):
         list(cluster_chunks(votes, cells, "app"))
-    with pytest.raises(InputError, match="told apart by clusters already"):
-        list(cluster_chunks(votes, vote_cells(votes, clusters=["item"]), "rater"))

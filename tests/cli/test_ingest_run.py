@@ -149,7 +149,7 @@ def test_strict_stops_at_the_first_failure_and_keeps_what_came_before(tmp_path: 
         write_file(tmp_path / f"{name}.jsonl", *orders, model=name)
         for name, orders in (("a", []), ("b", [{"raise": "key"}]), ("c", []))
     ]
-    with pytest.raises(UnreadableFileError, match=r"b\.jsonl: is not a fake file"):
+    with pytest.raises(UnreadableFileError, match=r"b\.jsonl: could not be read by the fake loader"):
         ingest(files, tmp_path / "store", strict=True)
     assert open_store(tmp_path / "store").models() == ("a",)
 
