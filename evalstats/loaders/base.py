@@ -50,7 +50,7 @@ class Head:
     @property
     def name(self) -> str:
         """File name without the folder, and without .gz or .zst."""
-        return self.path.name.removesuffix(".gz").removesuffix(".zst")
+        return plain_name(self.path)
 
     @cached_property
     def text(self) -> str:
@@ -158,7 +158,7 @@ class Source:
     @property
     def stem(self) -> str:
         """File name without its ending, the readable part of a run's name."""
-        name = readable_name(self.path.name).removesuffix(".gz").removesuffix(".zst")
+        name = readable_name(plain_name(self.path))
         return name.rpartition(".")[0] or name
 
     def run_id(self, *parts: str) -> str:
@@ -237,6 +237,11 @@ def readable_name(path: str | Path) -> str:
     'caf�.csv'
     """
     return as_text(str(path)) or ""
+
+
+def plain_name(path: Path) -> str:
+    """File name without the ending of a packer."""
+    return path.name.removesuffix(".gz").removesuffix(".zst")
 
 
 class SingleFileLoader:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, cast
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders import lm_eval_results as lighteval
-from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head, readable_name
+from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
 from evalstats.loaders.lm_eval_results import BYPASS, Results, metric_name, read_results
 from evalstats.loaders.rows import Ranges
@@ -273,17 +273,8 @@ def _could_be_value(value: object) -> bool:
 _STAMP: Final = r"\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(?:\.\d+)?"
 _SAMPLES_NAME = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<stamp>{_STAMP}))?\.(?:jsonl|json|ndjson)")
 _RESULTS_NAME = re.compile(rf"(?:.*_)?(?P<stamp>{_STAMP})\.json")
-_PACKED = (".gz", ".zst")
 _DETAILS_PREFIX: Final = "details_"
 _DETAILS_SUFFIX: Final = "-details"
-
-
-def plain_name(path: Path) -> str:
-    """File name without the ending of a packer."""
-    name = path.name
-    for ending in _PACKED:
-        name = name.removesuffix(ending)
-    return name
 
 
 def task_of_name(name: str) -> str:
@@ -342,12 +333,12 @@ def group(files: Iterable[Path]) -> list[Source]:
     Samples belong to the results file in the same folder with the same stamp. Files without a stamp stand alone.
     """
     stamps = {path: stamp_of_name(plain_name(path)) for path in sorted(files)}
-    samples = [path for path in stamps if _is_of_samples(path)]
-    results = [path for path in stamps if path not in samples]
+    holds = {path: _is_of_samples(path) for path in stamps}
+    results = [path for path in stamps if not holds[path]]
     # With two results files of one stamp (`a_<stamp>.json` beside `results_<stamp>.json`) the samples go to one only.
     results.sort(key=lambda path: (not path.name.startswith("results_"), path))
     waiting: dict[tuple[Path, str], list[Path]] = {}
-    for path in samples:
+    for path in filter(holds.get, stamps):
         waiting.setdefault((path.parent, stamps[path] or path.name), []).append(path)
     sources = [Source(path=path, companions=tuple(waiting.pop((path.parent, stamps[path]), ()))) for path in results]
     sources += [Source(path=paths[0], companions=tuple(paths[1:])) for paths in waiting.values()]
