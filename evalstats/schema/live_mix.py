@@ -14,20 +14,10 @@ _EXACT = 5e-4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveMix:
-    """Shares of the live world by level of one factor.
+    """Shares of the live world by level of one `factor`, a column of the outcomes such as "scenario"; they sum to 1.
 
-    Attributes
-    ----------
-    factor
-        Column of the outcomes whose levels these are, such as "scenario".
-    shares
-        Share of each level; they sum to 1.
-    source, licence
-        Where the numbers are from, and on what terms.
-    note
-        What was done to them: whether they were divided by their sum, and why.
-    raw
-        The numbers as printed.
+    `source` and `licence` say where the numbers are from, and on what terms, `note` what was done to them (whether they were
+    divided by their sum, and why); `raw` holds them as printed.
     """
 
     factor: str
@@ -52,20 +42,6 @@ def live_mix_of(
     A sum from 98 to 125 means percent, one from 0.98 to 1.25 proportions. More than 100% arises where a conversation may
     have several labels; less than 98% means that levels are left out, which is refused: their share would go to the others.
 
-    Parameters
-    ----------
-    raw
-        Level to printed share.
-    note
-        Said before what is said of the sum.
-
-    Raises
-    ------
-    InputError
-        If there is no level, a share is negative or no number, or the sum is neither near 100 nor near 1.
-
-    Examples
-    --------
     >>> mix = live_mix_of({"ideal": 80.0, "hasty": 24.0})
     >>> round(mix.shares["hasty"], 4), mix.note
     (0.2308, 'the shares sum to 104%, so labels overlap or are rounded; each was divided by that sum')

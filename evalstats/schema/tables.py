@@ -72,25 +72,10 @@ def factor_columns(frame: pl.DataFrame, table: TableName = "outcomes") -> tuple[
 def check_table(frame: object, table: TableName, *, source: str = "") -> pl.DataFrame:
     """Return `frame` with every standard column, in glossary order and dtype, factors behind them.
 
-    A factor whose name is empty gets the name that Polars makes of its place: `column_N`.
+    A factor whose name is empty gets the name that Polars makes of its place: `column_N`. `source` is what to call the table in
+    messages, for example the file it came from. An `InputError` names the column, row (from 0), value and remedy: wrong dtype,
+    null or NaN where none may be, a value outside its levels or bounds, a duplicated key.
 
-    Parameters
-    ----------
-    frame
-        Any table that `as_polars` accepts.
-    table
-        Which table it is meant to be.
-    source
-        What to call it in messages, for example the file it came from.
-
-    Raises
-    ------
-    InputError
-        Naming the column, row (from 0), value and remedy: wrong dtype, null or NaN where none may be, a value outside
-        its levels or bounds, a duplicated key.
-
-    Examples
-    --------
     >>> table = check_table({"benchmark": ["b"], "metric": ["acc"], "kind": ["binary"]}, "metrics")
     >>> table["higher_is_better"].to_list()  # nothing declares it
     [None]
