@@ -403,9 +403,12 @@ class Judgements:
 
         The others are left out and told.
         """
-        called = [(name,) if isinstance(name, str) else name for name in names]
+        called = [(name, ()) if isinstance(name, str) else (name[0], name[1:]) for name in names]
         for place, record in iter_records(self.head):
-            values = [next(filter(None, (as_text(record.get(name)) for name in each)), "") for each in called]
+            values = [
+                as_text(record.get(first)) or next(filter(None, (as_text(record.get(name)) for name in rest)), "")
+                for first, rest in called
+            ]
             if all(values):
                 self.n += 1
                 yield record, values, place
@@ -421,6 +424,8 @@ class Judgements:
     def run(self, run: str, judge: str | None, **known: object) -> None:
         """Take note of a run and who judged it; several judges are none that a run could name."""
         judges = self._judges.setdefault(run, set())
+        if run in self.runs and (not judge or judge in judges):
+            return
         judges |= {judge} if judge else set()
         self.runs[run] = {**known, "run": run, "judge": next(iter(judges)) if len(judges) == 1 else None}
 

@@ -78,7 +78,7 @@ def _hard_rows(file: Judgements) -> Iterator[Row]:
         event = ".".join(part for part in (item, model, judge) if part)
         file.once(event, place)
         categories.add(category or "")
-        file.run(run, judge, benchmark=_benchmark(file.source, categories), harness="arena-hard-auto")
+        file.run(run, judge, harness="arena-hard-auto")
         baseline = as_text(record.get("baseline"))
         games = as_list(record.get("games")) or [None]
         verdicts = [_hard_verdict(game) for game in games[:_GAMES]]
@@ -103,6 +103,8 @@ def _hard_rows(file: Judgements) -> Iterator[Row]:
                 subcategory=as_text(record.get("subcategory")),
                 game=number,
             )
+    for row in file.runs.values():
+        row["benchmark"] = _benchmark(file.source, categories)
 
 
 def _hard_verdict(game: object) -> Winner:
