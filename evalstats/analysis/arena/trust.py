@@ -108,7 +108,18 @@ def voters_of(table: VoteTable) -> Voters:
             names=tuple(str(name) for name in known.to_list()),
             codes=coded,
             seconds=seconds,
-            rows=_single(table, coded),
+            rows=VoteRows(
+                n_models=table.n_models,
+                first=table.first,
+                second=table.second,
+                outcome=table.outcome,
+                share=table.share,
+                weight=table.weight,
+                weight_squares=table.weight**2,
+                count=np.ones(table.first.size, dtype=np.int64),
+                covariates=table.covariates,
+                clusters=(coded,),
+            ),
         )
     return Voters(codes=nobody, seconds=seconds, reason="votes have neither a rater nor a session")
 
@@ -125,21 +136,6 @@ def first_of_event(table: VoteTable) -> NDArray[np.bool_]:
         return np.ones(table.first.size, dtype=np.bool_)
     event = table.votes["event"]
     return (event.is_first_distinct() | event.is_null()).to_numpy()
-
-
-def _single(table: VoteTable, codes: IntArray) -> VoteRows:
-    return VoteRows(
-        n_models=table.n_models,
-        first=table.first,
-        second=table.second,
-        outcome=table.outcome,
-        share=table.share,
-        weight=table.weight,
-        weight_squares=table.weight**2,
-        count=np.ones(table.first.size, dtype=np.int64),
-        covariates=table.covariates,
-        clusters=(codes,),
-    )
 
 
 def rater_check(

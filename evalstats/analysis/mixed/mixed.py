@@ -38,17 +38,18 @@ def fit_statsmodels(frame: ModelFrame, *, reml: bool = True) -> MixedFit:
     _check(frame)
     y, at = _rows(design)
     x = design.fixed[at]
-    alone = len(design.terms) == 1 and design.terms[0].n_columns > 1
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = _correlated(design, y, x, at, reml=reml) if alone else _components(design, y, x, at, reml=reml)
+            result = _by_statsmodels(design, y, x, at, reml=reml)
         except (np.linalg.LinAlgError, ValueError) as error:
             raise CannotAnswerError(
                 f"statsmodels could not fit this model: {error}; use backend='evalstats'"
             ) from error
     scale = float(result.scale)
-    theta = _theta_correlated(result, scale) if alone else np.sqrt(np.maximum(result.vcomp, 0.0) / scale)
+    theta = (
+        _theta_correlated(result, scale) if _is_correlated(design) else np.sqrt(np.maximum(result.vcomp, 0.0) / scale)
+    )
     said = [f"statsmodels: {' '.join(str(item.message).split())}" for item in caught]
     return _made(design, result, theta, math.sqrt(scale), reml=reml, said=tuple(dict.fromkeys(said)))
 
@@ -91,32 +92,22 @@ def _rows(design: MixedDesign) -> tuple[Floats, Ints]:
     return y, at
 
 
-def _fit(model: Any, *, reml: bool) -> Any:
+def _by_statsmodels(design: MixedDesign, y: Floats, x: Floats, at: Ints, *, reml: bool) -> Any:
+    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
+
+    terms = design.terms
+    if _is_correlated(design):
+        model: Any = MixedLM(y, x, groups=terms[0].level[at], exog_re=terms[0].values[at])
+    else:
+        names = [f"{k}" for k in range(len(terms))]
+        spec = VCSpec(names, [[list(term.levels)] for term in terms], [[_whole(term)[at]] for term in terms])
+        model = MixedLM(y, x, groups=np.zeros(len(y), dtype=np.int64), exog_vc=spec)
     return model.fit(reml=reml, method=["bfgs", "lbfgs", "powell"], maxiter=500)
 
 
-def _correlated(design: MixedDesign, y: Floats, x: Floats, at: Ints, *, reml: bool) -> Any:
-    from statsmodels.regression.mixed_linear_model import MixedLM
-
-    term = design.terms[0]
-    return _fit(MixedLM(y, x, groups=term.level[at], exog_re=term.values[at]), reml=reml)
-
-
-def _components(design: MixedDesign, y: Floats, x: Floats, at: Ints, *, reml: bool) -> Any:
-    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
-
-    names = [f"{k}" for k in range(len(design.terms))]
-    matrices = [[_indicator(term, at)] for term in design.terms]
-    columns = [[list(term.levels)] for term in design.terms]
-    groups = np.zeros(len(y), dtype=np.int64)
-    return _fit(MixedLM(y, x, groups=groups, exog_vc=VCSpec(names, columns, matrices)), reml=reml)
-
-
-def _indicator(term: RandomTerm, at: Ints) -> Floats:
-    """Z of a term of one column: each row's value stands at its level."""
-    z = np.zeros((len(at), term.n_levels))
-    z[np.arange(len(at)), term.level[at]] = term.values[at, 0]
-    return z
+def _is_correlated(design: MixedDesign) -> bool:
+    """Whether the model has one grouping alone, with correlated slopes."""
+    return len(design.terms) == 1 and design.terms[0].n_columns > 1
 
 
 def _theta_correlated(result: Any, scale: float) -> Floats:
