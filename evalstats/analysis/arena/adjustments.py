@@ -73,10 +73,9 @@ def relative_differences(votes: pl.DataFrame, asked: Sequence[str] | None, *, si
     for name in names:
         if name not in known:
             have = ", ".join(known) or "none"
-            message = (
+            raise InputError(
                 f"there are no numeric columns {name}_a and {name}_b in the votes; pairs of numbers there are: {have}"
             )
-            raise InputError(message)
     sides = [f"{name}_{end}" for name in names for end in "ab"]
     kept = votes.select(pl.all_horizontal(pl.col(sides).is_not_null()))[:, 0] if sides else None
     missing = 0 if kept is None else votes.height - int(kept.sum())

@@ -458,11 +458,10 @@ def _shares(scored: pl.DataFrame, outcome: IntArray, *, graded: bool) -> tuple[F
     told = int(given.is_not_null().sum())
     against = ((given > 0.5) & pl.Series(full == 0.0)) | ((given < 0.5) & pl.Series(full == 1.0))
     if wrong := int(against.fill_null(value=False).sum()):
-        message = (
+        raise InputError(
             f"{plural(wrong, 'vote')} of {scored.height:,} have a preference (the share for side a) that contradicts their "
             "outcome: check which side the preference is for, or leave one of the two columns out"
         )
-        raise InputError(message)
     if not graded:
         text = f"{plural(told, 'vote')} with a graded preference count as who won: a model of ties needs outcomes"
         return full, as_notes("choice", [text], caution=False)
