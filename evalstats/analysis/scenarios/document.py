@@ -1,7 +1,7 @@
 """What is said of scenarios: which models break where, by how much, what is open, and how it was computed."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalstats.analysis.method_texts import MethodText, texts_for
@@ -41,18 +41,18 @@ _TONES: dict[Verdict, Tone] = {
 
 def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
     """Return how it was computed, what it assumes, what would change it, the benchmark, and the references."""
-    changing = _what_would_change(result) if result.answered else ()
+    how = Text(text=" ".join(text.how for text in texts_for(result.method)))
+    parts = [
+        ("assumptions", "What this assumes", _assumptions(result)),
+        ("changing", "What would change the answer", _what_would_change(result) if result.answered else ()),
+    ]
     return (
         Section(
             id="method",
             heading="How models and scenarios are estimated",
-            blocks=(Text(text=" ".join(text.how for text in texts_for(result.method))), Items(items=_facts(result))),
+            blocks=(how, Items(items=_facts(result))),
         ),
-        Section(id="assumptions", heading="What this assumes", blocks=(Items(items=_assumptions(result)),)),
-        *(
-            (Section(id="changing", heading="What would change the answer", blocks=(Items(items=changing),)),)
-            * bool(changing)
-        ),
+        *(Section(id=name, heading=heading, blocks=(Items(items=items),)) for name, heading, items in parts if items),
         *_about(result.benchmark, result.scenario_names),
         Section(id="references", heading="References", blocks=(Items(items=_references(result)),)),
     )
@@ -99,7 +99,7 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
         f"Standard errors: {result.covariance_method}. {covariance}" if covariance else "",
         f"Pooled: {pooled.what}. {pooled.how}" if any(row.pooled is not None for row in result.drops) else "",
         f"In the means of models {result.weights}" if result.n_models > 1 else "",
-        f"{_named_method('Whether models differ in where they break', result.interaction.method)}"
+        _named_method("Whether models differ in where they break", result.interaction.method)
         if result.interaction is not None and ":" in result.interaction.term
         else "",
         _named_method("Whether models change places", result.ranking.method) if result.ranking is not None else "",
@@ -180,14 +180,7 @@ def _references(result: ScenarioModel) -> tuple[str, ...]:
     ranking = [result.ranking.method] if result.ranking is not None else []
     names = [result.method, result.covariance_method, result.penalty, *(test.method for test in result.tests), *ranking]
     families = ("Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x (adjusted for all changes)",)
-    return tuple(sorted({source for text in _described(names) for source in text.sources} | set(families)))
-
-
-def _described(names: Iterable[str]) -> list[MethodText]:
-    return [text for name in names for text in _texts(name)]
-
-
-# --- benchmarks that are known ---
+    return tuple(sorted({source for name in names for text in _texts(name) for source in text.sources} | set(families)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
