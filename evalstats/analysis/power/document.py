@@ -1,12 +1,12 @@
 """What is said of a plan: how many items are needed or what so many can find, by other methods, and what to buy next."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.power.alternatives import best_step
-from evalstats.analysis.power.result import CurvePoint, NextStep, PlanRow, PowerPlan, Solved
+from evalstats.analysis.power.result import CurvePoint, PlanRow, PowerPlan, Solved
 from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import (
     Block,
@@ -350,34 +350,31 @@ def _answer(plan: PowerPlan) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def _table(name: str, columns: Sequence[tuple[Column, Sequence[Value]]], caption: str, **more: Any) -> Table:
+    """Return a table of columns with their values."""
+    rows = tuple(zip(*(values for _, values in columns), strict=True))
+    return Table(id=name, columns=tuple(column for column, _ in columns), rows=rows, caption=caption, **more)
+
+
+def _difference(plan: PowerPlan, title: str, digits: int | None = None) -> Column:
+    """Return a column of differences in the plan's unit."""
+    titled = f"{title} ({plan.unit})" if plan.unit else title
+    return Column(title=titled, kind="number", scale=plan.scale, digits=digits_of(plan) if digits is None else digits)
+
+
 def _curve(plan: PowerPlan) -> Table:
-    unit = f" ({plan.unit})" if plan.unit else ""
-    found = [(title, name) for title, name in _FOUND if any(getattr(point, name) is not None for point in plan.curve)]
-    clusters = plan.curve_unit == "clusters"
-    powers = any(point.power is not None for point in plan.curve)
-    return Table(
-        id="curve",
-        columns=(
-            *((Column(title="Clusters", kind="count"),) if clusters else ()),
-            Column(title="Items", kind="count"),
-            *((Column(title="Power", kind="amount"),) if powers else ()),
-            *(
-                Column(title=f"{title}{unit}", kind="number", scale=plan.scale, digits=digits_of(plan))
-                for title, _ in found
-            ),
-        ),
-        rows=tuple(
-            (
-                *((point.n_clusters,) if clusters else ()),
-                point.n_items,
-                *((power_words(point.power),) if powers else ()),
-                *(getattr(point, name) for _, name in found),
-            )
-            for point in _shown_points(plan)
-        ),
-        caption=_curve_caption(plan),
-        frame=plan.to_frame().filter(term="curve").to_dict(as_series=False),
-    )
+    points = _shown_points(plan)
+    columns: list[tuple[Column, Sequence[Value]]] = []
+    if plan.curve_unit == "clusters":
+        columns.append((Column(title="Clusters", kind="count"), [point.n_clusters for point in points]))
+    columns.append((Column(title="Items", kind="count"), [point.n_items for point in points]))
+    if any(point.power is not None for point in plan.curve):
+        columns.append((Column(title="Power", kind="amount"), [power_words(point.power) for point in points]))
+    for title, name in _FOUND:
+        if any(getattr(point, name) is not None for point in plan.curve):
+            columns.append((_difference(plan, title), [getattr(point, name) for point in points]))
+    frame = plan.to_frame().filter(term="curve").to_dict(as_series=False)
+    return _table("curve", columns, _curve_caption(plan), frame=frame)
 
 
 def _shown_points(plan: PowerPlan) -> list[CurvePoint]:
@@ -446,43 +443,18 @@ def _written(value: float, name: str, plan: PowerPlan) -> str:
 
 
 def _beside(plan: PowerPlan) -> Table:
-    unit = f" ({plan.unit})" if plan.unit else ""
-    effects: Mapping[str, str] = {"delta": "Detectable", "margin": "Margin shown", "half_width": "Half width"}
-    names: list[str] = []
-    if plan.solved in ("n_items", "n_clusters"):
-        names += [*(["n_clusters"] if plan.solved == "n_clusters" else []), "n_items"]
-    if plan.solved in effects:
-        names.append(plan.solved)
-    elif plan.test == "precision":
-        names.append("half_width")
-    titles = {"n_clusters": "Clusters needed", "n_items": "Items needed"} | {
-        name: f"{title}{unit}" for name, title in effects.items()
-    }
-    powers = plan.test != "precision"
-
-    def column(name: str) -> Column:
-        if name in ("n_items", "n_clusters"):
-            return Column(title=titles[name], kind="count")
-        return Column(title=titles[name], kind="number", scale=plan.scale, digits=digits_of(plan))
-
-    def cells(row: PlanRow) -> tuple[Value, ...]:
-        return (
-            row.method,
-            *(_of(row, name) for name in names),
-            *((_power_cell(row),) if powers else ()),
-        )
-
-    return Table(
-        id="methods",
-        columns=(
-            Column(title="Method"),
-            *(column(name) for name in names),
-            *((Column(title="Power there", kind="amount"),) if powers else ()),
-        ),
-        rows=tuple(cells(row) for row in plan.beside),
-        caption="The same by other methods" + (f", at {size_words(plan)}" if plan.answer is not None else ""),
-        lead=True,
-    )
+    effects = {"delta": "Detectable", "margin": "Margin shown", "half_width": "Half width"}
+    columns: list[tuple[Column, Sequence[Value]]] = [(Column(title="Method"), [row.method for row in plan.beside])]
+    for name, title in (("n_clusters", "Clusters needed"), ("n_items", "Items needed")):
+        if plan.solved in (name, "n_clusters"):
+            columns.append((Column(title=title, kind="count"), [_of(row, name) for row in plan.beside]))
+    effect = plan.solved if plan.solved in effects else "half_width" if plan.test == "precision" else ""
+    if effect:
+        columns.append((_difference(plan, effects[effect]), [_of(row, effect) for row in plan.beside]))
+    if plan.test != "precision":
+        columns.append((Column(title="Power there", kind="amount"), [_power_cell(row) for row in plan.beside]))
+    at = f", at {size_words(plan)}" if plan.answer is not None else ""
+    return _table("methods", columns, f"The same by other methods{at}", lead=True)
 
 
 def _power_cell(row: PlanRow) -> str:
@@ -537,42 +509,37 @@ def _next(plan: PowerPlan) -> list[Section]:
 
 
 def _next_table(plan: PowerPlan) -> Table:
-    unit = f" ({plan.unit})" if plan.unit else ""
-    clustered = any(step.n_clusters is not None for step in plan.next_steps)
-    needed = any(step.needed is not None for step in plan.next_steps)
+    steps = plan.next_steps
+    needed = any(step.needed is not None for step in steps)
     alone = f"; alone enough: how many of it find {shown(plan, plan.delta)}" if needed else ""
     costs = "each answer of a system costs 1" if plan.cost_unit == "answers" else "by the costs given"
-
-    def cells(step: NextStep) -> tuple[Value, ...]:
-        return (
-            "nothing" if step.buy == "as it is" else step.buy,
-            step.n_items,
-            *((step.n_clusters,) if clustered else ()),
-            "/".join(count_words(k) for k in dict.fromkeys(step.n_trials)),
-            step.std_error,
-            step.mde,
-            *((step.needed,) if needed else ()),
-            None if step.cost is None else f"{step.cost:,.6g}",
-            step.precision_per_cost,
-        )
-
-    return Table(
-        id="next",
-        columns=(
-            Column(title="Doubled"),
-            Column(title="Items", kind="count"),
-            *((Column(title="Clusters", kind="count"),) if clustered else ()),
-            Column(title="Trials", kind="amount"),
-            Column(title=f"SE{unit}", kind="number", scale=plan.scale, digits=2),
-            Column(title=f"Detectable{unit}", kind="number", scale=plan.scale, digits=digits_of(plan)),
-            *((Column(title="Alone enough", kind="count"),) if needed else ()),
-            Column(title="Cost", kind="amount", spare=True),
+    trials = ["/".join(count_words(k) for k in dict.fromkeys(step.n_trials)) for step in steps]
+    columns: list[tuple[Column, Sequence[Value]]] = [
+        (Column(title="Doubled"), ["nothing" if step.buy == "as it is" else step.buy for step in steps]),
+        (Column(title="Items", kind="count"), [step.n_items for step in steps]),
+    ]
+    if any(step.n_clusters is not None for step in steps):
+        columns.append((Column(title="Clusters", kind="count"), [step.n_clusters for step in steps]))
+    columns += [
+        (Column(title="Trials", kind="amount"), trials),
+        (_difference(plan, "SE", 2), [step.std_error for step in steps]),
+        (_difference(plan, "Detectable"), [step.mde for step in steps]),
+    ]
+    if needed:
+        columns.append((Column(title="Alone enough", kind="count"), [step.needed for step in steps]))
+    spent = [None if step.cost is None else f"{step.cost:,.6g}" for step in steps]
+    columns += [
+        (Column(title="Cost", kind="amount", spare=True), spent),
+        (
             Column(title="Precision/cost", kind="number", digits=2, spare=True),
+            [step.precision_per_cost for step in steps],
         ),
-        rows=tuple(cells(step) for step in plan.next_steps),
-        caption=(
-            f"The pilot with one thing doubled: standard error, what is found with {percent(plan.power_goal)} power, cost "
-            f"({costs}), and 1/SE² for its cost as a multiple of the pilot's{alone}"
-        ),
-        frame=plan.to_frame().filter(plan.to_frame()["term"].str.starts_with("buy")).to_dict(as_series=False),
+    ]
+    caption = (
+        f"The pilot with one thing doubled: standard error, what is found with {percent(plan.power_goal)} power, cost "
+        f"({costs}), and 1/SE² for its cost as a multiple of the pilot's{alone}"
+    )
+    frame = plan.to_frame()
+    return _table(
+        "next", columns, caption, frame=frame.filter(frame["term"].str.starts_with("buy")).to_dict(as_series=False)
     )
