@@ -37,7 +37,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
 from evalstats.stats.arena.likelihood import Connection, Ties, connection
-from evalstats.stats.arena.votes import VoteRows, vote_rows
+from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import check_count, check_level
 
 METHODS: dict[Ties, str] = {
@@ -290,17 +290,7 @@ def _with(table: VoteTable, names: Sequence[str], *, side: bool) -> tuple[VoteRo
     at = np.ones(table.first.size, dtype=np.bool_) if found.kept is None else found.kept.to_numpy()
     if at.mean() < 0.5:
         return None  # an adjustment of some votes would be shown as one of all
-    rows = vote_rows(
-        table.first[at],
-        table.second[at],
-        table.outcome[at],
-        n_models=table.n_models,
-        share=table.share[at],
-        weight=table.weight[at],
-        covariates=found.values,
-        clusters=tuple(codes[at] for codes in table.codes),
-    )
-    return rows, found
+    return table.rows_at(at, covariates=found.values), found
 
 
 def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:

@@ -41,7 +41,7 @@ from evalstats.stats.arena.goodness_of_fit import (
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.parametric_bootstrap import Simulated, simulated
 from evalstats.stats.arena.slices import SliceFit, slice_fit
-from evalstats.stats.arena.votes import VoteRows, vote_rows
+from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile
 
@@ -381,16 +381,7 @@ def _dated(table: VoteTable, wanted: Period) -> Dated:
     levels, place = np.unique(number_of, return_inverse=True)
     if levels.size < 2:
         raise CannotAnswerError(f"all votes are of one {unit}, so no change can be seen")
-    rows = vote_rows(
-        table.first[known],
-        table.second[known],
-        table.outcome[known],
-        n_models=table.n_models,
-        share=table.share[known],
-        weight=table.weight[known],
-        covariates=table.covariates[known],
-        clusters=(*(codes[known] for codes in table.codes), place),
-    )
+    rows = table.rows_at(known, covariates=table.covariates[known], further=(place.astype(np.int64),))
     return Dated(
         unit=unit,
         rows=replace(rows, clusters=rows.clusters[:-1]),

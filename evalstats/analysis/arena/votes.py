@@ -17,7 +17,7 @@ from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.schema.data import EvalData, alike, lookalike_note, renamed, same_votes
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, vote_rows
-from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 
 _SOURCES = ("item", "rater", "session", "event")
 _WORDS = {"item": "prompt", "rater": "rater", "judge": "judge", "session": "session", "event": "event"}
@@ -80,6 +80,19 @@ class VoteTable:
     def n_votes(self) -> int:
         """Votes that are analysed."""
         return self.rows.n_votes
+
+    def rows_at(self, at: BoolArray, *, covariates: FloatArray, further: tuple[IntArray, ...] = ()) -> VoteRows:
+        """Return some of the votes merged, with covariates of their own and further clusters after the table's."""
+        return vote_rows(
+            self.first[at],
+            self.second[at],
+            self.outcome[at],
+            n_models=self.n_models,
+            share=self.share[at],
+            weight=self.weight[at],
+            covariates=covariates,
+            clusters=(*(codes[at] for codes in self.codes), *further),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
