@@ -1,9 +1,8 @@
 """Strengths of models when votes, or whole clusters of them, are drawn again, and percentile intervals of what they give."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,8 +34,6 @@ class VoteUnits:
         parameter) tied, of each cell, that a unit brings when drawn once.
     expected
         float64, shape (n_units,): how often a unit is drawn on average.
-    n_drawn
-        Draws to a replicate.
     poisson
         Whether every unit is drawn a Poisson number of times, instead of `n_drawn` in all.
     vote_weight
@@ -81,16 +78,9 @@ class _Placed:
 def single_votes(rows: VoteRows, ties: Ties, n_resamples: int) -> VoteUnits:
     """Return units of single votes.
 
-    Parameters
-    ----------
-    n_resamples
-        Replicates that are wanted. Where that makes many draws they are Poisson: a replicate then has a random number of
-        votes, and given their number the law is the multinomial one.
-
-    Notes
-    -----
-    Votes of one row whose weights differ (mean m, mean square q) are drawn as votes of weight q / m and votes of none, such
-    that the drawn sum has the mean and the variance that it should have.
+    Where the replicates wanted make many draws, these are Poisson: a replicate then has a random number of votes, and given
+    their number the law is the multinomial one. Votes of one row whose weights differ (mean m, mean square q) are drawn as votes
+    of weight q / m and votes of none, such that the drawn sum has the mean and the variance that it should have.
     """
     at = _placed(rows)
     # Differing weights are different votes, as far as they can still be told apart.
@@ -170,8 +160,6 @@ def _parts(once: tuple[FloatArray, ...], place: IntArray, unit: IntArray, n_cell
     return table
 
 
-OnStep: TypeAlias = Callable[[int, int], None]
-
 # Votes won, and as many lost, by every model against an average one: added where a replicate's wins do not connect models.
 LENT_VOTES = 0.5
 
@@ -183,28 +171,18 @@ _HELD = 1_000_000  # numbers in one array of a block
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefitReplicates:
-    """Parameters of every replicate.
+    """Parameters of every replicate, as in `PairFit`; NaN where there is no optimum.
 
-    Attributes
-    ----------
-    parameters
-        float64, shape (n_resamples, n_parameters), as in `PairFit`; NaN where there is no optimum.
-    apart
-        Boolean, shape (n_resamples, n_models): models that wins and ties did not connect with the largest group of models.
-        A replicate with any such was fitted with `LENT_VOTES`.
-    by_newton
-        Boolean, shape (n_resamples,): not settled by steps with the full data's information.
+    `apart`, of shape (n_resamples, n_models), marks models that wins and ties did not connect with the largest group of models. A
+    replicate with any such was fitted with `LENT_VOTES`.
     """
 
     parameters: FloatArray
     apart: BoolArray
-    by_newton: BoolArray
 
 
 @one_thread
-def refit_replicates(
-    units: VoteUnits, fit: PairFit, rng: np.random.Generator, n_resamples: int, on_step: OnStep | None = None
-) -> RefitReplicates:
+def refit_replicates(units: VoteUnits, fit: PairFit, rng: np.random.Generator, n_resamples: int) -> RefitReplicates:
     """Draw replicates and fit each, starting at the fit of the full data.
 
     Where ties count as half a win, every step of every replicate uses the inverse information of the full data (a chord
@@ -215,7 +193,6 @@ def refit_replicates(
     size = max(1, min(n_resamples, _HELD // max(frame.cells.first.size, units.expected.size)))
     parameters = np.empty((n_resamples, fit.n_parameters))
     apart = np.zeros((n_resamples, fit.n_models), dtype=np.bool_)
-    by_newton = np.zeros(n_resamples, dtype=np.bool_)
     for begin in range(0, n_resamples, size):
         end = min(begin + size, n_resamples)
         votes = units.votes(units.draw(rng, end - begin))
@@ -225,10 +202,7 @@ def refit_replicates(
         for column in np.flatnonzero(~settled):
             at = begin + int(column)
             parameters[at], apart[at] = _newton(frame, [part[:, column] for part in votes])
-        by_newton[begin:end] = ~settled
-        if on_step is not None:
-            on_step(end, n_resamples)
-    return RefitReplicates(parameters=parameters * frame.unit, apart=apart, by_newton=by_newton)
+    return RefitReplicates(parameters=parameters * frame.unit, apart=apart)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,20 +301,11 @@ _SAME = 1e-9  # log-units
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PercentileIntervals:
-    """Intervals of several quantities from the same replicates.
+    """Intervals of several quantities from the same replicates, arrays of shape (n,).
 
-    Attributes
-    ----------
-    estimate
-        float64, shape (n,): of the observed votes.
-    std_error
-        float64, shape (n,): standard deviation over the replicates that have a value; NaN where there is no interval.
-    conf_low, conf_high
-        float64, shape (n,): type 1 quantiles, each the value of some replicate; NaN where there is no interval.
-    error_low, error_high
-        float64, shape (n,): Monte Carlo standard error of either end, from ten blocks of replicates; NaN where unknown.
-    reasons
-        Why there is no interval, for each quantity; None where there is one.
+    `std_error` is the standard deviation over the replicates that have a value. `conf_low` and `conf_high` are type 1 quantiles,
+    each the value of some replicate; `error_low` and `error_high` their Monte Carlo standard errors, from ten blocks of
+    replicates. All are NaN where `reasons` says why there is no interval.
     """
 
     estimate: FloatArray
@@ -356,18 +321,10 @@ class PercentileIntervals:
 def percentile_intervals(
     estimate: FloatArray, values: FloatArray, outside: BoolArray, *, conf_level: float, reason: str | None = None
 ) -> PercentileIntervals:
-    """Return the interval of each quantity.
+    """Return the interval of each quantity from its values, shape (n, n_resamples).
 
-    Parameters
-    ----------
-    estimate
-        Shape (n,).
-    values
-        Shape (n, n_resamples).
-    outside
-        Same shape: replicates without a value, which count as lying below the lower and above the upper end.
-    reason
-        Why no interval is to be had, whatever the values.
+    `outside` marks replicates without a value, which count as lying below the lower and above the upper end; `reason` says why no
+    interval is to be had, whatever the values.
 
     Examples
     --------
@@ -447,8 +404,6 @@ class BootstrapStrengths:
     ----------
     replicates
         float64, shape (n_resamples, n_models), log-units, sum 0; NaN where a replicate has no optimum.
-    coefficients
-        float64, shape (n_resamples, n_covariates).
     tie
         float64, shape (n_resamples,): the tie parameter; None for "half".
     apart
@@ -463,14 +418,9 @@ class BootstrapStrengths:
     poisson
         Whether votes were drawn a Poisson number of times each, so that their total varies. Strengths depend on shares alone:
         with many votes the law is the same, and comes faster.
-    n_newton
-        Replicates that took Newton's steps of their own, since steps with the information of the full data did not settle.
-    warnings
-        Sentences about replicates that are not as they should be, and about few clusters.
     """
 
     replicates: FloatArray
-    coefficients: FloatArray
     tie: FloatArray | None
     apart: BoolArray
     strengths: FloatArray
@@ -478,37 +428,12 @@ class BootstrapStrengths:
     n_units: int
     poisson: bool
     seed: int
-    n_newton: int
     warnings: tuple[str, ...]
 
     @property
     def n_resamples(self) -> int:
         """Replicates that were drawn."""
         return self.replicates.shape[0]
-
-    @property
-    def n_converged(self) -> int:
-        """Replicates with an optimum, those that were lent votes included."""
-        return int(np.count_nonzero(self._found()))
-
-    @property
-    def n_disconnected(self) -> int:
-        """Replicates that were lent votes, since their own do not connect all models."""
-        return int(np.count_nonzero(self.apart.any(axis=1)))
-
-    def ranks(self) -> IntArray:
-        """Return each model's rank in each replicate with an optimum, 1 for the best, shape (n_converged, n_models).
-
-        Their spread is not a confidence set: sets of ranks come from contrasts.
-        """
-        order = np.argsort(-self.replicates[self._found()], axis=1, kind="stable")
-        ranks = np.empty(order.shape, dtype=np.int64)
-        np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1, dtype=np.int64)[np.newaxis], axis=1)
-        return ranks
-
-    def covariance(self) -> FloatArray:
-        """Return the covariance of the strengths over replicates with an optimum, shape (n_models, n_models)."""
-        return np.atleast_2d(np.cov(self.replicates[self._found()], rowvar=False))
 
     def intervals(self, *, conf_level: float = 0.95) -> PercentileIntervals:
         """Return the percentile intervals of all strengths, against the mean of all models.
@@ -520,21 +445,12 @@ class BootstrapStrengths:
     def contrasts(
         self, first: ArrayLike | None = None, second: ArrayLike | None = None, *, conf_level: float = 0.95
     ) -> PercentileIntervals:
-        """Return the percentile intervals of strength[first] - strength[second]; of all pairs i < j where none are named.
-
-        Raises
-        ------
-        InputError
-            If only one side is given, or a model is not among the strengths.
-        """
+        """Return the percentile intervals of strength[first] - strength[second]; of all pairs i < j where none are named."""
         i, j = _pairs(first, second, self.strengths.size)
         found, apart = self.replicates.T, self.apart.T
         return self._intervals(
             self.strengths[i] - self.strengths[j], found[i] - found[j], apart[i] | apart[j], conf_level
         )
-
-    def _found(self) -> BoolArray:
-        return np.isfinite(self.replicates[:, 0])
 
     def _intervals(
         self, estimate: FloatArray, values: FloatArray, apart: BoolArray, conf_level: float
@@ -556,7 +472,6 @@ def bootstrap_strengths(
     n_resamples: int = 1000,
     seed: int = 0,
     way: int | None = None,
-    on_step: OnStep | None = None,
 ) -> BootstrapStrengths:
     """Draw votes, or whole clusters of them, with replacement, and fit strengths to every replicate.
 
@@ -564,8 +479,6 @@ def bootstrap_strengths(
     ----------
     fit
         Of the same votes: every replicate is fitted the same way (ties, prior, covariates), starting from it.
-    rows
-        Votes.
     n_resamples
         At least 100. The ends of 95% intervals have a Monte Carlo error of about .08 standard errors with 1,000.
     seed
@@ -574,8 +487,6 @@ def bootstrap_strengths(
     way
         Place in `rows.clusters` of the clusters that are drawn whole. None: every vote on its own, which gives intervals that
         are too short where votes share raters or prompts.
-    on_step
-        Called with the number of replicates done and `n_resamples`.
 
     Raises
     ------
@@ -613,12 +524,10 @@ def bootstrap_strengths(
     if way is not None and not 0 <= way < len(rows.clusters):
         raise InputError(f"way {way} was asked for, but votes have {len(rows.clusters)} ways of clustering")
     units = single_votes(rows, fit.ties, n_resamples) if way is None else whole_clusters(rows, fit.ties, way)
-    found = refit_replicates(units, fit, np.random.default_rng(seed), n_resamples, on_step)
-    n, k = fit.n_models, fit.coefficients.size
-    strengths = found.parameters[:, :n]
+    found = refit_replicates(units, fit, np.random.default_rng(seed), n_resamples)
+    strengths = found.parameters[:, : fit.n_models]
     return BootstrapStrengths(
         replicates=strengths - strengths.mean(axis=1, keepdims=True),
-        coefficients=found.parameters[:, n : n + k],
         tie=None if fit.tie is None else np.exp(found.parameters[:, -1]),
         apart=found.apart,
         strengths=fit.strengths,
@@ -626,7 +535,6 @@ def bootstrap_strengths(
         n_units=units.n_drawn,
         poisson=units.poisson,
         seed=seed,
-        n_newton=int(np.count_nonzero(found.by_newton)),
         warnings=_warnings(units, found, clustered=way is not None),
     )
 

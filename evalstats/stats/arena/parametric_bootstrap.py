@@ -20,54 +20,28 @@ _AT_ONCE = 4_000_000  # numbers in one block of matrices
 
 @one_thread
 def fit_replicates(
-    first: IntArray,
-    second: IntArray,
-    offset: FloatArray,
-    *,
-    won: FloatArray,
-    tied: FloatArray,
-    lost: FloatArray,
+    cells: "CheckCells",
+    votes: tuple[FloatArray, FloatArray, FloatArray],
     ties: Ties,
+    *,
     start: FloatArray,
     tie: float,
     prior: float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
     """Fit strengths to each of many tables by Fisher scoring.
 
-    Parameters
-    ----------
-    first, second, offset
-        Shape (n_cells,): the pair of every cell, and what is added to its eta.
-    won, tied, lost
-        float64, shape (n_tables, n_cells): votes of each cell, seen from the first model.
-    start, tie
-        Strengths, shape (n_models,), and tie parameter to begin with; with "half" it plays no part and is returned as it is.
-    prior
-        Votes won and lost by every model against an average one.
+    `votes` are won by the first model, tied and lost, each of shape (n_tables, n_cells). The search begins at the strengths
+    `start` and the tie parameter, which with "half" plays no part and is returned as it is. Returned are the strengths, shape
+    (n_tables, n_models), sum 0, and the tie parameters, shape (n_tables, 1).
 
-    Returns
-    -------
-    tuple
-        Strengths, shape (n_tables, n_models), sum 0; tie parameters, shape (n_tables, 1).
-
-    Notes
-    -----
     A drawn table may have no finite optimum, where a model won all its votes. Its strengths then stop far out, where the
     likelihood is flat and fitted probabilities no longer change by what a check would see.
-
-    Examples
-    --------
-    >>> votes = {"won": np.array([[3.0]]), "tied": np.array([[0.0]]), "lost": np.array([[1.0]])}
-    >>> pair = np.array([0]), np.array([1]), np.array([0.0])
-    >>> found, _ = fit_replicates(*pair, **votes, ties="half", start=np.zeros(2), tie=0.0)
-    >>> (found[0, 0] - found[0, 1]).round(6) == np.log(3.0).round(6)
-    np.True_
     """
+    won, tied, lost = votes
     n_tables, n = won.shape[0], start.size
     strengths = np.repeat(start[None] - start.mean(), n_tables, axis=0)
     parameter = np.full((n_tables, 1), float(tie))
-    cells = _Cells(first, second, offset, n)
-    size = max(1, _AT_ONCE // max((n + 1) ** 2, first.size))
+    size = max(1, _AT_ONCE // max((n + 1) ** 2, cells.first.size))
     for begin in range(0, n_tables, size):
         part = slice(begin, min(begin + size, n_tables))
         strengths[part], parameter[part] = _search(
@@ -81,41 +55,8 @@ def fit_replicates(
     return strengths, parameter
 
 
-class _Cells:
-    """Which models a cell is about, and sums by model and by pair."""
-
-    def __init__(self, first: IntArray, second: IntArray, offset: FloatArray, n: int) -> None:
-        self.first, self.second, self.offset, self.n = first, second, offset, n
-        self.pairs, self.place = np.unique(first * n + second, return_inverse=True)
-        order = np.argsort(self.place, kind="stable")
-        self.order = None if self.pairs.size == first.size and np.array_equal(order, np.arange(first.size)) else order
-        self.begin = np.flatnonzero(np.diff(self.place[order], prepend=-1))
-        # Rows of models, columns of pairs: 1 where first, -1 where second.
-        self.incidence = np.zeros((n, self.pairs.size))
-        self.incidence[self.pairs // n, np.arange(self.pairs.size)] = 1.0
-        self.incidence[self.pairs % n, np.arange(self.pairs.size)] = -1.0
-
-    def by_pair(self, values: FloatArray) -> FloatArray:
-        if self.order is None:
-            return values
-        return np.add.reduceat(values[:, self.order], self.begin, axis=1)
-
-    def by_model(self, values: FloatArray) -> FloatArray:
-        return self.by_pair(values) @ self.incidence.T
-
-    def laplacian(self, weight: FloatArray) -> FloatArray:
-        n, by_pair = self.n, self.by_pair(weight)
-        out = np.zeros((weight.shape[0], n, n))
-        i, j = self.pairs // n, self.pairs % n
-        out[:, i, j] -= by_pair
-        out[:, j, i] -= by_pair
-        at = np.arange(n)
-        out[:, at, at] = -out.sum(axis=2)
-        return out
-
-
 def _search(
-    cells: _Cells,
+    cells: "CheckCells",
     votes: tuple[FloatArray, FloatArray, FloatArray],
     ties: Ties,
     *,
@@ -126,20 +67,24 @@ def _search(
     strengths, parameter = strengths.copy(), parameter.copy()
     won, tied, lost = votes
     active: IntArray = np.arange(won.shape[0], dtype=np.int64)
-    total = (won + tied + lost)[0]
+    total, incidence = (won + tied + lost)[0], cells.incidence()
     for _ in range(_MOST_STEPS):
         s, nu = strengths[active], parameter[active]
-        eta = s[:, cells.first] - s[:, cells.second] + cells.offset
+        eta = cells.eta(s)
         if ties == "half":
             share = expit(eta)
             residual, information = won[active] + tied[active] / 2.0 - total * share, share * (1.0 - share)
-            gradient, matrix = _equations(cells, residual, total * information, s, prior)
+            gradient, matrix = _equations(cells, incidence, residual, total * information, strengths=s, prior=prior)
             step, move = np.linalg.solve(matrix, gradient[..., None])[..., 0], np.zeros_like(nu)
         else:
             law, left = vote_law(ties, eta, nu), (won[active], tied[active], lost[active])
             slope = sum(part * score for part, score in zip(left, law.scores, strict=True))
-            gradient, matrix = _equations(cells, np.asarray(slope), total * law.information, s, prior)
-            step, move = _with_tie(cells, law, nu, left, equations=(gradient, matrix), davidson=ties == "davidson")
+            gradient, matrix = _equations(
+                cells, incidence, np.asarray(slope), total * law.information, strengths=s, prior=prior
+            )
+            step, move = _with_tie(
+                cells, incidence, law, nu, left, equations=(gradient, matrix), davidson=ties == "davidson"
+            )
         largest = np.abs(step).max(axis=1, keepdims=True)
         factor = np.minimum(1.0, _LARGEST_STEP / np.maximum(largest, 1e-300))
         strengths[active] = s + factor * step
@@ -153,11 +98,17 @@ def _search(
 
 
 def _equations(
-    cells: _Cells, slope: FloatArray, information: FloatArray, strengths: FloatArray, prior: float
+    cells: "CheckCells",
+    incidence: FloatArray,
+    slope: FloatArray,
+    information: FloatArray,
+    *,
+    strengths: FloatArray,
+    prior: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the gradient by strengths and the expected information, its missing direction filled in."""
-    gradient, matrix = cells.by_model(slope), cells.laplacian(information)
-    n, at = cells.n, np.arange(cells.n)
+    gradient, matrix = cells.by_pair(slope) @ incidence, cells.laplacian(cells.by_pair(information))
+    n, at = cells.n_models, np.arange(cells.n_models)
     if prior > 0.0:
         gradient = gradient + prior * (1.0 - 2.0 * expit(strengths))
         matrix[:, at, at] += 2.0 * prior * expit(strengths) * expit(-strengths)
@@ -168,7 +119,8 @@ def _equations(
 
 
 def _with_tie(
-    cells: _Cells,
+    cells: "CheckCells",
+    incidence: FloatArray,
     law: VoteLaw,
     tie: FloatArray,
     votes: tuple[FloatArray, FloatArray, FloatArray],
@@ -188,7 +140,7 @@ def _with_tie(
     own = np.asarray(sum(n * u for n, u in zip(votes, by_tie, strict=True))).sum(axis=1)
     curve = (total * np.asarray(sum(p * u**2 for p, u in zip(chances, by_tie, strict=True)))).sum(axis=1)
     both = [p * u * score for p, u, score in zip(chances, by_tie, law.scores, strict=True)]
-    cross = cells.by_model(total * (both[0] + both[1] + both[2]))
+    cross = cells.by_pair(total * (both[0] + both[1] + both[2])) @ incidence
     found = np.linalg.solve(matrix, np.stack([gradient, cross], axis=2))
     left = np.maximum(curve - (cross * found[..., 1]).sum(axis=1), 1e-9 * np.maximum(curve, 1e-300))
     move = np.clip((own - (cross * found[..., 0]).sum(axis=1)) / left, -1.0, 1.0)
@@ -213,15 +165,13 @@ class CheckCells:
 
     Attributes
     ----------
-    first, second
-        int64, shape (n_cells,).
+    first, second, pair
+        int64, shape (n_cells,): models, and the number of the pair, without gaps.
     offset
         float64, shape (n_cells,): what covariates add to eta. With covariates that differ from vote to vote a pair has
         several cells, one for each class of equal (or near) effects.
     count
         float64, shape (n_cells,): votes.
-    pair
-        int64, shape (n_cells,): number of the pair, without gaps.
     pair_first, pair_second
         int64, shape (n_pairs,).
     """
@@ -251,12 +201,18 @@ class CheckCells:
         start = np.flatnonzero(np.diff(self.pair, prepend=-1))
         return np.add.reduceat(values, start, axis=-1)
 
+    def incidence(self) -> FloatArray:
+        """Return 1 for the first and -1 for the second model of each pair, shape (n_pairs, n_models)."""
+        out, at = np.zeros((self.n_pairs, self.n_models)), np.arange(self.n_pairs)
+        out[at, self.pair_first], out[at, self.pair_second] = 1.0, -1.0
+        return out
+
     def laplacian(self, weight: FloatArray) -> FloatArray:
-        """Return the sum of weight d d' over pairs with contrasts d, shape (n_models, n_models)."""
-        n = self.n_models
-        out = np.zeros((n, n))
-        out[self.pair_first, self.pair_second] = out[self.pair_second, self.pair_first] = -weight
-        np.fill_diagonal(out, -out.sum(axis=1))
+        """Return the sum of weight d d' over pairs with contrasts d, shape (..., n_models, n_models)."""
+        n, at = self.n_models, np.arange(self.n_models)
+        out = np.zeros((*weight.shape[:-1], n, n))
+        out[..., self.pair_first, self.pair_second] = out[..., self.pair_second, self.pair_first] = -weight
+        out[..., at, at] = -out.sum(axis=-1)
         return out
 
 
@@ -264,13 +220,8 @@ class CheckCells:
 class VoteTables:
     """Votes of the cells, observed (n_tables = 1) or drawn, with the fit to each.
 
-    Attributes
-    ----------
-    won, tied, lost
-        float64, shape (n_tables, n_cells), by the first model.
-    strengths
-        float64, shape (n_tables, n_models); `tie`, shape (n_tables, 1), is the tie parameter of each
-        (with "half" that of the observed votes for all).
+    `won`, `tied` and `lost`, of shape (n_tables, n_cells), are of the first model; `strengths` has shape (n_tables, n_models),
+    and `tie`, (n_tables, 1), is the tie parameter of each (with "half" that of the observed votes for all).
     """
 
     won: FloatArray
@@ -311,15 +262,9 @@ def simulated(
 ) -> Simulated:
     """Draw votes under a fit, pair by pair as many as were observed, and fit strengths to each draw again.
 
-    Parameters
-    ----------
-    fit
-        The fit to these rows.
-    rows
-        Votes; every one counts once, whatever its weight, and graded preferences by their outcome. Both bad is a tie. Votes of
-        one cluster are drawn with its tastes (`evalstats.stats.arena.rater_effects`).
-    as_fitted
-        Draw with the fitted strengths as they are. By default they are first drawn together.
+    Every vote counts once, whatever its weight, and graded preferences by their outcome; both bad is a tie. Votes of one cluster
+    are drawn with its tastes (`evalstats.stats.arena.rater_effects`). `as_fitted` draws with the fitted strengths as they are; by
+    default they are first drawn together.
 
     Notes
     -----
@@ -442,16 +387,5 @@ def _classes(offset: FloatArray, count: FloatArray, n_pairs: int) -> tuple[IntAr
 
 def _fitted(fit: PairFit, cells: CheckCells, won: FloatArray, tied: FloatArray, tie: float) -> VoteTables:
     lost = cells.count - won - tied
-    strengths, ties = fit_replicates(
-        cells.first,
-        cells.second,
-        cells.offset,
-        won=won,
-        tied=tied,
-        lost=lost,
-        ties=fit.ties,
-        start=fit.strengths,
-        tie=tie,
-        prior=fit.prior,
-    )
+    strengths, ties = fit_replicates(cells, (won, tied, lost), fit.ties, start=fit.strengths, tie=tie, prior=fit.prior)
     return VoteTables(won=won, tied=tied, lost=lost, strengths=strengths, tie=ties, ties=fit.ties)

@@ -83,17 +83,10 @@ def test_many_fits_at_once_are_the_fits_one_by_one(ties, prior):
 
 
 def test_a_table_without_a_finite_fit_stops_far_out():
-    found, _ = fit_replicates(
-        np.array([0]),
-        np.array([1]),
-        np.array([0.0]),
-        won=np.array([[9.0]]),
-        tied=np.array([[0.0]]),
-        lost=np.array([[0.0]]),
-        ties="half",
-        start=np.zeros(2),
-        tie=0.0,
-    )
+    rows = vote_rows([0], [1], [0], count=[9])
+    fit = fit_strengths(rows, prior=0.5)
+    cells, won, tied, _ = check_cells(fit, rows)
+    found, _ = fit_replicates(cells, (won[None], tied[None], 0.0 * won[None]), "half", start=np.zeros(2), tie=0.0)
     assert np.isfinite(found).all()
     assert found[0, 0] - found[0, 1] > 8
 
