@@ -30,13 +30,8 @@ from evalstats.stats.many.multiplicity import holm
 class PeriodTest:
     """Whether strengths are the same in all periods.
 
-    Attributes
-    ----------
-    statistic
-        Score statistic: sum over periods of u' I^- u.
-    df
-        Degrees of freedom it would have under the chi-squared law, which holds only for independent votes; `p_value` is from
-        random signs of clusters.
+    `statistic` is the sum over periods of u' I^- u; `df` are the degrees of freedom that it would have under the chi-squared
+    law, which holds only for independent votes; `p_value` is from random signs of clusters.
     """
 
     statistic: float
@@ -79,7 +74,6 @@ def period_test(fit: PairFit, rows: VoteRows, period: IntArray, *, n_resamples: 
     >>> when = np.tile([0, 1], 600)
     >>> won = np.where(when == 0, np.arange(1200) % 3 == 0, np.arange(1200) % 3 > 0)
     >>> rows = vote_rows(first, second, np.where(won, 0, 1), clusters=(when,))
-    >>> from dataclasses import replace
     >>> period_test(fit_strengths(rows), replace(rows, clusters=()), rows.clusters[0]).p_value
     0.001
     """
@@ -126,14 +120,14 @@ _ESTIMABLE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearDrift:
-    """Change of strengths by a unit of time, against the other models.
+    """Change of strengths by a unit of time, against the other models; arrays of shape (n_tested,).
 
     Attributes
     ----------
     models
-        int64, shape (n_tested,): models with enough votes at different times.
+        int64: models with enough votes at different times.
     slope, std_error, p_value, p_adjusted
-        float64, shape (n_tested,): log-units by a unit of time; p of no change by t with `df`, adjusted by Holm.
+        float64: log-units by a unit of time; p of no change by t with `df`, adjusted by Holm.
     anchors
         Models against whose mean slope (by how much each is known) the others are measured; a model is never its own anchor.
     """
@@ -181,7 +175,6 @@ def linear_drift(
 
     Examples
     --------
-    >>> from dataclasses import replace
     >>> from evalstats.stats.arena.bradley_terry import fit_strengths
     >>> from evalstats.stats.arena.votes import vote_rows
     >>> rng = np.random.default_rng(0)
@@ -368,18 +361,10 @@ _MATERIAL = 1.5  # times as many as expected, below which a burst is not worth t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstFound:
-    """The clearest burst of one model or rater.
+    """The clearest burst of one model or rater (`code`), from `start` to `end`, in seconds as given.
 
-    Attributes
-    ----------
-    code
-        Model or rater.
-    start, end
-        Seconds, as given.
-    n_votes, expected
-        Votes in that time (for a model: votes that it won), and how many were to be expected.
-    p_adjusted
-        Holm over all windows of all series.
+    `n_votes` are those in that time (for a model: votes that it won), `expected` how many were to be expected; `p_adjusted` is
+    Holm's over all windows of all series.
     """
 
     code: int
@@ -404,17 +389,9 @@ def rater_bursts(rater: IntArray, seconds: FloatArray, *, level: float = 0.05) -
     """Find raters who voted much faster for a while than they do on the whole.
 
     People vote in sittings. Pauses of more than half an hour count as half an hour, so that a burst is one against the pace
-    of the rater's own sittings, not against days without a vote.
-
-    Parameters
-    ----------
-    rater
-        Codes, shape (n,).
-    seconds
-        float64, shape (n,): times of the votes, in any order. Times that are rounded make the shortest window longer by the
-        smallest difference between two of them.
-    level
-        Chance that any rater is named where all vote at an even pace.
+    of the rater's own sittings, not against days without a vote. Times come in any order; where they are rounded the shortest
+    window is longer by the smallest difference between two of them. `level` is the chance that any rater is named where all vote
+    at an even pace.
 
     Notes
     -----
@@ -480,11 +457,7 @@ def model_bursts(
     vary: the median of the squared standardised counts of all windows of a length over that of a chi-square of 1 df, at
     least 1 and never less than for shorter windows; where there are fewer than 20 windows of a length, by how much wins
     vary between raters. The p-value of a window of n votes is P(Binomial(n, E / n) >= O), which is no smaller than that of
-    votes with unequal probabilities where O exceeds E by 1.
-
-    References
-    ----------
-    Hoeffding 1956, Annals of Mathematical Statistics 27:713.
+    votes with unequal probabilities where O exceeds E by 1 (Hoeffding 1956, Annals of Mathematical Statistics 27:713).
     """
     if not (model.shape == seconds.shape == won.shape == expected.shape):
         raise InputError("models, times, wins and expected wins differ in length; give one of each for every vote")

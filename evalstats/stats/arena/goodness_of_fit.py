@@ -1,4 +1,8 @@
-"""Does one strength a model describe the votes? Pairs, circles of majorities, and predictions of votes held out."""
+"""Does one strength a model describe the votes? Pairs, circles of majorities, and predictions of votes held out.
+
+Checks of pairs and circles take observed and drawn votes, from `evalstats.stats.arena.parametric_bootstrap.simulated`: strengths
+are fitted again to every drawn table, and in truth all models are transitive there.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -8,9 +12,10 @@ from scipy.special import xlogy
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.likelihood import PairFit, VoteLaw, linear_predictor, tie_of_half, vote_law
+from evalstats.stats.arena.covariance import variances_of
+from evalstats.stats.arena.likelihood import PairFit, linear_predictor, tie_of_half, vote_law
 from evalstats.stats.arena.parametric_bootstrap import CheckCells, Simulated, VoteTables, pseudo_inverse
-from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
+from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, stacked
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
@@ -21,14 +26,9 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgainstDrawn:
-    """A statistic beside its law if the fit were true and votes independent.
+    """A statistic beside its law if the fit were true: mean, 2.5% and 97.5% quantile of the drawn values.
 
-    Attributes
-    ----------
-    expected, low, high
-        Mean, 2.5% and 97.5% quantile of the drawn values.
-    p_value
-        Share of drawn values at least as large, the observed one counted in; never 0.
+    `p_value` is the share of drawn values at least as large, the observed one counted in; never 0.
     """
 
     observed: float
@@ -65,15 +65,9 @@ def against_drawn(observed: float, drawn: FloatArray) -> AgainstDrawn:
 class Deviance:
     """How far pairs are from the fit.
 
-    Attributes
-    ----------
-    deviance
-        Against the model with a free share (for "half") or free shares of outcomes for every pair.
-    df
-        Pairs (times 2 where ties have a probability) less parameters; only a guide, since pairs with few votes do not
-        follow the chi-squared law: `deviance.p_value` is from drawn votes.
-    largest
-        Largest absolute standardised residual of a pair beside its law.
+    `deviance` is against the model with a free share (for "half") or free shares of outcomes for every pair; `largest` is the
+    largest absolute standardised residual of a pair; each beside its law. `df`, pairs (times 2 where ties have a probability)
+    less parameters, is only a guide, since pairs with few votes do not follow the chi-squared law.
     """
 
     deviance: AgainstDrawn
@@ -83,15 +77,10 @@ class Deviance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairResiduals:
-    """Every pair that met, the model with the lower number first.
+    """Every pair that met, the model with the lower number first; arrays of shape (n_pairs,).
 
-    Attributes
-    ----------
-    observed, expected
-        float64, shape (n_pairs,): share of the first model.
-    residual
-        Their difference over its standard error under the fit, in which it is counted that the fit followed the pair's own
-        votes. NaN where the fit follows the pair whatever it does.
+    `observed` and `expected` are shares of the first model; `residual` is their difference over its standard error under the fit,
+    in which it is counted that the fit followed the pair's own votes: NaN where it follows the pair whatever it does.
     """
 
     first: IntArray
@@ -106,24 +95,12 @@ class PairResiduals:
 def pair_deviance(votes: Simulated) -> Deviance:
     """Test the fit pair by pair.
 
-    Parameters
-    ----------
-    votes
-        Observed and drawn votes (`evalstats.stats.arena.parametric_bootstrap.simulated`).
-
-    Notes
-    -----
-    D = 2 sum over pairs and outcomes of O log(O/E), strengths fitted again to every drawn table. For "half" the two
-    outcomes are the shares of either model, ties half; else a win, a tie and a loss. With covariates E is summed over a
-    pair's votes. Raw D or its chi-squared p would mislead: arenas have many pairs with few votes.
-
-    References
-    ----------
-    McCullagh & Nelder 1989, Generalized Linear Models, section 4.4.3 and 4.4.5 (sparseness).
+    D = 2 sum over pairs and outcomes of O log(O/E). For "half" the two outcomes are the shares of either model, ties half; else a
+    win, a tie and a loss. With covariates E is summed over a pair's votes. Raw D or its chi-squared p would mislead: arenas have
+    many pairs with few votes (McCullagh & Nelder 1989, Generalized Linear Models, section 4.4.3 and 4.4.5).
 
     Examples
     --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
     >>> from evalstats.stats.arena.parametric_bootstrap import simulated
     >>> from evalstats.stats.arena.votes import vote_rows
     >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[16, 4, 17, 3, 14, 6])
@@ -212,31 +189,16 @@ def _residual_sizes(votes: Simulated) -> FloatArray:
     def total(values: FloatArray) -> FloatArray:
         return cells.by_pair(count * values[0])
 
-    own, both, square = total(law.share_variance), total(_with_share(law)), total(_squares(law))
-    gain = total(law.slope)
+    a, t, _ = law.scores
+    with_score = total(law.win * a + law.tie * t / 2.0)
+    own, square = total(law.share_variance), total(law.score_squares)
+    gain, i, j = total(law.slope), cells.pair_first, cells.pair_second
     inverse = pseudo_inverse(cells.laplacian(total(law.information)))
-    leverage = _contrast(cells, inverse)
-    spread = _contrast(cells, inverse @ cells.laplacian(square) @ inverse)
-    variance = own - 2.0 * gain * both * leverage + gain**2 * spread
+    leverage = variances_of(inverse, i, j)
+    spread = variances_of(inverse @ cells.laplacian(square) @ inverse, i, j)
+    variance = own - 2.0 * gain * with_score * leverage + gain**2 * spread
     # What is left by rounding of a pair that alone holds two groups together.
     return np.where(variance > _ROUNDING * own, np.sqrt(np.maximum(variance, 1e-300)), np.nan)
-
-
-def _with_share(law: VoteLaw) -> FloatArray:
-    """Covariance of a vote's share with its score."""
-    a, t, _ = law.scores
-    return law.win * a + law.tie * t / 2.0
-
-
-def _squares(law: VoteLaw) -> FloatArray:
-    a, t, b = law.scores
-    return law.win * a**2 + law.tie * t**2 + law.loss * b**2
-
-
-def _contrast(cells: CheckCells, matrix: FloatArray) -> FloatArray:
-    """Return d'Md for the contrast d of every pair."""
-    i, j, diagonal = cells.pair_first, cells.pair_second, np.diag(matrix)
-    return diagonal[i] + diagonal[j] - 2.0 * matrix[i, j]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,12 +225,6 @@ class Transitivity:
 def transitivity(votes: Simulated) -> Transitivity:
     """Count contradictions among majorities, and compare with votes drawn under the fit.
 
-    Parameters
-    ----------
-    votes
-        Observed and drawn votes, from `simulated`. All models are transitive in truth under the fit; votes are as many for
-        each pair as observed.
-
     Raises
     ------
     CannotAnswerError
@@ -280,7 +236,6 @@ def transitivity(votes: Simulated) -> Transitivity:
 
     Examples
     --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
     >>> from evalstats.stats.arena.parametric_bootstrap import simulated
     >>> from evalstats.stats.arena.votes import vote_rows
     >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[16, 4, 17, 3, 14, 6])
@@ -339,16 +294,10 @@ _NO_ENERGY = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HodgeParts:
-    """The energy of observed log-odds, split.
+    """The energy (weighted squares) of observed log-odds, split.
 
-    Attributes
-    ----------
-    potential
-        float64, shape (n_models,), log-units, sum 0: the ratings that describe the log-odds best.
-    gradient, circles
-        Energy (weighted squares) of what those ratings describe; of circles, short ones (curl) and long ones (harmonic).
-    share
-        circles / all, beside its law under the fit.
+    `potential`, in log-units, sum 0, are the ratings that describe the log-odds best, `gradient` the energy of that,
+    `circles` that of circles, short ones (curl) and long ones (harmonic); `share` is circles / all, beside its law under the fit.
     """
 
     potential: FloatArray
@@ -360,11 +309,6 @@ class HodgeParts:
 @one_thread
 def hodge_parts(votes: Simulated) -> HodgeParts:
     """Split the log-odds of pairs into ratings and circles.
-
-    Parameters
-    ----------
-    votes
-        Observed and drawn votes (`evalstats.stats.arena.parametric_bootstrap.simulated`).
 
     Raises
     ------
@@ -380,22 +324,9 @@ def hodge_parts(votes: Simulated) -> HodgeParts:
 
     Chance alone makes circles: a share of them means nothing without its law. In a drawn table that law has its own circles
     and the ratings' energy as observed, since strengths that are estimated are further apart than true ones.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.parametric_bootstrap import simulated
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[15, 5, 15, 5, 15, 5])
-    >>> found = hodge_parts(simulated(fit_strengths(cycle), cycle))
-    >>> round(found.share.observed, 6), found.share.p_value < 0.02
-    (1.0, True)
     """
     cells = votes.cells
-    if cells.n_pairs < cells.n_models:
-        raise CannotAnswerError(
-            f"{cells.n_models} models met in too few pairs ({cells.n_pairs}) to form a circle; ratings describe any outcome"
-        )
+    _check(votes)
     weight = cells.by_pair(cells.count * votes.observed.law(cells).information[0])
     solve = pseudo_inverse(cells.laplacian(weight))
     flow = _log_odds(cells, votes.observed)
@@ -427,10 +358,8 @@ def _log_odds(cells: CheckCells, table: VoteTables) -> FloatArray:
 
 def _split(cells: CheckCells, flow: FloatArray, weight: FloatArray, solve: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the best ratings of every table, and what they leave over of the log-odds."""
-    i, j, n = cells.pair_first, cells.pair_second, cells.n_models
-    incidence = np.zeros((cells.n_pairs, n))
-    incidence[np.arange(i.size), i], incidence[np.arange(i.size), j] = 1.0, -1.0
-    potential = (flow * weight) @ incidence @ solve
+    i, j = cells.pair_first, cells.pair_second
+    potential = (flow * weight) @ cells.incidence() @ solve
     potential -= potential.mean(axis=1, keepdims=True)
     return potential, flow - (potential[:, i] - potential[:, j])
 
@@ -454,25 +383,15 @@ class ShareBin:
 def share_bins(
     predicted: FloatArray, share: FloatArray, count: FloatArray, codes: IntArray | None, *, conf_level: float = 0.95
 ) -> tuple[ShareBin, ...]:
-    """Sort votes into bins by predicted share, as equal as whole predictions allow, and compare with observed shares.
+    """Sort votes into bins by predicted share of side a, as equal as whole predictions allow, and compare with observed shares.
 
-    Parameters
-    ----------
-    predicted, share, count
-        Shape (n_rows,): predicted and observed share of side a, and votes.
-    codes
-        Clusters, shape (n_rows,), or None.
-
-    Notes
-    -----
-    The interval is Wilson's at the number of votes that the variance between clusters (or votes) is worth, with a t
-    quantile; none with fewer than 2 clusters' worth.
+    `codes` are clusters or None. The interval is Wilson's at the number of votes that the variance between clusters (or votes) is
+    worth, with a t quantile; none with fewer than 2 clusters' worth.
     """
     if predicted.size == 0:
         raise InputError("there are no predictions to sort into bins")
     order = np.argsort(predicted, kind="stable")
-    value, passed = predicted[order], np.cumsum(count[order])
-    label = np.minimum((passed - count[order] / 2.0) / passed[-1] * N_BINS, N_BINS - 1).astype(np.int64)
+    value, label = predicted[order], _bin_labels(count[order])
     # Equal predictions stay together.
     start = np.flatnonzero(np.concatenate([[True], np.diff(value) > 1e-12]))
     label = np.repeat(label[start], np.diff(np.append(start, value.size)))
@@ -503,33 +422,11 @@ def share_bins(
 def calibration_error(votes: Simulated) -> AgainstDrawn:
     """Return how far shares of pairs are from predicted ones, pairs sorted by how far apart their ratings are.
 
-    Parameters
-    ----------
-    votes
-        Observed and drawn votes (`evalstats.stats.arena.parametric_bootstrap.simulated`).
-
-    Raises
-    ------
-    CannotAnswerError
-        If ratings can follow every pair.
-
-    Notes
-    -----
     In each of up to 10 bins of about equally many votes the share that the stronger models won is compared with that which
-    their ratings predict; the statistic is the root of the mean squared difference over votes. Strengths are fitted again to
-    every drawn table, which makes up for the boldness of ratings of few votes, and draws have the tastes of raters.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.parametric_bootstrap import simulated
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[16, 4, 17, 3, 14, 6])
-    >>> calibration_error(simulated(fit_strengths(cycle), cycle)).p_value < 0.02
-    True
+    their ratings predict; the statistic is the root of the mean squared difference over votes. Fitting every drawn table again
+    makes up for the boldness of ratings of few votes, and draws have the tastes of raters.
     """
-    if votes.cells.n_pairs < votes.cells.n_models:
-        raise CannotAnswerError(f"{votes.cells.n_models} models met in so few pairs that ratings can follow every one")
+    _check(votes)
     drawn = _calibration_errors(votes.cells, votes.drawn)
     return against_drawn(float(_calibration_errors(votes.cells, votes.observed)[0]), drawn)
 
@@ -542,11 +439,16 @@ def _calibration_errors(cells: CheckCells, table: VoteTables) -> FloatArray:
     out = np.empty(rest.shape[0])
     for row, (apart, left) in enumerate(zip(np.abs(expected - 0.5), rest, strict=True)):
         order = np.argsort(apart, kind="stable")
-        passed = np.cumsum(count[order])
-        label = np.minimum((passed - count[order] / 2.0) / passed[-1] * N_BINS, N_BINS - 1).astype(np.int64)
+        label = _bin_labels(count[order])
         size, off = np.bincount(label, weights=count[order]), np.bincount(label, weights=left[order])
-        out[row] = np.sqrt((off**2 / np.maximum(size, 1e-300)).sum() / passed[-1])
+        out[row] = np.sqrt((off**2 / np.maximum(size, 1e-300)).sum() / np.cumsum(count[order])[-1])
     return out
+
+
+def _bin_labels(count: FloatArray) -> IntArray:
+    """Return the bin of each entry in order, bins of about equally many votes."""
+    passed = np.cumsum(count)
+    return np.minimum((passed - count / 2.0) / passed[-1] * N_BINS, N_BINS - 1).astype(np.int64)
 
 
 def clustered_mean(values: FloatArray, count: FloatArray, codes: IntArray | None) -> tuple[float, float, float]:
@@ -710,15 +612,15 @@ def _folds(rows: VoteRows, way: int | None, n_folds: int, rng: np.random.Generat
 
 def _predict(fit: PairFit, known: VoteRows, new: VoteRows, way: int | None) -> tuple[_Predicted, bool]:
     """Fit to the known votes and predict the new ones; say whether a weak prior was needed."""
-    heavy = known.weight > 0.0
+    known = known.heavy()
     present = np.zeros(known.n_models, dtype=np.bool_)
-    present[known.first[heavy]] = present[known.second[heavy]] = True
+    present[known.first] = present[known.second] = True
     place = np.cumsum(present) - 1
 
     def numbered(rows: VoteRows) -> VoteRows:
         return replace(rows, n_models=int(present.sum()), first=place[rows.first], second=place[rows.second])
 
-    known, new = numbered(known.take(heavy)), numbered(new.take(present[new.first] & present[new.second]))
+    known, new = numbered(known), numbered(new.take(present[new.first] & present[new.second]))
     weak = False
     try:
         trained = fit_strengths(known, ties=fit.ties, prior=fit.prior)
@@ -748,15 +650,9 @@ def _outcomes(rows: VoteRows) -> IntArray:
 
 
 def _together(parts: list[_Predicted]) -> _Predicted:
-    first = parts[0].rows
-
-    def joined(name: str) -> FloatArray:
-        return np.concatenate([getattr(part.rows, name) for part in parts])
-
-    names = ("first", "second", "outcome", "share", "weight", "weight_squares", "count", "covariates")
     codes = [part.codes for part in parts if part.codes is not None]
     return _Predicted(
-        rows=replace(first, clusters=(), **{name: joined(name) for name in names}),
+        rows=stacked([replace(part.rows, clusters=()) for part in parts]),
         codes=np.concatenate(codes) if codes else None,
         chances=np.concatenate([part.chances for part in parts]),
         constant=np.concatenate([part.constant for part in parts]),

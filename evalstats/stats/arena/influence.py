@@ -1,7 +1,6 @@
 """What leaving out raters or votes does to the ratings: each rater, and the fewest votes that turn an order."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,20 +20,8 @@ _REFITS = 6
 class Influence:
     """One rater left out, by refit.
 
-    Attributes
-    ----------
-    rater
-        Code.
-    n_votes
-        Votes left out.
-    strengths
-        float64, shape (n_models,): without the rater.
-    model, move
-        The model that moves most, and by how much (log-units, new less old).
-    one_step
-        What one Newton step had said of that move.
-    new_first
-        The model with the largest strength, where it is another one; else None.
+    `strengths` are those without the rater's `n_votes`; `model` is the one that moves most, by `move` (log-units, new less old).
+    `new_first` is the model with the largest strength, where it is another one; else None.
     """
 
     rater: int
@@ -42,21 +29,13 @@ class Influence:
     strengths: FloatArray
     model: int
     move: float
-    one_step: float
     new_first: int | None
 
 
 @one_thread
 def without_each(fit: PairFit, rows: VoteRows, codes: IntArray) -> "StepsWithout":
-    """Return changes of the strengths when each cluster is left out, by one Newton step.
+    """Return changes of the strengths when each cluster (code of `codes`, one a row) is left out, by one Newton step.
 
-    Parameters
-    ----------
-    codes
-        int64, shape (n_rows,): the cluster (rater) of each row.
-
-    Notes
-    -----
     The gradient of what is left is minus that of cluster g, S_g, so the step is -(H - H_g)^-1 S_g. For clusters of at most
     2% of the votes H stands for H - H_g; the refit is what is reported of the largest.
     """
@@ -152,30 +131,15 @@ class StepsWithout:
         return eta
 
 
-def largest_influences(
-    steps: StepsWithout,
-    *,
-    n_clusters: int | None = None,
-    n_refits: int = _REFITS,
-    refit: Callable[..., PairFit] = fit_strengths,
-) -> tuple[Influence, ...]:
+def largest_influences(steps: StepsWithout, *, n_clusters: int | None = None) -> tuple[Influence, ...]:
     """Leave out, one after the other, the raters who move the ratings most, or put another model first, and refit.
 
-    Parameters
-    ----------
-    n_clusters
-        Only codes below it are left out (votes of nobody known may have a code of their own above); None for all.
+    Only codes below `n_clusters` are left out (votes of nobody known may have a code of their own above). Those who change the
+    first model come before the others, then by the size of the largest move. A rater without whom the models are no longer
+    connected is left out of the list.
 
-    Returns
-    -------
-    tuple of Influence
-        Those who change the first model before the others, then by the size of the largest move. A rater without whom the
-        models are no longer connected is left out of the list.
-
-    Notes
-    -----
-    Refitted are the `n_refits` with the largest single step and the `n_refits` that bring the second model closest to
-    (or farthest beyond) the first. All others have been looked at by one step only.
+    Refitted are the six with the largest single step and the six that bring the second model closest to (or farthest beyond) the
+    first. All others have been looked at by one step only.
     """
     fit = steps.fit
     last = steps.n_clusters if n_clusters is None else n_clusters
@@ -188,30 +152,28 @@ def largest_influences(
         lead = new[:, top[0]] - np.delete(new, top[0], axis=1).max(axis=1, initial=-np.inf)
         present = np.flatnonzero(steps.weight[low : min(high, last)] > 0.0)
         for values, kept in ((-size, largest), (lead, nearest)):
-            chosen = present[np.argsort(values[present], kind="stable")[:n_refits]]
+            chosen = present[np.argsort(values[present], kind="stable")[:_REFITS]]
             kept.extend((float(values[i]), low + int(i)) for i in chosen)
-    chosen = {code for kept in (largest, nearest) for _, code in sorted(kept)[:n_refits]}
-    found = [one for one in (_refitted(steps, code, int(top[0]), refit) for code in sorted(chosen)) if one is not None]
+    chosen = {code for kept in (largest, nearest) for _, code in sorted(kept)[:_REFITS]}
+    found = [one for one in (_refitted(steps, code, int(top[0])) for code in sorted(chosen)) if one is not None]
     return tuple(sorted(found, key=lambda one: (one.new_first is None, -abs(one.move), one.rater)))
 
 
-def _refitted(steps: StepsWithout, code: int, first: int, refit: Callable[..., PairFit]) -> Influence | None:
+def _refitted(steps: StepsWithout, code: int, first: int) -> Influence | None:
     fit, mine = steps.fit, steps.codes == code
     try:
-        new = refit(steps.rows.take(~mine), ties=fit.ties, prior=fit.prior, start=fit)
+        new = fit_strengths(steps.rows.take(~mine), ties=fit.ties, prior=fit.prior, start=fit)
     except CannotAnswerError:
         return None
     moves = new.strengths - fit.strengths
     model = int(np.argmax(np.abs(moves)))
     now = int(np.argmax(new.strengths))
-    step = steps.heavy[code] if code in steps.heavy else (-steps.scores(code, code + 1) @ fit.bread)[0]
     return Influence(
         rater=code,
         n_votes=int(steps.rows.count[mine].sum()),
         strengths=new.strengths,
         model=model,
         move=float(moves[model]),
-        one_step=float(step[model]),
         new_first=None if now == first else now,
     )
 
@@ -228,21 +190,15 @@ class Flip:
     Attributes
     ----------
     first, second
-        Models; `first` is the stronger.
-    gap
-        Strength of `first` less that of `second`, log-units.
-    n_votes
-        Size of the smallest set found; None where none was found.
-    removed
-        int64, shape (n_rows,): how many votes of each row (of `rows`) are in the set.
+        Models; `first` is the stronger, by `gap` log-units.
     rows
         The votes merged without clusters.
+    n_votes, removed
+        Size of the smallest set found, and how many votes of each row are in it; None where none was found.
     gap_after
         The gap by a refit without them: below 0.
     n_predicted
         How many the influence of single votes had said, before any refit; None where all votes together are not enough.
-    n_refits
-        Fits that were made.
     reason
         Why none was found.
     """
@@ -255,7 +211,6 @@ class Flip:
     removed: IntArray | None = None
     gap_after: float | None = None
     n_predicted: int | None = None
-    n_refits: int = 0
     reason: str | None = None
 
     @property
@@ -265,29 +220,11 @@ class Flip:
 
 
 @one_thread
-def smallest_flip(
-    fit: PairFit,
-    rows: VoteRows,
-    *,
-    pair: tuple[int, int] | None = None,
-    refit: Callable[..., PairFit] = fit_strengths,
-) -> Flip:
+def smallest_flip(fit: PairFit, rows: VoteRows, *, pair: tuple[int, int] | None = None) -> Flip:
     """Find few votes whose removal puts the second model above the first.
 
-    Parameters
-    ----------
-    fit
-        Of `rows`, whichever way it treats ties.
-    rows
-        Votes; those of one row are exchangeable, and clusters play no part.
-    pair
-        Two models; None for the two strongest.
-
-    Returns
-    -------
-    Flip
-        A set that a refit confirms. It is the smallest found, not the smallest there is: to be sure of that one would have
-        to try every set.
+    The set is confirmed by a refit. It is the smallest found, not the smallest there is: to be sure of that one would have to try
+    every set. Votes of one row are exchangeable, and clusters play no part. Without a `pair` it is about the two strongest.
 
     Raises
     ------
@@ -321,30 +258,13 @@ def smallest_flip(
     if gap < 0.0:
         i, j, gap = j, i, -gap
     votes = merged(rows, keep_clusters=False)
-    search = _Search(fit=fit, votes=votes, first=i, second=j, refit=refit, limit=votes.count.copy())
+    search = _Search(fit=fit, votes=votes, first=i, second=j, limit=votes.count.copy())
     found, predicted = search.run()
+    flip = Flip(first=i, second=j, gap=gap, rows=votes, n_predicted=predicted)
     if found is None:
-        return Flip(
-            first=i,
-            second=j,
-            gap=gap,
-            rows=votes,
-            n_predicted=predicted,
-            n_refits=search.n_refits,
-            reason="no set of votes was found that turns the order and leaves all models connected",
-        )
+        return replace(flip, reason="no set of votes was found that turns the order and leaves all models connected")
     removed, after = found
-    return Flip(
-        first=i,
-        second=j,
-        gap=gap,
-        rows=votes,
-        n_votes=int(removed.sum()),
-        removed=removed,
-        gap_after=after,
-        n_predicted=predicted,
-        n_refits=search.n_refits,
-    )
+    return replace(flip, n_votes=int(removed.sum()), removed=removed, gap_after=after)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -355,7 +275,6 @@ class _Search:
     votes: VoteRows
     first: int
     second: int
-    refit: Callable[..., PairFit]
     limit: IntArray
     n_refits: int = 0
     blocked: int = 0
@@ -456,7 +375,7 @@ class _Search:
         # A row that lost all its votes must go: nothing is left to weigh.
         rows = self.votes.reweighted(left / np.maximum(self.votes.count, 1)).take(left > 0)
         try:
-            new = self.refit(rows, ties=self.fit.ties, prior=self.fit.prior, start=self.fit)
+            new = fit_strengths(rows, ties=self.fit.ties, prior=self.fit.prior, start=self.fit)
         except CannotAnswerError:
             return None
         return removed, float(new.strengths[self.first] - new.strengths[self.second]), new

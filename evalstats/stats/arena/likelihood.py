@@ -209,6 +209,12 @@ class VoteLaw:
         """Variance of the share of one vote."""
         return np.maximum(self.win + self.tie / 4.0 - self.share**2, 0.0)
 
+    @property
+    def score_squares(self) -> FloatArray:
+        """Mean square of the score of one vote."""
+        a, t, b = self.scores
+        return self.win * a**2 + self.tie * t**2 + self.loss * b**2
+
 
 def vote_law(ties: Ties, eta: FloatArray, tie: float | FloatArray) -> VoteLaw:
     """Return the law of votes at `eta`, log-odds by which side a is the stronger, of any shape.

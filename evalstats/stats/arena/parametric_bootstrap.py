@@ -334,10 +334,8 @@ def _drawn(
 def _noise(cells: CheckCells, observed: VoteTables) -> float:
     """Return the sum of error variances of strengths under the fit, over the sum of their squares."""
     law = observed.law(cells)
-    a, t, b = law.scores
-    squares = law.win * a**2 + law.tie * t**2 + law.loss * b**2
     inverse = pseudo_inverse(cells.laplacian(cells.by_pair(cells.count * law.information[0])))
-    spread = inverse @ cells.laplacian(cells.by_pair(cells.count * squares[0])) @ inverse
+    spread = inverse @ cells.laplacian(cells.by_pair(cells.count * law.score_squares[0])) @ inverse
     return float(np.trace(spread)) / max(float(np.square(observed.strengths).sum()), 1e-300)
 
 

@@ -27,12 +27,8 @@ _FINE = 12  # values of tau by which a drawn maximum is sought below the first o
 class DeviationModel:
     """y_s = A_s'(l + d_s) + e_s with d_s ~ N(0, tau^2 I) and e_s ~ N(0, diag(noise_s)), for every category s.
 
-    Attributes
-    ----------
-    axes
-        A_s, float64, shape (n_models, n_s): orthonormal directions of strengths that the category's votes tell.
-    values, noise
-        float64, each of shape (n_s,).
+    `axes` are A_s, of shape (n_models, n_s): orthonormal directions of strengths that the category's votes tell; `values` and
+    `noise` have shape (n_s,).
     """
 
     n_models: int
@@ -67,8 +63,6 @@ class DeviationModel:
     def predict(self, tau: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return strengths, deviations (mean 0 in each category), and variances of their errors, at a tau.
 
-        Notes
-        -----
         With G_s = A_s diag(1/(tau^2 + noise)) A_s' and C = (sum of G)^-, the error of d_s has the covariance
         tau^2 I - tau^4 (G_s - G_s C G_s); of d_s less its mean the same between the centring matrix.
         """
@@ -100,10 +94,7 @@ def deviation_model(
 ) -> DeviationModel:
     """Expand the likelihood of every category about given strengths, shape (n_categories, n_models).
 
-    Parameters
-    ----------
-    extra
-        Variance of scores that clusters add, shape (n_categories, n_models, n_models).
+    `extra`, of shape (n_categories, n_models, n_models), is the variance of scores that clusters add.
     """
     n_categories = strengths.shape[0]
     change = strengths - fit.strengths
@@ -151,23 +142,16 @@ def _expected_meat(fit: PairFit, scores: SlicedScores, shift: FloatArray) -> Flo
     """Return the variance of the scores of every category if votes are independent, under the law of votes."""
     rows = scores.rows
     law = vote_law(fit.ties, linear_predictor(fit, rows) + shift, tie_parameter(fit, rows))
-    a, t, b = law.scores
-    square = law.win * a**2 + law.tie * t**2 + law.loss * b**2
-    return scores.laplacians(rows.weight_squares * square)
+    return scores.laplacians(rows.weight_squares * law.score_squares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WayNoise:
     """What clusters of one way add to noise: each cluster has deviations of its own, of one variance.
 
-    Attributes
-    ----------
-    blocks
-        float64, shape (n_categories, n_models, n_models): variance of scores if those deviations have variance 1.
-    at_zero
-        Variance of clusters' scores at common strengths over that of single votes, on average over directions.
-    by_clusters, by_deviations
-        What clusters' deviations, and categories' deviations, of variance 1 add to it.
+    `blocks`, of shape (n_categories, n_models, n_models), is the variance of scores if those deviations have variance 1;
+    `at_zero` the variance of clusters' scores at common strengths over that of single votes, on average over directions; `by_clusters` and
+    `by_deviations` what clusters' deviations, and categories' deviations, of variance 1 add to it.
     """
 
     blocks: FloatArray
@@ -269,11 +253,9 @@ class PooledStrengths:
     ----------
     strengths
         float64, shape (n_models,), sum 0, log-units: common to all categories.
-    deviations, std_error
+    deviations, std_error, conf_low, conf_high
         float64, shape (n_categories, n_models): predicted strength in the category less the common one, of mean 0 in each
-        category; and the standard deviation of the error, in which it is counted that `tau` is estimated.
-    conf_low, conf_high
-        Of deviations, the same shape.
+        category; the standard deviation of the error, in which it is counted that `tau` is estimated; and the interval.
     tau, tau_low, tau_high
         Standard deviation of true deviations, log-units, with its profile interval; `tau_low` may be 0.
     statistic, p_value

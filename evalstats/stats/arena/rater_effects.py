@@ -3,35 +3,29 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from evalstats.errors import InputError
 from evalstats.stats.arena.covariance import nested_in
 from evalstats.stats.arena.likelihood import PairFit, Ties, linear_predictor, tie_parameter, vote_law
 from evalstats.stats.arena.votes import A_WINS, TIE, VoteRows, summed
-from evalstats.stats.checks import FloatArray, IntArray, as_codes
-
-BoolArray: TypeAlias = NDArray[np.bool_]
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedVotes:
-    """Votes that one side won, sorted by rater and, of one rater, by time.
+    """Votes that one side won, sorted by rater and, of one rater, by time; arrays of shape (n,).
 
     Attributes
     ----------
     rater
-        int64, shape (n,): codes 0..n_raters-1, ascending.
-    first, second
-        int64, shape (n,): models on sides a and b.
-    a_won
-        bool, shape (n,).
+        int64: codes 0..n_raters-1, ascending.
+    first, second, a_won
+        Models on sides a and b, and whether side a won.
     eta
-        float64, shape (n,): log-odds of side a by the ratings that the others' votes give.
+        float64: log-odds of side a by the ratings that the others' votes give.
     uncertainty
         float64, shape (n_models,): variance of each strength.
     """
@@ -48,13 +42,7 @@ class DecidedVotes:
 def decided_votes(
     rater: IntArray, pairs: tuple[IntArray, IntArray], a_won: BoolArray, eta: FloatArray, uncertainty: FloatArray
 ) -> DecidedVotes:
-    """Sort votes by rater; votes of one rater must come in the order in which they were given.
-
-    Raises
-    ------
-    InputError
-        If shapes differ or a number is not finite.
-    """
+    """Sort votes by rater; votes of one rater must come in the order in which they were given."""
     n = rater.size
     first, second = pairs
     if not (first.shape == second.shape == a_won.shape == eta.shape == (n,)):
@@ -97,17 +85,9 @@ _TOGETHER = 4096
 def filtered(votes: DecidedVotes, eta: FloatArray, variance: FloatArray) -> FloatArray:
     """Return P(a) of each vote for a rater with normal tastes of these variances, given the rater's votes before it.
 
-    Parameters
-    ----------
-    eta
-        float64, shape (n,): log-odds of side a without tastes.
-    variance
-        float64, shape (n_models,): of the taste for each model.
-
-    Notes
-    -----
-    Of raters with few votes the law of the differences that their votes show is kept (n_votes x n_votes), of others that of
-    the tastes for the models they met (n_models x n_models): the same, by the shorter way.
+    `eta` is the log-odds of side a without tastes; `variance` has shape (n_models,). Of raters with few votes the law of the
+    differences that their votes show is kept (n_votes x n_votes), of others that of the tastes for the models they met
+    (n_models x n_models): the same, by the shorter way.
     """
     forecasts = np.empty(votes.rater.size)
     local, n_local = _local_models(votes)
@@ -251,24 +231,13 @@ def decided_line(eta: FloatArray, a_won: BoolArray) -> tuple[float, float]:
 
 
 def honest_forecasts(votes: DecidedVotes, *, taste: float, line: tuple[float, float]) -> FloatArray:
-    """Return for each vote the probability that an honest rater with these earlier votes chooses side a.
+    """Return for each vote the probability that an honest rater with these earlier votes chooses side a, strictly within (0, 1).
 
     An honest rater has strengths of the models that differ from everybody's by independent normal amounts of standard
-    deviation `taste`. What the votes so far say about them is kept as a normal law that has, after each vote, the mean and
-    the variances that Bayes' rule gives for the two models at hand (assumed density filtering, as in TrueSkill, with all
-    covariances). Whatever that approximates, it is a law of sequences of votes: forecasts of side a and b sum to 1.
-
-    Parameters
-    ----------
-    taste
-        Standard deviation, log-units.
-    line
-        From `decided_line`.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (n,), strictly between 0 and 1.
+    deviation `taste`, in log-units; `line` is from `decided_line`. What the votes so far say about them is kept as a normal law
+    that has, after each vote, the mean and the variances that Bayes' rule gives for the two models at hand (assumed density
+    filtering, as in TrueSkill, with all covariances). Whatever that approximates, it is a law of sequences of votes: forecasts of
+    side a and b sum to 1.
 
     References
     ----------
@@ -333,15 +302,7 @@ _POOL = 4_096  # rows of normal numbers that clusters draw from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tastes:
-    """Ways of clustering in which tastes show, and their standard deviations in log-units.
-
-    Attributes
-    ----------
-    codes
-        int64, shape (n_rows,), for each way.
-    sd
-        One for each way, above 0.
-    """
+    """Ways of clustering in which tastes show (codes of the rows), and their standard deviations in log-units, above 0."""
 
     codes: tuple[IntArray, ...] = ()
     sd: tuple[float, ...] = ()
@@ -355,8 +316,6 @@ class Tastes:
 def tastes_of(fit: PairFit, rows: VoteRows) -> Tastes:
     """Estimate the tastes of every way in which votes are clustered.
 
-    Notes
-    -----
     With r the residual of a vote's share, v its derivative by eta and x the contrast of its two models, tastes with variance
     s^2 give two votes of one cluster the covariance s^2 v v' x'x (to first order). So the sum over pairs of votes of one
     cluster of r r' x'x, over that of v v' (x'x)^2, estimates s^2. What first order leaves out is put right by the exact
@@ -426,20 +385,10 @@ def _spread(square: float, ties: Ties, tie: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TastedCells:
-    """Votes of every cell by whose tastes they follow.
+    """Votes of every cell by whose tastes they follow; an entry is all votes of one cell and of the same clusters.
 
-    Attributes
-    ----------
-    first, second
-        int64, shape (n_entries,): models of an entry, all votes of one cell and of the same clusters.
-    start
-        Where each cell begins among the entries.
-    cell
-        int64, shape (n_entries,).
-    part
-        float64, shape (n_entries,): share of the cell's votes.
-    codes
-        For each way the cluster of every entry.
+    `start` says where each cell begins among the entries; `cell`, `first`, `second` and `part` (share of the cell's votes) are
+    of each entry, and `codes` its cluster in each way.
     """
 
     tastes: Tastes
@@ -473,15 +422,7 @@ class TastedCells:
 
 
 def tasted_cells(rows: VoteRows, cell: IntArray, pairs: tuple[IntArray, IntArray], tastes: Tastes) -> TastedCells:
-    """Sort votes by cell and by whose tastes they follow.
-
-    Parameters
-    ----------
-    cell
-        int64, shape (n_rows,): the cell of every row, 0, 1, ... without gaps.
-    pairs
-        Models of every cell.
-    """
+    """Sort votes by cell (0, 1, ... without gaps, of each row) and by whose tastes they follow; `pairs` are the cells' models."""
     key = cell
     for codes in tastes.codes:
         key = np.unique(key * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)

@@ -10,7 +10,6 @@ from scipy import special
 from evalstats.errors import InputError
 from evalstats.stats.arena.rater_effects import (
     ATTENUATION,
-    BoolArray,
     DecidedVotes,
     decided_line,
     estimated_taste,
@@ -18,7 +17,7 @@ from evalstats.stats.arena.rater_effects import (
     only_raters,
 )
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
-from evalstats.stats.checks import FloatArray, IntArray, check_level, too_few_clusters
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_level, too_few_clusters
 from evalstats.stats.estimate import (
     Estimate,
     normal_quantile,
@@ -33,13 +32,7 @@ LOYAL = np.array([0.85, 0.95, 0.99])  # how often a loyal rater chooses the mode
 
 
 def loyal_log(wins: FloatArray, met: IntArray) -> FloatArray:
-    """Return the log-likelihood of `wins` of `met` votes for a model if the rater is loyal to it.
-
-    Examples
-    --------
-    >>> loyal_log(np.array([20.0, 10.0]), np.array([20, 20])).round(1).tolist()
-    [-0.9, -21.7]
-    """
+    """Return the log-likelihood of `wins` of `met` votes for a model if the rater is loyal to it."""
     each = wins * np.log(LOYAL)[:, None] + (met - wins) * np.log1p(-LOYAL)[:, None]
     return np.asarray(special.logsumexp(each, axis=0) - math.log(LOYAL.size), dtype=np.float64)
 
@@ -57,10 +50,7 @@ class Loyalty:
 def loyalty(votes: DecidedVotes, forecasts: FloatArray) -> Loyalty:
     """Bet that a rater is loyal to a model, for each model met, averaged by how often the rater met it.
 
-    Parameters
-    ----------
-    forecasts
-        Of side a by an honest rater, shape (n,).
+    `forecasts`, of shape (n,), are of side a by an honest rater.
     """
     n_models = votes.uncertainty.size
     # Every vote is met twice: by the model on side a and by that on side b.
@@ -107,12 +97,8 @@ _TINY = 1e-250
 class Rings:
     """Evidence of a ring behind each model.
 
-    Attributes
-    ----------
-    log_e
-        float64, shape (n_models,): 0 where fewer than two raters met the model three times.
-    model, rater, member
-        Shape (n_cells,): for a rater who met a model three times, the probability of belonging to its ring if there is one.
+    `log_e`, one a model, is 0 where fewer than two raters met the model three times. For a rater who did, `member` is the
+    probability of belonging to the model's ring if there is one; `model`, `rater` and `member` have shape (n_cells,).
     """
 
     log_e: FloatArray
@@ -132,15 +118,8 @@ class Rings:
 
 
 def rings(votes: DecidedVotes, *, taste: float, line: tuple[float, float]) -> Rings:
-    """Look for a ring behind each model.
+    """Look for a ring behind each model; arguments as in `evalstats.stats.arena.rater_effects.honest_forecasts`.
 
-    Parameters
-    ----------
-    votes, taste, line
-        As in `honest_votes.honest_forecasts`.
-
-    Notes
-    -----
     What counts are raters with at least three decided votes on the model. Honest votes of one rater on a model share its
     taste for it and, on one opponent, the taste for that one, both integrated over a grid. (With tastes for opponents as a blur
     of single votes, 13% to 19% of tables of 8 to 12 honest raters with 80 votes on each of 4 models had a ring.) A ring member
@@ -354,10 +333,6 @@ class RaterEvidence:
         Evidence that some of the raters are loyal to a model; adjusted likewise.
     taste
         Standard deviation of honest raters' tastes, log-units.
-    side_band
-        Shares of side a that count as nothing unusual.
-    sides_balanced
-        Whether the stronger model stood on either side equally often, up to chance.
     """
 
     rater: IntArray
@@ -373,8 +348,6 @@ class RaterEvidence:
     rings: Rings
     ring_adjusted: FloatArray
     taste: float
-    side_band: tuple[float, float]
-    sides_balanced: bool
 
 
 Rate = Callable[[BoolArray], tuple[FloatArray, FloatArray] | None]
@@ -459,10 +432,8 @@ def _evidence(votes: DecidedVotes, everyone: DecidedVotes, line: tuple[float, fl
     forecasts = honest_forecasts(votes, taste=taste, line=line)
     n = np.bincount(votes.rater, minlength=votes.n_raters)
     wins_a = np.bincount(votes.rater, weights=votes.a_won, minlength=votes.n_raters).astype(np.int64)
-    band = _side_bands(wins_a, n, everyone)
-    log_side = side_log_e(wins_a, n - wins_a, *band)
-    balanced = _balanced(everyone)
-    if not balanced:
+    log_side = side_log_e(wins_a, n - wins_a, *_side_bands(wins_a, n, everyone))
+    if not _balanced(everyone):
         log_side = np.minimum(log_side, _side_against(votes, forecasts))
     loyal = loyalty(votes, forecasts)
     stronger = (votes.eta > 0.0) == votes.a_won
@@ -483,8 +454,6 @@ def _evidence(votes: DecidedVotes, everyone: DecidedVotes, line: tuple[float, fl
         rings=around,
         ring_adjusted=_adjusted(around.log_e),
         taste=taste,
-        side_band=(float(band[0].min()), float(band[1].max())),
-        sides_balanced=balanced,
     )
 
 
@@ -512,12 +481,6 @@ def side_log_e(wins_a: IntArray, wins_b: IntArray, low: FloatArray, high: FloatA
 
     The likelihood mixed over all probabilities by Beta(1/2, 1/2), over the largest of the null: its mean is at most 1
     whatever the probability between the limits is.
-
-    Examples
-    --------
-    >>> half = np.array([0.5])
-    >>> side_log_e(np.array([20]), np.array([0]), half, half).round(2).tolist()
-    [11.79]
     """
     a, b = wins_a.astype(np.float64), wins_b.astype(np.float64)
     null = np.clip(a / np.maximum(a + b, 1.0), low, high)
@@ -577,19 +540,12 @@ def side_preference(rows: VoteRows, *, conf_level: float = 0.95) -> Estimate:
     """Share of decided votes that side a won, and the test that it is 1/2.
 
     Sides are given at random in an arena, so that the share is 1/2 where raters do not look at the side, whatever the
-    models. Votes count once each, whatever their weights; ties are left out.
+    models. Votes count once each, whatever their weights; ties are left out. `statistic`, `df` and `p_value` of the result are of
+    the share 1/2; `n` is decided votes.
 
-    Parameters
-    ----------
-    rows
-        Merged votes. Without clusters every vote stands on its own: Wilson's interval and score test. With clusters the CR2
-        variance of each way, the largest of them and of that of single votes, with Satterthwaite's t.
-
-    Returns
-    -------
-    Estimate
-        `statistic`, `df` and `p_value` are of the share 1/2; `n` is decided votes. Fewer than five clusters in any way: no
-        interval and no p, with the reason.
+    Without clusters every vote stands on its own: Wilson's interval and score test. With clusters the CR2 variance of each way,
+    the largest of them and of that of single votes, with Satterthwaite's t. Fewer than five clusters in any way: no interval and
+    no p, with the reason.
 
     Raises
     ------

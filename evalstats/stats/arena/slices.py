@@ -26,12 +26,8 @@ from evalstats.stats.checks import FloatArray, IntArray, as_codes
 class SliceFit:
     """Strengths of the models that a part of the votes connects.
 
-    Attributes
-    ----------
-    models
-        int64, ascending: the models of the largest connected group, in the numbering of all votes.
-    fit, covariance
-        In the order of `models`.
+    `models`, ascending, are those of the largest connected group, in the numbering of all votes; `fit` and `covariance` are in
+    their order.
     """
 
     models: IntArray
@@ -70,29 +66,13 @@ def slice_fit(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0) -> Sli
 def slice_strengths(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0) -> tuple[IntArray, PairFit, VoteRows]:
     """Fit strengths to a part of the votes, for the largest group of models that these votes connect.
 
-    Parameters
-    ----------
-    rows
-        Votes of the part, with models numbered as in all votes.
-    prior
-        As in `fit_strengths`; with a prior every model that has a vote is rated.
-
-    Returns
-    -------
-    tuple
-        The models, ascending; their fit, in that order; and the votes between them, numbered so.
+    Models are numbered as in all votes; with a prior every model that has a vote is rated. Returned are the models, ascending;
+    their fit, in that order; and the votes between them, numbered so.
 
     Raises
     ------
     CannotAnswerError
         If the votes connect no two models.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0, 0], [2, 2, 1], [0, 1, 0], n_models=4, count=[30, 10, 5])
-    >>> slice_strengths(rows)[0].tolist()
-    [0, 2]
     """
     heavy = rows.heavy()
     if not heavy.n_rows:
@@ -118,16 +98,10 @@ _HELD = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlicedScores:
-    """Votes with the slice of each, and what they say of strengths at some eta.
+    """Votes with the slice of each (0..n_slices-1), and what they say of strengths at some eta.
 
-    Attributes
-    ----------
-    slices
-        int64, shape (n_rows,): 0..n_slices-1.
-    score
-        float64, shape (n_rows,): derivative of the log-likelihood of one vote of the row by eta.
-    information
-        float64, shape (n_slices, n_models, n_models): expected information on strengths of every slice.
+    `score`, of shape (n_rows,), is the derivative of the log-likelihood of one vote of the row by eta; `information`, of shape
+    (n_slices, n_models, n_models), the expected information on strengths of every slice.
     """
 
     rows: VoteRows
@@ -173,14 +147,7 @@ class SlicedScores:
 def sliced_scores(
     fit: PairFit, rows: VoteRows, slices: IntArray, n_slices: int, *, shift: FloatArray | None = None
 ) -> SlicedScores:
-    """Return scores and information of votes at a fit.
-
-    Parameters
-    ----------
-    slices
-        Shape (n_rows,): the slice of every row.
-    shift
-        float64, shape (n_rows,): added to eta.
+    """Return scores and information of votes at a fit, with `shift`, shape (n_rows,), added to eta.
 
     Examples
     --------
@@ -234,15 +201,7 @@ class Clustering:
 
 
 def clustering(rows: VoteRows) -> Clustering:
-    """Return the ways of clustering that count.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> found = clustering(vote_rows([0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1], clusters=([0, 0, 1, 1],)))
-    >>> found.df, found.fewest
-    (1.0, 2)
-    """
+    """Return the ways of clustering that count."""
     columns = [as_codes(codes, rows.n_rows)[0] for codes in rows.clusters] if rows.n_rows else []
     ways = tuple(column for column, parent in zip(columns, nested_in(columns), strict=True) if parent is None)
     terms: list[tuple[float, IntArray, int]] = []
@@ -308,10 +267,7 @@ def mean_quadratic(
 ) -> float:
     """Return the mean over random signs of sum of u' K u over slices, less v' C v for v the sum of Y'u.
 
-    Parameters
-    ----------
-    inverse, moved, common
-        K of every slice; Y, shape (n_slices * n_models, n_models); C.
+    `inverse` holds K of every slice, `moved` is Y, shape (n_slices * n_models, n_models), and `common` is C.
     """
     n = scores.n_models
     # A cluster's votes of one slice alone matter for the first part.
@@ -329,13 +285,7 @@ def mean_quadratic(
 
 
 def heterogeneity(scores: SlicedScores, gradient: FloatArray) -> FloatArray:
-    """Return sum over slices of u' I^- u, u the scores with the common strengths' part taken off.
-
-    Parameters
-    ----------
-    gradient
-        Shape (..., n_slices, n_models).
-    """
+    """Return the sum over slices of u' I^- u, u the scores (..., n_slices, n_models) less the common strengths' part."""
     total = np.zeros(gradient.shape[:-2])
     for k in range(scores.n_slices):
         own = gradient[..., k, :]
