@@ -49,13 +49,7 @@ def generator(seed: int, purpose: str, *labels: str) -> np.random.Generator:
 
 
 def intercept_for_rate(eta: FloatArray, rate: float) -> float:
-    """Return a such that the mean of expit(a + eta) is `rate`.
-
-    Examples
-    --------
-    >>> round(intercept_for_rate(np.zeros(3), 0.5), 6)
-    0.0
-    """
+    """Return a such that the mean of expit(a + eta) is `rate`."""
     low, high = -float(eta.max()) - 40.0, -float(eta.min()) + 40.0
     return float(brentq(lambda intercept: float(expit(intercept + eta).mean()) - rate, low, high, xtol=1e-12))
 
@@ -69,13 +63,7 @@ def intercept_for_count(latent: FloatArray, wanted: int) -> float:
 
 
 def apportion(counts: Sequence[int], total: int) -> list[int]:
-    """Scale counts to a new total by largest remainders; the first of equal remainders wins.
-
-    Examples
-    --------
-    >>> apportion([59, 118, 58], 234)
-    [59, 117, 58]
-    """
+    """Scale counts to a new total by largest remainders; the first of equal remainders wins."""
     exact = [count * total / sum(counts) for count in counts]
     whole = [int(share) for share in exact]
     by_remainder = sorted(range(len(counts)), key=lambda level: whole[level] - exact[level])

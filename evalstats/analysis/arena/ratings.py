@@ -107,11 +107,11 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
         shown, ranks = shown & ~apart, _within_parts(fit, shown & ~apart, apart, ranks)
     n = fit.n_models
     bar = ranks.critical if np.isfinite(ranks.critical) else None
-    more = more_votes(fit, covariance, pairs, np.column_stack([pairs.first, pairs.second]), critical=bar)
-    needed = np.array([np.nan if votes is None else float(votes) for votes in more.n_votes])
+    more = more_votes(fit, covariance, pairs, critical=bar)
+    needed = np.array([np.nan if votes is None else float(votes) for votes, _ in more])
     why = {
         pair: reason
-        for i, j, reason in zip(pairs.first.tolist(), pairs.second.tolist(), more.reasons, strict=True)
+        for i, j, (_, reason) in zip(pairs.first.tolist(), pairs.second.tolist(), more, strict=True)
         if reason is not None
         for pair in ((i, j), (j, i))
     }

@@ -325,13 +325,6 @@ def percentile_intervals(
 
     `outside` marks replicates without a value, which count as lying below the lower and above the upper end; `reason` says why no
     interval is to be had, whatever the values.
-
-    Examples
-    --------
-    >>> values = np.random.default_rng(0).normal(size=(1, 1000))
-    >>> found = percentile_intervals(np.zeros(1), values, np.zeros((1, 1000), dtype=bool), conf_level=0.95)
-    >>> found.conf_low.round(1).tolist(), found.conf_high.round(1).tolist()
-    ([-1.9], [1.9])
     """
     tail = (1.0 - conf_level) / 2.0
     low, high = _ends(values, outside, tail)

@@ -28,6 +28,7 @@ from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, 
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.many.max_t import Draws, ReferenceLaw
+from evalstats.stats.many.pair_table import FLAT
 from evalstats.stats.many.ranks import RankSets, checked_top, no_ranks, ranks_of_law
 from evalstats.stats.many.reference_laws import LISTED, normal_known, sign_patterns
 
@@ -48,7 +49,6 @@ def flipped_contrasts(
     std_error: FloatArray,
     seed: int,
     n_resamples: int,
-    most_listed: int = LISTED,
 ) -> ReferenceLaw:
     """Law of the studentised contrasts strength[first] - strength[second] if none differed, by sign flips of clusters.
 
@@ -79,7 +79,7 @@ def flipped_contrasts(
     estimate = inside[first] - inside[second]
     by_clusters = np.sqrt(spread(estimate, lifted.sum(axis=0)))
     observed = own * estimate / np.maximum(by_clusters, std_error)
-    listed = int(min(most_listed, _MOST_STATISTICS / first.size))
+    listed = int(min(LISTED, _MOST_STATISTICS / first.size))
     patterns = sign_patterns(
         np.ones(len(parts), dtype=np.int64), seed=seed, n_resamples=n_resamples, most_listed=listed
     )
@@ -123,27 +123,16 @@ def _contributions(
     return pull + share * (estimate - pull.sum(axis=0)), share, fit.strengths
 
 
-FLAT = 1e-12  # a variance below this share of those of its two models is rounding
 _LEAST_DRAWS, _MOST_DRAWS = 4_999, 29_999
 _MOST_IN_A_TABLE = 25_000_000
 _MOST_FLIPPED = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JointLaw:
-    """The law of the studentised contrasts of pairs of models; pairs without a standard error are left out."""
-
-    first: IntArray
-    second: IntArray
-    law: ReferenceLaw
-    method: str
-
-
 @one_thread
-def joint_law(
+def _joint_law(
     fit: PairFit, covariance: StrengthCovariance, rows: VoteRows | None, *, seed: int, n_resamples: int | None = None
-) -> JointLaw | str:
-    """Return the law of all pairs of models if none differed, or why there is none.
+) -> tuple[IntArray, IntArray, ReferenceLaw, str] | str:
+    """Return the pairs of models with a standard error, their law if none differed and its name; or why there is none.
 
     Models are put in the order of their strengths, so that their numbers and the order of votes do not matter. The votes are
     needed where `covariance.few_clusters`. Without `n_resamples`: as many draws as 25 million statistics allow, from 4,999 to
@@ -161,7 +150,7 @@ def joint_law(
             return "clusters are few, and sign flips of clusters need the votes themselves"
         codes, name = _flipped(covariance, rows := rows.heavy())
         law = flipped_contrasts(fit, rows, codes, first, second, std_error=size, seed=seed, n_resamples=draws)
-        return JointLaw(first=first, second=second, law=law, method=f"sign flips of clusters by {name}")
+        return first, second, law, f"sign flips of clusters by {name}"
     law = normal_known(
         fit.strengths[order],
         covariance.joint[np.ix_(order, order)],
@@ -172,7 +161,7 @@ def joint_law(
         df=covariance.df,
         variance=_in_one_law(fit, covariance, first, second, size) ** 2,
     )
-    return JointLaw(first=first, second=second, law=law, method=f"multivariate t with {df_words(covariance.df)} df")
+    return first, second, law, f"multivariate t with {df_words(covariance.df)} df"
 
 
 def _ordered_pairs(fit: PairFit, covariance: StrengthCovariance) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
@@ -291,22 +280,22 @@ def strength_ranks(
     level, taus, n = check_level(conf_level), checked_top(top), fit.n_models
     table, critical = np.full((n, n), np.nan), np.nan
     draws = None if n_resamples is None else check_count(n_resamples, "n_resamples", least=1)
-    pairs = joint_law(fit, covariance, rows, seed=seed, n_resamples=draws)
-    if isinstance(pairs, str):
-        sets = no_ranks(n, taus, level, pairs)
+    found = _joint_law(fit, covariance, rows, seed=seed, n_resamples=draws)
+    if isinstance(found, str):
+        sets = no_ranks(n, taus, level, found)
     else:
-        first, second = pairs.first, pairs.second
+        first, second, law, method = found
         own_p = contrast_p(fit, covariance, first, second)
         missing = n * (n - 1) // 2 - first.size
         words = f"{missing} of {missing + first.size} pairs have no standard error and are not separated"
         sets, every = ranks_of_law(
-            pairs.law,
+            law,
             first,
             second,
             np.arange(n),
             taus=taus,
             level=level,
-            method=pairs.method,
+            method=method,
             least_p=own_p,
             warnings=(words,) if missing else (),
         )
@@ -370,15 +359,6 @@ class PairContrasts:
     method: str
     reason: str | None = None
 
-    def place(self, i: int, j: int) -> int:
-        """Return where the pair of models i < j stands."""
-        if not 0 <= i < j <= int(self.second[-1]):
-            raise InputError(
-                f"({i}, {j}) is no pair of models numbered from 0 to {int(self.second[-1])} in rising order"
-            )
-        n = int(self.second[-1]) + 1
-        return i * n - i * (i + 1) // 2 + j - i - 1
-
 
 def pair_contrasts(
     fit: PairFit, covariance: StrengthCovariance, ranks: StrengthRanks | None = None, *, conf_level: float = 0.95
@@ -386,18 +366,6 @@ def pair_contrasts(
     """Contrast all pairs of models of a fit, each from the full covariance.
 
     Adjusted p-values are taken over from `ranks`, from `strength_ranks` of the same fit.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.covariance import covariance_of
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0], [1, 1], [0, 1], count=[60, 40])
-    >>> fit = fit_strengths(rows)
-    >>> covariance = covariance_of(fit, rows)
-    >>> found = pair_contrasts(fit, covariance, strength_ranks(fit, covariance))
-    >>> found.estimate.round(4).tolist(), found.std_error.round(4).tolist(), found.p_value.round(4).tolist()
-    ([0.4055], [0.2041], [0.0498])
     """
     level = check_level(conf_level)
     first, second = np.triu_indices(fit.n_models, k=1)
@@ -432,35 +400,6 @@ _CAP = 10_000_000
 _NO_SPREAD = "the difference has no standard error, so what votes would add is unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoreVotes:
-    """Further direct votes for pairs of models, one entry for each pair asked for.
-
-    Attributes
-    ----------
-    n_votes
-        Votes between these two alone, on top of those there are, or None with the reason in `reasons`.
-    design_effect
-        Variance of each contrast over what it would be if every vote stood on its own; NaN where unknown.
-    power, critical
-        The power aimed at, and what |t| has to exceed; None for the t quantile of one pair alone.
-    """
-
-    first: IntArray
-    second: IntArray
-    n_votes: tuple[int | None, ...]
-    reasons: tuple[str | None, ...]
-    design_effect: FloatArray
-    power: float
-    critical: float | None
-
-    @property
-    def total(self) -> int | None:
-        """Votes for all these pairs together; None where it is unknown for one that is not separated yet."""
-        known = [n for n, why in zip(self.n_votes, self.reasons, strict=True) if why != SEPARATED]
-        return None if any(n is None for n in known) else sum(n for n in known if n is not None)
-
-
 SEPARATED = "separated already"
 
 
@@ -468,24 +407,16 @@ def more_votes(
     fit: PairFit,
     covariance: StrengthCovariance,
     contrasts: PairContrasts,
-    pairs: ArrayLike,
     *,
     power: float = 0.8,
     critical: float | None = None,
     cap: int = _CAP,
-) -> MoreVotes:
-    """Count the direct votes that would separate pairs if their difference is as estimated.
+) -> tuple[tuple[int | None, str | None], ...]:
+    """Count the direct votes that would separate each pair of `contrasts` if the difference is as estimated.
 
-    Parameters
-    ----------
-    contrasts
-        From `pair_contrasts`.
-    pairs
-        Integers, shape (n, 2): models, in either order.
-    critical
-        What |t| has to exceed: `StrengthRanks.critical` for claims among all pairs. None: the t quantile of one pair alone.
-    cap
-        Where more votes than these are needed, a reason is given instead of a number.
+    For each pair: the votes between these two alone, on top of those there are, or None and the reason. `critical` is what |t|
+    has to exceed: `StrengthRanks.critical` for claims among all pairs; None: the t quantile of one pair alone. Where more votes
+    than `cap` are needed, a reason is given instead of a number.
 
     Notes
     -----
@@ -504,38 +435,18 @@ def more_votes(
     >>> rows = vote_rows([0, 0], [1, 1], [0, 1], count=[55, 45])
     >>> fit = fit_strengths(rows)
     >>> covariance = covariance_of(fit, rows)
-    >>> more_votes(fit, covariance, pair_contrasts(fit, covariance), [(0, 1)]).n_votes
-    (704,)
+    >>> more_votes(fit, covariance, pair_contrasts(fit, covariance))
+    ((704, None),)
     """
-    share, most = check_level(power), check_count(cap, "cap", least=1)
-    asked = _pairs(pairs, fit.n_models)
-    first, second = asked.min(axis=1), asked.max(axis=1)
-    at = [contrasts.place(int(i), int(j)) for i, j in zip(first, second, strict=True)]
-    estimate, std_error = contrasts.estimate[at], contrasts.std_error[at]
-    if critical is not None and not critical > 0.0:
-        raise InputError(f"critical is {critical:g}; give what |t| has to exceed, a number above 0")
-    df = contrasts.df[at]
-    bar = -special.stdtrit(df, (1.0 - contrasts.conf_level) / 2.0) if critical is None else critical
-    decided = contrasts.p_adjusted[at] if critical is not None else contrasts.p_value[at]
-    reach = bar + special.stdtrit(df, share)
-    gain = _information(fit, estimate) * variances_of(fit.bread, first, second)
+    estimate, df, alpha = contrasts.estimate, contrasts.df, 1.0 - contrasts.conf_level
+    bar = -special.stdtrit(df, alpha / 2.0) if critical is None else critical
+    decided = contrasts.p_value if critical is None else contrasts.p_adjusted
+    reach = bar + special.stdtrit(df, power)
+    gain = _information(fit, estimate) * variances_of(fit.bread, contrasts.first, contrasts.second)
     with np.errstate(divide="ignore", invalid="ignore"):
-        needed = (np.square(std_error * reach / estimate) - 1.0) / gain
-        design_effect = std_error**2 / variances_of(covariance.votes, first, second)
+        needed = (np.square(contrasts.std_error * reach / estimate) - 1.0) / gain
     lacking = contrasts.reason or (None if critical is None else _clusters_lacking(covariance))
-    found = [
-        _one(float(n), float(p), lacking, 1.0 - contrasts.conf_level, most)
-        for n, p in zip(needed, decided, strict=True)
-    ]
-    return MoreVotes(
-        first=asked[:, 0],
-        second=asked[:, 1],
-        n_votes=tuple(n for n, _ in found),
-        reasons=tuple(why for _, why in found),
-        design_effect=design_effect,
-        power=share,
-        critical=critical,
-    )
+    return tuple(_one(float(n), float(p), lacking, alpha, cap) for n, p in zip(needed, decided, strict=True))
 
 
 def _clusters_lacking(covariance: StrengthCovariance) -> str | None:
@@ -570,12 +481,3 @@ def _information(fit: PairFit, eta: FloatArray) -> FloatArray:
         at = derivatives(fit.ties, eta, fit.tau, votes)
         information += np.exp(at.log_lik) * at.curve
     return information
-
-
-def _pairs(pairs: ArrayLike, n_models: int) -> IntArray:
-    asked = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-    wrong = (asked[:, 0] == asked[:, 1]) | (asked.min(axis=1) < 0) | (asked.max(axis=1) >= n_models)
-    if wrong.any():
-        bad = asked[int(np.flatnonzero(wrong)[0])]
-        raise InputError(f"pair ({bad[0]}, {bad[1]}) is not two different models of 0 to {n_models - 1}")
-    return asked

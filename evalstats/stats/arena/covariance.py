@@ -45,32 +45,17 @@ class Meat:
 
 
 @one_thread
-def clustered_meat(fit: PairFit, chunks: Iterable[VoteRows], way: int = 0) -> Meat:
-    """Sum the outer products of the clusters' scores.
+def clustered_meat(fit: PairFit, chunks: Iterable[VoteRows]) -> Meat:
+    """Sum the outer products of the scores of the clusters, `rows.clusters[0]`.
 
-    `way` says which of `rows.clusters` holds the clusters. Votes may come in chunks, so that votes too many to be held can be
-    read in parts; no cluster may lie in two of them, which is not checked, since that would take all codes at once.
-
-    Raises
-    ------
-    InputError
-        If there is no such way, or no vote of any weight.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0, 0, 0], [1, 1, 1, 1], [0, 0, 1, 0], clusters=([0, 0, 1, 1],))
-    >>> meat = clustered_meat(fit_strengths(rows), [rows])
-    >>> meat.matrix.round(6).tolist(), meat.effective
-    ([[0.5, -0.5], [-0.5, 0.5]], 2.0)
+    Votes may come in chunks, so that votes too many to be held can be read in parts; no cluster may lie in two of them, which is
+    not checked, since that would take all codes at once. InputError if there is no vote of any weight.
     """
     matrix = np.zeros((fit.n_parameters, fit.n_parameters))
     n_clusters, sum_k, sum_k2, largest = 0, 0.0, 0.0, 0.0
     for rows in chunks:
-        if not 0 <= way < len(rows.clusters):
-            raise InputError(f"way {way} was asked for, but votes have {len(rows.clusters)} ways of clustering")
-        for scores, k in score_blocks(fit, rows, rows.clusters[way]):
+        for part, local in cluster_parts(rows, rows.clusters[0], max(1, _HELD // fit.n_parameters)):
+            scores, k = score_sums(fit, part, local), summed(local, part.weight, int(local[-1]) + 1)
             matrix += scores.T @ scores
             n_clusters += k.size
             sum_k += float(k.sum())
@@ -87,14 +72,6 @@ def vote_meat(fit: PairFit, rows: VoteRows) -> Meat:
 
     A row of c votes whose weights have the sum W and the sum of squares Q adds Q s s', with s the score of one vote of
     weight 1. The largest weight in a row is taken as Q / W, which it is where its votes weigh the same.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0], [1, 1], [0, 1], count=[3, 1])
-    >>> vote_meat(fit_strengths(rows), rows).matrix.round(6).tolist()
-    [[0.75, -0.75], [-0.75, 0.75]]
     """
     rows = rows.heavy()
     if not rows.n_rows:
@@ -117,12 +94,6 @@ def vote_meat(fit: PairFit, rows: VoteRows) -> Meat:
         sum_k2=float(squares.sum()),
         largest=float((squares / rows.weight).max()),
     )
-
-
-def score_blocks(fit: PairFit, rows: VoteRows, codes: IntArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield the scores of some clusters, shape (n_clusters, n_parameters), and the weight of their votes, in order of code."""
-    for part, local in cluster_parts(rows, codes, max(1, _HELD // fit.n_parameters)):
-        yield score_sums(fit, part, local), summed(local, part.weight, int(local[-1]) + 1)
 
 
 def cluster_parts(rows: VoteRows, codes: IntArray, most: int) -> Iterator[tuple[VoteRows, IntArray]]:
@@ -322,11 +293,6 @@ def nested_in(columns: Sequence[IntArray]) -> list[int | None]:
     """Return for each way the one of fewer clusters inside whose clusters all of its own lie; None for ways to be kept.
 
     Of ways that are the same in other names the first is kept.
-
-    Examples
-    --------
-    >>> nested_in([np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])])
-    [1, None, None]
     """
     counts = [int(np.unique(codes).size) for codes in columns]
     kept: list[int] = []
@@ -453,16 +419,6 @@ def combination_variance(covariance: StrengthCovariance, weights: ArrayLike) -> 
     """Return the variances of combinations of parameters, `weights` of shape (n_combinations, n_parameters).
 
     As `contrast_variance`, for coefficients and single strengths too.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.covariance import covariance_of
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0], [1, 1], [0, 1], count=[30, 10])
-    >>> found = covariance_of(fit_strengths(rows), rows)
-    >>> combination_variance(found, [[1, -1], [1, 0]]).round(6).tolist()
-    [0.133333, 0.033333]
     """
     rows = np.asarray(weights, dtype=np.float64)
     return _positive(covariance, [np.einsum("cp,pq,cq->c", rows, matrix, rows) for matrix in _matrices(covariance)])
@@ -491,13 +447,7 @@ def contrast_p(fit: PairFit, covariance: StrengthCovariance, i: ArrayLike, j: Ar
 
 
 def df_words(df: float) -> str:
-    """Write degrees of freedom, with a decimal where they are few.
-
-    Examples
-    --------
-    >>> df_words(12.0), df_words(73.46), df_words(2999.0)
-    ('12', '73.5', '2,999')
-    """
+    """Write degrees of freedom, with a decimal where they are few."""
     return f"{df:.3g}" if df < 100.0 else f"{df:,.0f}"
 
 

@@ -7,13 +7,14 @@ from scipy import special
 from scipy.sparse import hstack
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.arena.covariance import FEWEST_CLUSTERS, few_factor
+from evalstats.stats.arena.covariance import few_factor
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.parametric_bootstrap import pseudo_inverse
 from evalstats.stats.arena.slices import (
     Clustering,
     SlicedScores,
     clustering,
+    enough_clusters,
     heterogeneity,
     heterogeneity_draws,
     rank_between,
@@ -65,17 +66,6 @@ def period_test(fit: PairFit, rows: VoteRows, period: IntArray, *, n_resamples: 
     votes at the common fit, the common part taken off, and I their information, Q = sum u' I^- u. Its law comes from the
     same sums with a random sign for every cluster (see `heterogeneity_draws` for several ways). Coefficients of covariates
     stay as fitted.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> first, second = np.repeat([0, 1, 0], 400), np.repeat([1, 2, 2], 400)
-    >>> when = np.tile([0, 1], 600)
-    >>> won = np.where(when == 0, np.arange(1200) % 3 == 0, np.arange(1200) % 3 > 0)
-    >>> rows = vote_rows(first, second, np.where(won, 0, 1), clusters=(when,))
-    >>> period_test(fit_strengths(rows), replace(rows, clusters=()), rows.clusters[0]).p_value
-    0.001
     """
     n_resamples = check_count(n_resamples, "n_resamples", least=99)
     scores = period_scores(fit, rows, period)
@@ -102,14 +92,6 @@ def period_scores(fit: PairFit, rows: VoteRows, period: IntArray) -> SlicedScore
     if n_periods < 2:
         raise CannotAnswerError("all votes are of one period, so no change can be seen")
     return sliced_scores(fit, rows, period, n_periods)
-
-
-def enough_clusters(used: Clustering) -> None:
-    """Raise CannotAnswerError where clusters are too few to tell change from chance."""
-    if used.fewest < FEWEST_CLUSTERS:
-        raise CannotAnswerError(
-            f"votes come from {used.fewest} clusters; at least {FEWEST_CLUSTERS} are needed to tell change from chance"
-        )
 
 
 FEWEST_VOTES = 10  # of a model outside of its busiest period, for a slope of its own

@@ -40,14 +40,7 @@ class AgainstDrawn:
 
 
 def against_drawn(observed: float, drawn: FloatArray) -> AgainstDrawn:
-    """Hold a statistic against values drawn under the fit.
-
-    Examples
-    --------
-    >>> found = against_drawn(3.0, np.array([1.0, 2.0, 3.0]))
-    >>> found.expected, found.p_value
-    (2.0, 0.5)
-    """
+    """Hold a statistic against values drawn under the fit."""
     slack = _ROUNDING * max(1.0, abs(observed))
     reached = int(np.count_nonzero(drawn >= observed - slack))
     low, high = np.quantile(drawn, [0.025, 0.975], method="inverted_cdf")
@@ -125,16 +118,10 @@ def pair_deviance(votes: Simulated) -> Deviance:
 def pair_residuals(votes: Simulated) -> PairResiduals:
     """Return the standardised residual of every pair.
 
-    Notes
-    -----
     With r the vector of observed less expected shares (in votes), s the scores by eta, H the information of strengths and d
     the pair's contrast, the fitted residual is r - g d'H^- sum(d s) with g the change of the expected share by eta; its
-    variance follows from the law of single votes under the fit. For "half" that law has the observed share of ties, so that
-    the variance is not that of decided votes.
-
-    References
-    ----------
-    Pierce & Schafer 1986, doi:10.2307/2289070 (standardised residuals of generalised linear models).
+    variance follows from the law of single votes under the fit (Pierce & Schafer 1986, doi:10.2307/2289070). For "half" that law
+    has the observed share of ties, so that the variance is not that of decided votes.
     """
     _check(votes)
     cells, table = votes.cells, votes.observed
@@ -233,15 +220,6 @@ def transitivity(votes: Simulated) -> Transitivity:
     References
     ----------
     Kendall & Babington Smith 1940, doi:10.1093/biomet/31.3-4.324 (circular triads).
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.parametric_bootstrap import simulated
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[16, 4, 17, 3, 14, 6])
-    >>> found = transitivity(simulated(fit_strengths(cycle), cycle))
-    >>> found.triples, found.violations
-    (3, 3)
     """
     triples, violations = _counts(votes.cells, votes.observed)
     if not triples[0]:
@@ -455,12 +433,6 @@ def clustered_mean(values: FloatArray, count: FloatArray, codes: IntArray | None
     """Return the mean of votes' values, its standard error by clusters, and degrees of freedom G* - 1.
 
     V = sum of R_g^2 / (1 - f_g) / n^2 with R_g the sum of residuals of a cluster and f_g its share of votes.
-
-    Examples
-    --------
-    >>> mean, error, df = clustered_mean(np.array([1.0, 0.0]), np.array([5.0, 5.0]), None)
-    >>> mean, round(error, 4), df
-    (0.5, 0.1667, 9.0)
     """
     n = float(count.sum())
     mean = float(count @ values) / n
@@ -487,22 +459,19 @@ class HeldOut:
     Attributes
     ----------
     log_loss, log_loss_constant
-        Mean of -log(probability) of win, tie or loss of side a under the fit, and under the training votes' shares of
-        these.
-    gain, gain_low, gain_high
-        Their difference with its interval, in which votes of one cluster count together; None where clusters are too few.
-    loss_p
-        One-sided p that the fit predicts no worse than those shares; None likewise.
+        Mean of -log(probability) of win, tie or loss of side a under the fit, and under the training votes' shares of these.
+    gain, gain_low, gain_high, loss_p
+        Their difference with its interval, in which votes of one cluster count together, and the one-sided p that the fit
+        predicts no worse than those shares; None where clusters are too few.
     brier, brier_constant
         Mean squared difference of the predicted from the observed share of side a, and that of the training votes' mean.
     bins
         Calibration: up to 10 bins of equally many votes by predicted share.
     way
         Place in `rows.clusters` of what was held out together; None where single votes were.
-    n_predicted, n_left_out
-        Votes predicted, and votes about a model that the training votes do not know.
-    n_weak
-        Folds whose training votes did not connect all models, so that a weak prior was added.
+    n_left_out, n_weak
+        Votes about a model that the training votes do not know; folds whose training votes did not connect all models, so that a
+        weak prior was added.
     """
 
     log_loss: float

@@ -275,15 +275,6 @@ def simulated(
 
     Coefficients of covariates stay as fitted, and their effects are taken in classes (at most 20 for a pair, fewer with many
     pairs), so that the cost does not grow with votes. The observed votes are fitted in the same way before comparing.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 0, 1], count=[6, 4, 7, 3, 8, 2])
-    >>> drawn = simulated(fit_strengths(rows), rows, n_resamples=20)
-    >>> drawn.drawn.won.shape, drawn.cells.count.tolist()
-    ((20, 3), [10.0, 10.0, 10.0])
     """
     n_resamples = check_count(n_resamples, "n_resamples", least=1)
     cells, won, tied, cell = check_cells(fit, rows)

@@ -9,10 +9,16 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.arena.covariance import FEWEST_CLUSTERS
 from evalstats.stats.arena.likelihood import PairFit, linear_predictor, tie_parameter, vote_law
 from evalstats.stats.arena.parametric_bootstrap import pseudo_inverse
-from evalstats.stats.arena.slices import Clustering, SlicedScores, clustering, mean_quadratic, sliced_scores
+from evalstats.stats.arena.slices import (
+    Clustering,
+    SlicedScores,
+    clustering,
+    enough_clusters,
+    mean_quadratic,
+    sliced_scores,
+)
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
@@ -150,8 +156,8 @@ class WayNoise:
     """What clusters of one way add to noise: each cluster has deviations of its own, of one variance.
 
     `blocks`, of shape (n_categories, n_models, n_models), is the variance of scores if those deviations have variance 1;
-    `at_zero` the variance of clusters' scores at common strengths over that of single votes, on average over directions; `by_clusters` and
-    `by_deviations` what clusters' deviations, and categories' deviations, of variance 1 add to it.
+    `at_zero` the variance of clusters' scores at common strengths over that of single votes, on average over directions;
+    `by_clusters` and `by_deviations` what clusters' deviations, and categories' deviations, of variance 1 add to it.
     """
 
     blocks: FloatArray
@@ -338,8 +344,7 @@ def pooled_strengths(
     if n_categories < 2:
         raise CannotAnswerError("votes are of one category; at least 2 are needed")
     used = clustering(replace(rows, clusters=_within(rows, category)))
-    if used.fewest < FEWEST_CLUSTERS:
-        raise CannotAnswerError(f"votes come from {used.fewest} clusters; at least {FEWEST_CLUSTERS} are needed")
+    enough_clusters(used)
     strengths = np.repeat(fit.strengths[None], n_categories, axis=0)
     ways = cluster_noise(fit, rows, category, used=used, seed=seed)
 

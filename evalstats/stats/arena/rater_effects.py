@@ -321,19 +321,6 @@ def tastes_of(fit: PairFit, rows: VoteRows) -> Tastes:
     cluster of r r' x'x, over that of v v' (x'x)^2, estimates s^2. What first order leaves out is put right by the exact
     variance of a share between equals, and what the fit takes away by G*/(G* - 1) for clusters worth G* equal ones. A way
     inside another (sessions of a rater) is left with what it adds.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rng = np.random.default_rng(0)
-    >>> rater, first = np.repeat(np.arange(200), 30), rng.integers(0, 5, 6000)
-    >>> second = (first + rng.integers(1, 5, 6000)) % 5
-    >>> own = 0.8 * rng.normal(size=(200, 5))
-    >>> lost = rng.random(6000) > expit(own[rater, first] - own[rater, second])
-    >>> rows = vote_rows(first, second, lost.astype(int), clusters=(rater,))
-    >>> [round(sd, 1) for sd in tastes_of(fit_strengths(rows), rows).sd]
-    [0.8]
     """
     if not rows.clusters or not rows.n_rows:
         return Tastes()

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import (
+    FEWEST_CLUSTERS,
     StrengthCovariance,
     combination_variance,
     covariance_of,
@@ -49,16 +50,7 @@ class SliceFit:
 
 
 def slice_fit(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0) -> SliceFit:
-    """Fit strengths to a part of the votes with their covariance, for the models that `slice_strengths` rates.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0, 0], [2, 2, 1], [0, 1, 0], n_models=4, count=[30, 10, 5])
-    >>> found = slice_fit(rows)
-    >>> found.models.tolist(), found.against(np.array([0, 2]))[1].round(3).tolist()
-    ([0, 2], [0.183, 0.183])
-    """
+    """Fit strengths to a part of the votes with their covariance, for the models that `slice_strengths` rates."""
     models, fit, numbered = slice_strengths(rows, ties=ties, prior=prior)
     return SliceFit(models=models, fit=fit, covariance=covariance_of(fit, numbered))
 
@@ -147,17 +139,7 @@ class SlicedScores:
 def sliced_scores(
     fit: PairFit, rows: VoteRows, slices: IntArray, n_slices: int, *, shift: FloatArray | None = None
 ) -> SlicedScores:
-    """Return scores and information of votes at a fit, with `shift`, shape (n_rows,), added to eta.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import VoteRows, vote_rows
-    >>> rows = vote_rows([0, 0, 0], [1, 1, 1], [0, 1, 0], clusters=([0, 0, 1],))
-    >>> scores = sliced_scores(fit_strengths(rows), rows, rows.clusters[0], 2)
-    >>> scores.gradient().round(6).tolist()
-    [[-0.333333, 0.333333], [0.333333, -0.333333]]
-    """
+    """Return scores and information of votes at a fit, with `shift`, shape (n_rows,), added to eta."""
     eta = linear_predictor(fit, rows)
     if shift is None:
         score = row_scores(fit, rows).slope
@@ -216,6 +198,14 @@ def clustering(rows: VoteRows) -> Clustering:
     sizes = [summed(way, rows.weight, int(way.max()) + 1) for way in ways]
     effective = [float(size.sum()) ** 2 / float(size @ size) for size in sizes]
     return Clustering(ways=ways, terms=tuple(terms), df=min(effective) - 1.0, fewest=min(s.size for s in sizes))
+
+
+def enough_clusters(used: Clustering) -> None:
+    """Raise CannotAnswerError where clusters are too few to tell change from chance."""
+    if used.fewest < FEWEST_CLUSTERS:
+        raise CannotAnswerError(
+            f"votes come from {used.fewest} clusters; at least {FEWEST_CLUSTERS} are needed to tell change from chance"
+        )
 
 
 def draws(scores: SlicedScores, codes: IntArray | None, n: int, rng: np.random.Generator) -> FloatArray:

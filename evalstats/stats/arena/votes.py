@@ -164,14 +164,7 @@ def vote_rows(
 
 
 def merged(rows: VoteRows, *, keep_clusters: bool = True) -> VoteRows:
-    """Merge rows that agree in everything but their weight; without `keep_clusters` the clusters are dropped first.
-
-    Examples
-    --------
-    >>> rows = vote_rows([0, 0], [1, 1], [A_WINS, A_WINS], clusters=([0, 1],))
-    >>> rows.n_rows, merged(rows, keep_clusters=False).n_rows
-    (2, 1)
-    """
+    """Merge rows that agree in everything but their weight; without `keep_clusters` the clusters are dropped first."""
     groups = rows.clusters if keep_clusters else ()
     label = _labels(rows, groups)
     levels, start, place = np.unique(label, return_index=True, return_inverse=True)

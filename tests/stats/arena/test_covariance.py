@@ -384,8 +384,6 @@ def test_what_does_not_belong_together_is_refused():
     fit = fit_strengths(rows)
     with pytest.raises(InputError, match="1 names for 2 ways"):
         covariance_of(fit, rows, names=["rater"])
-    with pytest.raises(InputError, match="way 2 was asked for, but votes have 2 ways"):
-        clustered_meat(fit, [rows], way=2)
     with pytest.raises(InputError, match="no votes of any weight"):
         clustered_meat(fit, [])
     with pytest.raises(InputError, match="no votes of any weight"):

@@ -1,12 +1,9 @@
 """Further votes between two models: by adding them, by simulation, and where there is no answer."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.contrasts import SEPARATED, more_votes, pair_contrasts, strength_ranks
 from evalstats.stats.arena.covariance import contrast_variance, covariance_of
@@ -29,8 +26,7 @@ def test_votes_added_at_the_fitted_chances_leave_the_variance_aimed_at(ties):
     """Votes as the fit expects them between two models: the variance of the model shrinks by the factor assumed."""
     arena = Arena(strengths=(0.0, 0.15, 0.6, 1.4), n_raters=80, n_votes=800, rater_sd=0.4, ties=0.25)
     rows, fit, covariance, _, contrasts = analysed(arena, ties=ties)
-    found = more_votes(fit, covariance, contrasts, [(0, 1)])
-    n = found.n_votes[0]
+    n, _ = more_votes(fit, covariance, contrasts)[0]
     chance = _chances(fit, 0, 1)
     added = vote_rows(
         np.concatenate([rows.first, [0] * len(chance)]),
@@ -64,15 +60,14 @@ def test_two_models_need_as_many_votes_as_the_formula_of_a_share():
     rows = vote_rows([0, 0], [1, 1], [0, 1], count=[55, 45])
     fit = fit_strengths(rows)
     covariance = covariance_of(fit, rows)
-    found = more_votes(fit, covariance, pair_contrasts(fit, covariance), [(1, 0)])
+    ((n, _),) = more_votes(fit, covariance, pair_contrasts(fit, covariance))
     reach = stats.t.ppf(0.975, 99) + stats.t.ppf(0.8, 99)
-    assert found.n_votes[0] == int(np.ceil(reach**2 / (0.55 * 0.45 * np.log(0.55 / 0.45) ** 2) - 100))
-    assert found.design_effect[0] == pytest.approx(1.0)
+    assert n == int(np.ceil(reach**2 / (0.55 * 0.45 * np.log(0.55 / 0.45) ** 2) - 100))
 
 
 def test_power_is_what_was_asked_for():
     """Two models, votes simulated at the estimate: 80% of them separate the two."""
-    n = more_votes(*_two(), [(0, 1)]).n_votes[0]
+    ((n, _),) = more_votes(*_two())
     rng = np.random.default_rng(1)
     total = 100 + n
     won = rng.binomial(total, 0.58, size=4000)
@@ -91,40 +86,34 @@ def _two():
 
 def test_clusters_and_many_pairs_ask_for_more():
     _, fit, covariance, ranks, contrasts = analysed()
-    pairs = np.array(list(pairwise(np.argsort(-fit.strengths))))
-    alone = more_votes(fit, covariance, contrasts, pairs)
-    among = more_votes(fit, covariance, contrasts, pairs, critical=ranks.critical)
-    for one, many in zip(alone.n_votes, among.n_votes, strict=True):
+    alone = more_votes(fit, covariance, contrasts)
+    among = more_votes(fit, covariance, contrasts, critical=ranks.critical)
+    surer = more_votes(fit, covariance, contrasts, power=0.9)
+    for (one, _), (many, _), (more, _) in zip(alone, among, surer, strict=True):
         assert one is None or many is None or one < many
-    wanted = contrasts.std_error**2 / np.array(
-        [_pair(covariance.votes, i, j) for i, j in zip(contrasts.first, contrasts.second, strict=True)]
-    )
-    at = [contrasts.place(*sorted(pair)) for pair in pairs.tolist()]
-    np.testing.assert_allclose(alone.design_effect, wanted[at])
-    assert more_votes(fit, covariance, contrasts, pairs, power=0.9).total > alone.total
+        assert one is None or one < more
+    assert any(n for n, _ in alone)
 
 
-def _pair(matrix, i, j):
-    return matrix[i, i] + matrix[j, j] - 2 * matrix[i, j]
+def pairs_of(contrasts):
+    return zip(contrasts.first.tolist(), contrasts.second.tolist(), strict=True)
 
 
 def test_where_there_is_no_number_there_is_a_reason():
     _, fit, covariance, ranks, contrasts = analysed()
-    far = more_votes(fit, covariance, contrasts, [(0, 3)], critical=ranks.critical)
-    assert (far.n_votes, far.reasons, far.total) == ((None,), (SEPARATED,), 0)
-    near = more_votes(fit, covariance, contrasts, [(0, 1)], cap=3, critical=ranks.critical)
-    assert near.n_votes == (None,)
-    assert near.reasons[0] == "more than 3 votes: the estimated difference is too close to 0"
-    assert near.total is None
+    found = dict(zip(pairs_of(contrasts), more_votes(fit, covariance, contrasts, critical=ranks.critical), strict=True))
+    assert found[0, 3] == (None, SEPARATED)
+    near = more_votes(fit, covariance, contrasts, cap=3, critical=ranks.critical)[0]
+    assert near == (None, "more than 3 votes: the estimated difference is too close to 0")
     even = vote_rows([0, 0], [1, 1], [0, 1], count=[50, 50])
     fit = fit_strengths(even)
     covariance = covariance_of(fit, even)
-    assert "too close to 0" in more_votes(fit, covariance, pair_contrasts(fit, covariance), [(0, 1)]).reasons[0]
+    assert "too close to 0" in more_votes(fit, covariance, pair_contrasts(fit, covariance))[0][1]
     few = simulate(Arena(strengths=(0.0, 0.1), n_raters=4, n_votes=200), np.random.default_rng(0))
     fit = fit_strengths(few)
     covariance = covariance_of(fit, few, names=["rater"])
-    found = more_votes(fit, covariance, pair_contrasts(fit, covariance), [(0, 1)])
-    assert found.reasons[0].startswith("rater: 4 are too few")
+    ((_, reason),) = more_votes(fit, covariance, pair_contrasts(fit, covariance))
+    assert reason.startswith("rater: 4 are too few")
 
 
 def test_few_clusters_are_what_is_lacking():
@@ -134,16 +123,6 @@ def test_few_clusters_are_what_is_lacking():
     covariance = covariance_of(fit, rows, names=["rater"])
     ranks = strength_ranks(fit, covariance, rows)
     contrasts = pair_contrasts(fit, covariance, ranks)
-    found = more_votes(fit, covariance, contrasts, [(0, 1)], critical=ranks.critical)
-    assert found.reasons == ("more clusters by rater are needed, not more votes: there are 12",)
-    assert more_votes(fit, covariance, contrasts, [(0, 1)]).n_votes[0] > 0
-
-
-def test_pairs_and_options_that_are_none_are_refused():
-    fit, covariance, contrasts = _two()
-    with pytest.raises(InputError, match=r"pair \(0, 2\)"):
-        more_votes(fit, covariance, contrasts, [(0, 1), (0, 2)])
-    with pytest.raises(InputError, match="critical is 0"):
-        more_votes(fit, covariance, contrasts, [(0, 1)], critical=0.0)
-    with pytest.raises(InputError, match="cap"):
-        more_votes(fit, covariance, contrasts, [(0, 1)], cap=0)
+    found = more_votes(fit, covariance, contrasts, critical=ranks.critical)[0]
+    assert found == (None, "more clusters by rater are needed, not more votes: there are 12")
+    assert more_votes(fit, covariance, contrasts)[0][0] > 0
