@@ -264,6 +264,11 @@ def make_lab_live_world(design: LabLiveDesign, *, seed: int = 0) -> LabLiveWorld
     live_cells = None if votes else _live_cells(design, names, lab_cells, gaps)
     strengths = _strengths(design, lab_cells @ lab_mix, gaps) if votes else None
     sd_user = float(np.hypot(design.sd_user, design.sd_user_model))
+    pair_logits = None
+    if strengths is not None:
+        own = strengths[: len(design.names)]
+        # Two likings, one of each model.
+        pair_logits = logit_for_mean(expit(own[:, None] - own[None, :]), float(np.sqrt(2.0)) * design.sd_user_model)
     return LabLiveWorld(
         design=design,
         seed=seed,
@@ -277,7 +282,7 @@ def make_lab_live_world(design: LabLiveDesign, *, seed: int = 0) -> LabLiveWorld
         gaps=gaps,
         lab_logits=logit_for_mean(lab_cells, design.sd_item),
         live_logits=None if live_cells is None else logit_for_mean(live_cells, sd_user),
-        pair_logits=None if strengths is None else _pair_logits(strengths[: len(design.names)], design.sd_user_model),
+        pair_logits=pair_logits,
     )
 
 
@@ -344,12 +349,6 @@ def _live_cells(design: LabLiveDesign, names: tuple[str, ...], lab_cells: FloatA
 def _strengths(design: LabLiveDesign, lab: FloatArray, gaps: FloatArray) -> FloatArray:
     strengths = design.slope * lab + gaps
     return strengths - strengths[: len(design.names)].mean()
-
-
-def _pair_logits(strengths: FloatArray, sd: float) -> FloatArray:
-    shares = expit(strengths[:, None] - strengths[None, :])
-    # Two likings, one of each model.
-    return logit_for_mean(shares, float(np.sqrt(2.0)) * sd)
 
 
 _BY_MODEL = ("lab", "live", "total", "mix", "behaviour", "poststratified", "drop", "planted", "calibrated")
@@ -478,6 +477,7 @@ def lab_live_truth(world: LabLiveWorld) -> LabLiveTruth:
     slope, intercept = _line(lab[:n], (live - world.gaps)[:n])
     calibrated = live - intercept - slope * lab
     mix, behaviour = _kitagawa(world)
+    uncovered = ((world.lab_mix == 0.0) & (world.live_mix > 0.0)).any()
     lab_names, live_names = _written(world.names, n, aliases=design.aliases)
     return LabLiveTruth(
         models=design.names,
@@ -496,7 +496,7 @@ def lab_live_truth(world: LabLiveWorld) -> LabLiveTruth:
         total=None if world.live_cells is None else live - lab,
         mix=mix,
         behaviour=behaviour,
-        poststratified=world.lab_cells @ world.live_mix if _covers(world) else None,
+        poststratified=None if uncovered else world.lab_cells @ world.live_mix,
         drop=_drop(world),
         planted=world.gaps,
         slope=slope,
@@ -523,10 +523,6 @@ def _deleted(x: FloatArray, y: FloatArray) -> FloatArray:
 def _tau(calibrated: FloatArray, planted: BoolArray) -> float | None:
     rest = calibrated[~planted]
     return None if rest.size < 3 else float(np.sqrt(rest @ rest / (rest.size - 2)))
-
-
-def _covers(world: LabLiveWorld) -> bool:
-    return not ((world.lab_mix == 0.0) & (world.live_mix > 0.0)).any()
 
 
 def _kitagawa(world: LabLiveWorld) -> tuple[FloatArray | None, FloatArray | None]:

@@ -406,15 +406,14 @@ class Connection:
         earlier group. Groups that no votes compare are ordered by their lowest model.
     islands
         Groups of models that no vote connects with the others, the largest first.
-    unbeaten, winless, without_votes
-        Models that got all, or nothing, in every vote of theirs, and those that no vote is about.
+    unbeaten, winless
+        Models that got all, or nothing, in every vote of theirs.
     """
 
     components: tuple[tuple[int, ...], ...]
     islands: tuple[tuple[int, ...], ...]
     unbeaten: tuple[int, ...]
     winless: tuple[int, ...]
-    without_votes: tuple[int, ...]
 
     @property
     def is_connected(self) -> bool:
@@ -452,7 +451,6 @@ def connection(rows: VoteRows) -> Connection:
         islands=tuple(sorted(apart, key=lambda group: (-len(group), group))),
         unbeaten=_members((got > 0.0) & (lost == 0.0)),
         winless=_members((got == 0.0) & (lost > 0.0)),
-        without_votes=_members((got == 0.0) & (lost == 0.0)),
     )
 
 

@@ -349,7 +349,9 @@ def pooled_strengths(
     ways = cluster_noise(fit, rows, category, used=used, seed=seed)
 
     def model_at(tau: float) -> DeviationModel:
-        return deviation_model(fit, rows, category, strengths=strengths, extra=_extra(ways, tau))
+        # What clusters add to the variance of scores.
+        extra = sum((way.variance(tau) * way.blocks for way in ways), 0.0)
+        return deviation_model(fit, rows, category, strengths=strengths, extra=extra)
 
     tau = 0.0
     for _ in range(_ROUNDS):
@@ -397,11 +399,6 @@ def _settled(model_at: Callable[[float], DeviationModel], tau: float) -> tuple[D
             break
         model = model_at(tau)
     return model, tau
-
-
-def _extra(ways: tuple[WayNoise, ...], tau: float) -> FloatArray | float:
-    """Return the variance of scores that clusters add."""
-    return sum((way.variance(tau) * way.blocks for way in ways), 0.0)
 
 
 def _best(model: DeviationModel) -> float:

@@ -84,7 +84,6 @@ def test_unbeaten_winless_and_without_votes(votes):
         got, lost = wins[model].sum(), wins[:, model].sum()
         assert (model in found.unbeaten) == (got > 0 and lost == 0)
         assert (model in found.winless) == (got == 0 and lost > 0)
-        assert (model in found.without_votes) == (got == 0 and lost == 0)
 
 
 def test_a_tie_connects_both_ways():
@@ -101,7 +100,6 @@ def test_votes_of_no_weight_connect_nothing():
 def test_no_votes_are_islands():
     found = connection(vote_rows([], [], [], n_models=2))
     assert found.components == found.islands == ((0,), (1,))
-    assert found.without_votes == (0, 1)
 
 
 @given(votes=VOTES, limit=st.integers(1, 4))
