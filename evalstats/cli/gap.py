@@ -57,6 +57,35 @@ class Sides:
     map: ColumnMaps = ()
     input_format: InputFormat = None
 
+    def load(self, declared: "Declared | None", *, quiet: bool) -> "tuple[EvalData, EvalData | None]":
+        """Read both sides, or what holds both."""
+        from evalstats.cli.load import column_map, load
+        from evalstats.cli.plan import columns_for
+        from evalstats.errors import InputError
+
+        lab, live = self.lab, self.live
+        if bool(self.paths) == bool(lab or live) or bool(lab) != bool(live):
+            found = [name for name, given in (("DATA", self.paths), ("--lab", lab), ("--live", live)) if given]
+            message = (
+                f"two sides are needed, found {' and '.join(found) or 'nothing'}; use one of: gap --lab PATH --live PATH; "
+                "gap DATA, where its column setting says lab or live"
+            )
+            raise InputError(message)
+        if self.paths and (self.lab_where or self.live_where):
+            message = "--lab-where and --live-where go with --lab and --live; DATA is split by its column setting"
+            raise InputError(message)
+
+        def read(files: Sequence[Path], where: Sequence[str] = ()) -> "EvalData":
+            columns = column_map(self.map) or columns_for(declared, files)
+            return load(files, where=where, columns=columns, input_format=self.input_format, quiet=quiet)
+
+        if self.paths:
+            return read(self.paths), None
+        return (
+            kept(read(lab, self.lab_where), self.lab_where),
+            kept(read(live, self.live_where), self.live_where),
+        )
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -73,16 +102,7 @@ def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
     declared = declared_plan(sides.plan, wanted=not sides.no_plan, quiet=showing.quiet)
     joined = aliases_of(sides.aliases)
     shares = mix_of(sides.mix, asked.by)
-    data = load_sides(
-        sides.paths,
-        lab=sides.lab,
-        live=sides.live,
-        wheres=(sides.lab_where, sides.live_where),
-        map_=sides.map,
-        declared=declared,
-        input_format=sides.input_format,
-        quiet=showing.quiet,
-    )
+    data = sides.load(declared, quiet=showing.quiet)
     if sides.near_names is not None:
         write_near_names(sides.near_names, data, joined)
     options: dict[str, Any] = asdict(asked) | {
@@ -97,43 +117,6 @@ def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
     showing.present(result)
     if result.verdict == "invalid":
         raise typer.Exit(_CANNOT_ANSWER)
-
-
-def load_sides(
-    paths: Sequence[Path] | None,
-    *,
-    lab: Sequence[Path] | None,
-    live: Sequence[Path] | None,
-    wheres: tuple[Sequence[str] | None, Sequence[str] | None],
-    map_: Sequence[str] | None,
-    declared: "Declared | None",
-    input_format: str | None,
-    quiet: bool,
-) -> "tuple[EvalData, EvalData | None]":
-    """Read both sides, or what holds both."""
-    from evalstats.cli.load import column_map, load
-    from evalstats.cli.plan import columns_for
-    from evalstats.errors import InputError
-
-    if bool(paths) == bool(lab or live) or bool(lab) != bool(live):
-        found = [name for name, given in (("DATA", paths), ("--lab", lab), ("--live", live)) if given]
-        message = (
-            f"two sides are needed, found {' and '.join(found) or 'nothing'}; use one of: gap --lab PATH --live PATH; gap DATA, "
-            "where its column setting says lab or live"
-        )
-        raise InputError(message)
-    if paths and any(wheres):
-        message = "--lab-where and --live-where go with --lab and --live; DATA is split by its column setting"
-        raise InputError(message)
-
-    def read(files: Sequence[Path], where: Sequence[str] | None = None) -> "EvalData":
-        columns = column_map(map_) or columns_for(declared, files)
-        return load(files, where=where, columns=columns, input_format=input_format, quiet=quiet)
-
-    if paths:
-        return read(paths), None
-    lab_where, live_where = wheres
-    return kept(read(lab or (), lab_where), lab_where), kept(read(live or (), live_where), live_where)
 
 
 def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from evalstats.cli import gap as command
-from evalstats.cli.gap import kept, load_sides, mix_of, names_of
+from evalstats.cli.gap import Sides, kept, mix_of, names_of
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.schema.data import EvalData
 
@@ -188,9 +188,7 @@ def test_an_unknown_model_is_named(folder: Path) -> None:
 
 
 def read(path: Path) -> EvalData:
-    data, nothing = load_sides(
-        [path], lab=None, live=None, wheres=(None, None), map_=None, declared=None, input_format=None, quiet=True
-    )
+    data, nothing = Sides(paths=(path,)).load(None, quiet=True)
     assert nothing is None
     return data
 
