@@ -37,27 +37,20 @@ class ContaminationRow(Estimate):
 
     Attributes
     ----------
-    estimate, conf_low, conf_high, std_error, df, p_value
+    estimate, conf_low, conf_high, std_error, df, p_value, p_adjusted
         Its advantage on old items beyond that of the references; the interval knows the spread between references. p is
-        two-sided, or one-sided for inflation where that was declared.
-    p_adjusted
-        p adjusted for all suspects together (Holm).
+        two-sided, or one-sided for inflation where that was declared; adjusted for all suspects together (Holm).
     largest
         The largest inflation that the data leave possible: the upper end of the two-sided interval.
-    own, own_low, own_high, own_method
-        Its own advantage on old items (old less new, the break, original less rephrased), which difficulty may explain.
-    reference
-        The mean of the same of the references.
+    own, reference
+        Its own advantage on old items (old less new, the break, original less rephrased), which difficulty may explain; the mean
+        of the same of the references.
     item_std_error, item_p_value
         From items alone. Beside, never the answer: it takes all clean models to be alike.
     between_sd
         Standard deviation of the advantage between references beyond item noise.
-    n_old, n_new
-        Items on both sides that the model and all its references have; with twins, pairs.
-    n_left_out
-        Items of either side that some of them lack.
-    old_score, new_score
-        Its mean scores, in the metric's own direction; None for a break at a date.
+    n_old, n_new, n_left_out
+        Items on both sides that the model and all its references have (with twins, pairs), and those that some of them lack.
     cutoff, bandwidth, bandwidth_reason, widths, density
         For a break at a date: the date, how far from it items count (days) and why, other choices, and how items are spread.
     """
@@ -92,19 +85,10 @@ class ContaminationRow(Estimate):
 class ContaminationCheck(Result):
     """What `contamination` found: a line for each suspect model, and how it was reached.
 
-    Attributes
-    ----------
-    design
-        "split", "date" or "twins"; `column` is the column it rests on, `old` and `new` what its two sides are called.
-    verdict, reason
-        "inflated" where any model is; "clean within the margin" where all are; "invalid" where nothing can be said of any.
-    suspects, references
-        Models named as suspects, and as clean. No suspects: all models. No references: each was held
-        against all the others.
-    margin
-        The largest inflation that does not matter, in the metric's unit.
-    alternative
-        "greater" where a one-sided test was declared.
+    `column` is what the design rests on, `old` and `new` what its two sides are called. The verdict is "inflated" where
+    any model is, "clean within the margin" where all are, "invalid" where nothing can be said of any. No `suspects`:
+    all models; no `references`: each was held against all the others. `margin` is the largest inflation that does not
+    matter, in the metric's unit.
     """
 
     design: Design

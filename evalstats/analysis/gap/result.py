@@ -651,16 +651,10 @@ class LabLiveGap(Result):
         the level) is aligned; "invalid" where no gap can be estimated at all; else "inconclusive".
     rows
         One for each shared model, by the live score, the best first.
-    agreement
-        Correlations, order and pairs, with intervals from three sources. Always there.
     line, level, decomposition, scenario_gaps, drops, hierarchy
-        The further layers; None with a sentence in `left_out` where the data cannot give one.
-    left_out
-        (layer, why) for each layer that is missing.
-    near_names
-        (lab name, live name) that look alike and were not joined.
-    joined_by_alias
-        (lab name, live name) that an alias joined.
+        The layers beyond `agreement`; None with a (layer, why) in `left_out` where the data cannot give one.
+    near_names, joined_by_alias
+        (lab name, live name) that look alike and were not joined, and that an alias joined.
     """
 
     lab: SideAccount
