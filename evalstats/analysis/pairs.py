@@ -454,7 +454,7 @@ def same_items_row(items: pl.DataFrame, arms: Sequence[Arm], *, shared: bool, co
         # What trials add to both cancels in the difference of each.
         scores = [np.zeros_like(scores[0]), scores[1] - scores[0]]
     found = same_items_difference(*scores, conf_level=conf_level)
-    return method_row(found, term="difference", role="other estimand", note="for these very items, and new trials")
+    return method_row(found, "other estimand", "for these very items, and new trials")
 
 
 def run_variance_notes(

@@ -359,7 +359,7 @@ def estimated(found: "stats_estimate.Estimate | Estimate", **changes: Any) -> di
     return {**{name: getattr(found, name) for name in names}, **changes}
 
 
-def method_row(found: stats_estimate.Estimate, *, term: str, role: Role, note: str = "") -> MethodRow:
+def method_row(found: stats_estimate.Estimate, role: Role, note: str = "", *, term: str = "difference") -> MethodRow:
     """Copy an estimate into a row; the reason for a missing interval joins the note."""
     parts = [part for part in (note, found.reason) if part]
     return MethodRow(

@@ -11,6 +11,7 @@ from evalstats.analysis.arms import (
     Arm,
     Metric,
     choose_metric,
+    direction_notes,
     make_arm,
     margin_in_unit,
     refuse_same_rows,
@@ -44,7 +45,6 @@ from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, trials_of_both, wanted_pass
 from evalstats.analysis.provenance import dependence_notes
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.scales import direction_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, scaled
 from evalstats.errors import InputError

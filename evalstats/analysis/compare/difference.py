@@ -27,7 +27,7 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.evidence import further_rows
 from evalstats.analysis.compare.result import Verdict
 from evalstats.analysis.pairs import Floats, Ints
-from evalstats.analysis.result import MethodRow, Role, method_row, notes
+from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.errors import InputError
@@ -201,7 +201,7 @@ def _with_runs(found: Difference, scores: PairedScores, metric: Metric) -> Diffe
         mde = mde if metric.span is None or mde < metric.span else None
     note = "leaves out the variation from run to run"
     rows = (
-        _row(headline, "headline", found.rows[0].note),
+        method_row(headline, "headline", found.rows[0].note),
         replace(found.rows[0], role="second interval", note=note),
         *found.rows[1:],
     )
@@ -273,10 +273,10 @@ def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -
     headline = tango(counts, conf_level=conf_level)
     law = percentile_law(scores.differences, conf_level=conf_level)
     rows = (
-        _row(headline, "headline", "score interval; its p is the test that the interval inverts"),
+        method_row(headline, "headline", "score interval; its p is the test that the interval inverts"),
         _p_row("McNemar mid-p", mcnemar_midp(counts), headline, note="two-sided, on the discordant items"),
         _p_row("McNemar exact", mcnemar_exact(counts), headline, note="two-sided binomial; conservative"),
-        _row(
+        method_row(
             law, "second interval", "for comparison with published bootstraps; too short near 0 and 1 below 300 items"
         ),
     )
@@ -304,19 +304,19 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
     headline = _augmented_headline(scores, metric, conf_level)
     flip = sign_flip(d, seed=seed)
     rows = (
-        _row(headline, "headline", "t on item means with one +bound and one −bound pseudo-item added"),
+        method_row(headline, "headline", "t on item means with one +bound and one −bound pseudo-item added"),
         _flip_row(flip, headline),
-        _row(
+        method_row(
             percentile_law(d, conf_level=conf_level),
             "second interval",
             "exact law of the bootstrap over items; no seed",
         ),
-        _row(
+        method_row(
             augmented_percentile(d, bound=span, conf_level=conf_level),
             "second interval",
             "the same with the two pseudo-items",
         ),
-        _row(
+        method_row(
             paired_t(d, bound=span, conf_level=conf_level),
             "second interval",
             "plain t; too short where scores crowd at a bound",
@@ -351,9 +351,9 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
     flip = sign_flip(d, seed=seed)
     few = (f"only {len(d)} items",) if len(d) < MIN_DISCORDANT else ()
     rows = [
-        _row(headline, "headline", "t on the item differences"),
+        method_row(headline, "headline", "t on the item differences"),
         _flip_row(flip, headline),
-        _row(
+        method_row(
             percentile_law(d, conf_level=conf_level),
             "second interval",
             "exact law of the bootstrap over items; no seed",
@@ -362,7 +362,7 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
     if metric.span is not None:
         wider = augmented_t(d, bound=metric.span, n_trials=None, conf_level=conf_level)
         rows.append(
-            _row(wider, "second interval", "with one pseudo-item up and one down; safer where few items differ")
+            method_row(wider, "second interval", "with one pseudo-item up and one down; safer where few items differ")
         )
     kind = (
         "without bounds" if metric.span is None else "graded" if _graded(scores, metric) else f"taken as {metric.kind}"
@@ -386,7 +386,7 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
     coarsest = _coarsest(scores.clusters)
     flip = cluster_sign_flip(d, coarsest, seed=seed)
     rows = [
-        _row(headline, "headline", _unclipped_note(found, metric)),
+        method_row(headline, "headline", _unclipped_note(found, metric)),
         _flip_row(flip, headline, unit="cluster"),
     ]
     if found.n_clusters >= FEW_CLUSTERS:
@@ -395,15 +395,17 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
             _p_row("wild cluster bootstrap (Webb)", wild, headline, note=f"null imposed, 9999 draws, seed {seed}")
         )
     rows.append(
-        _row(cluster_weighted_mean(d, coarsest, conf_level=conf_level), "other estimand", "every cluster counts once")
+        method_row(
+            cluster_weighted_mean(d, coarsest, conf_level=conf_level), "other estimand", "every cluster counts once"
+        )
     )
     if metric.span is not None and found.n_clusters >= FEW_CLUSTERS:
         near_bounds = _augmented_clusters(d, coarsest, metric.span, conf_level)
         rows.append(
-            _row(near_bounds, "other estimand", "every cluster counts once; safer where scores crowd at a bound")
+            method_row(near_bounds, "other estimand", "every cluster counts once; safer where scores crowd at a bound")
         )
     law = percentile_law(d, conf_level=conf_level, clusters=coarsest)
-    rows.append(_row(law, "second interval", "exact law of the cluster bootstrap; too short with few clusters"))
+    rows.append(method_row(law, "second interval", "exact law of the cluster bootstrap; too short with few clusters"))
     doubts, differing = _cluster_doubts(headline, flip, conf_level), flip.n_nonzero
     few = (f"only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
     return Difference(
@@ -436,9 +438,9 @@ def _stratified(scores: PairedScores, metric: Metric, conf_level: float, seed: i
     flip = cluster_sign_flip(pulls, _coarsest(scores.clusters), seed=seed) if clustered else sign_flip(pulls, seed=seed)
     plain = headline_interval(replace(scores, strata=None), metric, conf_level=conf_level, method="auto")
     rows = (
-        _row(headline, "headline", "from the variance within levels"),
+        method_row(headline, "headline", "from the variance within levels"),
         _flip_row(flip, headline, unit="cluster" if clustered else "item"),
-        _row(plain, "other estimand", "every item alike, for new items of a like mix of levels"),
+        method_row(plain, "other estimand", "every item alike, for new items of a like mix of levels"),
     )
     differing = int(np.count_nonzero(d))
     doubts = [*_no_change(d), *(_cluster_doubts(headline, flip, conf_level) if clustered else ())]
@@ -621,10 +623,6 @@ def _failure_words(who: str, risk: UnseenFailures, effect: str) -> str:
         f"{more} failures of {who} on {share_in_percent(risk.undoing)} of the items would {effect}, and {risk.n:,} items "
         f"cannot exclude {share_in_percent(risk.possible)}"
     )
-
-
-def _row(found: Estimate, role: Role, note: str) -> MethodRow:
-    return method_row(found, term="difference", role=role, note=note)
 
 
 def _p_row(method: str, p_value: float, headline: Estimate, *, note: str) -> MethodRow:

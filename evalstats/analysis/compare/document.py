@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from evalstats.analysis.arms import direction_notes
 from evalstats.analysis.comparability.rules import graver
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
@@ -10,7 +11,6 @@ from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, los
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
 from evalstats.analysis.result import MethodRow
-from evalstats.analysis.scales import direction_notes
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
 from evalstats.document.numbers import interval_words, many, number, p_words, plural, scaled

@@ -10,11 +10,10 @@ import polars as pl
 from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs
-from evalstats.analysis.result import MethodRow, Role, method_row
+from evalstats.analysis.result import MethodRow, method_row
 from evalstats.document.numbers import plural, scaled, share_in_percent
 from evalstats.stats.bootstrap import bca_law, bootstrap_t
 from evalstats.stats.clusters import cluster_sign_flip
-from evalstats.stats.estimate import Estimate
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 from evalstats.stats.one_sample import UnseenFailures
 from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior
@@ -230,7 +229,7 @@ def further_rows(
     rows = [_bca(differences, conf_level)]
     if (metric.span is None or metric.kind == "ordinal") and len(differences) <= MOST_RANKED:
         words = "the centre of symmetric differences (Hodges and Lehmann), which is not the mean"
-        rows.append(_row(signed_rank(differences, conf_level=conf_level), "other estimand", words))
+        rows.append(method_row(signed_rank(differences, conf_level=conf_level), "other estimand", words))
     if len(differences) <= MOST_STUDENTISED:
         rows.append(_studentised(differences, metric, conf_level, seed))
     return tuple(rows)
@@ -238,7 +237,7 @@ def further_rows(
 
 def _bca(differences: Floats, conf_level: float) -> MethodRow:
     words = "exact law, no seed; for comparison with published BCa intervals, and no cure near 0 and 1"
-    return _row(bca_law(differences, conf_level=conf_level), "second interval", words)
+    return method_row(bca_law(differences, conf_level=conf_level), "second interval", words)
 
 
 def _studentised(differences: Floats, metric: Metric, conf_level: float, seed: int) -> MethodRow:
@@ -248,7 +247,7 @@ def _studentised(differences: Floats, metric: Metric, conf_level: float, seed: i
     if found.error_low is not None and found.error_high is not None:
         ends = " and ".join(scaled(error, metric.scale) for error in (found.error_low, found.error_high))
         words.append(f"Monte Carlo error of its ends {ends}{f' {metric.shown_unit}' if metric.shown_unit else ''}")
-    return _row(found.estimate, "second interval", "; ".join(words))
+    return method_row(found.estimate, "second interval", "; ".join(words))
 
 
 def _binary_rows(
@@ -263,9 +262,13 @@ def _binary_rows(
         words.append(f"P(below by more than {shown}) {_probability(posterior.p_below_margin)}")
     words.append("probabilities of the difference given the data and the prior, not p-values")
     return (
-        _row(newcombe(counts, conf_level=conf_level), "second interval", "square-and-add; closed form, a little wider"),
-        _row(bonett_price(counts, conf_level=conf_level), "second interval", "one pseudo-item in each discordant cell"),
-        _row(posterior.estimate, "second interval", "; ".join(words)),
+        method_row(
+            newcombe(counts, conf_level=conf_level), "second interval", "square-and-add; closed form, a little wider"
+        ),
+        method_row(
+            bonett_price(counts, conf_level=conf_level), "second interval", "one pseudo-item in each discordant cell"
+        ),
+        method_row(posterior.estimate, "second interval", "; ".join(words)),
     )
 
 
@@ -274,10 +277,6 @@ def _probability(p: float | None) -> str:
     if p is None:
         return "unknown"
     return "below 0.001" if p < 0.001 else "above 0.999" if p > 0.999 else f"= {p:.3f}"
-
-
-def _row(found: Estimate, role: Role, note: str) -> MethodRow:
-    return method_row(found, term="difference", role=role, note=note)
 
 
 def effect_rows(
@@ -295,7 +294,7 @@ def effect_rows(
     coarsest = min(clusters, key=lambda codes: len(np.unique(codes))) if clusters else None
     found = superiority(differences, clusters=coarsest, conf_level=conf_level)
     note = "chance that the candidate does better on an item, ties counted half"
-    rows = [method_row(found, term="superiority", role="other estimand", note=note)]
+    rows = [method_row(found, "other estimand", note, term="superiority")]
     risk = [] if failures is None or failures.undoing <= 0 else [_failures_row(failures)]
     if clusters:
         return (*rows, *risk)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.arms import Arm, Metric, open_direction
 from evalstats.analysis.comparability.comparability import difference_notes
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
@@ -37,7 +37,6 @@ from evalstats.analysis.pairs import Bools, Pairs, run_variance_notes, run_varia
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.scales import open_direction
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.model import Note
@@ -125,14 +124,8 @@ class Question:
             baseline=first,
             candidate=second,
             contrast=contrast,
-            benchmark=metric.benchmark,
+            **metric.described(),
             tasks=_tasks(paired),
-            metric=metric.name,
-            metric_kind=metric.kind,
-            higher_is_better=metric.higher_is_better,
-            direction=metric.direction,
-            scale=metric.scale,
-            unit=metric.shown_unit,
             statistic=headline.statistic,
             method_reason=found.method_reason,
             estimand=_estimand(names, self.average, new=self._sampled_besides(scores)),
@@ -280,7 +273,7 @@ class Question:
         found = stratified_mean(self._scores(paired, ()).differences, paired.codes(column), conf_level=self.conf_level)
         name = label_of(column, self.data.factor_names())
         note = f"for new items of these same levels of {name}, which are then strata, and in their present shares"
-        return method_row(found, term="difference", role="other estimand", note=note)
+        return method_row(found, "other estimand", note)
 
     @property
     def _open_direction(self) -> str | None:

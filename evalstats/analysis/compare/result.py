@@ -6,11 +6,11 @@ from typing import Literal
 
 import polars as pl
 
+from evalstats.analysis.arms import Direction
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.evidence import Flip, ScenarioFlips
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
-from evalstats.analysis.scales import Direction
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled

@@ -309,7 +309,7 @@ def as_estimate(account: SequentialAccount) -> Estimate:
 def sequential_rows(account: SequentialAccount) -> tuple[MethodRow, ...]:
     """Return the rows of the comparison: the headline, the sequential McNemar test, the simple sequence."""
     holds = f"holds at every look, over {plural(account.n_units, account.unit)} by {account.order}"
-    headline = method_row(as_estimate(account), term="difference", role="headline", note=holds)
+    headline = method_row(as_estimate(account), "headline", holds)
     bare = replace(
         headline, role="check", estimate=None, conf_low=None, conf_high=None, p_value=None, note="", n_clusters=None
     )

@@ -6,12 +6,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from evalstats.analysis.arms import Metric
+from evalstats.analysis.arms import Metric, open_direction
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import DECIDED, AtMargin, Comparison, Missing, OtherLevels, Verdict
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels
 from evalstats.analysis.result import MethodRow, method_row, notes
-from evalstats.analysis.scales import open_direction
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, number, p_value, plural, scaled, share_in_percent
 from evalstats.errors import InputError
@@ -179,7 +178,7 @@ def _assigned(
         strata=strata,
     )
     found = headline_interval(scores, metric, conf_level=conf_level, method=method)
-    return method_row(found, term="difference", role="sensitivity", note=words)
+    return method_row(found, "sensitivity", words)
 
 
 def _smallest(present: Ints) -> int:

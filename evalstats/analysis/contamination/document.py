@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Literal
 
+from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import code_section, sources_section
-from evalstats.analysis.scales import asked_direction
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
 from evalstats.stats.contamination import MIN_REFERENCES

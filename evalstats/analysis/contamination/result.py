@@ -5,9 +5,9 @@ from typing import Literal
 
 import polars as pl
 
+from evalstats.analysis.arms import Direction
 from evalstats.analysis.contamination.options import Alternative
 from evalstats.analysis.result import Estimate, Result, row_named
-from evalstats.analysis.scales import Direction
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import code_section, sources_section
-from evalstats.analysis.scales import asked_direction
 from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import number, plural, several, share_in_percent
 

@@ -5,8 +5,8 @@ from typing import Literal
 
 import polars as pl
 
+from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, Result, row_named
-from evalstats.analysis.scales import Direction
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
+from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.gap import figures
 from evalstats.analysis.gap.evidence import evidence
 from evalstats.analysis.gap.figures import (
@@ -36,7 +37,6 @@ from evalstats.analysis.gap.figures import (
 )
 from evalstats.analysis.gap.method import method
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, PartRow, SideAccount
-from evalstats.analysis.scales import asked_direction
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, many, number, plural, some
 

@@ -8,12 +8,11 @@ import numpy as np
 import polars as pl
 
 from evalstats.aggregate.items import HELPER
-from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.arms import Arm, Direction, Metric
 from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, EntryTable, entries_of, entry_table
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.scales import Direction
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, plural, several, some
 from evalstats.errors import CannotAnswerError, InputError

@@ -313,13 +313,7 @@ def _answer(
     other = None if is_settled else if_clustered(table, found, plan, clusters, suspects)
     limits = for_these_items(other, best, len(table.values.values))
     return Leaderboard(
-        benchmark=metric.benchmark,
-        metric=metric.name,
-        metric_kind=metric.kind,
-        higher_is_better=metric.higher_is_better,
-        direction=metric.direction,
-        scale=metric.scale,
-        unit=metric.shown_unit,
+        **metric.described(),
         score_unit=metric.score_unit,
         contrast=contrast,
         baseline=None if plan.baseline is None else table.names[plan.baseline],

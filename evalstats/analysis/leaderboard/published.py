@@ -220,13 +220,7 @@ def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Lea
     )
     runs = pl.concat([found.rows["run"], found.without["run"]]).drop_nulls().unique().sort().to_list()
     return Leaderboard(
-        benchmark=metric.benchmark,
-        metric=metric.name,
-        metric_kind=metric.kind,
-        higher_is_better=metric.higher_is_better,
-        direction=metric.direction,
-        scale=metric.scale,
-        unit=metric.shown_unit,
+        **metric.described(),
         score_unit=metric.score_unit,
         contrast=contrast,
         baseline=None if plan.baseline is None else names[plan.baseline],

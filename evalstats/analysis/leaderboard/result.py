@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import polars as pl
 
+from evalstats.analysis.arms import Direction, direction_notes
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, EntryDifference
 from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
-from evalstats.analysis.scales import Direction, direction_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import code_section, sources_section
-from evalstats.analysis.scales import asked_direction
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.evidence import (
     AVERAGE,

@@ -6,8 +6,8 @@ from typing import Literal
 
 import polars as pl
 
+from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, Result, frame_of, row_named
-from evalstats.analysis.scales import Direction
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 

@@ -1,8 +1,8 @@
 """What is said of a score: the number with its interval, what it rests on, and whether a published number holds."""
 
+from evalstats.analysis.arms import asked_direction, direction_notes
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import sources_section
-from evalstats.analysis.scales import asked_direction, direction_notes
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
 from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, p_words, plural, scaled

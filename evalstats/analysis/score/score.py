@@ -460,8 +460,7 @@ def score_of_arm(
         n_unscored=int((arm.rows["status"] == "unscored").sum()),
         runs=arm.runs,
         rows=tuple(
-            method_row(each, term="score", role="headline" if i == 0 else "second interval")
-            for i, each in enumerate(rows)
+            method_row(each, "headline" if i == 0 else "second interval", term="score") for i, each in enumerate(rows)
         ),
         # pass^k takes every item alike, which an average over levels does not.
         pass_hat=_pass_hat(side, metric, codes, conf_level) if strata is None else (),
