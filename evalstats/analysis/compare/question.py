@@ -243,7 +243,7 @@ class Question:
         if row.verdict not in ("better", "worse") or self.ignorable or not part.incomplete():
             return row
         clusters = tuple(name for name in self.clusters if len(np.unique(part.codes(name))) < part.items.height)
-        method = "auto" if self.method == "cr2" and not clusters else self.method
+        method = self._method_for(clusters)
         account = missing_account(part, self.metric, clusters, conf_level=row.conf_level, method=method)
         names = (self.baseline.name, self.candidate.name)
         ruled = judged(account, row.verdict, row.verdict_reason, upward=(row.estimate or 0.0) > 0, names=names)
@@ -389,19 +389,13 @@ class Question:
             return self.average.words(paired.items)
         return "" if self.sequential else plain_average(self.data, paired.items, self.clusters)
 
-    def _method_for(self, scores: PairedScores) -> str:
-        return "auto" if self.method == "cr2" and not scores.clusters else self.method
+    def _method_for(self, clusters: Sequence[object]) -> str:
+        return "auto" if self.method == "cr2" and not clusters else self.method
 
     def _level(self, scores: PairedScores, conf_level: float) -> Difference:
-        method = self._method_for(scores)
+        method, margin = self._method_for(scores.clusters), self.margin
         return paired_difference(
-            scores,
-            self.metric,
-            conf_level=conf_level,
-            method=method,
-            seed=self.seed,
-            margin=self.margin,
-            further=False,
+            scores, self.metric, conf_level=conf_level, method=method, seed=self.seed, margin=margin, further=False
         )
 
     def _group_row(
@@ -427,7 +421,9 @@ class Question:
     def _equivalence(self, scores: PairedScores, conf_level: float) -> tuple[float | None, float | None]:
         if self.margin is None:
             return None, None
-        found = headline_interval(scores, self.metric, conf_level=2 * conf_level - 1, method=self._method_for(scores))
+        found = headline_interval(
+            scores, self.metric, conf_level=2 * conf_level - 1, method=self._method_for(scores.clusters)
+        )
         return found.conf_low, found.conf_high
 
     def _evidence(self, found: Difference, conf_level: float, low: float | None, high: float | None) -> Evidence:

@@ -28,36 +28,13 @@ class SequentialAccount(Estimate):
 
     Numbers are in the metric's own unit; `scale` and `unit_shown` say how they are shown (100 and "pp" for proportions).
 
-    Attributes
-    ----------
-    estimate
-        Candidate minus baseline, the mean over the items that both sides have finished.
-    conf_low, conf_high
-        The confidence sequence now: the intersection of its intervals so far. None where there is none, see `reason`.
-    n_units, unit
-        How many independent units there are, and whether they are items or clusters.
-    order
-        By what the units were put in the order in which they were finished; the numbers depend on it.
-    e_value
-        Evidence against "no difference" now: 1 is none, 20 rejects at 5%. None above 1e300; `log_e` always holds its log.
-    p_anytime
-        1 over the largest e-value so far, at most 1.
-    planned_n
-        Units planned before the first look, where they were declared.
-    path
-        (n, estimate, low, high) at up to 200 n.
-    first_crossing
-        The n at which 0 was first excluded.
-    n_items
-        Items that both sides have finished.
-    mde
-        The true difference that a look at this n would find with about 80% power.
-    margin, equivalence_low, equivalence_high, noninferior_p, equivalence_p
-        The declared margin, the interval at twice the error that equivalence is judged by, and one-sided anytime p.
-    wide_low, wide_high
-        The normal-mixture sequence: simple, and wider.
-    mcnemar_e, mcnemar_p
-        The sequential McNemar test, for right-or-wrong items with one trial.
+    The interval is the intersection of the confidence sequence so far, over `n_units` independent units (items or clusters) in
+    the order in which they were finished, on which the numbers depend. `e_value` is the evidence against "no difference" now: 1
+    is none, 20 rejects at 5%, None is above 1e300 (`log_e` always holds its log); `p_anytime` is 1 over the largest so far.
+    `path` holds (n, estimate, low, high) at up to 200 n, `first_crossing` the n at which 0 was first excluded, `mde` the true
+    difference that a look at this n would find with about 80% power. The equivalence interval is at twice the error;
+    `noninferior_p` and `equivalence_p` are one-sided anytime p. `wide_low` and `wide_high` are the normal-mixture sequence:
+    simple, and wider; `mcnemar_e` and `mcnemar_p` the sequential McNemar test, for right-or-wrong items with one trial.
     """
 
     estimate: float

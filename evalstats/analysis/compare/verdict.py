@@ -69,17 +69,6 @@ def checked_missing(missing: str | None) -> bool:
     return missing == IGNORABLE
 
 
-def _assignments(metric: Metric) -> tuple[tuple[str, bool, bool], ...]:
-    """Return the four assignments of a missing score: words, at the high end for the baseline, for the candidate."""
-    good = metric.higher_is_better
-    return (
-        ("every missing score at the lowest value", False, False),
-        ("every missing score at the highest value", True, True),
-        ("missing scores against the candidate", good, not good),
-        ("missing scores for the candidate", not good, good),
-    )
-
-
 def missing_account(
     pairs: Pairs,
     metric: Metric,
@@ -109,19 +98,27 @@ def missing_account(
     )
     if not pairs.incomplete():
         return replace(counted, explanation=_complete_words(pairs))
-    ends = _ends(pairs, metric)
-    rows = tuple(
-        _assigned(
-            pairs,
-            metric,
-            clusters,
-            conf_level=conf_level,
-            method=method,
+    low, high = _ends(pairs, metric)
+    expected = max(int(pairs.baseline.present.max()), int(pairs.candidate.present.max()), 1)
+    n_trials = pairs.steps or int(min(_smallest(pairs.baseline.present), _smallest(pairs.candidate.present)))
+    codes = tuple(pairs.codes(name) for name in clusters)
+
+    def assigned(words: str, *, baseline_high: bool, candidate_high: bool) -> MethodRow:
+        scores = PairedScores(
+            baseline=pairs.baseline.filled(high if baseline_high else low, expected),
+            candidate=pairs.candidate.filled(high if candidate_high else low, expected),
+            n_trials=n_trials,
+            clusters=codes,
             strata=strata,
-            ends=ends,
-            assignment=assignment,
         )
-        for assignment in _assignments(metric)
+        return method_row(headline_interval(scores, metric, conf_level=conf_level, method=method), "sensitivity", words)
+
+    good = metric.higher_is_better
+    rows = (
+        assigned("every missing score at the lowest value", baseline_high=False, candidate_high=False),
+        assigned("every missing score at the highest value", baseline_high=True, candidate_high=True),
+        assigned("missing scores against the candidate", baseline_high=good, candidate_high=not good),
+        assigned("missing scores for the candidate", baseline_high=not good, candidate_high=good),
     )
     words = [_range_words(rows, metric)]
     if metric.low is None or metric.high is None:
@@ -154,31 +151,6 @@ def _complete_words(pairs: Pairs) -> str:
         f"every item has a score on both sides; {plural(short, 'item')} of one side or the other "
         f"{'has' if short == 1 else 'have'} fewer trials than the rest, and trials that no file holds are not filled in"
     )
-
-
-def _assigned(
-    pairs: Pairs,
-    metric: Metric,
-    clusters: tuple[str, ...],
-    *,
-    conf_level: float,
-    method: str,
-    strata: Strata | None,
-    ends: tuple[float, float],
-    assignment: tuple[str, bool, bool],
-) -> MethodRow:
-    words, baseline_high, candidate_high = assignment
-    low, high = ends
-    expected = max(int(pairs.baseline.present.max()), int(pairs.candidate.present.max()), 1)
-    scores = PairedScores(
-        baseline=pairs.baseline.filled(high if baseline_high else low, expected),
-        candidate=pairs.candidate.filled(high if candidate_high else low, expected),
-        n_trials=pairs.steps or int(min(_smallest(pairs.baseline.present), _smallest(pairs.candidate.present))),
-        clusters=tuple(pairs.codes(name) for name in clusters),
-        strata=strata,
-    )
-    found = headline_interval(scores, metric, conf_level=conf_level, method=method)
-    return method_row(found, "sensitivity", words)
 
 
 def _smallest(present: Ints) -> int:

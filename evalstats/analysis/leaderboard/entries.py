@@ -271,27 +271,12 @@ def _left_out(matrix: ScoreMatrix, values: Floats, k: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryTable:
-    """The systems that have scores, in the order of their lines, and the values of all items under each.
+    """The systems that have scores (`arms`), in the order of their lines, and the values of all items under each.
 
-    Attributes
-    ----------
-    arms
-        The systems, in column order.
-    values
-        Their item values.
-    every
-        The items of any of them, in the shape that groupings work on; `groups` names the columns that describe items
-        and may group them, `ungrouped` says which only just do not.
-    measured
-        Which of them were measured alike.
-    silent
-        Systems without a single scored item.
-    average
-        The levels averaged over, where that was asked for: all items are then scored by every system.
-    whole
-        For an average, the same systems with all of their items: a line shows a system's score on its own items.
-    shared_trials
-        Whether all models share their trials, as the user says; None leaves it to the labels.
+    `every` holds the items of any of them, in the shape that groupings work on; `groups` names the columns that describe items
+    and may group them, `ungrouped` says which only just do not. `silent` are systems without a single scored item. For an
+    `average` all items are scored by every system, and `whole` are the same systems with all of their items: a line shows a
+    system's score on its own items. `shared_trials` is what the user says of all models; None leaves it to the labels.
     """
 
     data: EvalData
