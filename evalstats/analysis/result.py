@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from difflib import get_close_matches
@@ -269,6 +269,12 @@ def row_named(rows: Iterable[Row], name: str, *, what: str = "model", key: str =
     if name in found:
         return found[name]
     raise InputError(unknown_name(name, list(found), what=what))
+
+
+def shown_numbers(rows: Sequence[Estimate], scale: float) -> dict[str, list[float | None]]:
+    """Return the estimates of rows and the ends of their intervals as columns of a figure, in the unit that is shown."""
+    found = {name: [getattr(row, name) for row in rows] for name in ("estimate", "conf_low", "conf_high")}
+    return {name: [None if value is None else value * scale for value in values] for name, values in found.items()}
 
 
 def unknown_name(name: str, known: list[str], *, what: str = "model", most: int = 10) -> str:

@@ -1,12 +1,12 @@
 """What is said of a frontier, and its figure."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import number, plural, several, share_in_percent
 
@@ -16,11 +16,7 @@ _KEYS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not
 
 def _figure(result: Frontier) -> Figure:
     """Return the figure of every system's score against its cost, with the frontier as observed."""
-    rows, scale = result.rows, result.scale
-
-    def shown(values: Sequence[float | None]) -> list[float | None]:
-        return [None if value is None else value * scale for value in values]
-
+    rows = result.rows
     unit = f" ({result.score_unit})" if result.score_unit else ""
     best = [row.name for row in rows if row.on_frontier]
     less = "" if result.higher_is_better else ", less is better"
@@ -32,9 +28,7 @@ def _figure(result: Frontier) -> Figure:
             "cost": [row.cost for row in rows],
             "cost_low": [row.cost_low for row in rows],
             "cost_high": [row.cost_high for row in rows],
-            "estimate": shown([row.estimate for row in rows]),
-            "conf_low": shown([row.conf_low for row in rows]),
-            "conf_high": shown([row.conf_high for row in rows]),
+            **shown_numbers(rows, result.scale),
             "on_frontier": [row.on_frontier for row in rows],
             "kind": [row.standing for row in rows],
             "tone": [_POINT_TONES[row.standing] for row in rows],

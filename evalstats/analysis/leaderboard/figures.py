@@ -8,6 +8,7 @@ from typing import Any
 
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, ItemGroup
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, plural, scaled
 
@@ -40,9 +41,7 @@ def ranks(result: Leaderboard) -> Figure:
         plot="ranks",
         rows={
             "model": [row.name for row in shown],
-            "estimate": _scaled([row.estimate for row in shown], result.scale),
-            "conf_low": _scaled([row.conf_low for row in shown], result.scale),
-            "conf_high": _scaled([row.conf_high for row in shown], result.scale),
+            **shown_numbers(shown, result.scale),
             "words": [score_words(row, result) for row in shown],
             "rank_low": [row.rank_low for row in shown],
             "rank_high": [row.rank_high for row in shown],
@@ -79,9 +78,7 @@ def against_baseline(result: Leaderboard) -> Figure:
         plot="forest",
         rows={
             "model": [pair.first for pair in pairs],
-            "estimate": _scaled([pair.estimate for pair in pairs], result.scale),
-            "conf_low": _scaled([pair.conf_low for pair in pairs], result.scale),
-            "conf_high": _scaled([pair.conf_high for pair in pairs], result.scale),
+            **shown_numbers(pairs, result.scale),
             "words": [difference_words(pair, result) for pair in pairs],
             "tone": [_TONES[pair.verdict] for pair in pairs],
             "settled": [pair.separated for pair in pairs],
@@ -227,7 +224,3 @@ def _parts(rows: Sequence[LeaderboardRow], result: Leaderboard) -> list[str]:
 def _group_name(group: ItemGroup) -> str:
     more = len(group.models) - 1
     return f"{group.models[0]} and {more} more" if more else group.models[0]
-
-
-def _scaled(values: Sequence[float | None], scale: float) -> list[float | None]:
-    return [None if value is None else value * scale for value in values]
