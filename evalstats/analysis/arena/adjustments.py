@@ -54,7 +54,7 @@ def style_pairs(votes: pl.DataFrame) -> tuple[str, ...]:
 
 
 def numeric_pairs(votes: pl.DataFrame) -> tuple[str, ...]:
-    """Return every name that has a numeric column `<name>_a` and `<name>_b` with different values somewhere."""
+    """Return every name that has a numeric column `<name>_a` and `<name>_b`."""
     pairs: list[str] = []
     for column in votes.columns:
         name = column.removesuffix("_a")
