@@ -66,13 +66,7 @@ def judged(asked: Sequence[Asked], options: Options) -> tuple[ContaminationRow, 
 
 
 def overall(rows: Sequence[ContaminationRow]) -> tuple[Verdict, str]:
-    """Return the verdict on all suspects together.
-
-    Examples
-    --------
-    >>> overall(())
-    ('invalid', 'there is no suspect to judge')
-    """
+    """Return the verdict on all suspects together."""
     if not rows:
         return "invalid", "there is no suspect to judge"
     inflated = [row.model for row in rows if row.verdict == "inflated"]
@@ -179,13 +173,7 @@ _WORST_FEW_DF = 4.0
 
 
 def estimand_of(design: Design, column: str, sides: tuple[str, str], clusters: Sequence[str]) -> str:
-    """Say what is estimated.
-
-    Examples
-    --------
-    >>> estimand_of("split", "source", ("public", "fresh"), ())[:52]
-    'mean score on public less fresh items of source, bey'
-    """
+    """Say what is estimated."""
     what = {
         "split": f"mean score on {sides[0]} less {sides[1]} items of {column}",
         "date": f"jump of the mean score at the model's cut-off, before less after, by {column}",

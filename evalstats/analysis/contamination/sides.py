@@ -285,13 +285,7 @@ NEW_NAMES = frozenset(
 def side_levels(
     found: Sequence[str], old: Levels, new: Levels, column: str
 ) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Return the levels of both sides, and a note where a side was not named.
-
-    Examples
-    --------
-    >>> side_levels(["fresh", "public"], None, None, "source")[:2]
-    (('public',), ('fresh',))
-    """
+    """Return the levels of both sides, and a note where a side was not named."""
     olds, news = as_levels(old), as_levels(new)
     if () in (olds, news):
         raise InputError("old and new need at least one level each; leave the option out to take the rest")

@@ -51,24 +51,12 @@ def score_unit(side: SideAccount) -> str:
 
 
 def difference_unit(unit: str) -> str:
-    """Return the unit of a difference in a reader's words.
-
-    Examples
-    --------
-    >>> difference_unit("%"), difference_unit("rating"), difference_unit("")
-    ('pp', 'rating points', '')
-    """
+    """Return the unit of a difference in a reader's words."""
     return "pp" if unit in _PERCENT else _UNITS.get(unit, unit)
 
 
 def titled(title: str, unit: str) -> str:
-    """Write a heading with its unit, where there is one.
-
-    Examples
-    --------
-    >>> titled("Lab", "%"), titled("Lab", "")
-    ('Lab (%)', 'Lab')
-    """
+    """Write a heading with its unit, where there is one."""
     return f"{title} ({unit})" if unit else title
 
 
@@ -221,13 +209,7 @@ def apart(found: LabLiveGap) -> list[GapRow]:
 
 
 def part_label(row: PartRow) -> str:
-    """Return what a part of the order is called in a sentence.
-
-    Examples
-    --------
-    >>> part_label(PartRow(kind="top", label="live top 5", n_models=5))
-    'best 5 live'
-    """
+    """Return what a part of the order is called in a sentence."""
     if row.kind == "top":
         return f"best {row.n_models} live"
     return f"best {row.n_models} in the lab" if row.kind == "lab top" else row.label

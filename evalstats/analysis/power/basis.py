@@ -34,13 +34,7 @@ _LEAST = 1e-9
 
 
 def in_points(value: float | str | None) -> bool:
-    """Whether an amount is written in percentage points.
-
-    Examples
-    --------
-    >>> in_points("3pp"), in_points("0.03"), in_points(3)
-    (True, False, False)
-    """
+    """Whether an amount is written in percentage points."""
     match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     return bool(match and match[2])
 
