@@ -408,8 +408,8 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def _shown(text: str) -> str:
-    return repr(text[:_LABEL_CHARS] + ("..." if len(text) > _LABEL_CHARS else ""))
+def _shown(text: str | None) -> str:
+    return "none" if text is None else repr(text[:_LABEL_CHARS] + ("..." if len(text) > _LABEL_CHARS else ""))
 
 
 def _span(bounds: Bounds) -> str:
@@ -564,9 +564,6 @@ def with_one_headline(rows: list[Row], map_: ColumnMap) -> list[Row]:
     return [{**row, "primary": row["metric"] in told} for row in rows] if told else rows
 
 
-_SHOWN_CHARS = 80
-
-
 @dataclass(slots=True)
 class Ledger:
     """Remembers keys, items and runs while the rows of one table go by."""
@@ -612,7 +609,7 @@ class Ledger:
         first = self._keys.setdefault((*key, trial), record.where)
         if first != record.where:
             raise InputError(
-                f"{record.where} repeats {what[: 3 * _SHOWN_CHARS]}, which stands in {first} already; tell repetitions apart "
+                f"{record.where} repeats {what[: 4 * _LABEL_CHARS]}, which stands in {first} already; tell repetitions apart "
                 f"by a column trial, or number them in the order of the file: {self.table.form.how_to_map(f'trial={ORDER}')}"
             )
         n_trials = record.kept.get("n_trials", None if trial is None else 1)
@@ -624,7 +621,7 @@ class Ledger:
         for name, level in said.items():
             if known[name] != level:
                 raise InputError(
-                    f"{record.where}: {_short(item)} has {name} {_short(level)}, but in {where} it has {_short(known[name])}; "
+                    f"{record.where}: {_shown(item)} has {name} {_shown(level)}, but in {where} it has {_shown(known[name])}; "
                     f"one item has one {name}: mend the file, or give the items names that differ"
                 )
 
@@ -650,7 +647,3 @@ class Ledger:
                 }
             )
         return rows
-
-
-def _short(text: str | None) -> str:
-    return "none" if text is None else repr(text[:_SHOWN_CHARS])

@@ -25,7 +25,7 @@ from evalstats.loaders import lm_eval_results as lighteval
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
 from evalstats.loaders.lm_eval_results import BYPASS, Results, metric_name, read_results
-from evalstats.loaders.rows import Ranges
+from evalstats.loaders.rows import Ranges, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, shortened
 from evalstats.schema.data import Problem
 
@@ -188,13 +188,9 @@ class SampleReader:
             name = LOG_LIKELIHOOD
         metric = metric_name(name, filter_name)
         self._ranges.add(self._task.benchmark, metric, value.score, average=value.n_parts > 1)
-        columns: dict[str, object] = {
-            "metric": metric,
-            "score": value.score,
-            "status": "unscored" if value.score is None else "scored",
-            "status_reason": value.reason,
-            "value_raw": value.raw,
-        }
+        lost = value.score is None
+        columns = unscored(value.reason, value.raw) if lost else scored(value.score or 0.0, value_raw=value.raw)
+        columns["metric"] = metric
         return columns | ({"trial": None, "n_trials": value.n_parts} if value.n_parts > 1 else {})
 
     def _identify(self, sample: dict[str, object], where: str) -> tuple[str, str]:

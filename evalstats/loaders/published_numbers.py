@@ -6,13 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from evalstats.loaders.rows import metric_row
+from evalstats.loaders.rows import metric_row, told
 from evalstats.loaders.values import as_number, as_text
 
 LEVEL: Final = 0.95
 _PLUS_MINUS = re.compile(r"\+?\s*(\d+(?:\.\d+)?)\s*/\s*[-−]\s*(\d+(?:\.\d+)?)")
 _INTERVAL = re.compile(r"[(\[]\s*([-+−]?\d+(?:\.\d+)?)\s*,\s*([-+−]?\d+(?:\.\d+)?)\s*[)\]]")
 _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
+
+
+_NO_MODEL: Final = "{n} numbers have no model and are left out"
+_NO_WIDTH: Final = (
+    "{n} intervals or standard errors have no width, as of a baseline whose number is fixed by definition; they are left out, "
+    "the number stays"
+)
+_OUTSIDE: Final = "{n} numbers lie outside their own interval; the interval is left out"
 
 
 @dataclass(slots=True)
@@ -27,9 +35,7 @@ class Numbers:
     unread: Counter[str] = field(default_factory=Counter[str])
     notes: list[str] = field(default_factory=list[str])
     higher_is_better: bool | None = None
-    n_without_width: int = 0
-    n_outside: int = 0
-    n_without_model: int = 0
+    counts: Counter[str] = field(default_factory=Counter[str])
 
     def add(
         self,
@@ -55,15 +61,18 @@ class Numbers:
             self.unread[metric] += 1
             return
         if not model.strip():
-            self.n_without_model += 1
+            self.counts[_NO_MODEL] += 1
             return
         spread = as_number(error)
         if ends is not None and ends[0] == ends[1]:
-            ends, self.n_without_width = None, self.n_without_width + 1
+            ends = None
+            self.counts[_NO_WIDTH] += 1
         elif ends is not None and not ends[0] <= number <= ends[1]:
-            ends, self.n_outside = None, self.n_outside + 1
+            ends = None
+            self.counts[_OUTSIDE] += 1
         if spread == 0:
-            spread, self.n_without_width = None, self.n_without_width + 1
+            spread = None
+            self.counts[_NO_WIDTH] += 1
         elif spread is not None and spread < 0:
             spread = None
             self.unread[f"standard error of {metric}"] += 1
@@ -95,15 +104,7 @@ class Numbers:
         """Return what a reader should know."""
         found = list(self.notes)
         found += [f"{name} of {n} models could not be read and is left out" for name, n in self.unread.items()]
-        if self.n_without_model:
-            found.append(f"{self.n_without_model} numbers have no model and are left out")
-        if self.n_without_width:
-            found.append(
-                f"{self.n_without_width} intervals or standard errors have no width, as of a baseline whose number is fixed by "
-                "definition; they are left out, the number stays"
-            )
-        if self.n_outside:
-            found.append(f"{self.n_outside} numbers lie outside their own interval; the interval is left out")
+        found += told(self.counts)
         rates = [float(str(row["estimate"])) for row in self.rows if row["unit"] == "percent"]
         if rates and (min(rates) < 0 or max(rates) > 100):
             found.append(f"its percentages lie between {min(rates):g} and {max(rates):g}; check their unit")

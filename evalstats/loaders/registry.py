@@ -82,12 +82,6 @@ def loader_named(name: str) -> Loader:
     raise InputError(f"there is no format {name!r}; known are {', '.join(loader.name for loader in loaders())}")
 
 
-def detect(head: Head) -> tuple[Loader, bool] | None:
-    """Return the loader that is surest of the file, and whether it says to pass the file over."""
-    found, _ = sniffed(head)
-    return None if found is None else (found[0], found[1].skip)
-
-
 def sniffed(head: Head) -> tuple[tuple[Loader, Match] | None, list[str]]:
     """Ask every loader what a file is: the surest and what it says, then which of them failed on the question."""
     found: list[tuple[Loader, Match]] = []

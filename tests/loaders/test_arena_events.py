@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.arena_votes import LOADER, MAX_MODELS, is_event, pairs_of
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.registry import detect, read_source
+from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
 EVENT: dict[str, Any] = {
@@ -144,7 +144,7 @@ def test_events_in_csv_and_parquet(events: Any, tmp_path: Path) -> None:
 
 def test_detection() -> None:
     text = json.dumps(EVENT) + "\n" + json.dumps(EVENT)
-    found = detect(Head(path=Path("x.jsonl"), size=len(text), data=text.encode()))
+    found = sniffed(Head(path=Path("x.jsonl"), size=len(text), data=text.encode()))[0]
     assert found is not None
     assert found[0].name == "arena-votes"
     assert not is_event(frozenset({"models", "timestamp"}))

@@ -12,7 +12,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.judged_games import ARENA_HARD as LOADER
 from evalstats.loaders.judged_games import UNNAMED_BASELINE
-from evalstats.loaders.registry import detect, read_source
+from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
 NEW: dict[str, Any] = {
@@ -147,7 +147,7 @@ def test_a_judgement_without_question_or_model_is_left_out_and_told(judgements: 
 def test_detection() -> None:
     for record in (NEW, OLD):
         text = json.dumps(record) + "\n" + json.dumps(record)
-        found = detect(Head(path=Path("m.jsonl"), size=len(text), data=text.encode()))
+        found = sniffed(Head(path=Path("m.jsonl"), size=len(text), data=text.encode()))[0]
         assert found is not None
         assert found[0].name == "arena-hard"
 

@@ -16,7 +16,7 @@ from evalstats.loaders.base import read_head
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.devicerepair import CRITERIA, FORM
 from evalstats.loaders.harmamp import FORM as HARM_FORM
-from evalstats.loaders.registry import detect, read
+from evalstats.loaders.registry import read, sniffed
 from evalstats.schema.data import EvalData
 from tests.loaders.test_harmamp import Row, said, write
 
@@ -223,7 +223,7 @@ def test_columns_of_any_name_read_the_same(tmp_path: Path, name: str) -> None:
     rows = [row("q1", "en"), row("q1", "bn", safety=None), row("q2", "en", model="toy-2", safety=9)]
     renamed = [{OWN[key]: value for key, value in each.items()} for each in rows]
     path = write(tmp_path / f"own_{name}", renamed)
-    assert detect(read_head(path)) is None
+    assert sniffed(read_head(path))[0] is None
     map_ = ColumnMap.from_options([f"{key}={own}" for key, own in OWN.items()])
     data = read(path, format="devicerepair", column_map=map_, strict=True)
     plain = load(tmp_path, *rows, name=name)

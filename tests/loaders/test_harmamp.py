@@ -13,7 +13,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import read_head
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.harmamp import FORM
-from evalstats.loaders.registry import detect, read
+from evalstats.loaders.registry import read, sniffed
 from evalstats.schema.data import EvalData
 
 Row = dict[str, Any]
@@ -237,7 +237,7 @@ def test_columns_of_any_name_read_the_same(tmp_path: Path, name: str) -> None:
     renamed = [{OWN.get(key, key): value for key, value in each.items()} for each in ROWS]
     options = [f"{'interaction' if key == 'mode' else key}={own}" for key, own in OWN.items()]
     path = write(tmp_path / f"own_{name}", renamed)
-    assert detect(read_head(path)) is None
+    assert sniffed(read_head(path))[0] is None
     data = read(path, format="harmamp", column_map=ColumnMap.from_options(options), strict=True)
     plain = load(tmp_path, *ROWS, name=name)
     shown = plain.outcomes.columns
@@ -496,7 +496,7 @@ def test_damaged_and_empty_files_are_named(tmp_path: Path) -> None:
 def test_files_of_others_are_left_to_others(tmp_path: Path, columns: list[str]) -> None:
     path = tmp_path / "x.csv"
     path.write_text(",".join(columns) + "\n" + ",".join("1" * len(columns)) + "\n")
-    found = detect(read_head(path))
+    found = sniffed(read_head(path))[0]
     assert found is None or found[0].name not in {"harmamp", "devicerepair"}
 
 

@@ -10,7 +10,7 @@ import pytest
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.judged_games import MT_BENCH as LOADER
-from evalstats.loaders.registry import detect, read_source
+from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
 PAIR: dict[str, Any] = {
@@ -98,6 +98,6 @@ def test_a_model_against_itself_and_a_missing_side(pairs: Any) -> None:
 
 def test_detection() -> None:
     text = json.dumps(PAIR) + "\n" + json.dumps(PAIR)
-    found = detect(Head(path=Path("gpt-4_pair.jsonl"), size=len(text), data=text.encode()))
+    found = sniffed(Head(path=Path("gpt-4_pair.jsonl"), size=len(text), data=text.encode()))[0]
     assert found is not None
     assert found[0].name == "mt-bench"

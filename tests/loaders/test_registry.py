@@ -12,7 +12,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders import registry
 from evalstats.loaders.base import Head, Loader, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.registry import BUILT_IN, detect, list_files, loader_named, loaders, plan, read
+from evalstats.loaders.registry import BUILT_IN, list_files, loader_named, loaders, plan, read, sniffed
 from evalstats.loaders.table import LOADER
 from evalstats.schema.data import Problem
 
@@ -68,7 +68,7 @@ def test_no_loader_stumbles_over_a_strange_file(tmp_path: Path, data: bytes, nam
 def test_the_surest_loader_wins() -> None:
     votes = "item,score,model,model_a,model_b,winner\n"
     head = Head(path=Path("x.csv"), size=len(votes), data=votes.encode())
-    found = detect(head)
+    found = sniffed(head)[0]
     assert found is not None
     assert found[0].name == "arena-votes"
 

@@ -9,7 +9,7 @@ import pytest
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.registry import detect, read, read_source
+from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.loaders.score_table import LOADER
 from evalstats.schema.data import EvalData
 
@@ -33,7 +33,7 @@ def told(data: EvalData) -> str:
 
 def named(text: str, name: str = "x.csv") -> str | None:
     head = Head(path=Path(name), size=len(text.encode()), data=text.encode())
-    found = detect(head)
+    found = sniffed(head)[0]
     return None if found is None else found[0].name
 
 

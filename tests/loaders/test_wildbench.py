@@ -9,7 +9,7 @@ import pytest
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.registry import detect, read, read_source
+from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.loaders.wildbench import LOADER
 from evalstats.schema.data import EvalData
 
@@ -135,7 +135,7 @@ def test_copies_and_nameless_records(results: Any, record: dict[str, Any]) -> No
 @pytest.mark.parametrize("record", [PAIR, SCORE])
 def test_detection(record: dict[str, Any]) -> None:
     text = json.dumps([record])
-    found = detect(Head(path=Path("m.json"), size=len(text), data=text.encode()))
+    found = sniffed(Head(path=Path("m.json"), size=len(text), data=text.encode()))[0]
     assert found is not None
     assert found[0].name == "wildbench"
 
