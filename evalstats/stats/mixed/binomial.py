@@ -27,13 +27,13 @@ from evalstats.stats.mixed.laplace import (
     Point,
     cell_scores,
     find_modes,
+    invert,
     laplace,
     profiled,
     quadrature,
     quadrature_scores,
 )
-from evalstats.stats.mixed.laplace_factor import Blocks, invert
-from evalstats.stats.mixed.laplace_plan import Groups
+from evalstats.stats.mixed.laplace_elimination import Blocks, Groups
 
 Evaluate = Callable[[Floats], Point]
 

@@ -71,9 +71,10 @@ def linear_estimates(
     names: Sequence[str] | None = None,
     null_basis: FloatArray | None = None,
 ) -> LinearEstimates:
-    """Estimates L beta with standard errors, tests and intervals, each on its own.
+    """Estimates L beta with standard errors, tests and intervals, each on its own: estimate +- q std_error, q a quantile of t.
 
-    For several that are read together, use `adjusted`.
+    For several that are read together, use `adjusted`. An estimate with a standard error of 0 or no degrees of freedom has
+    neither interval nor p. InputError where numbers are not finite, or a covariance gives a negative variance.
 
     Parameters
     ----------
@@ -86,17 +87,6 @@ def linear_estimates(
     null_basis
         Directions of the coefficients that the data say nothing about, shape (n_fixed, n_missing). Rows of L that touch one
         are null.
-
-    Returns
-    -------
-    LinearEstimates
-        estimate +- q std_error with q the quantile of t. An estimate with a standard error of 0 or no degrees of freedom
-        has neither interval nor p.
-
-    Raises
-    ------
-    InputError
-        Numbers that are not finite, or a covariance that gives a negative variance.
 
     Examples
     --------
@@ -178,27 +168,14 @@ def _quantile(beyond: float, df: FloatArray) -> FloatArray:
 
 
 def pairwise(means: Sequence[str]) -> Contrasts:
-    """Every mean minus every later one.
-
-    Examples
-    --------
-    >>> pairwise(["a", "b", "c"]).names
-    ('a - b', 'a - c', 'b - c')
-    """
+    """Every mean minus every later one."""
     eye = _eye(means)
     pairs = list(combinations(range(len(means)), 2))
     return _contrasts([f"{means[i]} - {means[j]}" for i, j in pairs], [eye[i] - eye[j] for i, j in pairs])
 
 
 def against(means: Sequence[str], reference: str) -> Contrasts:
-    """Every other mean minus the reference, such as each non-ideal behaviour minus the ideal one.
-
-    Examples
-    --------
-    >>> found = against(["ideal", "vague", "rude"], "ideal")
-    >>> found.names, found.weights.tolist()
-    (('vague - ideal', 'rude - ideal'), [[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
-    """
+    """Every other mean minus the reference, such as each non-ideal behaviour minus the ideal one."""
     if reference not in means:
         raise InputError(f"reference {reference!r} is not one of {', '.join(means)}")
     eye, at = _eye(means), list(means).index(reference)
@@ -212,13 +189,7 @@ def against_mean(means: Sequence[str]) -> Contrasts:
 
 
 def custom(means: Sequence[str], weights: Mapping[str, Mapping[str, float]]) -> Contrasts:
-    """Contrasts of the user's own: for each name, what each mean is multiplied by; means not named get 0.
-
-    Examples
-    --------
-    >>> custom(["a", "b", "c"], {"a against the rest": {"a": 1, "b": -0.5, "c": -0.5}}).weights.tolist()
-    [[1.0, -0.5, -0.5]]
-    """
+    """Contrasts of the user's own: for each name, what each mean is multiplied by; means not named get 0."""
     eye, place = _eye(means), {name: i for i, name in enumerate(means)}
     rows: list[FloatArray] = []
     for name, given in weights.items():
@@ -238,14 +209,7 @@ def custom(means: Sequence[str], weights: Mapping[str, Mapping[str, float]]) -> 
 
 
 def within_each(groups: Sequence[str], contrasts: Contrasts) -> Contrasts:
-    """Repeat contrasts within each group, each group a family of its own; the means are those of the grid, groups slowest.
-
-    Examples
-    --------
-    >>> found = within_each(["A", "B"], against(["ideal", "rude"], "ideal"))
-    >>> found.names, found.family
-    (('A: rude - ideal', 'B: rude - ideal'), ('A', 'B'))
-    """
+    """Repeat contrasts within each group, a family of its own; the means are those of the grid, groups slowest."""
     return Contrasts(
         names=tuple(f"{group}: {name}" for group in groups for name in contrasts.names),
         weights=np.asarray(np.kron(np.eye(len(groups)), contrasts.weights), dtype=np.float64),

@@ -273,30 +273,14 @@ class FTest:
 
 
 def satterthwaite(fit: MixedFit, contrasts: ArrayLike, *, parameters: VarianceParameters | None = None) -> Floats:
-    """Degrees of freedom of the t statistic of each contrast, by Satterthwaite's approximation.
+    """Degrees of freedom of the t statistic of each contrast, by Satterthwaite's approximation, shape (n_contrasts,).
 
     df = 2 (L C L')^2 / (g' A g) with C the covariance of beta, g the gradient of L C L' by (theta, log sigma), and A the
-    covariance of their estimates from the Hessian of the deviance (REML or ML, as the model was fitted).
-    `kenward_roger` also corrects C for small samples; it costs more.
+    covariance of their estimates from the Hessian of the deviance (REML or ML, as the model was fitted); infinite where no
+    estimated variance enters the standard error. `kenward_roger` also corrects C for small samples; it costs more.
 
-    Parameters
-    ----------
-    contrasts
-        float64, shape (n_contrasts, n_fixed) or (n_fixed,).
-    parameters
-        `variance_parameters(fit)`, where it is at hand.
-
-    Returns
-    -------
-    ndarray
-        float64, shape (n_contrasts,); infinite where no estimated variance enters the standard error.
-
-    Raises
-    ------
-    InputError
-        If the fit is not a linear model, or the contrasts do not fit its fixed effects.
-    CannotAnswerError
-        If the deviance does not curve upward at the estimates, so that they are not a minimum.
+    `parameters` is `variance_parameters(fit)`, where it is at hand. InputError if the fit is not a linear model or the contrasts
+    do not fit its fixed effects, CannotAnswerError if the deviance does not curve upward at the estimates.
     """
     rows = as_contrasts(contrasts, fit)
     parameters = variance_parameters(fit) if parameters is None else parameters

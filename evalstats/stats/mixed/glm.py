@@ -20,7 +20,7 @@ from evalstats.stats.mixed.design import (
     nested_in,
 )
 from evalstats.stats.mixed.laplace import Pseudo
-from evalstats.stats.mixed.laplace_plan import Distinct, distinct_rows
+from evalstats.stats.mixed.laplace_elimination import Distinct, distinct_rows
 
 Bools = npt.NDArray[np.bool_]
 

@@ -44,16 +44,9 @@ def likelihood_ratio(null: MixedFit, alternative: MixedFit) -> LikelihoodRatio:
     It needs many units: with few, its false alarms exceed the level; take `kenward_roger` or `parametric_bootstrap`.
     Pinheiro & Bates 2000, Mixed-Effects Models in S and S-PLUS, section 2.4.2.
 
-    Parameters
-    ----------
-    null, alternative
-        Fits by ML, Laplace or quadrature to the same responses, with the same random terms; the fixed effects of `null`
-        are combinations of those of `alternative`.
-
-    Raises
-    ------
-    InputError
-        If the fits are not comparable: REML criteria of models with different fixed effects measure different things.
+    The fits are by ML, Laplace or quadrature to the same responses, with the same random terms; the fixed effects of `null` are
+    combinations of those of `alternative`. InputError if they are not comparable: REML criteria of models with different fixed
+    effects measure different things.
     """
     check_nested(null, alternative)
     if random_structure(null.design) != random_structure(alternative.design):
@@ -355,21 +348,12 @@ def bootstrap_intervals(
     """Percentile intervals for functions of a fit, such as variances, intraclass correlations or contrasts.
 
     Data are drawn from the fit with new random effects, and the model is fitted to each. The intervals stay within the range of
-    the quantity, so they suit variances and correlations. Davison & Hinkley 1997, Bootstrap Methods and their Application,
+    the quantity, so they suit variances and correlations; `std_error` is the standard deviation of the replicates. A number that
+    is the same in all replicates has no interval, and says so. Davison & Hinkley 1997, Bootstrap Methods and their Application,
     section 5.2.
 
-    Parameters
-    ----------
-    summary
-        Takes a fit, returns numbers; defined at the top of a module where several processes are to be used.
-    names
-        What the numbers are; used in messages.
-
-    Returns
-    -------
-    tuple of Estimate
-        One for each number; `std_error` is the standard deviation of the replicates. A number that is the same in all
-        replicates has no interval, and says so.
+    `summary` takes a fit and returns numbers, which `names` names; it is defined at the top of a module where several processes
+    are to be used.
     """
     check_level(conf_level)
     draws = check_count(n_resamples, "n_resamples", least=1)

@@ -295,27 +295,22 @@ def population_means(
     """Probability of success averaged over the units (items, users) that the random effects stand for.
 
     expit(eta) is the probability of a unit whose random effects are all 0, which is no average.
+    p = sum_j w_j int expit(eta_j + s_j t) phi(t) dt, with derivatives in beta and theta under the integral; the delta method
+    gives the covariance, and the interval is expit(logit(p) +- z se(logit p)).
 
     Parameters
     ----------
     rows, beta
         Fixed effects of each combination of levels, shape (n_grid, n_fixed), and their estimates.
-    sd
-        Standard deviation of all random effects at each row (`random_effect_sd`), shape (n_grid,), logits.
+    sd, sd_jacobian
+        Standard deviation of all random effects at each row, and d sd / d theta (`random_effect_sd`), logits.
     covariance
         Of (theta, beta) together; or of beta alone, without `sd_jacobian`: `sd` is then taken as known, which a warning says.
-    sd_jacobian
-        d sd / d theta, shape (n_grid, n_theta).
     weights
         float64, shape (n_means, n_grid), rows adding up to 1: probabilities are averaged with these
         (`MarginalMeans.weights`). By default every row of the grid is a mean.
     reasons
         Why a mean is null from the start; None where it is not.
-
-    Notes
-    -----
-    p = sum_j w_j int expit(eta_j + s_j t) phi(t) dt, with derivatives in beta and theta under the integral; the delta method
-    gives the covariance, and the interval is expit(logit(p) +- z se(logit p)).
 
     Examples
     --------

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-import evalstats.stats.mixed.laplace_plan as gram_module
-from evalstats.stats.mixed.laplace import Cells, Pseudo, cell_scores, deviance_at, find_modes, laplace, profiled
-from evalstats.stats.mixed.laplace_factor import Elimination, System, invert
-from evalstats.stats.mixed.laplace_plan import hash_rows, make_plan
+import evalstats.stats.mixed.laplace_elimination as gram_module
+from evalstats.stats.mixed.laplace import Cells, Pseudo, cell_scores, deviance_at, find_modes, invert, laplace, profiled
+from evalstats.stats.mixed.laplace_elimination import Elimination, System, hash_rows, make_plan
 from tests.stats.mixed.binomial_by_definition import dense_columns, dense_laplace, some_designs
 
 ROUNDING = 1e-9  # relative, of sums and solutions of some hundred terms
