@@ -13,12 +13,13 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.checks import FloatArray, IntArray, check_level, is_constant
+from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance, unique_variances
 from evalstats.stats.errors_in_variables.slope_search import (
     Sides,
+    check_models,
     contrast_rows,
     scaled_sides,
     solved,
@@ -168,7 +169,8 @@ def least_squares(scores: LabLiveScores, *, conf_level: float = 0.95) -> Another
     (2.0, 1.0, 0)
     """
     check_level(conf_level)
-    x, z, n = _sides(scores)
+    check_models(scores)
+    x, z, n = scores.lab, scores.live, scores.n_models
     away = x - x.mean()
     slope = float(away @ z / (away @ away))
     intercept = float(z.mean() - slope * x.mean())
@@ -200,7 +202,8 @@ def deming(scores: LabLiveScores, *, conf_level: float = 0.95) -> AnotherLine:
     2.0
     """
     check_level(conf_level)
-    x, z, n = _sides(scores)
+    check_models(scores)
+    x, z, n = scores.lab, scores.live, scores.n_models
     v_x, v_z = _mean_variances(scores)
     slope = _deming_slope(x, z, v_x, v_z)
     left = [_deming_slope(np.delete(x, m), np.delete(z, m), v_x, v_z) for m in range(n)] if n > 3 else []
@@ -236,7 +239,8 @@ def theil_sen(scores: LabLiveScores) -> AnotherLine:
     >>> round(line.slope, 2)
     2.0
     """
-    x, z, n = _sides(scores)
+    check_models(scores)
+    x, z, n = scores.lab, scores.live, scores.n_models
     v_x, v_z = _mean_variances(scores)
     ranks = _Ranks(x=x, z=z, v_x=v_x, v_z=v_z, pairs=_pairs(n))
     steps, edges = _edges(x, z, *ranks.pairs)
@@ -263,16 +267,6 @@ def without_leverage(scores: LabLiveScores, fit: LineFit, *, conf_level: float =
     place = int(fit.leverage.argmax())
     rest = fit_line(scores.subset(np.delete(np.arange(scores.n_models), place)), conf_level=conf_level)
     return AnotherLine(slope=rest.slope, intercept=rest.intercept, slope_std_error=rest.slope_std_error, place=place)
-
-
-def _sides(scores: LabLiveScores) -> tuple[FloatArray, FloatArray, int]:
-    n = scores.n_models
-    if n < 3:
-        raise CannotAnswerError(f"{n} shared models are too few for a line from lab to live; at least 3 are needed")
-    for side, values in (("lab", scores.lab), ("live", scores.live)):
-        if is_constant(values):
-            raise CannotAnswerError(f"all {n} models have the same {side} score, {values[0]:g}; no line can be drawn")
-    return scores.lab, scores.live, n
 
 
 def _mean_variances(scores: LabLiveScores) -> tuple[float, float]:

@@ -282,19 +282,12 @@ class Sides:
 
 def scaled_sides(scores: LabLiveScores, least: int = 3) -> Sides:
     """Centre and scale both sides; CannotAnswerError with fewer than `least` models, without errors, or with a constant side."""
-    n = scores.n_models
-    if n < least:
-        raise CannotAnswerError(
-            f"{n} shared models are too few for a line from lab to live; at least {least} are needed"
-        )
+    check_models(scores, least)
     if scores.lab_covariance is None or scores.live_covariance is None:
         side = "lab" if scores.lab_covariance is None else "live"
         raise CannotAnswerError(
             f"not every {side} score has a standard error, so that noise cannot be told from a gap; give them with the scores"
         )
-    for side, values in (("lab", scores.lab), ("live", scores.live)):
-        if is_constant(values):
-            raise CannotAnswerError(f"all {n} models have the same {side} score, {values[0]:g}; no line can be drawn")
     unit_x, unit_z = float(scores.lab.std(ddof=1)), float(scores.live.std(ddof=1))
     mean_x, mean_z = float(scores.lab.mean()), float(scores.live.mean())
     v_x, v_z = scores.lab_covariance / unit_x**2, scores.live_covariance / unit_z**2
@@ -313,6 +306,18 @@ def scaled_sides(scores: LabLiveScores, least: int = 3) -> Sides:
         mean_z=mean_z,
         floor=_floor(v_x, v_z, cross),
     )
+
+
+def check_models(scores: LabLiveScores, least: int = 3) -> None:
+    """Raise CannotAnswerError with fewer than `least` models or a constant side."""
+    n = scores.n_models
+    if n < least:
+        raise CannotAnswerError(
+            f"{n} shared models are too few for a line from lab to live; at least {least} are needed"
+        )
+    for side, values in (("lab", scores.lab), ("live", scores.live)):
+        if is_constant(values):
+            raise CannotAnswerError(f"all {n} models have the same {side} score, {values[0]:g}; no line can be drawn")
 
 
 def _floor(v_x: FloatArray, v_z: FloatArray, cross: FloatArray) -> float:

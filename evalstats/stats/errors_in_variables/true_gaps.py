@@ -147,9 +147,12 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
     # Exact scores on an exact line leave rounding only.
     std_error = np.sqrt(np.maximum(variance, 1e-18)) * unit
     gap, determined = (sides.z - expected) * unit, lab_spread_p(problems) <= 1.0 - conf_level
-    tests = _outliers(gap, std_error, np.where(lines.tau2 > sides.floor, lines.tau2, 0.0) * unit**2, conf_level)
+    tau2 = np.where(lines.tau2 > sides.floor, lines.tau2, 0.0) * unit**2
+    df, p_outlier, detectable = _outliers(gap, std_error, tau2, conf_level)
+    p_adjusted = benjamini_hochberg(p_outlier)
+    found = p_adjusted <= 1.0 - conf_level
     reach = normal_quantile(conf_level) * std_error
-    wider = np.where(tests.found, false_coverage_quantile(tests.found, conf_level) * std_error, reach)
+    wider = np.where(found, false_coverage_quantile(found, conf_level) * std_error, reach)
     narrow = normal_quantile(2.0 * conf_level - 1.0) * std_error
     least = 0.0 if n >= FULL_MODELS else (math.inf if margin is None else margin)
     sloped = np.abs(shape.slope) > t_quantile(conf_level, n - 3) * np.sqrt(shape.slope_variance)
@@ -160,18 +163,18 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
         conf_low=gap - reach,
         conf_high=gap + reach,
         p_value=np.array([two_sided_normal_p(each) for each in gap / std_error]),
-        p_outlier=tests.p_value,
-        df=tests.df,
-        p_adjusted=tests.p_adjusted,
-        flagged=tests.found & (np.abs(gap) - wider > least) & determined & sloped,
+        p_outlier=p_outlier,
+        df=df,
+        p_adjusted=p_adjusted,
+        flagged=found & (np.abs(gap) - wider > least) & determined & sloped,
         adjusted_low=gap - wider,
         adjusted_high=gap + wider,
         equivalence_low=gap - narrow,
         equivalence_high=gap + narrow,
-        detectable=tests.detectable,
+        detectable=detectable,
         slope=shape.slope * ratio,
         slope_std_error=np.sqrt(shape.slope_variance) * ratio,
-        tau2=tests.tau2,
+        tau2=tau2,
         extrapolated=_outside(sides.x),
         determined=determined,
         sloped=sloped,
@@ -214,18 +217,10 @@ def _predicted(sides: Sides, others: IntArray, shape: LineShape, tau2: FloatArra
     return level + slope * sides.x, noise + line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outliers:
-    p_value: FloatArray
-    df: FloatArray
-    p_adjusted: FloatArray
-    found: npt.NDArray[np.bool_]
-    detectable: FloatArray
-    tau2: FloatArray
-
-
-def _outliers(gap: FloatArray, std_error: FloatArray, tau2: FloatArray, conf_level: float) -> _Outliers:
-    """Test each gap against noise and the spread of the others' gaps."""
+def _outliers(
+    gap: FloatArray, std_error: FloatArray, tau2: FloatArray, conf_level: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Test each gap against noise and the spread of the others' gaps: df, p, and the gap that would be found."""
     n = gap.size
     among = np.sqrt(std_error**2 + tau2)
     df = np.full(n, np.inf)
@@ -237,17 +232,9 @@ def _outliers(gap: FloatArray, std_error: FloatArray, tau2: FloatArray, conf_lev
             for t, nu in zip((gap / among).tolist(), df.tolist(), strict=True)
         ]
     )
-    p_adjusted = benjamini_hochberg(p_value)
     # The only gap among n is held against the first step of Benjamini-Hochberg, 1/n of the level.
     first = false_coverage_quantile(np.zeros(n, dtype=np.bool_), conf_level, df)
-    return _Outliers(
-        p_value=p_value,
-        df=df,
-        p_adjusted=p_adjusted,
-        found=p_adjusted <= 1.0 - conf_level,
-        detectable=(first + float(special.ndtri(_POWER))) * among,
-        tau2=tau2,
-    )
+    return df, p_value, (first + float(special.ndtri(_POWER))) * among
 
 
 def false_coverage_quantile(

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, as_codes, check_count, check_level
+from evalstats.stats.checks import FEW_CLUSTERS, BoolArray, FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.clusters import cluster_sign_flip, multiway_mean
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.pairwise import pairwise_differences
 from evalstats.stats.paired.binary import MIN_DISCORDANT
 from evalstats.stats.paired.means import sign_flip
 
-BoolArray = NDArray[np.bool_]
 Progress = Callable[[int, int], None]
 
 CHUNK_BYTES = 16_000_000  # of drawn counts at a time
