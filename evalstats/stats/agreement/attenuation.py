@@ -248,7 +248,8 @@ def draw_noise(
     n = scores.n_models
     normal = rng.standard_normal((n_resamples, 2 * n))
     if source == "items and votes" and scores.cross is not None:
-        joint = _joint(scores)
+        lab_noise, live_noise = known(scores.lab_covariance, "lab"), known(scores.live_covariance, "live")
+        joint = np.block([[lab_noise, scores.cross], [scores.cross.T, live_noise]])
         # Both sides in units of their own noise, or the root would depend on the units they came in.
         unit = np.repeat(
             np.sqrt([max(float(np.diag(joint)[side].mean()), _TINY) for side in (slice(n), slice(n, None))]), n
@@ -277,12 +278,6 @@ def own_noise(scores: LabLiveScores, places: IntArray, rng: np.random.Generator)
         lab=lab_sd[places] * first,
         live=live_sd[places] * (together * first + np.sqrt(1.0 - together**2) * second),
     )
-
-
-def _joint(scores: LabLiveScores) -> FloatArray:
-    lab, live = known(scores.lab_covariance, "lab"), known(scores.live_covariance, "live")
-    cross = np.zeros_like(lab) if scores.cross is None else scores.cross
-    return np.block([[lab, cross], [cross.T, live]])
 
 
 def _heavier(errors: FloatArray, df: float | None, rng: np.random.Generator) -> FloatArray:

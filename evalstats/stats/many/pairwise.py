@@ -184,25 +184,9 @@ def _score(table: PairTable) -> PairTests:
 
 
 def _augmented(table: PairTable, span: float) -> PairTests:
-    centre, std_error, df, p_value, _ = _with_pseudo_items(table, span)
-    return PairTests(
-        kind="augmented t",
-        table=table,
-        centre=centre,
-        std_error=std_error,
-        df=df,
-        p_value=p_value,
-        span=span,
-    )
-
-
-def _with_pseudo_items(
-    table: PairTable, span: float
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, IntArray]:
     """Add one pseudo-item at +c and one at -c to every pair: see `evalstats.stats.paired.means.augmented_t`.
 
-    c^2 = sum(d^2) / sum(|d|) on the unit scale, which is at least 1 / K for means of K trials. Returns centre, standard
-    error, df, p and the number of items that differ.
+    c^2 = sum(d^2) / sum(|d|) on the unit scale, which is at least 1 / K for means of K trials.
     """
     nonzero, sizes = _differing(table)
     n = table.n_items.astype(np.float64)
@@ -212,10 +196,15 @@ def _with_pseudo_items(
     std_error = np.sqrt(((squares + 2.0 * pseudo) / (n + 2.0) - centre**2) / (n + 1.0))
     none = n == 0
     df = np.where(none, np.nan, n + 1.0)
-    p_value = _two_sided(centre / std_error, df)
-    return (
-        np.where(none, np.nan, span * centre), np.where(none, np.nan, span * std_error), df, p_value, nonzero,
-    )  # fmt: skip
+    return PairTests(
+        kind="augmented t",
+        table=table,
+        centre=np.where(none, np.nan, span * centre),
+        std_error=np.where(none, np.nan, span * std_error),
+        df=df,
+        p_value=_two_sided(centre / std_error, df),
+        span=span,
+    )
 
 
 def _differing(table: PairTable) -> tuple[IntArray, FloatArray]:
@@ -234,10 +223,9 @@ def _plain(table: PairTable, span: float) -> PairTests:
     nonzero = _differing(table)[0]
     flat = ~table.testable & (table.n_items > 0)
     if np.isfinite(span) and flat.any():
-        other = _with_pseudo_items(table, span)
-        centre, std_error, df, p_value = (
-            np.where(flat, mine, own) for mine, own in zip(other[:4], (centre, std_error, df, p_value), strict=True)
-        )
+        other = _augmented(table, span)
+        centre, std_error = np.where(flat, other.centre, centre), np.where(flat, other.std_error, std_error)
+        df, p_value = np.where(flat, other.df, df), np.where(flat, other.p_value, p_value)
     return PairTests(
         kind="t",
         table=table,
