@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import cache, wraps
 from multiprocessing import get_context
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -24,8 +24,8 @@ OnStep = Callable[[int, int], None]
 _WORTH = 4.0  # seconds of work left that repay the start of other processes
 _TRIAL = 8  # replicates after which the time of the others is estimated
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-Result_co = TypeVar("Result_co", covariant=True)
 Result = TypeVar("Result")
+Replicate: TypeAlias = Callable[[np.random.Generator], Result]  # to be sent to other processes it must be picklable
 
 
 @cache
@@ -48,14 +48,6 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     return limited
 
 
-class Replicate(Protocol[Result_co]):
-    """One replicate, from its own generator. To be sent to other processes it must be picklable."""
-
-    def __call__(self, rng: np.random.Generator) -> Result_co:
-        """Compute the replicate."""
-        ...
-
-
 def replicates(
     compute: Replicate[Result], n: int, *, seed: int, workers: int | None = None, on_step: OnStep | None = None
 ) -> list[Result]:
@@ -68,11 +60,9 @@ def replicates(
     n = check_count(n, "n_resamples", least=1)
     if workers is not None:
         workers = check_count(workers, "workers", least=1)
-    started, out = time.perf_counter(), list[Result]()
+    started = time.perf_counter()
     first = n if workers == 1 else min(n, _TRIAL)
-    for index in range(first):
-        out.append(compute(_generator(seed, index)))
-        _tell(on_step, len(out), n)
+    out = _here(compute, range(first), seed, on_step, n)
     left = (time.perf_counter() - started) / first * (n - first)
     if first == n or (workers is None and (left < _WORTH or (os.cpu_count() or 1) == 1)):
         return out + _here(compute, range(first, n), seed, on_step, n)
