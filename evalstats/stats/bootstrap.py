@@ -170,23 +170,15 @@ def bca_law(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
         return Estimate(estimate=mean, method=method, conf_level=level, n=n, reason=reason, warnings=few_items(n))
     law = law_of_sum(x)
     tails = corrected_tails(law.cdf(n * mean), acceleration(x - mean), level)
-    ends = None if tails is None else (law.lower(tails[0]) / n, law.upper(tails[1]) / n)
-    reason = None
-    if ends is None:
+    std_error = float(x.std()) / math.sqrt(n)
+    if tails is None:
         reason = "the values are so skewed that BCa has no ends at this level"
-    elif not ends[0] < ends[1]:
-        reason = "so much of the law sits on one value that both ends fall on it"
-    return Estimate(
-        estimate=mean,
-        method=method,
-        conf_level=level,
-        n=n,
-        std_error=float(x.std()) / math.sqrt(n),
-        conf_low=None if reason or ends is None else ends[0],
-        conf_high=None if reason or ends is None else ends[1],
-        reason=reason,
-        warnings=few_items(n),
-    )
+        warnings = few_items(n)
+        return Estimate(
+            estimate=mean, method=method, conf_level=level, n=n, std_error=std_error, reason=reason, warnings=warnings
+        )
+    ends = (law.lower(tails[0]) / n, law.upper(tails[1]) / n)
+    return _with_ends(mean, method, level, n, std_error=std_error, ends=ends)
 
 
 def acceleration(influence: FloatArray) -> float:

@@ -304,23 +304,18 @@ def _statistic_at_one(units: _Units) -> float | None:
 
 
 def _with_ends(units: _Units, method: str, ends: tuple[float, float], statistic: float | None) -> Estimate:
-    return Estimate(
-        estimate=units.ratio,
-        method=method,
-        conf_level=units.level,
-        n=units.baseline.size,
+    return replace(
+        _bare(units, method, None),
         std_error=math.sqrt(units.variance) / float(units.baseline.mean()),
         conf_low=ends[0],
         conf_high=ends[1],
         statistic=statistic,
         df=units.df,
         p_value=None if statistic is None else two_sided_t_p(statistic, units.df),
-        n_clusters=units.n_clusters,
-        warnings=_warnings(units),
     )
 
 
-def _bare(units: _Units, method: str, reason: str) -> Estimate:
+def _bare(units: _Units, method: str, reason: str | None) -> Estimate:
     return Estimate(
         estimate=units.ratio,
         method=method,
