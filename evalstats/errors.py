@@ -26,6 +26,7 @@ _FLAGS = {
 _FLAG = re.compile(rf"(?<![\w-])(?:{'|'.join(_FLAGS)})\b(?!-)")
 _COMMAND = re.compile(r"(`[^`]*`)")
 _WHERE = re.compile(r"(?<![\w-])--where (\w+)=(\w+|'[^']*')")
+_CLUSTER = re.compile(r"(?<![\w-])--cluster (?!NAME)(\w+)")
 _ACCEPTED = re.compile(r"(?<![\w-])--accept \w+(?: --accept \w+)*")
 _MAPPED = re.compile(r"(?<![\w-])--map (?=\w+=)")
 _FORMAT = re.compile(r"(?<![\w-])--input-format (\w+)")
@@ -42,6 +43,11 @@ def on_the_shell() -> Generator[None]:
         yield
     finally:
         _ON_THE_SHELL[0] = before
+
+
+def spoken(text: str) -> str:
+    """Return a text with options while a command runs, and with arguments elsewhere."""
+    return _PAIR.sub(r"\1", text) if _ON_THE_SHELL[0] else as_arguments(text)
 
 
 def as_arguments(text: str) -> str:
@@ -64,6 +70,7 @@ def _translated(text: str) -> str:
     text = _WHERE.sub(lambda found: f"data.where({found[1]}={_value(found[2])})", text)
     text = _ACCEPTED.sub(lambda found: f"accept={found[0].replace('--accept ', '').split()}", text)
     text = _MAPPED.sub("", text)
+    text = _CLUSTER.sub(lambda found: f"cluster={found[1]!r}", text)
     return _OPTION.sub(lambda found: f"{found[1].replace('-', '_')}={_value(found[2] or '')}", text)
 
 
@@ -77,8 +84,7 @@ class EvalStatsError(Exception):
     exit_status: int = 2
 
     def __init__(self, message: str = "", *more: object) -> None:
-        spoken = _PAIR.sub(r"\1", message) if _ON_THE_SHELL[0] else as_arguments(message)
-        super().__init__(spoken, *more)
+        super().__init__(spoken(message), *more)
 
 
 class InputError(EvalStatsError):

@@ -7,7 +7,7 @@ import polars as pl
 
 from evalstats.document.model import Code, Column, Items, Note, Section, Table
 from evalstats.document.numbers import many, number, several
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence
@@ -44,16 +44,20 @@ def sources_section(
     sources: Sequence[tuple[str, str]], *, version: str, seed: str = "", plan: Sequence[str] = ()
 ) -> Section:
     """Return the part that says where numbers come from: runs with the digests of their files, plan, version, seed."""
-    rows = tuple((run, digest or "no digest") for run, digest in sources)
+    files: dict[str, list[str]] = {}
+    for run, digest in sources:
+        files.setdefault(digest or "no digest", []).append(run)
+    rows = tuple((several(runs, 2), digest) for digest, runs in files.items())
     said = [*plan, f"evalstats {version}{f'; seed {seed}' if seed else ''}."]
     if not rows:
         return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)),))
     table = Table(
         id="runs",
-        columns=(Column(title="Run", kind="name"), Column(title="SHA-256 of its file", kind="text")),
+        columns=(Column(title="Runs", kind="name"), Column(title="SHA-256 of their file", kind="text")),
         rows=rows,
         caption="The runs and the digests of their files",
         most=8,
+        frame={"run": [run for run, _ in sources], "source_digest": [digest for _, digest in sources]},
     )
     return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)), table))
 
@@ -76,6 +80,17 @@ def code_section(function: str, options: Mapping[str, object]) -> Section:
     reading = "data = es.read(...)  # the files of the runs above"
     code = Code(code=f"import evalstats as es\n\n{reading}\n{call}")
     return Section(id="code", heading="The same in Python", blocks=(code,))
+
+
+def placed(benchmark: str, preposition: str = "on") -> str:
+    """Return where scores are from, for the end of a phrase; nothing where a table does not say.
+
+    Examples
+    --------
+    >>> placed("MMLU"), placed("table")
+    (' on MMLU', '')
+    """
+    return "" if benchmark == UNNAMED else f" {preposition} {benchmark}"
 
 
 def toolkit_version() -> str:

@@ -16,7 +16,7 @@ import polars as pl
 from evalstats.document import formats
 from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
-from evalstats.errors import InputError
+from evalstats.errors import InputError, spoken
 from evalstats.stats import estimate as stats_estimate
 
 if TYPE_CHECKING:
@@ -186,11 +186,11 @@ class Result:
 
     def summary(self) -> str:
         """Return the answer as sentences."""
-        return formats.summary(self.document())
+        return spoken(formats.summary(self.document()))
 
     def explain(self) -> str:
         """Return the answer, and in plain words how it was reached, what that assumes and what would change it."""
-        return formats.explanation(self.document())
+        return spoken(formats.explanation(self.document()))
 
     def figure(self, name: str | None = None, *, ax: "Axes | None" = None, size: Size = None) -> "Figure":
         """Draw a figure with matplotlib: the answer's, or the one of this name.
@@ -224,7 +224,7 @@ class Result:
         return formats.latex_table(formats.table_named(document, table)) if table else formats.to_latex(document)
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        return spoken(self.to_html())
 
 
 def draw(
@@ -249,7 +249,9 @@ def load_result(path: str | Path) -> Result:
     try:
         values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: is no saved result ({error})") from error
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else "it holds no JSON"
+        message = f"{path} is no saved result ({why}); --format json and save() write such files"
+        raise InputError(message) from error
     name = cast("Mapping[str, Any]", values).get("result") if isinstance(values, dict) else None
     if name not in RESULTS:
         raise InputError(f"{path}: is no saved result; expected JSON whose 'result' is one of {', '.join(RESULTS)}")

@@ -31,19 +31,17 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Write a p-value: three significant digits' worth, never 0 and never 1 by rounding.
+    """Write a p-value: three decimals, never 0 and never 1 by rounding.
 
     Examples
     --------
     >>> p_value(0.0697), p_value(4.6e-6), p_value(1e-15), p_value(1.0), p_value(0.9999)
-    ('0.070', '4.6e-06', '<1e-12', '1', '>0.999')
+    ('0.070', '<0.001', '<0.001', '1', '>0.999')
     """
     if p is None or not math.isfinite(p):
         return "–"
-    if p < 1e-12:
-        return "<1e-12"
     if p < 0.001:
-        return f"{p:.1e}"
+        return "<0.001"
     if p < 0.9995:
         return f"{p:.3f}"
     return "1" if p >= 1 else ">0.999"
@@ -120,15 +118,16 @@ def plural(n: int, noun: str, many: str | None = None) -> str:
 
 
 def several(names: Sequence[str], most: int = 4) -> str:
-    """Write names as running text does; of more than `most`, the first ones and how many more there are.
+    """Write names as running text does; of more than `most` and one, the first ones and how many more there are.
 
     Examples
     --------
     >>> several(["a", "b", "c"]), several(["a", "b", "c"], most=1), several(["a"])
     ('a, b and c', 'a and 2 more', 'a')
     """
-    shown, rest = list(names[:most]), len(names) - most
-    if rest > 0:
+    rest = len(names) - most
+    shown = list(names[: most if rest > 1 else len(names)])
+    if rest > 1:
         return f"{', '.join(shown)} and {rest:,} more"
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "none"
 

@@ -32,17 +32,20 @@ from evalstats.loaders.values import (
     with_states,
 )
 from evalstats.schema.columns import KEYS, OUTCOMES, TRIAL_LABEL
+from evalstats.schema.data import UNNAMED
 from evalstats.schema.dependence import Presumed
 from evalstats.schema.metrics import says_percent
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
-DEFAULT_BENCHMARK = "table"
+DEFAULT_BENCHMARK = UNNAMED
 # What scores are called where the columns that hold them are called like models.
 DEFAULT_METRIC = "score"
 _SHOWN = 3
 _SHOWN_LEVELS = 12
 _LOOKED_AT = 200
 _REASON_CHARS = 500
+_SIMULATED = frozenset({"yes", "true", "1"})
+_NOT_SIMULATED = frozenset({"", "no", "false", "0"})
 # A column called so names what stands behind a trial, be it a text or a number; any other number only counts.
 _NAMED_TRIALS = re.compile(r"judge|rater|grader|annotator|evaluator|assessor|scorer|seed|simulator|persona")
 
@@ -70,6 +73,7 @@ class Tidier:
     _outside: set[str] = field(default_factory=set[str])
     _presumed: Presumed = field(init=False)
     _levels: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    _makers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _n_kept: int = 0
     _n_empty: int = 0
 
@@ -86,6 +90,7 @@ class Tidier:
         self._check_range(frame)
         self._check_unique(frame)
         self._take_note(frame)
+        self._take_note_of_makers(frame)
         self._presumed.add(frame)
         # An element of a JSON list is written as programs address it.
         form = "[{}]" if self.word == "record" else f"{self.word} {{}}"
@@ -104,9 +109,19 @@ class Tidier:
                 "factor_names": list(self.binding.own_names) or None,
                 "dependence": [*self.binding.dependence, *self._presumed.held()] or None,
                 "config": config,
+                "simulated": "; ".join(sorted(self._makers.get(run, ()))) or None,
             }
             for run, (model, system, benchmark) in self._runs.items()
         ]
+
+    def _take_note_of_makers(self, frame: pl.DataFrame) -> None:
+        """Take note of the runs whose rows say in a column `simulated` that they are, and by what."""
+        if "simulated" not in frame.columns:
+            return
+        said = pl.col("simulated").cast(pl.String).str.strip_chars()
+        for run, maker in frame.select("run", said).drop_nulls().unique().iter_rows():
+            if maker.lower() not in _NOT_SIMULATED:
+                self._makers.setdefault(run, set()).add("yes" if maker.lower() in _SIMULATED else maker)
 
     def metrics(self) -> list[dict[str, object]]:
         """Make the rows of `metrics`: what the user said of each, else what its scores look like."""

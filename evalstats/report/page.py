@@ -24,6 +24,7 @@ from evalstats.report.pieces import (
     csv_link,
     figure_float,
     folded,
+    line_html,
     linked,
     metadata,
     prose,
@@ -66,7 +67,7 @@ def package_versions(packages: Sequence[str]) -> str:
 
 _SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
 _PACKAGES = ("numpy", "scipy", "polars")
-# A table longer than this is left to the CSV: the page shows its beginning.
+# Of a table longer than this, or than it says itself, the page shows the beginning; the CSV has all.
 _MOST_ROWS = 60
 
 
@@ -119,7 +120,7 @@ class Page:
         parts = [_banner(note) for note in document.banners]
         parts += [_card(document), _cautions(document.cautions), *self._blocks(document.answer)]
         if document.actions:
-            told = bullets([prose(sentence(text)) for text in document.actions])
+            told = bullets([linked(sentence(text)) for text in document.actions])
             parts += [self._heading("What to do"), told]
         return parts
 
@@ -253,7 +254,7 @@ def _cautions(notes: Sequence[Note]) -> str:
     if not notes:
         return ""
     lines = [note.line for note in notes]
-    html = "".join(f"<li>{for_html(line)}</li>" for line in lines)
+    html = "".join(f"<li>{line_html(line)}</li>" for line in lines)
     return both(
         f'<ul class="es-cautions" aria-label="Before you rely on this">{html}</ul>',
         f"#es-cautions({typst_strings(lines)})",
@@ -282,10 +283,19 @@ def _figure(figure: Figure, label: str) -> str:
 
 def _table(table: Table, label: str) -> str:
     table = table.without_empty_columns()
-    after = _data_link(table.frame, table.id)
-    if len(table.rows) > _MOST_ROWS:
-        more = f"{sentence(table.caption)} The first {_MOST_ROWS} of {len(table.rows):,} are shown; the CSV has all."
-        table = replace(table, rows=table.rows[:_MOST_ROWS], caption=more)
+    rows = table.frame
+    if not rows and any(column.spare for column in table.columns):  # a phone leaves them out
+        titles = [column.title for column in table.columns]
+        cells = zip(*table.written(), strict=True)
+        rows = {
+            title if titles.index(title) == k else f"{title} ({k})": own
+            for k, (title, own) in enumerate(zip(titles, cells, strict=True))
+        }
+    after = _data_link(rows, table.id)
+    most = (table.frame and table.most) or _MOST_ROWS
+    if len(table.rows) > most:
+        more = f"{sentence(table.caption)} The first {most} of {len(table.rows):,} are shown; the CSV has all."
+        table = replace(table, rows=table.rows[:most], caption=more)
     return table_float(table, label, after=after)
 
 

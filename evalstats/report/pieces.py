@@ -19,6 +19,8 @@ from evalstats.document.model import Figure, Table, Tone, sentence
 from evalstats.plots.style import svg
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+# What is typed on the shell: a command in backticks, an option by itself.
+_TYPED = re.compile(r"(`[^`{}<>]+`|(?<![\w-])--[a-z]+(?:-[a-z]+)*)")
 _LINK = re.compile(
     r"https?://[^\s<>\"]*[^\s<>\".,;:)]|\b(?:doi:\s?)?10\.\d{4,9}/[^\s<>\"]*[^\s<>\".,;:)]|\barXiv[: ](\d{4}\.\d{4,5})",
     re.IGNORECASE,
@@ -127,15 +129,31 @@ def show(*parts: str) -> None:
 
 
 def linked(text: str) -> str:
-    """Escape a reference for Markdown and make its web address, DOI or arXiv number a link."""
+    """Escape a sentence for Markdown; web addresses, DOIs and arXiv numbers become links, options of the shell code."""
     parts: list[str] = []
     place = 0
     for found in _LINK.finditer(text):
-        parts.append(_escaped(text[place : found.start()]))
+        parts.append(_with_options(text[place : found.start()]))
         parts.append(f"[{_escaped(found.group(0))}](<{_address(found)}>)")
         place = found.end()
-    parts.append(_escaped(text[place:]))
+    parts.append(_with_options(text[place:]))
     return "".join(parts).strip()
+
+
+def _with_options(text: str) -> str:
+    # Code breaks neither behind its hyphens nor into a dash.
+    parts = _TYPED.split(one_line(text))
+    return "".join(_words_as("`{}`", part) if _TYPED.fullmatch(part) else _escaped(part) for part in parts)
+
+
+def _words_as(form: str, typed: str) -> str:
+    # Each word by itself, since a line may break between them only.
+    return " ".join(form.format(word) for word in typed.strip("`").split())
+
+
+def line_html(text: str) -> str:
+    """Escape a sentence for HTML; options of the shell are code."""
+    return _TYPED.sub(lambda found: _words_as("<code>{}</code>", found[0]), for_html(text))
 
 
 def _escaped(text: str) -> str:
@@ -236,7 +254,7 @@ def figure_float(figure: Figure, label: str, *, caption: str, after: str = "") -
     path = Path(FOLDER) / f"{label}.svg"
     path.parent.mkdir(exist_ok=True)
     path.write_text(svg(draw(figure, size="print"), adaptive=False, font=_PDF_FONT), encoding="utf-8")
-    typst = f"#image({typst_string(path.as_posix())}, alt: {typst_string(figure.alt)}, width: 100%)"
+    typst = f"#es-image({typst_string(path.as_posix())}, {typst_string(figure.alt)})"
     return float_block(label, both(html, typst), caption)
 
 
@@ -253,7 +271,8 @@ def table_float(table: Table, label: str, *, after: str = "") -> str:
         HTML below the table: the link to its data.
     """
     body = html_table(table, f"{label}-table")
-    classes = "es-table es-lead" if table.lead else "es-table"
+    spare = [f"es-spare-{place}" for place, column in enumerate(table.columns, 1) if column.spare]
+    classes = " ".join(["es-table", *(["es-lead"] if table.lead else []), *spare])
     name = for_html(table.caption or label)
     region = f'<div class="{classes}" role="region" aria-label="{name}" tabindex="0">{body}</div>{after}'
     return float_block(label, both(region, typst_table(table)), prose(sentence(table.caption)))

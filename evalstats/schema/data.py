@@ -17,6 +17,10 @@ from evalstats.schema.dependence import Presumed, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns, frame_from_rows
 
+# What tables are called that do not name their benchmark.
+UNNAMED = "table"
+# Columns with a level for every row, or for what is compared: no groups of items.
+_NO_GROUPS = frozenset({"run", "model", "system", "score", "value_raw", "locator", "trial", "status"})
 _SHOWN = 3
 # Control, format, surrogate, private use, unassigned (the non-characters U+FFFE and U+FFFF among them).
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -322,9 +326,10 @@ class EvalData:
         numbered = pl.when(several).then(place).otherwise(pl.col("trial")).cast(pl.Int64)
         return replace(self, outcomes=self.outcomes.with_columns(numbered.alias("trial")))
 
-    def factor_names(self) -> dict[str, str]:
-        """Map the sources' own names of standard columns to those columns (`dimension` to `scenario`)."""
-        pairs = [pair.partition("=") for pair in self.runs["factor_names"].explode().drop_nulls().unique().to_list()]
+    def factor_names(self, runs: pl.Series | None = None) -> dict[str, str]:
+        """Map the sources' own names of standard columns to those columns (`dimension` to `scenario`), of some runs or all."""
+        own = self.runs if runs is None else self.runs.filter(pl.col("run").is_in(runs.unique().to_list()))
+        pairs = [pair.partition("=") for pair in own["factor_names"].explode().drop_nulls().unique().to_list()]
         return {own: standard for own, _, standard in pairs}
 
     def factor(self, name: str) -> str:
@@ -344,7 +349,11 @@ class EvalData:
         own = self.factor_names()
         if own.get(name) in self.outcomes.columns:
             return own[name]
-        usable = [column for column in self.outcomes.columns if self.outcomes[column].n_unique() > 1]
+        usable = [
+            column
+            for column in self.outcomes.columns
+            if column not in _NO_GROUPS and self.outcomes[column].n_unique() > 1
+        ]
         raise InputError(
             f"there is no column {name!r} in the outcomes; columns with more than one level: {', '.join(usable)}"
         )
@@ -397,7 +406,7 @@ def _completed(frame: pl.DataFrame) -> pl.DataFrame:
         "run": pl.col(str(arm)),
         "model": pl.col(str(arm)),
         "system": pl.col(str(arm)),
-        "benchmark": pl.lit("table"),
+        "benchmark": pl.lit(UNNAMED),
         "metric": pl.lit("score"),
         "status": pl.when(scored).then(pl.lit("scored")).otherwise(pl.lit("unscored")),
     }

@@ -176,17 +176,12 @@ def _neighbours(result: ArenaRanking) -> Table:
 
 
 def _closest(result: ArenaRanking) -> str:
-    """Name the separated pair that is the least certain, and the open one that comes closest."""
+    """Name the separated pair that is the least certain."""
     judged = [pair for pair in apart(compared(result)) if pair.p_adjusted is not None]
-    open_ = [pair for pair in result.pairs if pair.verdict == "not separated" and pair.p_adjusted is not None]
-    said: list[str] = []
-    if judged:
-        pair = max(judged, key=lambda each: each.p_adjusted or 0.0)
-        said.append(f"The least certain: {_over(pair, result)} ({p_words(pair.p_adjusted)}).")
-    if open_:
-        pair = min(open_, key=lambda each: each.p_adjusted or 1.0)
-        said.append(f"The nearest to being separated: {_over(pair, result)} ({p_words(pair.p_adjusted)}).")
-    return " ".join(said)
+    if len(judged) < 2:
+        return ""
+    pair = max(judged, key=lambda each: each.p_adjusted or 0.0)
+    return f"Of all pairs, the weakest separation is {_over(pair, result)} ({p_words(pair.p_adjusted)})."
 
 
 def _over(pair: PairContrast, result: ArenaRanking) -> str:
@@ -204,7 +199,7 @@ def _choices(result: ArenaRanking) -> Section | None:
     turned = turned_choices(result)
     heading = "No other choice changes who leads"
     if turned:
-        heading = f"{turned[0].new_first} leads with another choice: {turned[0].title}"
+        heading = f"{turned[0].new_first} leads under another choice"
     digits = digits_of(result)
     table = Table(
         id="choices",

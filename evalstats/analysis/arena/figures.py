@@ -11,7 +11,7 @@ from evalstats.document.numbers import interval, number, plural
 
 MOST_MODELS = 60
 MOST_IN_MATRIX = 20
-MOST_ARROWS = 24
+MOST_ARROWS = 12
 _ENDS = {
     "without covariates": ("Without", "Held equal"),
     "with style": ("Without", "With style"),
@@ -162,7 +162,7 @@ def drift(result: ArenaRanking, table: Table | None) -> Figure | None:
 def choice(result: ArenaRanking, other: Alternative, table: Table) -> Figure | None:
     """Return an arrow for each model from its rating under one choice to that under another; None where there is none.
 
-    Of more than 24 models those that move most are drawn.
+    Of more than 12 models those that move most are drawn.
     """
     # Where the other choice takes away what the headline has, arrows run towards the headline.
     back = other.key == "without covariates"

@@ -10,6 +10,7 @@ from evalstats.analysis.compare.method import method_sections, rounded_up, sized
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, lost_levels
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
+from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
@@ -38,7 +39,7 @@ def document(result: Comparison) -> Document:
     figure = watched or (figures.difference(result, table=_groups(result)) if drawn else None)
     return Document(
         kind="compare",
-        title=f"Is {result.candidate.name} better than {result.baseline.name} on {result.benchmark}?",
+        title=f"Is {result.candidate.name} better than {result.baseline.name}{placed(result.benchmark)}?",
         label=result.verdict,
         tone=TONES[result.verdict],
         headline=_headline(result),
@@ -113,9 +114,11 @@ def _number_words(result: Comparison) -> str:
 def _scope(result: Comparison) -> str:
     """Say which scores, on which items, and for which further items the answer holds."""
     sides = " against ".join(_own_score(side) for side in (result.candidate, result.baseline))
-    items = f"{plural(result.n_items, 'item')} of {result.benchmark}"
+    items = f"{plural(result.n_items, 'item')}{placed(result.benchmark, 'of')}"
     if result.clusters == ("item",):
-        items = f"{result.n_items:,} variants of {plural(result.n_clusters or 0, 'item')} of {result.benchmark}"
+        items = (
+            f"{result.n_items:,} variants of {plural(result.n_clusters or 0, 'item')}{placed(result.benchmark, 'of')}"
+        )
     elif result.n_clusters is not None:
         items += f" in {result.n_clusters} {many(' and '.join(result.clusters))}"
     parts = [f"{sides} in {result.metric}, on the {items} that both answered"]

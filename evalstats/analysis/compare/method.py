@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.provenance import plan_items, sources_section
+from evalstats.analysis.provenance import placed, plan_items, sources_section
 from evalstats.document.model import Code, Items, Section, Text, sentence
 from evalstats.document.numbers import interval_words, number, p_value, plural, scaled
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
@@ -255,7 +255,7 @@ def _items(texts: Iterable[str]) -> Items:
 
 def _how(result: Comparison) -> list[str]:
     asked = (
-        f"{result.candidate.name} minus {result.baseline.name} in {result.metric} on {result.benchmark}: the "
+        f"{result.candidate.name} minus {result.baseline.name} in {result.metric}{placed(result.benchmark)}: the "
         f"{result.estimand}."
     )
     chosen = (

@@ -222,8 +222,8 @@ def cautions(
 def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     found: list[Note] = []
     if table.references is None:
-        text = "no model is named as clean, so what several models have seen alike cannot show"
-        remedy = "Name models trained before the items were public: --reference MODEL"
+        text = "no model is named as clean, so exposure that several models share goes unseen"
+        remedy = "Name models trained before the items were public: --reference MODEL (references= in Python)"
         found.append(Note(kind="choice", text=text, remedy=remedy))
     counts = {len(row.references) for row in rows if row.p_value is not None}
     if counts and min(counts) < _FEW_REFERENCES:

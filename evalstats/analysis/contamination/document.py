@@ -6,7 +6,7 @@ from typing import Literal
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
 from evalstats.analysis.method_texts import known_methods
-from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.provenance import code_section, placed, sources_section
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
 from evalstats.stats.contamination import MIN_REFERENCES
@@ -256,9 +256,9 @@ def _title(result: ContaminationCheck) -> str:
     alone = result.rows[0].model if len(result.rows) == 1 else ""
     if result.design == "date":
         if alone:
-            return f"Does {alone} drop on {result.benchmark} at its training cut-off?"
-        return f"Do models drop on {result.benchmark} at their training cut-offs?"
-    return f"{f'Is {alone}' if alone else 'Are models'} inflated on {result.old} items of {result.benchmark}?"
+            return f"Does {alone} drop{placed(result.benchmark)} at its training cut-off?"
+        return f"Do models drop{placed(result.benchmark)} at their training cut-offs?"
+    return f"{f'Is {alone}' if alone else 'Are models'} inflated on {result.old} items{placed(result.benchmark, 'of')}?"
 
 
 def _headline(result: ContaminationCheck) -> str:
@@ -392,7 +392,7 @@ def _actions(result: ContaminationCheck) -> list[str]:
     few = min((len(row.references) for row in result.rows), default=0)
     open_ = any(row.verdict not in {"inflated", "clean within the margin"} for row in result.rows)
     if open_ and few < _ENOUGH:
-        found.append(f"Add models known to be clean: {few} make the interval wide.")
+        found.append(f"Add models known to be clean: {few} leave the interval wide.")
     if result.margin is None and not inflated:
         found.append("Declare the inflation that would not matter (--margin); without it no model can be called clean.")
     if open_ and result.design != "twins":

@@ -5,7 +5,7 @@ from dataclasses import replace
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
-from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.provenance import code_section, placed, sources_section
 from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import number, plural, several, share_in_percent
@@ -61,7 +61,7 @@ def document(result: Frontier) -> Document:
     asked = asked_direction(result.direction)
     return Document(
         kind="frontier",
-        title=f"Which systems score most for their {what} on {result.benchmark}?",
+        title=f"Which systems score most for their {what}{placed(result.benchmark)}?",
         label="settled" if settled else "partly open",
         tone="good" if settled else "caution",
         headline="; ".join((_headline(result, what), *asked)),
@@ -93,9 +93,11 @@ def _options(result: Frontier) -> dict[str, object]:
 
 def _headline(result: Frontier, what: str) -> str:
     names = [row.name for row in result.rows if row.on_frontier]
+    open_ = [row.name for row in result.rows if row.standing == "open" and not row.on_frontier]
+    rest = f"; {several(open_)} {'is' if len(open_) == 1 else 'are'} not settled" if open_ else ""
     if len(names) == 1:
-        return f"{names[0]} scores most for the least {what}"
-    return f"{len(names)} of {len(result.rows)} systems are worth their {what}: {several(names)}"
+        return f"{names[0]} scores most for the least {what}{rest}"
+    return f"{several(names)} are worth their {what}{rest}"
 
 
 def _table(result: Frontier) -> Table:
@@ -115,10 +117,7 @@ def _table(result: Frontier) -> Table:
             (row.name, amount(row.cost), row.estimate, row.ends, share_words(row), _WORDS[row.standing])
             for row in result.rows
         ),
-        caption=(
-            "Systems by cost; in how many resamples a system is on the frontier, and what is settled. A share is no "
-            "probability"
-        ),
+        caption=("Systems by cost; in how many resamples each is on the frontier, and what is settled"),
         tones=_TONES,
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
@@ -139,9 +138,9 @@ def _evidence(result: Frontier, what: str) -> list[Section]:
     sections: list[Section] = []
     beaten = [row for row in result.rows if row.dominated_by]
     if beaten:
-        head = f"{several([row.name for row in beaten])} {'is' if len(beaten) == 1 else 'are'} beaten for certain"
+        head = f"{several([row.name for row in beaten])} {'is' if len(beaten) == 1 else 'are'} dominated"
         told = [f"{row.name} by {several(row.dominated_by)}" for row in beaten]
-        text = f"Both differences, higher score and lower {what}, hold at {level} over all pairs."
+        text = f"A system beats another if its score is higher and its {what} lower, each at {level} over all pairs."
         sections.append(Section(id="beaten", heading=head, blocks=(Text(text=text), Items(items=tuple(told)))))
     unsettled = [row for row in result.rows if row.standing == "open"]
     if result.share_reason:
@@ -149,7 +148,7 @@ def _evidence(result: Frontier, what: str) -> list[Section]:
             Section(id="open", heading="How sure the rest is cannot be told", blocks=(Text(text=result.share_reason),))
         )
     elif unsettled:
-        head = f"The place of {plural(len(unsettled), 'system')} is not settled"
+        head = f"The place of {several([row.name for row in unsettled])} is not settled"
         told = [
             f"{row.name}: {'on the line' if row.on_frontier else 'behind ' + several(row.beaten_by)} as observed, on it in "
             f"{share_words(row)} of resamples"

@@ -5,7 +5,7 @@ from typing import Literal
 
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.gap import figures
-from evalstats.analysis.gap.evidence import evidence
+from evalstats.analysis.gap.evidence import USABLE, evidence
 from evalstats.analysis.gap.figures import (
     TONES,
     apart,
@@ -46,7 +46,6 @@ _MOST_ACTIONS = 5
 _NAMED = 3
 _FEWEST, _FULL = 6, 10  # models for a line, and for a gap to be called without a margin
 _GOOD, _FAIR = 0.8, 0.5  # of Spearman's coefficient
-_USABLE = 0.7  # a Spearman of .7 leaves about one pair of four the other way round
 _ORDERS: dict[Order, str] = {
     "open": "The lab is not shown to order models as live users do",
     "reversed": "The lab orders models the other way round than live users",
@@ -62,7 +61,7 @@ def document(found: LabLiveGap) -> Document:
     asked = asked_direction(found.lab.direction, found.live.direction)
     return Document(
         kind="lab-live",
-        title=f"Does {found.lab.name or 'the lab'} predict {found.live.name or 'the live world'}?",
+        title=_title(found),
         label=label,
         tone=tone,
         headline="; ".join((_headline(found), *asked)),
@@ -78,6 +77,13 @@ def document(found: LabLiveGap) -> Document:
 
 
 # --- the headline ---
+
+
+def _title(found: LabLiveGap) -> str:
+    lab, live = found.lab.name, found.live.name
+    if not lab or not live:
+        return "Does the lab predict the live world?"
+    return f"Do lab scores on {lab} predict live scores on {live}?"
 
 
 def order_of(found: LabLiveGap) -> Order:
@@ -254,6 +260,15 @@ def _sentences(found: LabLiveGap) -> list[str]:
     if judged and found.line is not None and found.line.detectable is not None and not _off(found):
         size = size_text(found.line.detectable, found)
         said.append(f"A model {size} off the line would have been found with 80% probability; none was")
+    alone = [
+        row.name
+        for row in found.rows
+        if excludes_zero(row.deciding) and row.p_adjusted is not None and row.p_adjusted > 1 - found.conf_level
+    ]
+    if alone and not _off(found):
+        said.append(
+            f"By itself the gap of {some(alone, _NAMED)} excludes 0; adjusted for {found.n_models} models it does not"
+        )
     return said
 
 
@@ -330,7 +345,7 @@ def _models_caption(found: LabLiveGap, *, by_line: bool, by_difference: bool) ->
     more = found.live.higher_is_better
     if by_line:
         expected = "what the lab score leads to expect by the line through the other models"
-        return f"The best live first. Gap: {f'live less {expected}' if more else f'{expected}, less live'}"
+        return f"The best live first. Gap: {f'live less {expected}' if more else f'{expected}, less live'}; verdicts are adjusted"
     if by_difference:
         return f"The best live first. Difference: {'live less lab' if more else 'lab less live, so that above 0 is better'}"
     return "The best live first"
@@ -403,9 +418,9 @@ def _ranks(found: LabLiveGap) -> str:
     if not rows:
         return ""
     row = min(rows, key=lambda each: each.n_models)
-    if row.conf_low is not None and row.conf_low >= _USABLE:
+    if row.conf_low is not None and row.conf_low >= USABLE:
         return f"Among the {part_label(row)} the lab's order is usable: {_spearman(row)}"
-    return f"Among the {part_label(row)} do not rely on the lab's order alone: {_spearman(row)}"
+    return f"Do not rely on the lab's order alone among the {part_label(row)}: {_spearman(row)}"
 
 
 def _spearman(row: PartRow) -> str:
@@ -449,4 +464,4 @@ def _more_data(found: LabLiveGap) -> str:
             f"Do not expect more data to show smaller gaps: true gaps spread by {size_text(line.tau, found)} between models, "
             f"and {seen}"
         )
-    return f"To see smaller gaps, get more {'lab items' if lab > live else 'live data'} first: {seen}"
+    return f"To see gaps below {size_text(line.detectable, found)}, get more {'lab items' if lab > live else 'live data'} first"

@@ -40,6 +40,7 @@ from evalstats.analysis.gap.result import (
 from evalstats.document.model import Block, Column, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import number, p_words, plural, some
 
+USABLE = 0.7  # a Spearman of .7 leaves about one pair of four the other way round
 _NAMED = 3
 _MOST = 20
 _ALIKE = 0.05  # shares of one scenario on both sides that differ by less are no finding
@@ -294,7 +295,9 @@ def _order_heading(found: LabLiveGap) -> str:
         return f"Among the {part_label(weak[0])} the order is not shown to hold"
     if known:
         smallest = min(known, key=lambda part: part.n_models)
-        return f"The order holds among the {part_label(smallest)} too (Spearman {number(smallest.spearman)})"
+        firm = (smallest.conf_low or 0.0) >= USABLE
+        how = "The order holds" if firm else "The order is less sure"
+        return f"{how} among the {part_label(smallest)}{' too' if firm else ''} (Spearman {number(smallest.spearman)})"
     p = f" ({p_words(row.p_value)})" if row.p_value is not None else ""
     return f"Over all {found.n_models} models Spearman is {number(row.estimate)}{p}"
 

@@ -387,7 +387,7 @@ def gaps(found: LabLiveGap, table: Table) -> Figure:
             "tone": [_tone(row.verdict, row.estimate or 0.0) for row in shown],
             "settled": [row.verdict in {"gap", "aligned"} for row in shown],
             "strong": [row.verdict == "gap" for row in shown],
-            "detail": ["drawn out" if row.extrapolated else "" for row in shown],
+            "detail": ["beyond the line" if row.extrapolated else "" for row in shown],
         },
         options={
             **_axis(found, f"Gap: {less}"),

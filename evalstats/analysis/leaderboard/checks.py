@@ -313,6 +313,8 @@ def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> l
     who = several(names, 2) if len(names) < 3 else plural(len(names), "model")
     pairs = _better_first(found, plan)
     shaken = sum(_could_turn(lines[one], lines[other], plan) for one, other in pairs)
+    if not shaken and all(row.n_missing <= row.n_error for row in short):
+        return []  # the note on errors says it
     if not shaken:
         return [
             Note(kind="missing", text=f"scores that others have are missing for {who}, up to {plural(most, 'item')}")

@@ -11,6 +11,7 @@ from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.provenance import placed
 from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import interval_words, many, number, p_words, plural, several, share_in_percent
 
@@ -35,7 +36,7 @@ def document(result: Leaderboard) -> Document:
     limits = [] if label in ("no ranks", "no rank over all") else _limits(result)
     return Document(
         kind="leaderboard",
-        title=f"Which {result.contrast} is best on {result.benchmark}?",
+        title=f"Which {result.contrast} is best{placed(result.benchmark)}?",
         label=label,
         tone="caution" if result.best_if_missing else _ANSWERS.get(label, "bad"),
         headline="; ".join((_headline(result, label), *limits)),
@@ -85,7 +86,9 @@ def _headline(result: Leaderboard, label: str) -> str:
         return f"{who} the highest {result.metric}"
     if len(best) == 1:
         return _one_best(result, best[0], [row.name for row in ranked])
-    return f"{len(best)} of {len(ranked)} models could be best; {_leads(result)}"
+    n = len(ranked)
+    could = "Either" if n == len(best) == 2 else f"{'Any' if len(best) == n else len(best)} of {n} models"
+    return f"{could} could be best; {_leads(result)}"
 
 
 def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
@@ -112,17 +115,25 @@ def _leads(result: Leaderboard) -> str:
 
 
 def _number(result: Leaderboard) -> tuple[str, str]:
-    """Return the score of the model at the top with its interval; nothing where no rank is known."""
+    """Return the score of the model at the top, of two their difference, with its interval; nothing without ranks."""
     top = result.rows[0]
     if not result.whole or top.rank_low is None or top.estimate is None or result.above_the_ranked():
         return "", ""
+    pair = result.pairs[0] if len(result.rows) == 2 and len(result.pairs) == 1 else None
+    if pair is not None and pair.first == top.name and pair.estimate is not None and pair.ends is not None:
+        low, high = pair.ends
+        digits, unit = score_digits(result), f" {result.unit}" if result.unit else ""
+        value = f"{number(pair.estimate * result.scale, digits, sign=True)}{unit}"
+        return (
+            value,
+            f"{level(result)} CI {interval_words(low, high, result.scale, digits)}, {p_words(pair.p_adjusted)}",
+        )
     unit = {"%": "%", "": ""}.get(result.score_unit, f" {result.score_unit}")
     value = f"{number(top.estimate * result.scale, score_digits(result))}{unit}"
     if top.conf_low is None or top.conf_high is None:
         return value, f"score of {top.name}, no interval"
     ends = interval_words(top.conf_low, top.conf_high, result.scale, score_digits(result))
-    whose = f", the score of {top.name}" if len(result.best()) == 1 and len(result.rows) == 2 else ""
-    return value, f"{level(result)} CI {ends}{whose}"
+    return value, f"{level(result)} CI {ends}"
 
 
 def _scope(result: Leaderboard) -> str:
@@ -139,8 +150,8 @@ def _answer(result: Leaderboard) -> tuple[Block, ...]:
     answer: list[Block] = [replace(figures.ranks(result), table=_models(result))]
     if len(result.rows) == 2 and result.n_items is not None:
         first, second = (shlex.quote(row.name) for row in reversed(result.rows))
-        call = f"evalstats compare DATA --baseline {first} --candidate {second}"
-        answer.append(Text(text=f"Two models are a comparison, which says how far they differ: {call}."))
+        call = f"`evalstats compare DATA --baseline {first} --candidate {second}`"
+        answer.append(Text(text=f"Of two models {call} says more."))
     return tuple(answer)
 
 
@@ -239,7 +250,8 @@ def _beside_the_lines(result: Leaderboard) -> list[str]:
         inside = [row.name for row in result.rows if dict(row.top).get(k)]
         ranked = [row for row in result.rows if row.top]
         if k < len(ranked) and len(inside) < len(ranked):
-            said.append(f"{len(inside)} models could be among the {k} best: {several(inside, _NAMED)}.")
+            names = f": {several(inside, _NAMED)}" if len(inside) <= _NAMED + 1 else ""
+            said.append(f"{len(inside)} models could be among the {k} best{names}.")
     ties = {tuple(sorted((row.name, *row.tied_with))) for row in result.rows if row.tied_with}
     if len(ties) > _FEW_TIES:
         said.append(f"{len(ties)} groups of models share a score; within a group the order is that of names.")
@@ -273,9 +285,10 @@ def _pairs(result: Leaderboard) -> Section | None:
         if len(sides) == 2:
             heading = f"{better} of {len(result.pairs)} models are shown better than {result.baseline}, {worse} worse"
     else:
-        heading = (
-            f"{len(apart):,} of {plural(len(result.pairs), 'pair')} {'is' if len(apart) == 1 else 'are'} separated"
-        )
+        are = "is" if len(apart) == 1 else "are"
+        heading = f"{len(apart):,} of {plural(len(result.pairs), 'pair')} {are} separated"
+        if len(result.pairs) == 1:
+            heading = f"The two models are {'' if apart else 'not '}separated"
         nearest = _nearest(result)
         if len(result.pairs) > _FEW_PAIRS and nearest:
             blocks.append(Items(items=tuple(nearest)))
@@ -460,11 +473,13 @@ def _winner(result: Leaderboard) -> Section | None:
     percent = "%" if result.score_unit == "%" else ""
     ends = interval_words(winner.conf_low, winner.conf_high, result.scale, digits)
     text = (
-        f"Whoever is on top is there by merit and by luck. Corrected for that, {winner.name} scores {corrected}{percent} "
+        f"The top of many scores is inflated by selection. Corrected for that, {winner.name} scores {corrected}{percent} "
         f"({level(result)} CI {ends}) instead of {shown}{percent}."
     )
     return Section(
-        id="winner", heading="A rerun of the leader would be expected to score less", blocks=(Text(text=text),)
+        id="winner",
+        heading=f"Corrected for selection, the leader scores {corrected}{percent}",
+        blocks=(Text(text=text),),
     )
 
 

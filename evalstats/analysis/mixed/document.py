@@ -241,7 +241,7 @@ def _variation(result: MixedModel) -> list[Section]:
     spread = max((row for row in result.variances if row.std_dev is not None), key=lambda row: row.std_dev or 0.0)
     heading = f"{_source(spread.group)} has the largest spread (SD {_four(spread.std_dev or 0.0)})"
     if shares:
-        heading = f"{_source(shares[0].group)} makes for {100 * (shares[0].share or 0.0):.0f}% of the variance"
+        heading = f"{_source(shares[0].group)} accounts for {100 * (shares[0].share or 0.0):.0f}% of the variance"
     return [Section(id="variances", heading=heading, blocks=(table,))]
 
 

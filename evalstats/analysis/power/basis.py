@@ -160,8 +160,8 @@ def from_numbers(given: Assumed, *, delta: float | None, points: bool) -> Basis:
             else "nothing says how much the two differ on single items"
         )
         raise InputError(
-            f"{found}; give one of discordance (share of items that only one of them gets right), accuracy (of the "
-            "baseline), variance (of the item differences), or a pilot"
+            f"{found}; give one of --discordance (share of items that only one of them gets right), --accuracy (of the "
+            "baseline), --variance (of the item differences), or a pilot"
         )
     if given.variance is not None:
         return _from_variance(given, points=points)

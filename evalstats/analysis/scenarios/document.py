@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.method_texts import MethodText, texts_for
-from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.provenance import code_section, placed, sources_section
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.evidence import (
     AVERAGE,
@@ -222,7 +222,7 @@ _BENCHMARKS: Mapping[str, _Benchmark] = {
         ),
         points=(
             _ASSUMED,
-            "Several plans may be made from one seed: name seeds with --cluster where the data have them.",
+            "Several plans may be made from one seed: where the data have seeds, name them with --cluster.",
             "Little harm and many refusals often come together: read the two side by side.",
         ),
         levels={},
@@ -290,8 +290,8 @@ def document(result: ScenarioModel) -> Document:
 
 def _title(result: ScenarioModel) -> str:
     if result.n_models == 1 and result.models:
-        return f"Where does {result.models[0].name} break on {result.benchmark}?"
-    return f"Where do {result.n_models} models break on {result.benchmark}?"
+        return f"Where does {result.models[0].name} break{placed(result.benchmark)}?"
+    return f"Where do {result.n_models} models break{placed(result.benchmark)}?"
 
 
 def _everyone(result: ScenarioModel) -> str:
@@ -424,7 +424,7 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
             row = min(rows, key=lambda each: sign * (_worse_end(each, result) or 0.0))
             return (
                 f"up to {_change(_worse_end(row, result), result)}",
-                f"left open by these data ({row.model} in {row.scenario})",
+                f"not ruled out for {row.model} in {row.scenario}",
             )
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
     if own is not None:

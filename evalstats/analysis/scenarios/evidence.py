@@ -73,7 +73,7 @@ def _changes(result: ScenarioModel) -> list[Section]:
     if rows[0].pooled is not None and drops > 1:
         unit = f" {result.unit}".rstrip()
         pooled = f"{scaled(rows[0].pooled, result.scale, result.digits, sign=True)}{unit}"
-        said = f"The largest of many changes are too large by luck: drawn towards the others, {named(rows[0])} is {pooled}."
+        said = f"The largest of many estimates are inflated by selection; shrunk, {named(rows[0])} is {pooled}."
     block = table if drawn is None else replace(drawn, table=table)
     return [Section(id="changes", heading=heading, blocks=(Text(text=said), block))]
 
@@ -150,7 +150,8 @@ def _models(result: ScenarioModel) -> list[Section]:
     beside = [pair.second if pair.first == top.name else pair.first for pair in pairs if not pair.separated]
     heading = f"{top.name} has the best mean over all scenarios"
     if pairs:
-        heading += f", not separated from {several(beside, 2)}" if beside else ", ahead of every other model"
+        ahead = ", ahead of every other model" if len(ordered) > 2 else ""
+        heading += f", not separated from {several(beside, 2)}" if beside else ahead
     table = Table(
         id="models",
         columns=(
@@ -236,7 +237,7 @@ def _spread(result: ScenarioModel) -> list[Section]:
     blocks: list[Block] = [replace(figures.variance_shares(result), table=table)]
     nothing = [row.label or row.term for row in known if row.singular]
     if nothing:
-        blocks.append(Text(text=f"Estimated as 0, which does not show that there is none: {several(nothing)}."))
+        blocks.append(Text(text=f"Estimated as 0, though some may be left: {several(nothing)}."))
     heading = _spread_heading([row for row in known if not row.singular], result)
     return [Section(id="variation", heading=heading, blocks=tuple(blocks))]
 
@@ -254,7 +255,7 @@ def _spread_heading(rows: Sequence[VarianceRow], result: ScenarioModel) -> str:
     if not ordered:
         return f"Nothing but chance is seen in what {result.metric} varies by"
     first, of_model = ordered[0], next((row for row in rows if row.term == "model"), None)
-    heading = f"{_NOUNS.get(first.term, first.term).capitalize()} makes for {_percent(first)} of what scores vary by"
+    heading = f"{_NOUNS.get(first.term, first.term).capitalize()} makes {_percent(first)} of the variance of scores"
     return f"{heading}, the model for {_percent(of_model)}" if of_model not in (None, first) else heading
 
 
@@ -268,14 +269,14 @@ def _reliability(result: ScenarioModel) -> list[Section]:
     if found is None or found.relative is None:
         return []
     order = f"{reliability_words(found.relative)}{_between(found.relative_low, found.relative_high)}"
-    level = f", the scores themselves {reliability_words(found.absolute)}" if found.absolute is not None else ""
-    rough = "with" if found.relative >= _RELIABLE else "only with"
-    said = f"1 would be a benchmark without noise{f'; as measured, {found.design}' if found.design else ''}."
+    level = f", of their scores {reliability_words(found.absolute)}" if found.absolute is not None else ""
+    rough = "" if found.relative >= _RELIABLE else " only"
+    said = f"1 would be a benchmark without noise{f'; this one has {found.design}' if found.design else ''}."
     items = needed_items(found)
     return [
         Section(
             id="reliability",
-            heading=f"The benchmark orders these models {rough} reliability {order}{level}",
+            heading=f"The reliability of the order of models is{rough} {order}{level}",
             blocks=(Text(text=said), *((Items(items=items),) if items else ())),
         )
     ]

@@ -95,7 +95,7 @@ def scenario_table(
     """Reduce the rows of all models to the table."""
     rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])
     column = _scenario_column(data, rows, scenario)
-    label = scenario if scenario is not None else label_of(column, data.factor_names())
+    label = scenario if scenario is not None else label_of(column, data.factor_names(rows["run"]))
     named = named_clusters(data, cluster)
     groups = [name for name in group_columns(rows) if name not in (contrast, ENTRY)]
     key = [name for name in ITEM_KEY if name != contrast]
@@ -147,7 +147,9 @@ def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -
     if rows["scenario"].n_unique() > 1 or rows["scenario"].null_count() == 0:
         return "scenario"
     factors = [
-        name for name in group_columns(rows) if name != "scenario" and 2 <= rows[name].n_unique() <= rows.height / 4
+        name
+        for name in group_columns(rows)
+        if name != "scenario" and ":" not in name and 2 <= rows[name].n_unique() <= rows.height / 4
     ]
     hint = f"; columns that could: {', '.join(factors)}" if factors else ""
     raise InputError(

@@ -384,7 +384,7 @@ def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
             )
         )
     if fit.family == "binomial":
-        label = "noise of a single answer (pi squared over 3 on the log-odds scale)"
+        label = "noise of a single answer"
         rows.append(VarianceRow(term="residual", label=label, variance=_LATENT, std_dev=_LATENT**0.5))
         return rows
     low, high = _sd_interval(fit.sigma**2, free[-1], conf_level)

@@ -2,7 +2,7 @@
 
 from evalstats.analysis.arms import asked_direction, direction_notes
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.provenance import sources_section
+from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
 from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, p_words, plural, scaled
@@ -21,7 +21,7 @@ def _of_one(result: Score) -> Document:
     asked = asked_direction(result.direction)
     return Document(
         kind="score",
-        title=f"How does {result.name} score on {result.benchmark}?",
+        title=f"How does {result.name} score{placed(result.benchmark)}?",
         label="score" if test is None else test.verdict,
         tone="neutral" if test is None else _TONES[test.verdict],
         headline="; ".join((_headline(result), *asked)),
@@ -66,14 +66,14 @@ def _of_several(result: Scores) -> Document:
         frame=result.to_frame().to_dict(as_series=False),
     )
     notes = tuple(dict.fromkeys(note for row in result.rows for note in (*row.notes, *_assumed(row))))
-    where = f"on {first.benchmark}" if len({row.benchmark for row in result.rows}) == 1 else "on several benchmarks"
+    where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else " on several benchmarks"
     what = f" in {first.metric}" if len(scales) == 1 else ""
     return Document(
         kind="score",
-        title=f"How does each system score {where}?",
+        title=f"How does each system score{where}?",
         label="scores",
         tone="neutral",
-        headline=f"{plural(len({row.name for row in result.rows}), 'system')} {where}{what}, each with its own interval",
+        headline=f"{plural(len({row.name for row in result.rows}), 'system')}{where}{what}, each with its own interval",
         scope="Whether two of them differ is for compare or leaderboard to say",
         answer=(table,),
         notes=notes,
@@ -123,7 +123,7 @@ def _scope(result: Score) -> str:
         parts.append(f"{result.n_trials:,} trials")
     if result.n_clusters is not None:
         parts.append(f"{result.n_clusters} clusters of {' and '.join(result.clusters)}")
-    told = f"On {', '.join(parts)} of {result.benchmark}"
+    told = f"On {', '.join(parts)}{placed(result.benchmark, 'of')}"
     if result.against is not None:
         told = f"It scores {_with_interval(result)} {told[0].lower()}{told[1:]}"
     elif result.conf_low is None and result.reason:

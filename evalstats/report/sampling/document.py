@@ -8,18 +8,18 @@ from evalstats.report.sampling.figures import difference, order
 
 _PAPER = "arXiv 2508.11452"
 _NEW = ("new_rank", "new_rating")
-# Parts on single measures: heading, words, measures.
+# Parts on single measures: heading, words, measures; of the ring one condition is shown first.
 _PARTS = (
     (
         "steadiness",
-        "Steadier ranks, which is not the same as right ones",
+        "Ranks are steadier, which is not to say right",
         "Places moved: the mean over models of how far the rank moves from four fifths of the votes to all of them.",
         ("growth", "resample"),
     ),
     (
         "distances",
-        "Distances between first and last come out too large",
-        "Errors are absolute, of the rating difference between neighbours in truth, and between first and last.",
+        "Distances between neighbours are estimated worse",
+        "Errors are absolute, of the rating difference between neighbours in truth; the method has those of first and last.",
         ("near", "far", "far_bias"),
     ),
     (
@@ -30,23 +30,18 @@ _PARTS = (
     ),
     (
         "transitivity",
-        "Circles say more of the schedule than of the votes",
-        "True strengths are transitive in every arena, so all of it is chance, and which pairs meet decides how much.",
+        "Votes look less transitive, by the schedule alone",
+        "True strengths are transitive in every arena, so every circle is chance; which pairs meet decides how many.",
         ("violations",),
     ),
     (
         "manipulation",
-        "What a ring of ten raters wins",
-        "A ring that waits asks again until its model is shown; one that takes what it is shown votes honestly elsewhere.",
+        "A ring of ten raters often wins more",
+        "The ring has 5% of the votes and asks again until its model is shown; the method has other rings.",
         ("ring",),
     ),
-    (
-        "newcomers",
-        "Where a new model is placed",
-        "One model of each arena comes in anew: by series against the middle of what is left, or against random opponents.",
-        _NEW,
-    ),
 )
+_FIRST = {"ring": "5% of votes, ring waits"}
 
 
 def document(study: SamplingStudy | None = None) -> Document:
@@ -64,7 +59,7 @@ def document(study: SamplingStudy | None = None) -> Document:
         title="Which models should an arena let meet?",
         label="all borne out" if held == total else "partly borne out" if tone == "caution" else "not borne out",
         tone=tone,
-        headline=f"Claimed of proximity sampling, and borne out here: {several(of['borne out']) or 'nothing'}",
+        headline=_headline(of["borne out"], total),
         number=f"{held} of {total}",
         number_words="claims borne out",
         scope="; ".join(["Invented arenas whose truth is known", *rest]),
@@ -73,14 +68,14 @@ def document(study: SamplingStudy | None = None) -> Document:
         evidence=(
             Section(
                 id="order",
-                heading="Pairs in the right order, while votes come in",
+                heading="After as many votes, accuracy is much the same",
                 blocks=(order(study), _needed(study)),
             ),
             *(
                 Section(
                     id=name,
                     heading=heading,
-                    blocks=(Text(text=words), difference(study, keys[0], keys[0].replace("_", "-"))),
+                    blocks=(Text(text=words), difference(study, keys[0], _id(keys[0]), only=_FIRST.get(keys[0], ""))),
                 )
                 for name, heading, words, keys in _PARTS
             ),
@@ -93,6 +88,13 @@ def document(study: SamplingStudy | None = None) -> Document:
             _again(study),
         ),
     )
+
+
+def _headline(held: list[str], total: int) -> str:
+    if not held:
+        return f"Of {total} claims for proximity sampling none is fully borne out"
+    rest = f"; {total - len(held)} of {total} claims are not fully borne out" if len(held) < total else ""
+    return f"Proximity sampling is {several(held)}{rest}"
 
 
 def _id(key: str) -> str:
@@ -138,26 +140,27 @@ def _answers(found: list[Answer]) -> Table:
 
 def _needed(study: SamplingStudy) -> Table:
     found = study.of("needed")
-    samplings = list(dict.fromkeys(row.sampling for row in found))
+    worlds = list(dict.fromkeys((row.world, row.condition) for row in found))
     return Table(
         id="needed",
         columns=(
-            Column(title="World"),
-            Column(title="Pairs in order", kind="amount"),
-            *(Column(title=name, kind="amount") for name in samplings),
+            Column(title="Sampling"),
+            *(
+                Column(title=f"{world.capitalize()}, {condition.partition(' ')[0]}", kind="amount")
+                for world, condition in worlds
+            ),
         ),
         rows=tuple(
             (
-                world.capitalize(),
-                condition.partition(" ")[0],
+                name,
                 *[
                     _cell(study, _named([row for row in found if row.condition == condition], world, name))
-                    for name in samplings
+                    for world, condition in worlds
                 ],
             )
-            for world, condition in dict.fromkeys((row.world, row.condition) for row in found)
+            for name in dict.fromkeys(row.sampling for row in found)
         ),
-        caption="Votes needed until so many pairs are in the right order, with Monte Carlo standard errors",
+        caption="Votes needed until that share of pairs is in the right order, with Monte Carlo standard errors",
         frame=study.to_frame().to_dict(as_series=False),
     )
 
@@ -175,8 +178,7 @@ def _further(study: SamplingStudy) -> list[Section]:
             heading=study.measure(key).title,
             blocks=(difference(study, key, _id(key)),),
         )
-        for _, _, _, keys in _PARTS
-        for key in keys[1:]
+        for key in (*(key for *_, keys in _PARTS for key in keys[1:]), *_NEW)
     ]
 
 

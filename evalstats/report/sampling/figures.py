@@ -37,14 +37,16 @@ def order(study: SamplingStudy) -> Figure:
     )
 
 
-def difference(study: SamplingStudy, key: str, label: str, *, last: bool = False) -> Figure:
-    """Return what is drawn: a heading for each world and condition (or the last one), a row for each way of sampling."""
+def difference(study: SamplingStudy, key: str, label: str, *, only: str = "") -> Figure:
+    """Return what is drawn: a heading for each world and condition (that begins so), a row for each way of sampling."""
     measure = study.measure(key)
     rows: list[dict[str, Any]] = []
     for world in study.worlds:
         found = study.of(key, world=world)
         conditions = list(dict.fromkeys(row.condition for row in found))
-        for condition in conditions[-1:] if last else conditions:
+        for condition in conditions:
+            if not condition.startswith(only):
+                continue
             own = [row for row in found if row.condition == condition]
             heading = _heading(measure, world, condition, own)
             known = [row for row in own if row.difference is not None or row.sampling != "random"]

@@ -536,8 +536,7 @@ def _cautions(tests: PairTests, least: int) -> tuple[str, ...]:
     if flat.any():
         unit = "item" if table.codes is None else "cluster"
         warnings.append(
-            f"{int(flat.sum())} of {total} pairs differ by the same amount on every {unit} that they share (by none, where "
-            "p is 1): without a standard error they are not separated"
+            f"{int(flat.sum())} of {total} pairs differ by the same amount on every {unit}, so no standard error separates them"
         )
     if shared.any():
         warnings.extend(few_items(int(table.n_items[shared].min())))
