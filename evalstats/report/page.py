@@ -292,7 +292,7 @@ def _table(table: Table, label: str) -> str:
             for k, (title, own) in enumerate(zip(titles, cells, strict=True))
         }
     after = _data_link(rows, table.id)
-    most = (table.frame and table.most) or _MOST_ROWS
+    most = (table.most if table.frame else 0) or _MOST_ROWS
     if len(table.rows) > most:
         more = f"{sentence(table.caption)} The first {most} of {len(table.rows):,} are shown; the CSV has all."
         table = replace(table, rows=table.rows[:most], caption=more)
