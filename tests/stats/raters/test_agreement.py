@@ -1,0 +1,200 @@
+"""Agreement of raters against published tables, against the definitions written out, by properties and by simulation."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.stats.raters.agreement import (
+    RatingTable,
+    cohen_kappa,
+    confusion,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    rating_table,
+    raw_agreement,
+)
+
+METRICS = ("nominal", "ordinal", "interval", "ratio")
+
+
+def table_of(ratings: np.ndarray) -> RatingTable:
+    """Return the table of raters x units, NaN where nobody rated."""
+    units = np.broadcast_to(np.arange(ratings.shape[1]), ratings.shape)
+    known = ~np.isnan(ratings)
+    return rating_table(units[known], ratings[known])
+
+
+def gappy(seed: int, n_units: int = 30) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 4, n_units)
+    ratings = np.where(rng.random((4, n_units)) < 0.7, truth, rng.integers(0, 4, (4, n_units))).astype(float)
+    ratings[rng.random(ratings.shape) < 0.2] = np.nan
+    return ratings
+
+
+def slow_alpha(ratings: np.ndarray, metric: str) -> float:
+    """Krippendorff's definition, pair by pair."""
+    pairable = [[v for v in unit if not math.isnan(v)] for unit in ratings.T]
+    pairable = [unit for unit in pairable if len(unit) > 1]
+    values = [v for unit in pairable for v in unit]
+    counts = {v: values.count(v) for v in sorted(set(values))}
+
+    def apart(a: float, b: float) -> float:
+        if metric == "nominal":
+            return float(a != b)
+        if metric == "interval":
+            return (a - b) ** 2
+        if metric == "ratio":
+            return ((a - b) / (a + b)) ** 2 if a + b else 0.0
+        between = [counts[v] for v in counts if min(a, b) <= v <= max(a, b)]
+        return (sum(between) - (counts[a] + counts[b]) / 2) ** 2 if a != b else 0.0
+
+    n = len(values)
+    seen = sum(sum(apart(a, b) for a, b in itertools.permutations(unit, 2)) / (len(unit) - 1) for unit in pairable) / n
+    chance = sum(apart(a, b) for a, b in itertools.permutations(values, 2)) / (n * (n - 1))
+    return 1 - seen / chance
+
+
+def test_krippendorffs_published_table(golden):
+    stored = json.loads((golden / "py_golden.json").read_text())["krippendorff"]
+    ratings = np.array([[np.nan if v is None else v for v in row] for row in stored["data"]])
+    for metric in METRICS:
+        found = krippendorff_alpha(table_of(ratings), metric).estimate
+        assert found == pytest.approx(stored[metric], abs=1e-12)
+        assert round(found, 3) == stored["published"][metric]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_alpha_is_its_definition_pair_by_pair(metric, seed):
+    ratings = gappy(seed)
+    assert krippendorff_alpha(table_of(ratings), metric).estimate == pytest.approx(
+        slow_alpha(ratings, metric), abs=1e-12
+    )
+
+
+def test_cohens_and_weighted_kappa_of_published_tables(golden):
+    stored = json.loads((golden / "py_golden.json").read_text())
+    for name, key, weights in (
+        ("cohen", "kappa", "none"),
+        ("weighted_kappa", "linear", "linear"),
+        ("weighted_kappa", "quadratic", "quadratic"),
+    ):
+        cells = np.array(stored[name]["table"])
+        rows, columns = (np.repeat(side.ravel(), cells.ravel()) for side in np.indices(cells.shape))
+        assert confusion(rows, columns, len(cells)).tolist() == cells.tolist()
+        found = cohen_kappa(rows, columns, len(cells), weights)
+        assert found.estimate == pytest.approx(stored[name][key], abs=1e-12)
+    # The jackknife comes near the published asymptotic error of Cohen's table.
+    rows, columns = np.repeat([0, 0, 1, 1], [20, 5, 10, 15]), np.repeat([0, 1, 0, 1], [20, 5, 10, 15])
+    assert cohen_kappa(rows, columns, 2).std_error == pytest.approx(stored["cohen"]["se"], rel=0.04)
+
+
+def test_fleiss_1971(golden):
+    stored = json.loads((golden / "py_golden.json").read_text())["fleiss"]
+    counts = np.array(stored["table"])
+    found = fleiss_kappa(RatingTable(counts=counts, levels=np.arange(counts.shape[1], dtype=float)))
+    assert found.estimate == pytest.approx(stored["kappa"], abs=1e-12)
+
+
+def test_gwets_ac1_is_its_definition():
+    ratings = gappy(3)
+    seen, shares, n = 0.0, np.zeros(4), 0
+    pairs = 0
+    for unit in ratings.T:
+        own = unit[~np.isnan(unit)].astype(int)
+        if own.size:
+            shares += np.bincount(own, minlength=4) / own.size
+            n += 1
+        if own.size > 1:
+            seen += np.mean([a == b for a, b in itertools.permutations(own, 2)])
+            pairs += 1
+    chance = float((shares / n * (1 - shares / n)).sum()) / 3
+    expected = (seen / pairs - chance) / (1 - chance)
+    assert gwet_ac1(table_of(ratings)).estimate == pytest.approx(expected, abs=1e-12)
+    assert raw_agreement(table_of(ratings)).estimate == pytest.approx(seen / pairs, abs=1e-12)
+
+
+def test_names_order_and_scale_do_not_matter():
+    ratings = gappy(4)
+    one = krippendorff_alpha(table_of(ratings), seed=1)
+    turned = krippendorff_alpha(table_of(ratings[::-1, ::-1]), seed=1)
+    assert (one.estimate, one.conf_low, one.conf_high) == pytest.approx(
+        (turned.estimate, turned.conf_low, turned.conf_high)
+    )
+    for metric in ("nominal", "ordinal", "interval"):
+        stretched = krippendorff_alpha(table_of(3.0 * ratings + 7.0), metric).estimate
+        assert stretched == pytest.approx(krippendorff_alpha(table_of(ratings), metric).estimate)
+
+
+def test_clusters_of_one_unit_change_nothing_and_copies_widen():
+    ratings = gappy(5)
+    table = table_of(ratings)
+    alone = krippendorff_alpha(table, seed=2)
+    own = krippendorff_alpha(table, seed=2, clusters=np.arange(table.counts.shape[0]))
+    assert (own.n_clusters, own.std_error) == (30, pytest.approx(alone.std_error))
+    # Other draws: 4,000 resamples leave an end uncertain by about a hundredth.
+    assert (own.conf_low, own.conf_high) == pytest.approx((alone.conf_low, alone.conf_high), abs=0.03)
+    doubled = RatingTable(counts=np.vstack((table.counts, table.counts)), levels=table.levels)
+    copied = krippendorff_alpha(doubled, clusters=np.tile(np.arange(30), 2), seed=2)
+    narrow = krippendorff_alpha(doubled, seed=2)
+    assert copied.std_error == pytest.approx(alone.std_error, rel=0.05)
+    assert narrow.std_error < 0.75 * copied.std_error
+
+
+def test_what_cannot_be_estimated_says_why():
+    with pytest.raises(InputError, match="no unit has two ratings"):
+        krippendorff_alpha(rating_table([0, 1], [1, 2]))
+    with pytest.raises(InputError, match="all ratings are the same"):
+        krippendorff_alpha(rating_table([0, 0, 1, 1], [1, 1, 1, 1]))
+    with pytest.raises(InputError, match="from 0"):
+        krippendorff_alpha(rating_table([0, 0, 1, 1], [-1, 1, 1, 1]), "ratio")
+    with pytest.raises(InputError, match="201 different values"):
+        rating_table(np.arange(201) // 2, np.arange(201))
+    rare = krippendorff_alpha(rating_table(np.repeat(np.arange(40), 2), [1] * 74 + [0, 0, 0, 1, 1, 1]))
+    assert rare.conf_low is None
+    assert "other than the commonest" in str(rare.reason)
+    perfect = krippendorff_alpha(rating_table(np.repeat(np.arange(20), 2), np.repeat([0, 1], 20)))
+    assert perfect.estimate == 1.0
+    assert (perfect.conf_low, perfect.conf_high) == (None, None)
+    assert "no width" in str(perfect.reason)
+    few = krippendorff_alpha(rating_table(np.repeat(np.arange(16), 2), np.arange(32) % 2), clusters=np.arange(16) % 4)
+    assert "4 clusters" in str(few.reason)
+    # Two raters who always agree: Wilson's interval of the agreement is no point.
+    agreed = raw_agreement(rating_table(np.repeat(np.arange(20), 2), np.repeat([0, 1], 20)))
+    assert agreed.conf_low is not None
+    assert agreed.conf_low < 0.9
+
+
+def drawn(rng: np.random.Generator, n: int, accuracy: float, shares: list[float]) -> np.ndarray:
+    """Three raters who see the truth with a chance and else guess: alpha is that chance squared."""
+    truth = rng.choice(len(shares), size=n, p=shares)
+    return np.where(rng.random((3, n)) < accuracy, truth, rng.choice(len(shares), size=(3, n), p=shares)).astype(float)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "accuracy", "shares"),
+    [
+        (30, 0.7, [0.5, 0.5]),
+        (100, 0.7, [0.5, 0.5]),
+        (100, 0.8, [0.9, 0.1]),
+        (100, 0.9, [0.4, 0.4, 0.2]),
+        (300, 0.8, [0.9, 0.1]),
+    ],
+)
+def test_intervals_of_alpha_hold_the_truth(n, accuracy, shares):
+    rng, repeats, held, made = np.random.default_rng(11), 1000, 0, 0
+    for seed in range(repeats):
+        found = krippendorff_alpha(table_of(drawn(rng, n, accuracy, shares)), n_resamples=1000, seed=seed)
+        if found.conf_low is not None and found.conf_high is not None:
+            made += 1
+            held += found.conf_low <= accuracy**2 <= found.conf_high
+    assert made > 0.9 * repeats
+    # Four Monte Carlo errors, and 1.5 points for the bootstrap of few units.
+    assert abs(held / made - 0.95) < 0.015 + 4 * math.sqrt(0.95 * 0.05 / made)
