@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.frontier.result import Frontier
     from evalstats.analysis.gap.gap import gap
     from evalstats.analysis.gap.result import LabLiveGap
+    from evalstats.analysis.judges.judges import judges
+    from evalstats.analysis.judges.result import JudgeReport
     from evalstats.analysis.leaderboard.leaderboard import leaderboard
     from evalstats.analysis.leaderboard.result import Leaderboard
     from evalstats.analysis.mixed.means import Means
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.loaders.declarations import read_plan
     from evalstats.loaders.frames import from_frame, from_votes
+    from evalstats.loaders.ratings import from_ratings
     from evalstats.loaders.registry import read
     from evalstats.report.render import report
     from evalstats.schema.columns import glossary
@@ -62,6 +65,7 @@ _WHERE = {
     "EvalStatsWarning": "evalstats.errors",
     "Frontier": "evalstats.analysis.frontier.result",
     "InputError": "evalstats.errors",
+    "JudgeReport": "evalstats.analysis.judges.result",
     "LabLiveGap": "evalstats.analysis.gap.result",
     "Leaderboard": "evalstats.analysis.leaderboard.result",
     "Means": "evalstats.analysis.mixed.means",
@@ -77,10 +81,12 @@ _WHERE = {
     "compare": "evalstats.analysis.compare.compare",
     "contamination": "evalstats.analysis.contamination.contamination",
     "from_frame": "evalstats.loaders.frames",
+    "from_ratings": "evalstats.loaders.ratings",
     "from_votes": "evalstats.loaders.frames",
     "frontier": "evalstats.analysis.frontier.frontier",
     "gap": "evalstats.analysis.gap.gap",
     "glossary": "evalstats.schema.columns",
+    "judges": "evalstats.analysis.judges.judges",
     "leaderboard": "evalstats.analysis.leaderboard.leaderboard",
     "load_result": "evalstats.analysis.result",
     "mixed": "evalstats.analysis.mixed.mixed",
@@ -105,6 +111,7 @@ __all__ = [
     "EvalStatsWarning",
     "Frontier",
     "InputError",
+    "JudgeReport",
     "LabLiveGap",
     "Leaderboard",
     "Means",
@@ -121,10 +128,12 @@ __all__ = [
     "contamination",
     "datasets",
     "from_frame",
+    "from_ratings",
     "from_votes",
     "frontier",
     "gap",
     "glossary",
+    "judges",
     "leaderboard",
     "load_result",
     "mixed",

@@ -36,6 +36,7 @@ RESULTS = {
     "ArenaRanking": "evalstats.analysis.arena.result",
     "ContaminationCheck": "evalstats.analysis.contamination.result",
     "Frontier": "evalstats.analysis.frontier.result",
+    "JudgeReport": "evalstats.analysis.judges.result",
     "LabLiveGap": "evalstats.analysis.gap.result",
     "PowerPlan": "evalstats.analysis.power.result",
     "Means": "evalstats.analysis.mixed.means",

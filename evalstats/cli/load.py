@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalstats.analysis.options import AverageKind
+    from evalstats.cli.command import Reading
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.data import EvalData
 
@@ -83,6 +84,24 @@ def load(
         if data.outcomes.height or not (data.comparisons.height + data.aggregates.height)
         else data
     )
+
+
+def ratings(reading: "Reading", *, raters: Sequence[str], humans: Sequence[str], quiet: bool) -> "EvalData":
+    """Read ratings: of a store, or of tables by the columns that --map, --raters and --humans name."""
+    from evalstats.store.manifest import is_store
+
+    if reading.store is not None or any(is_store(path) for path in reading.paths):
+        return reading.load(quiet=quiet)
+    from evalstats.loaders.ratings import read_ratings
+
+    named: dict[str, str] = {}
+    for pair in reading.map:
+        name, equals, column = pair.partition("=")
+        if not equals:
+            raise InputError(f"--map {pair!r} is not STANDARD=COLUMN")
+        named[name] = column
+    rows = named.pop("rows", None)
+    return read_ratings(reading.paths, raters=raters, humans=humans, columns=named, rows=rows)
 
 
 def filtered(data: "EvalData", where: Sequence[str] | None) -> "EvalData":

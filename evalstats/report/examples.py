@@ -92,6 +92,26 @@ def _contamination() -> Result:
     return replace(found, notes=(_MADE_UP, *found.notes))
 
 
+def _judges() -> Result:
+    """Two people and two judges on 400 answers of two models; people rated 120 answers of each, one judge favours a model."""
+    from evalstats.analysis.judges.judges import judges
+    from evalstats.loaders.ratings import from_ratings
+
+    draw = np.random.default_rng(_SEED)
+    rows: list[dict[str, int | str]] = []
+    for name, share, kind in (("model-a", 0.55, 0.05), ("model-b", 0.60, 0.40)):
+        for i in range(400):
+            good = draw.random() < share
+            said = {"ann": draw.random() < (0.92 if good else 0.08), "ben": draw.random() < (0.92 if good else 0.08)}
+            said = {who: yes for who, yes in said.items() if i < 120}
+            said["judge-even"] = draw.random() < (0.90 if good else 0.12)
+            said["judge-kind"] = draw.random() < (0.93 if good else 0.07 + kind)
+            rows += [{"item": i, "model": name, "rater": who, "value": int(yes)} for who, yes in said.items()]
+    data = from_ratings(pl.DataFrame(rows), humans=("ann", "ben"), model="model", benchmark="answers to customers")
+    found = judges(data, seed=_SEED)
+    return replace(found, notes=(_MADE_UP, *found.notes))
+
+
 def _power() -> Result:
     from evalstats.analysis.power.power import power
     from evalstats.loaders.frames import from_frame
@@ -176,6 +196,7 @@ EXAMPLES: Mapping[str, Callable[[], Result]] = {
     "compare": _compare,
     "contamination": _contamination,
     "frontier": _frontier,
+    "judges": _judges,
     "lab-live": _lab_live,
     "leaderboard": _leaderboard,
     "power": _power,

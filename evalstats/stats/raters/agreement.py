@@ -147,18 +147,82 @@ def krippendorff_alpha(table: RatingTable, metric: Metric = "nominal", **over: U
         raise InputError(f"ratings reach {levels[0]:g}; the ratio metric needs numbers from 0")
     if metric not in ("nominal", "ordinal", "interval", "ratio"):
         raise InputError(f"metric {metric!r} is unknown; choose nominal, ordinal, interval or ratio")
-
-    def alpha(total: FloatArray) -> FloatArray:
-        o = total.reshape(-1, levels.size, levels.size)
-        n_c = o.sum(axis=2)
-        n = n_c.sum(axis=1)
-        apart = _distances(n_c, levels, metric)
-        seen = (o * apart).sum(axis=(1, 2))
-        chance = (n_c[:, :, None] * n_c[:, None, :] * apart).sum(axis=(1, 2)) / (n - 1.0)
-        return 1.0 - seen / chance
-
     return _over_units(
-        table.counts, _coincidences, alpha, f"Krippendorff's alpha, {metric}", n_telling=table.n_telling, **over
+        table.counts,
+        _coincidences,
+        lambda total: _alpha(total, levels, metric),
+        f"Krippendorff's alpha, {metric}",
+        n_telling=table.n_telling,
+        **over,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAlpha:
+    """Alpha of a judge with people, of people among themselves on the same units, and the difference; None without two people."""
+
+    with_people: Estimate
+    among_people: Estimate | None
+    difference: Estimate | None
+
+
+def judge_alpha(
+    judge: IntArray, people: IntArray, levels: FloatArray, metric: Metric = "nominal", **over: Unpack[Over]
+) -> JudgeAlpha:
+    """Estimate alpha over pairs of the judge and a person, beside alpha over pairs of people, like with like.
+
+    Agreement with the mean or the majority of several people would be higher than agreement with one of them, so a judge
+    measured by it seems better than a person.
+
+    Parameters
+    ----------
+    judge, people
+        int64, shape (n_units, n_levels): how often the judge, and people, gave each category; units without both say nothing.
+        Where some units have two people, only these count.
+
+    Examples
+    --------
+    >>> judge = np.eye(2, dtype=np.int64)[[0, 0, 0, 0, 0, 1, 1, 1, 1, 0]]
+    >>> people = 2 * np.eye(2, dtype=np.int64)[[0, 0, 0, 0, 0, 1, 1, 1, 1, 1]]
+    >>> found = judge_alpha(judge, people, np.array([0.0, 1.0]))
+    >>> round(found.with_people.estimate, 2), found.among_people.estimate
+    (0.81, 1.0)
+    """
+    q = levels.size
+    several = bool((people.sum(axis=1) > 1).any())
+    kept = (judge.sum(axis=1) > 0) & (people.sum(axis=1) > int(several))
+    if not kept.any():
+        raise InputError("no unit was rated by the judge and by people")
+    units = np.concatenate((judge[kept], people[kept]), axis=1)
+    codes = over.get("clusters")
+    if codes is not None:
+        over["clusters"] = np.asarray(codes)[kept]
+    common = int((units[:, :q] + units[:, q:]).sum(axis=0).argmax())
+    telling = int(np.count_nonzero(units.sum(axis=1) > units[:, common] + units[:, q + common]))
+    cut = q * q
+
+    def sums_of(kinds: IntArray) -> FloatArray:
+        own, theirs = kinds[:, :q].astype(np.float64), kinds[:, q:].astype(np.float64)
+        pairs = own[:, :, None] * theirs[:, None, :]
+        pairs = (pairs + pairs.transpose(0, 2, 1)) / (own.sum(axis=1) * theirs.sum(axis=1))[:, None, None]
+        return np.concatenate((pairs.reshape(len(kinds), -1), _coincidences(kinds[:, q:])), axis=1)
+
+    def with_people(total: FloatArray) -> FloatArray:
+        return _alpha(total[:, :cut], levels, metric)
+
+    def among_people(total: FloatArray) -> FloatArray:
+        return _alpha(total[:, cut:], levels, metric)
+
+    def of(name: str, statistic: Statistic) -> Estimate:
+        return _over_units(units, sums_of, statistic, f"{name}, {metric}", n_telling=telling, **over)
+
+    own = of("Krippendorff's alpha of the judge with people", with_people)
+    if not several:
+        return JudgeAlpha(with_people=own, among_people=None, difference=None)
+    return JudgeAlpha(
+        with_people=own,
+        among_people=of("Krippendorff's alpha among people", among_people),
+        difference=of("difference of the two alphas", lambda total: with_people(total) - among_people(total)),
     )
 
 
@@ -284,6 +348,16 @@ def _coincidences(counts: IntArray) -> FloatArray:
     pairs -= counts[:, :, None] * np.eye(counts.shape[1])
     pairs *= np.where(m > 1, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)[:, None, None]
     return pairs.reshape(m.size, -1)
+
+
+def _alpha(total: FloatArray, levels: FloatArray, metric: Metric) -> FloatArray:
+    """Return alpha of sums of coincidences, one for each row."""
+    o = total.reshape(-1, levels.size, levels.size)
+    n_c = o.sum(axis=2)
+    n = n_c.sum(axis=1)
+    apart = _distances(n_c, levels, metric)
+    chance = (n_c[:, :, None] * n_c[:, None, :] * apart).sum(axis=(1, 2)) / (n - 1.0)
+    return np.asarray(1.0 - (o * apart).sum(axis=(1, 2)) / chance, dtype=np.float64)
 
 
 def _distances(n_c: FloatArray, levels: FloatArray, metric: Metric) -> FloatArray:

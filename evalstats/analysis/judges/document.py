@@ -1,0 +1,398 @@
+"""What is said of judges: whether they agree with people as people do, whom they favour, and what corrected scores are."""
+
+from collections.abc import Sequence
+
+from evalstats.analysis.judges.result import BiasRow, CorrectedRow, JudgeReport, JudgeRow, Standing
+from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.result import Estimate
+from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone
+from evalstats.document.numbers import interval_words, number, p_words, plural, several
+
+_TONES: dict[Standing, Tone] = {
+    "as people": "good",
+    "above people": "good",
+    "below people": "bad",
+    "open": "caution",
+    "no second person": "neutral",
+}
+_LABELS: dict[Standing, str] = {
+    "as people": "agrees like people",
+    "above people": "agrees more than people",
+    "below people": "agrees less than people",
+    "open": "not settled",
+    "no second person": "measured",
+}
+_SURE = 0.05
+_SHOWN = 20
+
+
+def document(result: JudgeReport) -> Document:
+    """Return what is said of judges."""
+    best = result.rows[0]
+    favours = _favouring(result)
+    tone: Tone = "bad" if favours else _TONES[best.standing]
+    level = f"{100 * result.conf_level:g}% CI"
+    known = "" if best.ends is None else f"{level} {_ends(best)}"
+    among = "" if best.people is None else f"people among themselves {number(best.people.estimate, 2)}"
+    return Document(
+        kind="judges",
+        title=_title(result),
+        label="favours a model" if favours else _LABELS[best.standing],
+        tone=tone,
+        headline=_headline(result, favours),
+        number=f"alpha {number(best.estimate, 2)}",
+        number_words=", ".join(part for part in (known or "no interval", among) if part),
+        scope=_scope(result, best),
+        answer=(_figure(result),),
+        notes=result.notes,
+        actions=tuple(_actions(result, favours)),
+        evidence=tuple(_evidence(result)),
+        method=(
+            _method(result),
+            sources_section(result.sources, version=result.version, seed=str(result.seed)),
+            code_section("judges", _options(result)),
+        ),
+    )
+
+
+def _options(result: JudgeReport) -> dict[str, object]:
+    return {
+        "reference": list(result.reference),
+        "criterion": result.criterion or None,
+        "scale": result.scale,
+        "cluster": list(result.clusters) or None,
+        "conf_level": None if result.conf_level == 0.95 else result.conf_level,
+        "n_resamples": None if result.n_resamples == 4000 else result.n_resamples,
+        "seed": result.seed or None,
+    }
+
+
+# --- the answer ---
+
+
+def _title(result: JudgeReport) -> str:
+    what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
+    who = result.rows[0].name if len(result.rows) == 1 else f"any of {len(result.rows)} judges"
+    return f"Can {who} stand in for people{f' on {what}' if what else ''}?"
+
+
+def _favouring(result: JudgeReport) -> JudgeRow | None:
+    """Return the best judge if its errors favour one model."""
+    best = result.rows[0]
+    return best if best.favours_p is not None and best.favours_p < _SURE else None
+
+
+def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
+    best = result.rows[0]
+    if favours is not None:
+        most = _most_favoured(result, favours.name)
+        return f"Not to compare models: {best.name} favours {most.name}" if most else f"{best.name} errs by model"
+    match best.standing:
+        case "as people":
+            return f"Yes: {best.name} agrees with people about as well as people agree among themselves"
+        case "above people":
+            return f"Yes: {best.name} agrees with people better than people agree among themselves"
+        case "below people":
+            return f"Not fully: {best.name} agrees with people less than people agree among themselves"
+        case "open":
+            return f"{best.name} is not shown to agree with people as well as people agree among themselves"
+        case "no second person":
+            return f"{best.name} gives the people's rating on {_percent(best.raw)} of answers"
+
+
+def _most_favoured(result: JudgeReport, judge: str) -> BiasRow | None:
+    own = [row for row in result.by_model if row.judge == judge and row.estimate is not None]
+    return max(own, key=lambda row: row.estimate or 0.0, default=None)
+
+
+def _scope(result: JudgeReport, best: JudgeRow) -> str:
+    units = f"{plural(best.n_units, 'answer')} that it and {plural(best.n_people, 'person', 'people')} rated"
+    clusters = f", in clusters by {several(result.clusters)}" if result.clusters else ""
+    return f"For answers and people like these: {units}{clusters}"
+
+
+def _percent(found: Estimate) -> str:
+    return f"{number(100 * found.estimate, 1)}%" if found.estimate is not None else "–"
+
+
+def _ends(found: Estimate, scale: float = 1.0, digits: int = 2) -> str:
+    return "no interval" if found.ends is None else interval_words(found.conf_low, found.conf_high, scale, digits)
+
+
+def _figure(result: JudgeReport) -> Figure:
+    rows: list[tuple[str, Estimate, str]] = [(row.name, row, _TONES[row.standing]) for row in result.rows[:_SHOWN]]
+    people = result.rows[0].people
+    if people is not None:
+        rows.append(("people among themselves", people, "plain"))
+    told = [f"{name} {number(each.estimate, 2)}" for name, each, _ in rows]
+    level = f"{100 * result.conf_level:g}%"
+    return Figure(
+        id="agreement",
+        plot="forest",
+        rows={
+            "label": [name for name, _, _ in rows],
+            "estimate": [each.estimate for _, each, _ in rows],
+            "conf_low": [each.conf_low for _, each, _ in rows],
+            "conf_high": [each.conf_high for _, each, _ in rows],
+            "tone": [tone for _, _, tone in rows],
+            "words": [f"{number(each.estimate, 2)} ({_ends(each)})" for _, each, _ in rows],
+        },
+        options={"title": f"Krippendorff's alpha, {result.scale}, {level} interval", "reference": None},
+        alt=f"Agreement beyond chance: {', '.join(told)}.",
+        caption="Agreement beyond chance with single people; 0 is chance, 1 is perfect",
+        table=_judges_table(result),
+    )
+
+
+def _judges_table(result: JudgeReport) -> Table:
+    level = f"{100 * result.conf_level:g}% CI"
+    rows: list[tuple[str | float | tuple[float | None, float | None] | None, ...]] = [
+        (row.name, row.estimate, row.ends, _percent(row.raw), row.kappa.estimate, row.ac1.estimate, row.n_units)
+        for row in result.rows
+    ]
+    people = result.rows[0].people
+    if people is not None:
+        rows.append(("people among themselves", people.estimate, people.ends, None, None, None, None))
+    return Table(
+        id="judges",
+        columns=(
+            Column(title="Judge", kind="name"),
+            Column(title="Alpha", kind="number", digits=2),
+            Column(title=level, kind="interval", digits=2),
+            Column(title="Same rating", kind="amount"),
+            Column(title="Kappa", kind="number", digits=2, spare=True),
+            Column(title="AC1", kind="number", digits=2, spare=True),
+            Column(title="Answers", kind="count", spare=True),
+        ),
+        rows=tuple(rows),
+        caption="Agreement with people: alpha beyond chance, and how often the rating is the same",
+        most=_SHOWN,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+
+
+def _actions(result: JudgeReport, favours: JudgeRow | None) -> list[str]:
+    best = result.rows[0]
+    found: list[str] = []
+    if favours is not None and result.corrected:
+        found.append("Use the corrected scores below for comparisons between models.")
+    elif favours is not None:
+        found.append("Label a random part of every model's answers, so that scores can be corrected.")
+    if best.standing == "below people":
+        found.append(
+            "Give the judge the cases below on which it and people differ, or another rubric, and measure again."
+        )
+    if best.standing == "no second person":
+        found.append("Have a second person rate some answers: without, nobody knows how high agreement can be.")
+    if best.standing == "open":
+        found.append("More answers rated by two people would settle it.")
+    return found
+
+
+# --- evidence ---
+
+
+def _evidence(result: JudgeReport) -> list[Section]:
+    sections = [_errors(result), _models(result), _corrected(result), _confusion(result), _spread(result)]
+    return [section for section in sections if section is not None]
+
+
+def _errors(result: JudgeReport) -> Section | None:
+    """Tell how judges err on average, where ratings are numbers."""
+    known = [row for row in result.rows if row.bias is not None]
+    if not known:
+        return None
+    best = known[0]
+    bias = best.bias
+    if bias is None or bias.estimate is None:
+        return None
+    sure = bias.conf_low is not None and bias.conf_high is not None and bias.conf_low * bias.conf_high > 0
+    way = "too high" if bias.estimate > 0 else "too low"
+    head = (
+        f"{best.name} rates {number(abs(bias.estimate), 2)} {way}"
+        if sure
+        else f"{best.name} is not shown to lean to one side"
+    )
+    table = Table(
+        id="errors",
+        columns=(
+            Column(title="Judge", kind="name"),
+            Column(title="Judge minus people", kind="number", digits=2, sign=True),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+            Column(title="Yes where people say yes", kind="amount"),
+            Column(title="No where people say no", kind="amount"),
+        ),
+        rows=tuple(
+            (row.name, row.bias.estimate, row.bias.ends, _with_ends(row.sensitivity), _with_ends(row.specificity))
+            for row in known
+            if row.bias is not None
+        ),
+        caption="How judges err on answers that people rated",
+    )
+    return Section(id="errors", heading=head, blocks=(table,))
+
+
+def _with_ends(found: Estimate | None) -> str | None:
+    return None if found is None else f"{_percent(found)} ({_ends(found, 100, 0)})"
+
+
+def _models(result: JudgeReport) -> Section | None:
+    best = result.rows[0]
+    own = sorted((row for row in result.by_model if row.judge == best.name), key=lambda row: -(row.estimate or 0.0))
+    if len(own) < 2:
+        return None
+    favours = best.favours_p is not None and best.favours_p < _SURE
+    head = f"{best.name} favours {own[0].name}" if favours else f"{best.name} is not shown to favour any model"
+    tested = "" if best.favours_p is None else f"Equal errors for all models: {p_words(best.favours_p)} (Welch's test)."
+    rows = [row for row in result.by_model if row.estimate is not None]
+    told = [f"{row.name} {number(row.estimate, 2, sign=True)}" for row in own[:_SHOWN]]
+    figure = Figure(
+        id="by-model",
+        plot="forest",
+        rows={
+            "label": [row.name for row in own[:_SHOWN]],
+            "estimate": [row.estimate for row in own[:_SHOWN]],
+            "conf_low": [row.conf_low for row in own[:_SHOWN]],
+            "conf_high": [row.conf_high for row in own[:_SHOWN]],
+            "words": [f"{number(row.estimate, 2, sign=True)} ({_ends(row)})" for row in own[:_SHOWN]],
+        },
+        options={"title": "Judge minus people", "sides": ("← too strict", "too kind →"), "side_tones": ("bad", "bad")},
+        alt=f"Judge minus people by model: {', '.join(told)}.",
+        caption=f"How far {best.name} rates each model above or below people",
+        table=Table(
+            id="by-model",
+            columns=(
+                Column(title="Judge", kind="name"),
+                Column(title="Model", kind="name"),
+                Column(title="Judge minus people", kind="number", digits=2, sign=True),
+                Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+                Column(title="Answers", kind="count"),
+            ),
+            rows=tuple((row.judge, row.name, row.estimate, row.ends, row.n_units) for row in rows),
+            caption="Each judge's error by model",
+            most=_SHOWN,
+        ),
+    )
+    blocks: tuple[Block, ...] = (figure, *([Text(text=tested)] if tested else []))
+    return Section(id="by-model", heading=head, blocks=blocks)
+
+
+def _corrected(result: JudgeReport) -> Section | None:
+    own = [row for row in result.corrected if row.judge == result.rows[0].name]
+    if not own:
+        return None
+    moved = max(own, key=lambda row: abs((row.estimate or 0.0) - row.judge_mean))
+    scores = f"{number(moved.estimate, 2)} instead of {number(moved.judge_mean, 2)}"
+    head = f"Corrected by people's labels, {moved.name} scores {scores}"
+    table = Table(
+        id="corrected",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title="Judge", kind="number", digits=2),
+            Column(title="Corrected", kind="number", digits=2),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+            Column(title="Labels alone", kind="number", digits=2, spare=True),
+            Column(title="By its error rates", kind="number", digits=2, spare=True),
+            Column(title="Labels", kind="count"),
+            Column(title="Worth", kind="number", digits=0, spare=True),
+        ),
+        rows=tuple(
+            (
+                row.name,
+                row.judge_mean,
+                row.estimate,
+                row.ends,
+                row.by_labels.estimate,
+                None if row.by_errors is None else row.by_errors.estimate,
+                row.n_labels,
+                row.label_worth,
+            )
+            for row in own
+        ),
+        caption="Scores by the judge, corrected by labels of a part; worth: so many labels alone would be as precise",
+        most=_SHOWN,
+        frame=_corrected_frame(result.corrected),
+    )
+    return Section(id="corrected", heading=head, blocks=(table,))
+
+
+def _corrected_frame(rows: Sequence[CorrectedRow]) -> dict[str, list[object]]:
+    names = (
+        "judge",
+        "name",
+        "judge_mean",
+        "estimate",
+        "std_error",
+        "conf_low",
+        "conf_high",
+        "method",
+        "n_labels",
+        "n_judged",
+    )
+    return {name: [getattr(row, name) for row in rows] for name in (*names, "tuning", "label_worth")}
+
+
+def _confusion(result: JudgeReport) -> Section | None:
+    best = result.rows[0]
+    if not best.confusion:
+        return None
+    off = {
+        (best.levels[i], best.levels[j]): n
+        for i, row in enumerate(best.confusion)
+        for j, n in enumerate(row)
+        if i != j and n
+    }
+    if not off:
+        return None
+    (people, judge), n = max(off.items(), key=lambda each: each[1])
+    head = f"The commonest disagreement: people say {people}, {best.name} says {judge} ({n:,} of {sum(off.values()):,})"
+    table = Table(
+        id="confusion",
+        columns=(
+            Column(title="People"),
+            *(Column(title=f"{best.name}: {level}", kind="count") for level in best.levels),
+        ),
+        rows=tuple((level, *row) for level, row in zip(best.levels, best.confusion, strict=True)),
+        caption="How often each pair of ratings was given",
+    )
+    return Section(id="confusion", heading=head, blocks=(table,))
+
+
+def _spread(result: JudgeReport) -> Section | None:
+    """Warn of the kappa paradox: raters nearly always agree, and alpha is low since one rating is so common."""
+    best = result.rows[0]
+    if best.estimate is None or best.ac1.estimate is None or best.ac1.estimate - best.estimate < 0.2:
+        return None
+    text = (
+        f"Ratings are the same on {_percent(best.raw)} of answers, yet alpha is {number(best.estimate, 2)}: nearly all fall "
+        f"into one category. Gwet's AC1, which does not suffer from that, is {number(best.ac1.estimate, 2)} ({_ends(best.ac1)})."
+    )
+    return Section(id="prevalence", heading="One rating is so common that alpha is low", blocks=(Text(text=text),))
+
+
+def _method(result: JudgeReport) -> Section:
+    best = result.rows[0]
+    items = [
+        f"Agreement: {best.method}. It is over pairs of the judge and one person: with the mean of several it would be higher.",
+        "Kappa, AC1, yes and no: against the rating that most people gave; answers on which they are tied are left out there.",
+    ]
+    if best.reason:
+        items.append(f"No interval: {best.reason}.")
+    if result.corrected:
+        items.append(
+            "Corrected scores: prediction-powered means. They hold if the labelled answers are a random part of each model's, or "
+            "the probability with which each was drawn is given."
+        )
+    if any(row.by_errors is not None for row in result.corrected):
+        items.append(
+            "By its error rates: Rogan and Gladen's correction with the judge's sensitivity and specificity for that model."
+        )
+    sources = (
+        "Krippendorff 2019, Content Analysis, 4th ed.; Gwet 2008, doi:10.1348/000711006X126600; Rogan & Gladen 1978, "
+        "doi:10.1093/oxfordjournals.aje.a112510; Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453."
+    )
+    return Section(
+        id="method",
+        heading="How judges were held against people",
+        blocks=(Items(items=tuple(items)), Text(text=sources)),
+    )

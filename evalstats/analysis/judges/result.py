@@ -1,0 +1,186 @@
+"""How far judges agree with people, how they err, and scores corrected for it: the frozen result of `judges()`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from evalstats.analysis.result import Estimate, Result, row_named
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural
+
+Standing = Literal["as people", "below people", "above people", "open", "no second person"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRow(Estimate):
+    """One judge: its agreement with people, and how it errs.
+
+    Attributes
+    ----------
+    estimate, conf_low, conf_high
+        Krippendorff's alpha over pairs of the judge and a person, on units that two people rated where there are such.
+    people
+        Alpha among people on the same units; None without a second person.
+    difference
+        The judge's alpha minus that among people.
+    standing
+        "as people" where the interval of the difference lies above -0.1, "below people" or "above people" where it excludes 0
+        on that side, else "open".
+    raw, kappa, ac1
+        Share of equal ratings, Cohen's kappa (quadratic weights for ordered ratings) and Gwet's AC1 with the people's rating.
+    bias
+        Judge minus people, on the scale of the ratings.
+    sensitivity, specificity
+        Of yes-or-no ratings: how often the judge says yes where people do, and no where they do.
+    favours_p
+        p of the hypothesis that its bias is the same for all models; None with one model.
+    confusion
+        How often each pair of ratings was given: rows are the people's, columns the judge's, in the order of `levels`.
+    """
+
+    name: str
+    n_units: int
+    n_people: int
+    people: Estimate | None = None
+    difference: Estimate | None = None
+    standing: Standing
+    raw: Estimate
+    kappa: Estimate
+    ac1: Estimate
+    bias: Estimate | None = None
+    sensitivity: Estimate | None = None
+    specificity: Estimate | None = None
+    favours_p: float | None = None
+    levels: tuple[str, ...] = ()
+    confusion: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BiasRow(Estimate):
+    """A judge's bias for one model: judge minus people, on units that people rated."""
+
+    judge: str
+    name: str
+    n_units: int
+    sensitivity: Estimate | None = None
+    specificity: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedRow(Estimate):
+    """One model's score by a judge, corrected by the labels of a part of its answers (prediction-powered mean).
+
+    Attributes
+    ----------
+    judge_mean
+        Its score as the judge has it.
+    by_labels
+        Its score by the labels alone.
+    by_errors
+        Of yes-or-no ratings: Rogan and Gladen's correction.
+    tuning
+        Weight of the judge: 0 labels alone, 1 in full.
+    label_worth
+        So many labels alone would be as precise.
+    """
+
+    judge: str
+    name: str
+    judge_mean: float
+    n_labels: int
+    n_judged: int
+    tuning: float
+    label_worth: float
+    by_labels: Estimate
+    by_errors: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class JudgeReport(Result):
+    """Whether judges can stand in for people.
+
+    Attributes
+    ----------
+    rows
+        One for each judge, the one that agrees best first.
+    by_model
+        Each judge's bias for each model.
+    corrected
+        Each model's score corrected for each judge's errors, where a part of its answers has labels.
+    scale
+        What kind of numbers the ratings were taken for.
+    """
+
+    benchmark: str
+    criterion: str
+    reference: tuple[str, ...]
+    scale: str
+    rows: tuple[JudgeRow, ...]
+    by_model: tuple[BiasRow, ...] = ()
+    corrected: tuple[CorrectedRow, ...] = ()
+    conf_level: float = 0.95
+    n_ratings: int = 0
+    n_units: int = 0
+    clusters: tuple[str, ...] = ()
+    n_resamples: int = 0
+    seed: int = 0
+    version: str = ""
+    sources: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        told = ", ".join(f"{row.name} alpha {row.estimate:.2f}" for row in self.rows if row.estimate is not None)
+        return f"<JudgeReport: {plural(len(self.rows), 'judge')} on {plural(self.n_units, 'unit')}: {told}>"
+
+    def row(self, name: str) -> JudgeRow:
+        """Return one judge's line.
+
+        Raises
+        ------
+        InputError
+            If there is no such judge; the message names the closest.
+        """
+        return row_named(self.rows, name, what="judge")
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each judge, in glossary names."""
+        return pl.DataFrame(
+            [
+                {
+                    "judge": row.name,
+                    "term": "alpha",
+                    "estimate": row.estimate,
+                    "std_error": row.std_error,
+                    "conf_low": row.conf_low,
+                    "conf_high": row.conf_high,
+                    "conf_level": row.conf_level,
+                    "method": row.method,
+                    "among_people": None if row.people is None else row.people.estimate,
+                    "standing": row.standing,
+                    "raw_agreement": row.raw.estimate,
+                    "kappa": row.kappa.estimate,
+                    "ac1": row.ac1.estimate,
+                    "bias": None if row.bias is None else row.bias.estimate,
+                    "sensitivity": None if row.sensitivity is None else row.sensitivity.estimate,
+                    "specificity": None if row.specificity is None else row.specificity.estimate,
+                    "n_items": row.n_units,
+                }
+                for row in self.rows
+            ],
+            schema_overrides=dict.fromkeys(
+                (
+                    "estimate",
+                    "std_error",
+                    "conf_low",
+                    "conf_high",
+                    "among_people",
+                    "kappa",
+                    "bias",
+                    "sensitivity",
+                    "specificity",
+                ),
+                pl.Float64,
+            ),
+        )

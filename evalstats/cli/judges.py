@@ -1,0 +1,34 @@
+"""`evalstats judges`: can the judge stand in for people?"""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+
+from evalstats.analysis.judges.options import JudgesOptions
+from evalstats.analysis.options import Option
+from evalstats.cli.command import Reading, Showing, add_command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raters:
+    """Who rated, in a table of one's own."""
+
+    raters: Annotated[
+        tuple[str, ...], Option("Columns that hold one rater's ratings each; may be repeated.", metavar="COLUMN")
+    ] = ()
+    humans: Annotated[tuple[str, ...], Option("Raters who are people; may be repeated.", metavar="NAME")] = ()
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    add_command(app, "judges", judges, Reading, Raters, JudgesOptions, Showing)
+
+
+def judges(reading: Reading, who: Raters, asked: JudgesOptions, showing: Showing) -> None:
+    """Can a judge stand in for people, and what are its scores worth?"""
+    from evalstats.analysis.judges.judges import judges as judge_data
+    from evalstats.cli.load import ratings
+
+    data = ratings(reading, raters=who.raters, humans=who.humans, quiet=showing.quiet)
+    showing.present(judge_data(data, **asdict(asked)))

@@ -1,0 +1,196 @@
+"""Tables of ratings as `EvalData`: one row for each rating, or one for each thing with a column for each rater."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.loaders.base import read_head
+from evalstats.loaders.blocks import open_table, surveyed
+from evalstats.schema.columns import column_names
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import as_polars, check_table, frame_from_rows
+
+
+def from_ratings(
+    frame: object,
+    *,
+    item: str = "item",
+    rater: str | None = None,
+    value: str | None = None,
+    raters: Sequence[str] = (),
+    humans: str | Sequence[str] = (),
+    benchmark: str = "ratings",
+    **columns: str,
+) -> EvalData:
+    """Make `EvalData` of ratings that people and judges gave to the same things.
+
+    Parameters
+    ----------
+    frame
+        A pandas, Polars, pyarrow or DuckDB table, lazy or not, or a dict of columns.
+    item
+        Column that names what was rated.
+    rater, value
+        Columns with who rated and the rating, a number or a label; by themselves "rater" and "value", or "label".
+    raters
+        Instead of these two: columns that hold one rater's ratings each. An empty cell is no rating.
+    humans
+        Raters who are people; all others are judges. Not needed where a column `rater_kind` says it.
+    benchmark
+        What to call the ratings.
+    **columns
+        Any other standard column of `ratings` and the column that holds it (`model="system"`, `label_prob="p"`); further
+        columns are kept as factors.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, nobody is known to be human, or somebody rated the same thing twice.
+
+    Examples
+    --------
+    >>> wide = {"id": [1, 2, 3], "ann": [1, 0, 1], "gpt": [1, 1, None]}
+    >>> data = from_ratings(wide, item="id", raters=["ann", "gpt"], humans="ann")
+    >>> data.ratings.select("item", "rater", "rater_kind", "value").rows()[-2:]
+    [('1', 'gpt', 'judge', 1.0), ('2', 'gpt', 'judge', 1.0)]
+    """
+    table = as_polars(frame)
+    if not table.height:
+        raise InputError("the frame holds no rows")
+    people = [humans] if isinstance(humans, str) else list(humans)
+    named = {"item": item, **columns}
+    if raters:
+        _there(table, raters)
+        column = (
+            "value"
+            if all(table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean for name in raters)
+            else "label"
+        )
+        table = table.unpivot(
+            raters,
+            index=[name for name in table.columns if name not in raters],
+            variable_name="rater",
+            value_name=column,
+        )
+        table = table.filter(pl.col(column).is_not_null())
+        named |= {"rater": "rater", column: column}
+    else:
+        named |= {"rater": rater or "rater", **_rating_column(table, value)}
+    made = _renamed(table, named)
+    texts = [
+        name for name in ("item", "rater", "model", "run", "variant", "criterion", "label") if name in made.columns
+    ]
+    made = made.with_columns(pl.col(name).cast(pl.String) for name in texts)
+    if "value" in made.columns:
+        made = made.with_columns(pl.col("value").cast(pl.Float64))
+    made = _with_kinds(made, people)
+    digest = hashlib.sha256(table.hash_rows(seed=0).to_numpy().tobytes()).hexdigest()
+    run = f"{benchmark}~{digest[:8]}"
+    if "run" not in made.columns:
+        made = made.with_columns(pl.lit(run).alias("run"))
+    ratings = check_table(made, "ratings", source="frame")
+    runs = [
+        {
+            "run": name,
+            "benchmark": benchmark,
+            "source": "frame",
+            "source_digest": digest,
+            "loader": "ratings-frame",
+            "loader_version": "1",
+            "n_scored": ratings.filter(run=name).height,
+            "n_error": 0,
+            "n_unscored": 0,
+        }
+        for name in ratings["run"].unique().sort().to_list()
+    ]
+    return EvalData(ratings=ratings, runs=frame_from_rows(runs, "runs"))
+
+
+def read_ratings(
+    paths: Sequence[Path],
+    *,
+    raters: Sequence[str] = (),
+    humans: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    rows: str | None = None,
+) -> EvalData:
+    """Read tables of ratings (CSV, JSON, Parquet) as `from_ratings` reads frames; `columns` are its arguments.
+
+    Raises
+    ------
+    UnreadableFileError
+        If a file is no table.
+    InputError
+        As `from_ratings`.
+    """
+    frames = [_frame(path, rows) for path in paths]
+    if not frames:
+        raise InputError("nothing to read: give files with ratings")
+    benchmark = paths[0].name.partition(".")[0] or "ratings"
+    named = dict(columns or {})
+    return from_ratings(
+        pl.concat(frames, how="diagonal_relaxed"),
+        item=named.pop("item", "item"),
+        rater=named.pop("rater", None),
+        value=named.pop("value", None),
+        raters=raters,
+        humans=humans,
+        benchmark=named.pop("benchmark", benchmark),
+        **named,
+    )
+
+
+def _frame(path: Path, rows: str | None) -> pl.DataFrame:
+    survey, blocks = surveyed(open_table(read_head(path), rows))
+    parts = [block.frame.select(pl.all().cast(pl.String)) for block in blocks]
+    if not parts:
+        raise InputError(f"{path}: holds no rows")
+    table = pl.concat(parts, how="diagonal")
+    return table.with_columns(
+        pl.col(name).replace("", None).cast(survey.dtype(name))
+        for name in table.columns
+        if survey.dtype(name).is_numeric()
+    )
+
+
+def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in table.columns:
+            raise InputError(f"there is no column {name!r}; the table has {', '.join(table.columns)}")
+
+
+def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
+    name = value or next((each for each in ("value", "label") if each in table.columns), "value")
+    _there(table, [name])
+    dtype = table[name].dtype
+    return {"value" if dtype.is_numeric() or dtype == pl.Boolean else "label": name}
+
+
+def _renamed(table: pl.DataFrame, named: dict[str, str]) -> pl.DataFrame:
+    standard = column_names("ratings")
+    for name, source in named.items():
+        if name not in standard:
+            raise InputError(f"{name!r} is no column of ratings; use one of {', '.join(standard)}")
+        _there(table, [source])
+    if len(set(named.values())) < len(named):
+        twice = [source for source in named.values() if list(named.values()).count(source) > 1]
+        raise InputError(f"column {twice[0]!r} is named for two things; give each its own")
+    away = {name: f"source_{name}" for name, source in named.items() if name in table.columns and source != name}
+    return table.rename(away | {source: name for name, source in named.items()})
+
+
+def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
+    """Say of every rater whether it is a person or a judge."""
+    raters = table["rater"].unique().sort().to_list()
+    for name in people:
+        if name not in raters:
+            raise InputError(f"humans names {name!r}, who rated nothing; raters: {', '.join(raters[:10])}")
+    if not people and "rater_kind" in table.columns:
+        return table
+    if not people:
+        raise InputError(f"say which raters are people with humans; raters: {', '.join(raters[:10])}")
+    kind = pl.when(pl.col("rater").is_in(people)).then(pl.lit("human")).otherwise(pl.lit("judge"))
+    return table.with_columns(kind.alias("rater_kind"))

@@ -1,0 +1,215 @@
+"""Judges against people: the numbers behind each part, what is refused, and the answer in every form."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats.analysis.judges.judges import judges
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.report.examples import example
+from evalstats.stats.raters.agreement import krippendorff_alpha, rating_table
+from evalstats.stats.raters.correction import powered_mean
+
+
+def ratings(
+    seed: int = 0, *, n: int = 300, labelled: int = 100, kind: tuple[float, ...] = (0.1, 0.1), people: int = 2
+) -> pl.DataFrame:
+    """Answers of several models: people rate the first ones; the judge says yes to bad answers with a chance by model."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, object]] = []
+    for place, lenient in enumerate(kind):
+        truth = rng.random(n) < 0.5
+        for i in range(n):
+            for person in range(people if i < labelled else 0):
+                rows.append({"rater": f"person-{person}", "value": int(truth[i] != (rng.random() < 0.05))})
+                rows[-1] |= {"item": i, "model": f"m{place}"}
+            rows.append({"rater": "judge", "value": int(rng.random() < (0.9 if truth[i] else lenient))})
+            rows[-1] |= {"item": i, "model": f"m{place}"}
+    return pl.DataFrame(rows)
+
+
+def data_of(frame: pl.DataFrame) -> es.EvalData:
+    people = sorted(name for name in frame["rater"].unique() if name.startswith("person"))
+    return es.from_ratings(frame, humans=people, model="model")
+
+
+def test_one_person_and_a_judge_are_two_raters():
+    frame = ratings(people=1, labelled=300)
+    found = judges(data_of(frame)).row("judge")
+    units = frame.select(pl.struct("model", "item").rank("dense").cast(pl.Int64) - 1).to_series()
+    expected = krippendorff_alpha(rating_table(units.to_numpy(), frame["value"].to_numpy()))
+    assert found.estimate == pytest.approx(expected.estimate)
+    assert (found.conf_low, found.conf_high) == pytest.approx((expected.conf_low, expected.conf_high), abs=0.02)
+    both = frame.pivot("rater", index=("model", "item"), values="value")
+    same = (both["judge"] == both["person-0"]).mean()
+    assert found.raw.estimate == pytest.approx(same)
+    assert found.bias is not None
+    assert found.bias.estimate == pytest.approx((both["judge"] - both["person-0"]).mean())
+    said_yes = both.filter(pl.col("person-0") == 1)["judge"].mean()
+    assert found.sensitivity is not None
+    assert found.sensitivity.estimate == pytest.approx(said_yes)
+    assert np.array(found.confusion).sum() == 600
+    assert found.standing == "no second person"
+
+
+def test_people_among_themselves_stand_beside_the_judge():
+    found = judges(data_of(ratings(1))).row("judge")
+    assert found.people is not None
+    assert found.difference is not None
+    assert found.difference.estimate == pytest.approx(found.estimate - found.people.estimate)
+    # People err in 5% each, the judge in 10%: it agrees less with a person than they with each other.
+    assert found.people.estimate > found.estimate
+    assert found.standing in ("open", "below people")
+
+
+def test_a_judge_that_favours_a_model_is_found_and_corrected():
+    report = judges(data_of(ratings(2, kind=(0.05, 0.5))))
+    row = report.row("judge")
+    assert row.favours_p is not None
+    assert row.favours_p < 0.005
+    assert [note.kind for note in report.notes if note.caution] == ["trust"]
+    by_model = {each.name: each for each in report.by_model}
+    assert by_model["m1"].estimate > 0.1 > abs(by_model["m0"].estimate)
+    fixed = {each.name: each for each in report.corrected}
+    assert fixed["m1"].judge_mean > 0.65
+    for each in fixed.values():
+        assert each.conf_low < 0.5 < each.conf_high
+        assert each.label_worth > each.n_labels
+        assert each.by_errors is not None
+        assert each.by_errors.conf_low < 0.5 < each.by_errors.conf_high
+    document = report.document()
+    assert "favours m1" in document.headline
+    assert document.tone == "bad"
+
+
+def test_a_corrected_score_is_the_prediction_powered_mean():
+    frame = ratings(3, people=1)
+    row = next(each for each in judges(data_of(frame)).corrected if each.name == "m0")
+    wide = frame.filter(model="m0").pivot("rater", index="item", values="value").sort("item")
+    judge, label = wide["judge"].to_numpy(), wide["person-0"].to_numpy()
+    known = ~np.isnan(label.astype(float))
+    direct = powered_mean(judge[~known], judge[known], label[known].astype(float), bounds=(0, 1))
+    assert (row.estimate, row.conf_low, row.conf_high) == pytest.approx(
+        (direct.estimate.estimate, direct.estimate.conf_low, direct.estimate.conf_high)
+    )
+    assert row.judge_mean == pytest.approx(judge.mean())
+
+
+def test_labels_that_are_no_random_part_are_said():
+    frame = ratings(4)
+    judged = frame.filter(rater="judge").rename({"value": "said"}).select("model", "item", "said")
+    easy = (
+        frame.join(judged, on=("model", "item"))
+        .filter((pl.col("rater") == "judge") | (pl.col("said") == 1))
+        .drop("said")
+    )
+    notes = judges(data_of(easy)).notes
+    assert "selection" in {note.kind for note in notes if note.caution}
+    # With the probability of each known there is nothing to warn of.
+    told = es.from_ratings(
+        easy.with_columns(pl.when(pl.col("rater") == "judge").then(None).otherwise(0.5).alias("label_prob")),
+        humans=("person-0", "person-1"),
+        model="model",
+    )
+    assert "selection" not in {note.kind for note in judges(told).notes}
+
+
+def test_labels_steps_and_numbers_are_told_apart():
+    rng = np.random.default_rng(5)
+    truth = rng.integers(1, 6, 200)
+    frame = pl.DataFrame(
+        {
+            "item": [*range(200)] * 2,
+            "rater": ["ann"] * 200 + ["judge"] * 200,
+            "value": [*truth, *np.clip(truth + rng.integers(-1, 2, 200), 1, 5)],
+        }
+    )
+    steps = judges(es.from_ratings(frame, humans="ann"))
+    assert steps.scale == "ordinal"
+    assert "quadratic" in steps.rows[0].kappa.method
+    fine = judges(es.from_ratings(frame.with_columns(pl.col("value") + 0.5 * pl.col("item") / 200), humans="ann"))
+    assert fine.scale == "interval"
+    labels = judges(es.from_ratings(frame.with_columns(pl.format("level {}", "value").alias("value")), humans="ann"))
+    assert (labels.scale, labels.rows[0].bias, labels.corrected) == ("nominal", None, ())
+    assert judges(es.from_ratings(frame, humans="ann"), scale="nominal").rows[0].estimate == pytest.approx(
+        labels.rows[0].estimate
+    )
+
+
+def test_rows_in_any_order_and_wide_tables_give_the_same():
+    frame = ratings(6, kind=(0.1,))
+    report = judges(data_of(frame))
+    assert judges(data_of(frame.sample(fraction=1.0, shuffle=True, seed=1))).rows == report.rows
+    wide = frame.pivot("rater", index=("item", "model"), values="value")
+    other = es.from_ratings(
+        wide, raters=("person-0", "person-1", "judge"), humans=("person-0", "person-1"), model="model"
+    )
+    assert judges(other).rows == report.rows
+
+
+def test_clusters_widen_and_are_named():
+    frame = ratings(7, kind=(0.1, 0.1), labelled=120)
+    alone, grouped = judges(data_of(frame)), judges(data_of(frame), cluster="item")
+    assert grouped.clusters == ("item",)
+    assert grouped.rows[0].estimate == alone.rows[0].estimate
+    assert "clusters" in grouped.rows[0].method
+
+
+def test_what_cannot_be_answered_is_refused_in_words():
+    frame = ratings(8)
+    with pytest.raises(CannotAnswerError, match="hold no ratings"):
+        judges(es.datasets.tenacious_held_out())
+    with pytest.raises(InputError, match="closest: judge"):
+        judges(data_of(frame), reference="judges")
+    with pytest.raises(InputError, match="say which raters are people"):
+        es.from_ratings(frame, model="model")
+    with pytest.raises(CannotAnswerError, match="all raters are people"):
+        judges(es.from_ratings(frame, model="model", humans=("judge", "person-0", "person-1")))
+    with pytest.raises(InputError, match="2 criteria: a, b"):
+        judges(data_of(frame.with_columns((pl.col("item") % 2).replace_strict({0: "a", 1: "b"}).alias("criterion"))))
+    with pytest.raises(InputError, match="no column 'answer'"):
+        es.from_ratings(frame, item="answer", humans="person-0")
+    apart = frame.filter((pl.col("rater") == "judge") != (pl.col("item") < 100))
+    with pytest.raises(CannotAnswerError, match="no answer in common"):
+        judges(data_of(apart))
+    with pytest.raises(InputError, match="share their key"):
+        data_of(pl.concat((frame, frame.head(1))))
+
+
+def test_few_labels_correct_nothing_and_say_so():
+    report = judges(data_of(ratings(9, labelled=12)))
+    assert report.corrected == ()
+    assert any(note.kind == "few" and "too few to correct" in note.text for note in report.notes)
+
+
+def test_the_answer_in_every_form(tmp_path):
+    report = example("judges")
+    report.save(tmp_path / "judges.json")
+    assert es.load_result(tmp_path / "judges.json") == report
+    text = report.summary()
+    assert text.startswith("These data are simulated")
+    assert len(report.document().headline.split()) <= 20
+    assert "\\toprule" in report.to_latex("corrected")
+    assert {"judges", "errors", "by-model", "corrected", "confusion"} <= set(report.document().tables)
+    for name in report.document().figures:
+        assert report.figure(name).axes
+
+
+def test_hostile_names_stay_text():
+    evil = "<script>alert(1)</script>|*x*\n$y$"
+    frame = ratings(10).with_columns(pl.col("rater").replace("judge", evil), pl.col("model").replace("m1", evil))
+    report = judges(data_of(frame))
+    assert "<script>" not in report.to_html()
+    assert "\n$y$" not in report.to_markdown()
+
+
+@pytest.mark.slow
+def test_an_even_judge_is_seldom_said_to_favour_a_model():
+    repeats, hits = 400, 0
+    for seed in range(repeats):
+        p = judges(data_of(ratings(100 + seed, n=60, labelled=60, people=1)), n_resamples=200).row("judge").favours_p
+        hits += p is not None and p < 0.05
+    assert hits / repeats < 0.05 + 4 * math.sqrt(0.05 * 0.95 / repeats)

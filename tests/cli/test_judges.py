@@ -1,0 +1,47 @@
+"""`evalstats judges` on tables of ratings."""
+
+import json
+
+import polars as pl
+from typer.testing import CliRunner
+
+from evalstats.cli.main import app
+
+
+def wide(n: int = 80) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "id": range(n),
+            "ann": [i % 2 for i in range(n)],
+            "ben": [(i + (i % 11 == 0)) % 2 for i in range(n)],
+            "gpt": [(i + (i % 7 == 0)) % 2 for i in range(n)],
+        }
+    )
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def test_a_wide_table_of_ratings(tmp_path):
+    wide().write_csv(tmp_path / "ratings.csv")
+    given = ["judges", tmp_path / "ratings.csv", "--map", "item=id", "--humans", "ann", "--humans", "ben"]
+    for rater in ("ann", "ben", "gpt"):
+        given += ["--raters", rater]
+    done = run(*given)
+    assert done.exit_code == 0, done.output
+    assert "people among themselves" in done.output
+    assert len(done.output.splitlines()) <= 20
+    assert len(run(*given, "-q").output.splitlines()) <= 2
+    values = json.loads(run(*given, "--format", "json").output)
+    assert values["result"] == "JudgeReport"
+
+
+def test_a_long_table_says_who_is_human(tmp_path):
+    long = wide().unpivot(["ann", "gpt"], index="id", variable_name="who", value_name="score")
+    long.write_csv(tmp_path / "long.csv")
+    named = ["--map", "item=id", "--map", "rater=who", "--map", "value=score"]
+    done = run("judges", tmp_path / "long.csv", *named, "--humans", "ann")
+    assert done.exit_code == 0, done.output
+    refused = run("judges", tmp_path / "long.csv", *named)
+    assert refused.exit_code != 0
