@@ -30,5 +30,7 @@ def judges(reading: Reading, who: Raters, asked: JudgesOptions, showing: Showing
     from evalstats.analysis.judges.judges import judges as judge_data
     from evalstats.cli.load import ratings
 
-    data = ratings(reading, raters=who.raters, humans=who.humans, quiet=showing.quiet)
+    data = ratings(
+        reading.paths, store=reading.store, pairs=reading.map, raters=who.raters, humans=who.humans, quiet=showing.quiet
+    )
     showing.present(judge_data(data, **asdict(asked)))

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalstats.analysis.options import AverageKind
-    from evalstats.cli.command import Reading
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.data import EvalData
 
@@ -86,22 +85,30 @@ def load(
     )
 
 
-def ratings(reading: "Reading", *, raters: Sequence[str], humans: Sequence[str], quiet: bool) -> "EvalData":
+def ratings(
+    paths: Sequence[Path],
+    *,
+    store: Path | None,
+    pairs: Sequence[str],
+    raters: Sequence[str],
+    humans: Sequence[str],
+    quiet: bool,
+) -> "EvalData":
     """Read ratings: of a store, or of tables by the columns that --map, --raters and --humans name."""
     from evalstats.store.manifest import is_store
 
-    if reading.store is not None or any(is_store(path) for path in reading.paths):
-        return reading.load(quiet=quiet)
+    if store is not None or any(is_store(path) for path in paths):
+        return load(paths, store=store, quiet=quiet)
     from evalstats.loaders.ratings import read_ratings
 
     named: dict[str, str] = {}
-    for pair in reading.map:
+    for pair in pairs:
         name, equals, column = pair.partition("=")
         if not equals:
             raise InputError(f"--map {pair!r} is not STANDARD=COLUMN")
         named[name] = column
     rows = named.pop("rows", None)
-    return read_ratings(reading.paths, raters=raters, humans=humans, columns=named, rows=rows)
+    return read_ratings(paths, raters=raters, humans=humans, columns=named, rows=rows)
 
 
 def filtered(data: "EvalData", where: Sequence[str] | None) -> "EvalData":

@@ -147,12 +147,21 @@ def _figure(result: JudgeReport) -> Figure:
 def _judges_table(result: JudgeReport) -> Table:
     level = f"{100 * result.conf_level:g}% CI"
     rows: list[tuple[str | float | tuple[float | None, float | None] | None, ...]] = [
-        (row.name, row.estimate, row.ends, _percent(row.raw), row.kappa.estimate, row.ac1.estimate, row.n_units)
+        (
+            row.name,
+            row.estimate,
+            row.ends,
+            _percent(row.raw),
+            row.kappa.estimate,
+            row.ac1.estimate,
+            _icc(row),
+            row.n_units,
+        )
         for row in result.rows
     ]
     people = result.rows[0].people
     if people is not None:
-        rows.append(("people among themselves", people.estimate, people.ends, None, None, None, None))
+        rows.append(("people among themselves", people.estimate, people.ends, None, None, None, None, None))
     return Table(
         id="judges",
         columns=(
@@ -162,6 +171,7 @@ def _judges_table(result: JudgeReport) -> Table:
             Column(title="Same rating", kind="amount"),
             Column(title="Kappa", kind="number", digits=2, spare=True),
             Column(title="AC1", kind="number", digits=2, spare=True),
+            Column(title="ICC", kind="number", digits=2, spare=True),
             Column(title="Answers", kind="count", spare=True),
         ),
         rows=tuple(rows),
@@ -169,6 +179,10 @@ def _judges_table(result: JudgeReport) -> Table:
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
+
+
+def _icc(row: JudgeRow) -> float | None:
+    return None if row.icc is None else row.icc.estimate
 
 
 def _actions(result: JudgeReport, favours: JudgeRow | None) -> list[str]:

@@ -33,6 +33,7 @@ from evalstats.stats.raters.agreement import (
     raw_agreement,
 )
 from evalstats.stats.raters.correction import FEWEST_LABELS, judge_errors, powered_mean, rogan_gladen
+from evalstats.stats.raters.intraclass import intraclass_correlations
 
 _UNIT = ("item", "variant", "run", "model")
 # Alpha this much below that of people is worth no worry: their own alpha is seldom known more closely.
@@ -365,6 +366,7 @@ def _judge_row(panel: _Panel, name: str, over: Over) -> JudgeRow:
         raw=_known_estimate(raw_agreement(pairs, **within)),
         kappa=_known_estimate(cohen_kappa(first, second, q, weights, **within)),
         ac1=_known_estimate(gwet_ac1(pairs, **within)),
+        icc=_icc(np.column_stack((given, panel.truth))[both], panel, level),
         bias=_estimate(_mean((given - panel.truth)[both], panel.codes_of(both), level)) if panel.is_number else None,
         sensitivity=_share(yes.yes_yes, yes.yes_yes + yes.no_yes, level) if yes else None,
         specificity=_share(yes.no_no, yes.no_no + yes.yes_no, level) if yes else None,
@@ -395,6 +397,15 @@ def _mean(values: FloatArray, codes: object, level: float) -> numbers.Estimate:
     if codes is None or values.size < 2:
         return mean_t(values, conf_level=level)
     return cluster_mean(values, np.asarray(codes), conf_level=level).estimate
+
+
+def _icc(pairs: FloatArray, panel: _Panel, level: float) -> Estimate | None:
+    if panel.scale == "nominal" or len(pairs) < 2:
+        return None
+    try:
+        return _estimate(intraclass_correlations(pairs, conf_level=level).estimates["ICC2"])
+    except InputError as error:
+        return Estimate(estimate=None, method="ICC2", conf_level=level, reason=str(error))
 
 
 def _share(x: int, n: int, level: float) -> Estimate | None:

@@ -29,6 +29,8 @@ class JudgeRow(Estimate):
         on that side, else "open".
     raw, kappa, ac1
         Share of equal ratings, Cohen's kappa (quadratic weights for ordered ratings) and Gwet's AC1 with the people's rating.
+    icc
+        Of numbers: ICC2, the share of the variance of single ratings that lies between answers, of the judge and people's mean.
     bias
         Judge minus people, on the scale of the ratings.
     sensitivity, specificity
@@ -48,6 +50,7 @@ class JudgeRow(Estimate):
     raw: Estimate
     kappa: Estimate
     ac1: Estimate
+    icc: Estimate | None = None
     bias: Estimate | None = None
     sensitivity: Estimate | None = None
     specificity: Estimate | None = None

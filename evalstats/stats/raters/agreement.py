@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap.exact import acceleration, corrected_tails
+from evalstats.stats.bootstrap import acceleration, corrected_tails
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, as_values, check_level, too_few_clusters
 from evalstats.stats.estimate import Estimate, normal_quantile
 from evalstats.stats.one_sample import wilson

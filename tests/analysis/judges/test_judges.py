@@ -12,6 +12,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.report.examples import example
 from evalstats.stats.raters.agreement import krippendorff_alpha, rating_table
 from evalstats.stats.raters.correction import powered_mean
+from evalstats.stats.raters.intraclass import intraclass_correlations
 
 
 def ratings(
@@ -130,6 +131,10 @@ def test_labels_steps_and_numbers_are_told_apart():
     steps = judges(es.from_ratings(frame, humans="ann"))
     assert steps.scale == "ordinal"
     assert "quadratic" in steps.rows[0].kappa.method
+    pairs = frame.pivot("rater", index="item", values="value").select("judge", "ann").to_numpy().astype(float)
+    expected = intraclass_correlations(pairs).estimates["ICC2"]
+    assert steps.rows[0].icc is not None
+    assert (steps.rows[0].icc.estimate, steps.rows[0].icc.conf_low) == (expected.estimate, expected.conf_low)
     fine = judges(es.from_ratings(frame.with_columns(pl.col("value") + 0.5 * pl.col("item") / 200), humans="ann"))
     assert fine.scale == "interval"
     labels = judges(es.from_ratings(frame.with_columns(pl.format("level {}", "value").alias("value")), humans="ann"))
