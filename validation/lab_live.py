@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evalstats.analysis.gap.gap import gap
-from evalstats.analysis.gap.result import DecompositionRow, LabLiveGap, Part
+from evalstats.analysis.gap.result import DecompositionRow, LabLiveGap
+from evalstats.analysis.result import Estimate
 from evalstats.datasets import rutbench_live_mix
 from evalstats.errors import EvalStatsError
 from evalstats.simulate.lab_live import simulate_lab_live
@@ -152,7 +153,7 @@ def _of_parts(name: str, row: DecompositionRow, truth: LabLiveTruth, which: slic
         "total": truth.total, "mix": truth.mix, "behaviour": truth.behaviour, "poststratified": truth.poststratified,
     }  # fmt: skip
     for key, values in true.items():
-        part: Part | None = getattr(row, key)
+        part: Estimate | None = getattr(row, key)
         if values is not None and part is not None:
             yield from _part(f"{key}, {name}", part, float(values[which].mean()))
 
@@ -162,7 +163,7 @@ def _missed(name: str, row: Any, prefix: str, truth: float) -> Iterator[Case]:
     yield from _ends(name, getattr(row, low), getattr(row, high), truth)
 
 
-def _part(name: str, part: Part, truth: float) -> Iterator[Case]:
+def _part(name: str, part: Estimate, truth: float) -> Iterator[Case]:
     yield from _ends(name, part.conf_low, part.conf_high, truth)
 
 
