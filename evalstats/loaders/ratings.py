@@ -8,7 +8,8 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import read_head
-from evalstats.loaders.blocks import open_table, surveyed
+from evalstats.loaders.blocks import open_table
+from evalstats.loaders.bound_columns import surveyed
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows

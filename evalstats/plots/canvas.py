@@ -1,5 +1,6 @@
 """Where a figure is drawn: a sheet of its own or somebody's axes, in pixels from the top left, in the colours of its ground."""
 
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
@@ -30,6 +31,16 @@ _PAGES: dict[Medium, tuple[float, float, float | None]] = {
     "phone": (340.0, 13.0, None),
     "print": (482.0, 8.6, 585.0),
 }
+
+
+class ShownFigure(Figure):
+    """A figure that shows itself in a notebook, whether or not anybody has called on pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        with house_style():
+            untyped(self).savefig(buffer, format="png", dpi=144)
+        return buffer.getvalue()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +89,7 @@ class Sheet:
         base = self.axes
         if base is None:
             wide, tall = self.width + 2 * self.edge, height + 2 * self.edge
-            figure = Figure(figsize=(wide / 72, tall / 72), facecolor=self.colors.surface)
+            figure = ShownFigure(figsize=(wide / 72, tall / 72), facecolor=self.colors.surface)
             box = (self.edge / wide, self.edge / tall, self.width / wide, height / tall)
             base = untyped(figure).add_axes(box)
         base.set_axis_off()
