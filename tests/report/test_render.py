@@ -276,7 +276,8 @@ def test_plan_simulation_and_options_reach_the_page(
     path = render_results([result], [tmp_path / "x.html"], engine="embedded")[0].path
     words = Outline(path.read_text(encoding="utf-8")).words()
     assert "90% CI" in words
-    assert "cluster=['template'], margin=0.5, conf_level=0.9, accept=['temperature'], seed=3" in words
+    assert "cluster=['template'], margin=0.5, conf_level=0.9, accept=['temperature'], plan=" in words
+    assert "seed=3" in words
     assert "plan=es.read_plan('evalstats.toml')" in words
     assert "Departs from the plan: margin 0.5 given, 2pp declared." in words
     assert "reason for the margin <b> $x$" in words

@@ -296,7 +296,7 @@ def _claims(result: Comparison) -> bool:
 
 def _as_python(asked: CompareOptions) -> tuple[tuple[str, str], ...]:
     """Return the options that were given as Python."""
-    written = {name: repr(value) for name, value in given(asked).items()}
+    written = {name: repr(list(value) if isinstance(value, tuple) else value) for name, value in given(asked).items()}
     if asked.plan is not None:
         written["plan"] = f"es.read_plan({PurePath(asked.plan.source or 'evalstats.toml').name!r})"
     return tuple(written.items())
