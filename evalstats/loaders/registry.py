@@ -36,6 +36,8 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.judged_games", "ARENA_HARD"),
     ("evalstats.loaders.judged_games", "MT_BENCH"),
     ("evalstats.loaders.wildbench", "LOADER"),
+    ("evalstats.loaders.langsmith", "LOADER"),
+    ("evalstats.loaders.braintrust", "LOADER"),
     ("evalstats.loaders.leaderboards", "LOADER"),
     ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),

@@ -130,7 +130,7 @@ TABLES: list[tuple[str, str, str]] = [
     ("deep.json", json.dumps({"results": {"items": named("id", "llm", "passed")}}), "one line"),
     ("promptfoo.json", json.dumps(PROMPTFOO), "one line"),
     ("by_run.json", json.dumps(BY_RUN), "one line"),
-    ("langsmith.csv", csv(LANGSMITH), "one line"),
+    ("langsmith.csv", csv(LANGSMITH), "open"),
     (
         "mt_bench.jsonl",
         lines(

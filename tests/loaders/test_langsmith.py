@@ -1,0 +1,323 @@
+"""LangSmith: tables of an experiment, runs with feedback, and the body of an upload, worked out by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import evalstats as es
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.exported_records import item_of
+from evalstats.loaders.langsmith import LOADER
+from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.schema.data import EvalData
+
+# The columns of `get_test_results` (references first, for two frames are merged) and of `to_pandas`.
+RESULTS: list[dict[str, Any]] = [
+    {
+        "reference.answer": "4",
+        "input.question": "2+2",
+        "outputs.answer": "4",
+        "execution_time": 0.4,
+        "error": None,
+        "id": "r1",
+        "feedback.correctness": 1.0,
+        "feedback.tone": 0.5,
+    },
+    {
+        "reference.answer": "6",
+        "input.question": "3+3",
+        "outputs.answer": "7",
+        "execution_time": 0.5,
+        "error": None,
+        "id": "r2",
+        "feedback.correctness": 0.0,
+        "feedback.tone": None,
+    },
+    {
+        "reference.answer": "8",
+        "input.question": "4+4",
+        "outputs.answer": None,
+        "execution_time": 9.0,
+        "error": "APITimeoutError('Request timed out.')\n\nTraceback ...",
+        "id": "r3",
+        "feedback.correctness": 0.0,
+        "feedback.tone": None,
+    },
+]
+UPLOAD: dict[str, Any] = {
+    "experiment_name": "prompt-b",
+    "experiment_start_time": "2026-01-01T00:00:00Z",
+    "experiment_end_time": "2026-01-01T00:10:00Z",
+    "dataset_name": "sums",
+    "experiment_metadata": {"model": "m1"},
+    "summary_experiment_scores": [],
+    "results": [
+        {
+            "row_id": "a1",
+            "inputs": {"question": "2+2"},
+            "expected_outputs": {"answer": "4"},
+            "actual_outputs": {"answer": "4"},
+            "evaluation_scores": [
+                {"key": "correctness", "score": 1, "feedback_source": {"type": "code"}},
+                {
+                    "key": "stars",
+                    "score": 4,
+                    "feedback_config": {"type": "continuous", "min": 1, "max": 5},
+                },
+            ],
+            "start_time": "2026-01-01T00:00:00Z",
+            "end_time": "2026-01-01T00:00:02Z",
+        },
+        {
+            "row_id": "a2",
+            "inputs": {"question": "3+3"},
+            "expected_outputs": {"answer": "6"},
+            "evaluation_scores": [{"key": "correctness", "value": "wrong"}],
+            "start_time": "2026-01-01T00:00:02Z",
+            "end_time": "2026-01-01T00:00:03Z",
+        },
+        {
+            "row_id": "a3",
+            "inputs": {"question": "4+4"},
+            "error": "RateLimitError: 429",
+            "evaluation_scores": [],
+            "start_time": "2026-01-01T00:00:03Z",
+            "end_time": "2026-01-01T00:00:04Z",
+        },
+    ],
+}
+RUNS: list[dict[str, Any]] = [
+    {
+        "id": "u1",
+        "name": "Target",
+        "run_type": "chain",
+        "inputs": {"question": "2+2"},
+        "outputs": {"answer": "4"},
+        "error": None,
+        "reference_example_id": "e1",
+        "feedback_stats": {"correctness": {"n": 1, "avg": 1.0}, "note": {"n": 1, "comments": ["x"]}},
+        "extra": {"metadata": {"ls_model_name": "m1"}},
+        "start_time": "2026-01-01T00:00:00",
+        "end_time": "2026-01-01T00:00:01.500000",
+        "prompt_tokens": 5,
+        "completion_tokens": 1,
+        "total_cost": 0.25,
+        "parent_run_id": None,
+    },
+    {"id": "u2", "reference_example_id": "e2", "feedback_stats": None, "extra": {"metadata": {"ls_model_name": "m1"}}},
+    {"id": "u3", "reference_example_id": None, "feedback_stats": None, "parent_run_id": "u1"},
+]
+
+
+def loaded(path: Path) -> EvalData:
+    return read_source(LOADER, with_digest(Source(path=path)))
+
+
+def saved(path: Path, content: object) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+def told(data: EvalData, severity: str = "note") -> str:
+    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "jsonl"])
+def test_the_table_of_test_results(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"gpt-x.{ending}"
+    frame = pd.DataFrame(RESULTS)
+    if ending == "csv":
+        frame.to_csv(path)
+    else:
+        frame.to_json(path, orient="records", lines=ending == "jsonl")
+    data = read(path, strict=True)
+    assert data.outcomes.select("metric", "score", "status", "trial").rows() == [
+        ("correctness", 1.0, "scored", 0),
+        ("tone", 0.5, "scored", 0),
+        ("correctness", 0.0, "scored", 0),
+        ("tone", None, "unscored", 0),
+        ("correctness", None, "error", 0),
+        ("tone", None, "error", 0),
+    ]
+    first, *_, last = data.outcomes.to_dicts()
+    assert first["item"] == item_of({"question": "2+2"}, {"answer": "4"})
+    assert (first["model"], first["latency_s"]) == ("gpt-x", 0.4)
+    assert last["status_reason"] == "APITimeoutError('Request timed out.')"
+    assert data.outcomes["value_raw"].to_list()[4] in {"0.0", '"0.0"'}
+    assert data.runs.select("loader", "harness", "n_scored", "n_error", "n_unscored").row(0) == (
+        "langsmith",
+        "LangSmith",
+        3,
+        2,
+        1,
+    )
+    assert data.metrics.select("metric", "kind").rows() == [("correctness", "binary"), ("tone", "bounded")]
+    assert "the name of the file or experiment is taken for it: 'gpt-x'" in told(data)
+
+
+def test_the_table_of_to_pandas_pairs_with_that_of_test_results(tmp_path: Path) -> None:
+    """Booleans beside an empty cell, a label where there is no number, and prefixes with an s."""
+    rows = [
+        {
+            "inputs.question": row["input.question"],
+            "outputs.answer": row["outputs.answer"],
+            "error": row["error"],
+            "reference.answer": row["reference.answer"],
+            "feedback.correctness": value,
+            "execution_time": 0.1,
+            "example_id": f"e{k}",
+            "id": f"r{k}",
+        }
+        for k, (row, value) in enumerate(zip(RESULTS, [True, "partly", None], strict=True))
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "b.csv", index=False)
+    pd.DataFrame(RESULTS).to_csv(tmp_path / "a.csv", index=False)
+    data = read(tmp_path, strict=True)
+    assert data.outcomes.filter(model="b")["score"].to_list() == [1.0, None, None]
+    assert data.outcomes.filter(model="b")["status"].to_list() == ["scored", "unscored", "error"]
+    assert data.outcomes.filter(model="b")["value_raw"].to_list() == [None, '"partly"', None]
+    assert data.outcomes["item"].n_unique() == 3
+    assert "1 values of feedback are labels" in told(data)
+
+
+def test_repetitions_are_trials(tmp_path: Path) -> None:
+    pd.DataFrame([RESULTS[0], RESULTS[1], RESULTS[0]]).to_csv(tmp_path / "m.csv")
+    data = read(tmp_path / "m.csv")
+    assert data.outcomes.filter(metric="tone")["trial"].to_list() == [0, 0, 1]
+    assert "1 rows repeat inputs and reference of an earlier row and are its trials" in told(data)
+
+
+def test_two_files_pair_in_compare(tmp_path: Path) -> None:
+    for model, right in (("a", 12), ("b", 25)):
+        rows = [
+            {"inputs.q": f"q{i}", "outputs.a": "x", "error": None, "feedback.ok": int(i < right), "example_id": i}
+            for i in range(40)
+        ]
+        pd.DataFrame(rows).to_csv(tmp_path / f"{model}.csv", index=False)
+    result = es.compare(read(tmp_path), "a", "b")
+    assert result.n_items == 40
+    assert result.estimate == pytest.approx(13 / 40)
+
+
+def test_an_upload(tmp_path: Path) -> None:
+    data = read(saved(tmp_path / "x.json", UPLOAD), strict=True)
+    assert data.outcomes.select("metric", "score", "status").rows() == [
+        ("correctness", 1.0, "scored"),
+        ("stars", 4.0, "scored"),
+        ("correctness", None, "unscored"),
+        ("stars", None, "unscored"),
+        ("correctness", None, "error"),
+        ("stars", None, "error"),
+    ]
+    first = data.outcomes.row(0, named=True)
+    assert (first["model"], first["system"], first["benchmark"]) == ("m1", "prompt-b", "sums")
+    assert (first["latency_s"], first["locator"]) == (2.0, "results[0]")
+    assert first["item"] == item_of({"question": "2+2"}, {"answer": "4"})
+    assert data.metrics.select("metric", "kind", "low", "high").rows() == [
+        ("correctness", "binary", 0.0, 1.0),
+        ("stars", "bounded", 1.0, 5.0),
+    ]
+
+
+def test_an_upload_whose_name_comes_last(tmp_path: Path) -> None:
+    body = {"results": UPLOAD["results"] * 200, **{k: v for k, v in UPLOAD.items() if k != "results"}}
+    path = saved(tmp_path / "x.json", body)
+    assert path.stat().st_size > 1 << 16
+    assert set(loaded(path).outcomes["system"]) == {"prompt-b"}
+
+
+def test_several_scores_of_a_key_are_averaged(tmp_path: Path) -> None:
+    row = {**UPLOAD["results"][0], "evaluation_scores": [{"key": "ok", "score": 1}, {"key": "ok", "score": 0}]}
+    data = read(saved(tmp_path / "x.json", {**UPLOAD, "results": [row]}))
+    assert data.outcomes["score"].to_list() == [0.5]
+    assert "1 rows have several scores of one key" in told(data)
+
+
+def test_runs(tmp_path: Path) -> None:
+    data = read(saved(tmp_path / "runs.json", RUNS), strict=True)
+    assert data.outcomes.select("item", "model", "metric", "score", "status").rows() == [
+        ("e1", "m1", "correctness", 1.0, "scored"),
+        ("e2", "m1", "correctness", None, "unscored"),
+    ]
+    assert data.outcomes.select("latency_s", "cost_usd", "input_tokens").row(0) == (1.5, 0.25, 5)
+    assert "1 runs belong to no example" in told(data)
+
+
+def test_bad_rows_are_counted_and_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    good = [json.dumps(row) for row in RESULTS]
+    path.write_text("\n".join([good[0], "{cut", "[1]", good[1], json.dumps({"feedback.correctness": 1})]))
+    data = read(path)
+    assert data.outcomes.height == 4
+    assert told(data, "error") == "3 rows hold no result or no inputs and are left out (line 2, line 3, line 5)"
+    path = tmp_path / "m.csv"
+    path.write_text("inputs.q,outputs.a,feedback.ok\nq1,x,1\nq2,x\nq3,x,0\n")
+    assert loaded(path).outcomes["locator"].to_list() == ["line 2", "line 4"]
+
+
+@pytest.mark.parametrize("content", [{**UPLOAD, "results": []}, {**UPLOAD, "results": 3}, {**UPLOAD, "results": [1]}])
+def test_a_file_without_results_is_refused(tmp_path: Path, content: object) -> None:
+    with pytest.raises(UnreadableFileError, match="holds no results with inputs"):
+        loaded(saved(tmp_path / "x.json", content))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(RESULTS),
+        json.dumps(UPLOAD, indent=2),
+        json.dumps(RUNS),
+        "\n".join(map(json.dumps, RESULTS)) + "\n",
+        ",inputs.q,outputs.a,feedback.ok\n",
+    ],
+)
+def test_detection(text: str) -> None:
+    found, _ = sniffed(Head(path=Path("x"), size=len(text), data=text.encode()))
+    assert found is not None
+    assert found[0].name == "langsmith"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"experiment_name": "x", "results": []}',
+        "feedback,inputs.q\n",
+        "feedback.x,score,item\n",
+        json.dumps([{"id": "u1", "feedback_stats": {}}]),
+    ],
+)
+def test_what_only_looks_alike_is_left_to_others(text: str) -> None:
+    assert LOADER.sniff(Head(path=Path("x"), size=len(text), data=text.encode())) is None
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6)
+VALUES = st.recursive(
+    SCALARS,
+    lambda part: st.lists(part, max_size=3) | st.dictionaries(st.sampled_from(["key", "score", "avg", "min"]), part),
+    max_leaves=6,
+)
+
+
+@pytest.mark.parametrize("kind", ["table", "runs", "upload"])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_values_are_read_or_refused_in_words(tmp_path: Path, kind: str, data: st.DataObject) -> None:
+    example = {"table": RESULTS[0], "runs": RUNS[0], "upload": UPLOAD["results"][0]}[kind]
+    drawn = st.dictionaries(st.sampled_from(sorted(example)), VALUES).map(lambda some: {**example, **some})
+    rows = data.draw(st.lists(drawn | VALUES, max_size=4))
+    beside = {**UPLOAD, **data.draw(st.dictionaries(st.sampled_from(["dataset_name", "experiment_metadata"]), VALUES))}
+    content: Any = {**beside, "results": rows} if kind == "upload" else [example, *rows]
+    try:
+        statuses = loaded(saved(tmp_path / "x.json", content)).outcomes["status"]
+        assert set(statuses) <= {"scored", "error", "unscored"}
+    except UnreadableFileError as error:
+        fault = str(error)
+    else:
+        fault = ""
+    assert "could not be read by" not in fault
