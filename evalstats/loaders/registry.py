@@ -38,6 +38,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.wildbench", "LOADER"),
     ("evalstats.loaders.langsmith", "LOADER"),
     ("evalstats.loaders.braintrust", "LOADER"),
+    ("evalstats.loaders.helm", "LOADER"),
     ("evalstats.loaders.leaderboards", "LOADER"),
     ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
