@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
@@ -19,7 +20,7 @@ import polars as pl
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.files import HEAD_BYTES, digest_of, open_bytes, partial_object
 from evalstats.loaders.values import as_text
-from evalstats.schema.columns import TableName
+from evalstats.schema.columns import TableName, schema_of
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import check_table, frame_from_rows
 
@@ -276,6 +277,24 @@ def in_batches(rows: Iterable[dict[str, object]], table: TableName, size: int = 
             batch = []
     if batch:
         yield Rows(table=table, rows=batch)
+
+
+def in_frames(
+    rows: Iterable[dict[str, object]], table: TableName, common: dict[str, str], size: int = 4 * BATCH_ROWS
+) -> Iterator[Frame | Rows]:
+    """Cut a stream of rows into frames, as `in_batches` does; several times as fast where rows have few columns.
+
+    `common` stands in every row.
+    """
+    names = schema_of(table)
+    same = [pl.lit(value).alias(name) for name, value in common.items()]
+    for batch in in_batches(rows, table, size):
+        keys = dict.fromkeys(chain.from_iterable(batch.rows))
+        try:
+            columns = {key: pl.Series([row.get(key) for row in batch.rows], dtype=names.get(key)) for key in keys}
+            yield Frame(table=table, frame=pl.DataFrame(columns).with_columns(same))
+        except (TypeError, OverflowError, UnicodeError, pl.exceptions.PolarsError):  # a value that wants a closer look
+            yield Rows(table=table, rows=[common | row for row in batch.rows])
 
 
 def with_path(path: Path, error: Exception) -> str:

@@ -39,6 +39,8 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.langsmith", "LOADER"),
     ("evalstats.loaders.braintrust", "LOADER"),
     ("evalstats.loaders.helm", "LOADER"),
+    ("evalstats.loaders.swe_bench", "LOADER"),
+    ("evalstats.loaders.swe_bench_issues", "LOADER"),
     ("evalstats.loaders.leaderboards", "LOADER"),
     ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
