@@ -14,7 +14,7 @@ from contextlib import contextmanager
 _ON_THE_SHELL = [False]
 _PAIR = re.compile(r"(--[a-z][^()]*?) \(((?:[^()]|\([^()]*\))*) in Python\)")
 # How a table of one's own is mapped: on the shell by an option, in Python by what from_frame takes.
-_OF_FRAMES = re.compile(r"--map [^()]*? \((?:in from_frame: |in Python: )((?:[^()]|\([^()]*\))*)\)")
+_OF_FRAMES = re.compile(r"(--map [^()]*?) \((?:in from_frame: |in Python: )((?:[^()]|\([^()]*\))*)\)")
 _FLAGS = {
     "--lower-is-better": "higher_is_better=False",
     "--higher-is-better": "higher_is_better=True",
@@ -31,7 +31,7 @@ _ACCEPTED = re.compile(r"(?<![\w-])--accept \w+(?: --accept \w+)*")
 _MAPPED = re.compile(r"(?<![\w-])--map (?=\w+=)")
 _FORMAT = re.compile(r"(?<![\w-])--input-format (\w+)")
 _OPTION = re.compile(
-    r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: (none|macro|micro|ignorable|bounded|fixed|random|[A-Z]+\b))?"
+    r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: (none|macro|micro|ignorable|bounded|run|fixed|random|[A-Z]+\b))?"
 )
 
 
@@ -47,7 +47,7 @@ def on_the_shell() -> Generator[None]:
 
 def spoken(text: str) -> str:
     """Return a text with options while a command runs, and with arguments elsewhere."""
-    return _PAIR.sub(r"\1", text) if _ON_THE_SHELL[0] else as_arguments(text)
+    return _OF_FRAMES.sub(r"\1", _PAIR.sub(r"\1", text)) if _ON_THE_SHELL[0] else as_arguments(text)
 
 
 def as_arguments(text: str) -> str:
@@ -64,7 +64,7 @@ def as_arguments(text: str) -> str:
 
 
 def _translated(text: str) -> str:
-    text = _OF_FRAMES.sub(r"\1", _PAIR.sub(r"\2", text))
+    text = _OF_FRAMES.sub(r"\2", _PAIR.sub(r"\2", text))
     text = _FORMAT.sub(r"format='\1'", text)
     text = _FLAG.sub(lambda found: _FLAGS[found[0]], text)
     text = _WHERE.sub(lambda found: f"data.where({found[1]}={_value(found[2])})", text)

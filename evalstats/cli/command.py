@@ -77,6 +77,14 @@ class Showing:
     quiet: Annotated[bool, Option("Print the answer alone.", ("--quiet", "-q"))] = False
     no_color: Annotated[bool, Option("Never colour the output.", ("--no-color",))] = False
 
+    def __post_init__(self) -> None:
+        """Refuse a page that cannot be made or put there before anything is computed."""
+        if self.report:
+            from evalstats.report.render import output_path
+
+            for page in self.report:
+                output_path(page, "page")
+
     def present(self, result: "Result") -> None:
         """Print or write the result, and render it where pages are wanted."""
         from evalstats.cli.output import present

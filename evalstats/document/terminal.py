@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from evalstats.document.escape import inert, one_line
 from evalstats.document.model import Block, Code, Column, Document, Figure, Items, Note, Section, Table, Text, Tone
-from evalstats.document.width import cell_width, kept_apart, padded
+from evalstats.document.width import cell_width, narrowed, padded
 
 # ANSI colours that are readable on light and dark backgrounds; bold where a tone has none.
 _ANSI: dict[Tone, str] = {"good": "1;32", "bad": "1;31", "caution": "1;33", "neutral": "1"}
@@ -113,7 +113,9 @@ def _block(block: Block, width: int, *, full: bool) -> str:
         case Items():
             return "\n".join(_wrapped(item, width, first="- ", rest="  ") for item in block.items)
         case Code():
-            return "\n".join(f"    {_indent(line)}{one_line(line)}".rstrip() for line in block.code.splitlines())
+            return "\n".join(
+                f"    {_indent(line)}{one_line(line.strip())}".rstrip() for line in block.code.splitlines()
+            )
         case Figure():
             return "" if block.table is None else _block(block.table, width, full=full)
         case Table():
@@ -160,34 +162,59 @@ def _table(table: Table, width: int, *, full: bool) -> str:
     if left_out > 1:
         rows = rows[: table.most]
     titles = [one_line(column.title) for column in table.columns]
-    kept = _fitting_columns(titles, rows, table.columns, width)
-    rows, widths = _fitted(titles, rows, table.columns, kept, width)
+    kept = _fitting_columns(titles, rows, table.columns, width, folded=full)
+    heads = _folded_titles(titles, rows, kept, width)
+    cells, widths = _fitted(heads, rows, table.columns, kept, width)
 
-    def line(cells: Sequence[str]) -> str:
-        parts = [_cell(cells[i], widths[i], left=table.columns[i].left) for i in kept]
-        return _GAP.join(parts).rstrip()
+    def lines_of(row: Sequence[Sequence[str]]) -> list[str]:
+        tall = max((len(row[i]) for i in kept), default=0)
+        return [
+            _GAP.join(
+                _cell(row[i][place] if place < len(row[i]) else "", widths[i], left=table.columns[i].left) for i in kept
+            ).rstrip()
+            for place in range(tall)
+        ]
 
     lines = [_wrapped(table.caption, width)] if table.caption and full else []
-    lines += [line(titles), _GAP.join("─" * widths[i] for i in kept), *(line(row) for row in rows)]
+    lines += [*lines_of(heads), _GAP.join("─" * widths[i] for i in kept)]
+    lines += [line for row in cells for line in lines_of(row)]
     if left_out > 1:
         lines.append(f"{left_out:,} more with --full")
     return "\n".join(lines)
 
 
-def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], kept: Sequence[int]) -> dict[int, int]:
-    return {i: max(cell_width(titles[i]), *(cell_width(row[i]) for row in rows), 0) for i in kept}
+def _widths(heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], kept: Sequence[int]) -> dict[int, int]:
+    return {i: max(*map(cell_width, heads[i]), *(cell_width(row[i]) for row in rows), 0) for i in kept}
 
 
 def _fitting_columns(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[Column], width: int
+    titles: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[Column], width: int, *, folded: bool
 ) -> list[int]:
-    """Leave out spare columns, last first, until the table fits."""
+    """Leave out spare columns, last first, until the table fits; `folded`: titles may take several lines for it."""
     kept = list(range(len(columns)))
     for place in reversed([i for i, column in enumerate(columns) if column.spare]):
-        if _total(_widths(titles, rows, kept)) <= width:
+        heads = _folded_titles(titles, rows, kept, width) if folded else [[title] for title in titles]
+        if _total(_widths(heads, rows, kept)) <= width:
             break
         kept.remove(place)
     return kept
+
+
+def _folded_titles(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], kept: Sequence[int], width: int
+) -> list[list[str]]:
+    """Break titles into lines, those that stand out most first, until the table fits."""
+    heads = [[title] for title in titles]
+    least = {
+        i: max(*(cell_width(word) for word in titles[i].split(" ")), *(cell_width(row[i]) for row in rows), 0)
+        for i in kept
+    }
+    for i in sorted(kept, key=lambda i: least[i] - cell_width(titles[i])):
+        over = _total(_widths(heads, rows, kept)) - width
+        if over <= 0:
+            break
+        heads[i] = textwrap.wrap(titles[i], max(least[i], cell_width(titles[i]) - over, 1)) or [""]
+    return heads
 
 
 def _total(widths: dict[int, int]) -> int:
@@ -195,21 +222,31 @@ def _total(widths: dict[int, int]) -> int:
 
 
 def _fitted(
-    titles: Sequence[str], rows: list[list[str]], columns: Sequence[Column], kept: Sequence[int], width: int
-) -> tuple[list[list[str]], dict[int, int]]:
-    """Cut words, the widest column first, until the table fits; numbers are never cut, and names that differ stay different."""
-    widths = _widths(titles, rows, kept)
+    heads: Sequence[Sequence[str]],
+    rows: Sequence[Sequence[str]],
+    columns: Sequence[Column],
+    kept: Sequence[int],
+    width: int,
+) -> tuple[list[list[list[str]]], dict[int, int]]:
+    """Return the lines of every cell: words are made narrower, the widest column first, until the table fits.
+
+    Numbers are never cut, and names that differ stay different.
+    """
+    cells = [[[cell] for cell in row] for row in rows]
+    widths = _widths(heads, rows, kept)
     words = [i for i in kept if columns[i].left]
     while words and _total(widths) > width:
         widest = max(words, key=lambda i: widths[i])
         room = max(widths[widest] - (_total(widths) - width), _NARROWEST_NAME)
         if room >= widths[widest]:
             break
-        short = kept_apart([row[widest] for row in rows], room)
-        rows = [[short[cell] if i == widest else cell for i, cell in enumerate(row)] for row in rows]
-        widths[widest] = max(cell_width(titles[widest]), *(cell_width(row[widest]) for row in rows))
+        for row, lines in zip(cells, narrowed([row[widest] for row in rows], room), strict=True):
+            row[widest] = lines
+        widths[widest] = max(
+            *map(cell_width, heads[widest]), *(cell_width(line) for row in cells for line in row[widest]), 0
+        )
         words.remove(widest)
-    return rows, widths
+    return cells, widths
 
 
 def _cell(text: str, width: int, *, left: bool) -> str:

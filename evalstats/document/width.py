@@ -1,5 +1,6 @@
 """Text made safe and cut to fit a terminal: control characters spelled out, wide letters counted, names kept apart."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -7,6 +8,8 @@ from evalstats.document.escape import inert
 
 # Joiners that Persian, Indic scripts and emoji need; they reach no further than the letters beside them.
 _KEPT = "\u200c\u200d"
+_MOST_LINES = 3  # of one name
+_PARTS = re.compile(r"[^ _/,:.~-]*[ _/,:.~-]+|[^ _/,:.~-]+")  # a mark stays at the end of what it ends
 _SPELLED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Control, format (direction marks, zero-width characters), surrogate, line and paragraph separator.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -136,6 +139,39 @@ def kept_apart(names: Sequence[str], width: int) -> dict[str, str]:
         if len(set(short.values())) == len(set(told.values())):
             return short
     return told
+
+
+def narrowed(names: Sequence[str], width: int) -> list[list[str]]:
+    """Return the lines in which every name fits into `width` terminal cells.
+
+    What all long names begin with is cut first. Where that is not enough, names take up to three lines, broken at blanks and
+    marks; only what cannot be broken loses its middle.
+
+    Examples
+    --------
+    >>> narrowed(["org/model-8B", "org/model-70B"], 10), narrowed(["contradictory_constraints"], 15)
+    ([['…model-8B'], ['…model-70B']], [['contradictory_', 'constraints']])
+    """
+    told = {name: clean(name) for name in names}
+    long = {text for text in told.values() if cell_width(text) > width}
+    cut = _common_start(sorted(long), width) if len(long) > 1 else 0
+    short = {text: f"…{text[cut:]}" if cut and text in long else text for text in told.values()}
+    if cut and all(cell_width(text) <= width for text in short.values()):
+        return [[short[told[name]]] for name in names]
+    folded = {text: _folded(text, width) for text in told.values()}
+    middle = kept_apart(names, width)
+    return [folded[told[name]] or [middle[name]] for name in names]
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """Break a name at blanks and marks; nothing where it takes more lines than a reader puts together, or cannot be broken."""
+    lines = [""]
+    for part in _PARTS.findall(text):
+        if cell_width((lines[-1] + part).rstrip(" ")) > width:
+            lines.append("")
+        lines[-1] += part
+    lines = [line.rstrip(" ") for line in lines if line]
+    return lines if len(lines) <= _MOST_LINES and all(cell_width(line) <= width for line in lines) else []
 
 
 def _common_start(texts: Sequence[str], width: int) -> int:

@@ -94,7 +94,7 @@ def render_results(
     """
     kind, given = _asked(results)
     page, chosen, day = find_page(kind), choose_engine(engine), today()
-    paths = [_output_path(output, kind) for output in outputs or (f"{kind}.html",)]
+    paths = [output_path(output, kind) for output in outputs or (f"{kind}.html",)]
     with tempfile.TemporaryDirectory(prefix="evalstats-report-") as temporary:
         parameters: dict[str, object] = {"engine": chosen.description, "rendered": day.isoformat()}
         if given:
@@ -164,7 +164,7 @@ def _made(  # noqa: PLR0917 - what a job is made of
     return engine.render(job)
 
 
-def _output_path(output: str | Path, kind: str) -> tuple[Target, Path]:
+def output_path(output: str | Path, kind: str) -> tuple[Target, Path]:
     """Return the form that a name asks for, and the file; a folder takes the page's name inside.
 
     Raises

@@ -449,8 +449,8 @@ class Question:
         """Say what every reader must know before the number is used."""
         n, total = paired.items.height, self.pairs.items.height
         counted = [(arm.name, int((arm.rows["status"] == "error").sum()), arm.rows.height) for arm in self._arms]
-        missing = [f"{k:,} of {of:,} rows of {name} are harness errors" for name, k, of in counted if k]
-        missing = [f"{' and '.join(missing)}, left out and not counted as wrong"] if missing else []
+        failed = [f"{k:,} of {of:,} rows of {name}" for name, k, of in counted if k]
+        missing = [f"{' and '.join(failed)} are harness errors, left out and not counted as wrong"] if failed else []
         told = any(each.setting == "items" for each in self.differences if each.severity == "weakens")
         if n < total and not missing and not told:
             missing = [f"{total - n:,} of {total:,} items could not be paired and are left out"]

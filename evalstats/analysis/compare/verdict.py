@@ -45,8 +45,15 @@ def judged(missing: Missing, verdict: Verdict, reason: str, *, upward: bool, nam
     if verdict not in ("better", "worse") or missing.ignorable or not lost:
         return Judged(verdict=verdict, reason=reason)
     shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
-    of = " and ".join(f"{share_in_percent(share)} of the scores of {name}" for share, name in shares if share > 0)
-    are = f"{of} are missing"
+    lacking = [(share_in_percent(share), name) for share, name in shares if share > 0]
+    if len(lacking) == 2 and lacking[0][0] == lacking[1][0]:
+        are = f"{lacking[0][0]} of the scores of either side are missing"
+    else:
+        first, *rest = (
+            f"{share} of the scores of {name}" if not i else f"{share} of {name}"
+            for i, (share, name) in enumerate(lacking)
+        )
+        are = f"{' and '.join((first, *rest))} are missing"
     case = lost[0].note.partition(";")[0]
     if max(missing.share_baseline, missing.share_candidate) <= MOST_MISSING + _ROUNDING:
         told = notes("missing", (f"{are}, and with {case} the interval includes 0",))

@@ -124,7 +124,7 @@ def _arm(rows: pl.DataFrame, name: str, metric: Metric) -> Arm:
     try:
         return make_arm(rows, name, metric, role="system")
     except InputError as error:
-        message = f"{error}; keep one of them, or make every run an entry of its own with contrast 'run'"
+        message = f"{error}; keep one of them, or make every run an entry of its own with --contrast run"
         raise InputError(message) from error
 
 
