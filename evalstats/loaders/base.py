@@ -26,6 +26,9 @@ from evalstats.schema.tables import check_table, frame_from_rows
 
 Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "binary"]
 
+# How a file begins that stands for one which git-LFS has not fetched.
+_LFS = b"version https://git-lfs.github.com/spec/"
+
 # How many rows a loader may hold before it hands them on.
 BATCH_ROWS = 5_000
 
@@ -254,9 +257,14 @@ class SingleFileLoader:
 
 
 def read_head(path: Path) -> Head:
-    """Read the first bytes of a file, unpacked."""
+    """Read the first bytes of a file, unpacked; refuse a pointer that git-LFS left in a file's place."""
     with open_bytes(path) as stream:
-        return Head(path=path, size=path.stat().st_size, data=stream.read(HEAD_BYTES))
+        data = stream.read(HEAD_BYTES)
+    if data.startswith(_LFS):
+        raise UnreadableFileError(
+            f"{path}: is a git-LFS pointer, not the file that it stands for; fetch that with `git lfs pull`, then try again"
+        )
+    return Head(path=path, size=path.stat().st_size, data=data)
 
 
 def with_digest(source: Source) -> Source:

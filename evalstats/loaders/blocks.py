@@ -6,8 +6,8 @@ What text holds no dtype tells: delimited text and JSON are handed on as text (`
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, cast
@@ -17,7 +17,7 @@ from polars.selectors import by_name
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Head, readable_name
-from evalstats.loaders.files import JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
+from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
 
 Record = dict[str, object]
@@ -29,6 +29,9 @@ _MAX_LISTS: Final = 1_000
 _MAX_DEPTH: Final = 12
 _SHOWN: Final = 5
 _SHOWN_KEYS: Final = 8
+# A table of which more than one row in so many cannot be read is refused.
+_ONE_IN: Final = 100
+_SHOWN_BAD: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,34 +223,80 @@ class Block:
         return pl.Series([value], dtype=pl.String).new_from_index(0, self.frame.height)
 
 
+@dataclass(slots=True)
+class LeftOut:
+    """Rows of a table that are none: how many, and what is wrong with the first of them."""
+
+    n: int = 0
+    first: list[str] = field(default_factory=list[str])
+
+    def anew(self) -> BadRow:
+        """Forget what an earlier reading left out, and take note of what this one does."""
+        self.n = 0
+        self.first.clear()
+        return self.add
+
+    def add(self, problem: str) -> None:
+        """Take note of one more."""
+        self.n += 1
+        if len(self.first) < _SHOWN_BAD:
+            self.first.append(problem)
+
+    def check(self, path: Path, n_rows: int) -> None:
+        """Refuse a table with so many such rows that it is likely written or read in a wrong way."""
+        if self.n * _ONE_IN > self.n + n_rows:
+            raise UnreadableFileError(f"{path}: {self.first[0]}")
+
+    def told(self, n_rows: int) -> Iterator[str]:
+        """Say how many of all rows are left out, and why."""
+        if self.n:
+            more = "; ..." if self.n > len(self.first) else ""
+            first = "; ".join(problem.partition("; ")[0] for problem in self.first)
+            yield f"{self.n:,} of {self.n + n_rows:,} rows cannot be read and are left out ({first}{more})"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile:
-    """A table on disk. `blocks()` reads it from its beginning each time; `word` names a row's place in messages."""
+    """A table on disk. `blocks()` reads it from its beginning each time; `word` names a row's place in messages.
+
+    `left_out` holds the rows that the last reading left out.
+    """
 
     word: str
     blocks: Callable[[], Iterator[Block]]
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
-def open_table(head: Head, rows: str | None = None) -> TableFile:
+def open_table(head: Head, rows: str | None = None, *, lenient: bool = False) -> TableFile:
     """Choose the reader by what the file holds, not by its name.
 
     `rows` is where in a JSON document the list of rows lies; None for a file that is the list, or a frame as pandas writes it.
+    With `lenient`, a row that is none is left out; whoever reads the table says so.
     """
     path = head.path
     if rows is not None or head.shape == "object":
         return _inside(head, rows)
+    left_out = LeftOut()
+
+    def bad() -> BadRow:
+        return left_out.anew() if lenient else partial(_refuse, path)
+
     if head.shape == "text":
-        return TableFile(word="line", blocks=lambda: delimited_blocks(path, head.delimiter))
+        return TableFile(word="line", blocks=lambda: delimited_blocks(path, head.delimiter, bad()), left_out=left_out)
     if head.shape == "lines":
-        return TableFile(word="line", blocks=lambda: json_blocks(_lines(path)))
+        return TableFile(word="line", blocks=lambda: json_blocks(_lines(path, bad())), left_out=left_out)
     if head.shape == "array":
-        return TableFile(word="record", blocks=lambda: json_blocks(_elements(path)))
+        return TableFile(word="record", blocks=lambda: json_blocks(_elements(path, bad())), left_out=left_out)
     if head.shape == "parquet":
         return TableFile(word="row", blocks=lambda: parquet_blocks(path))
     held = {"empty": "is empty", "zip": "is an archive"}.get(head.shape, "is binary")
     raise UnreadableFileError(
         f"{path}: {held}; a table was expected (CSV, TSV, JSON Lines, a JSON list of records, or Parquet)"
     )
+
+
+def _refuse(path: Path, problem: str) -> None:
+    raise UnreadableFileError(f"{path}: {problem}")
 
 
 def _inside(head: Head, rows: str | None) -> TableFile:
@@ -322,13 +371,13 @@ def _plain(series: pl.Series) -> pl.Series | None:
     return series
 
 
-def delimited_blocks(path: Path, delimiter: str) -> Iterator[Block]:
+def delimited_blocks(path: Path, delimiter: str, bad: BadRow | None = None) -> Iterator[Block]:
     """Read delimited text; an empty cell is null, a column without a name is left out."""
     header = header_of(path, delimiter)
     check_width(len(header))
     keep = [place for place, name in enumerate(header) if name]
     size = {"most_rows": BLOCK_ROWS, "most_chars": BLOCK_CHARS}
-    for frame, lines in iter_frames(path, delimiter, n_columns=len(header), **size):
+    for frame, lines in iter_frames(path, delimiter, n_columns=len(header), bad=bad, **size):
         columns = [frame[f"{place}"].alias(safe_name(header[place])) for place in keep]
         yield Block(pl.DataFrame(columns), _places(lines))
 
@@ -354,22 +403,22 @@ def parquet_blocks(path: Path) -> Iterator[Block]:
         ) from error
 
 
-def _lines(path: Path) -> Iterator[Place]:
-    for line, value in iter_json_lines(path):
-        if not isinstance(value, dict):
-            raise UnreadableFileError(f"{path}: line {line} is not a JSON object; every line must be one record")
-        yield line, cast("dict[str, object]", value)
+def _lines(path: Path, bad: BadRow) -> Iterator[Place]:
+    for line, value in iter_json_lines(path, bad):
+        if isinstance(value, dict):
+            yield line, cast("dict[str, object]", value)
+        else:
+            bad(f"line {line} is not a JSON object; every line must be one record")
 
 
-def _elements(path: Path) -> Iterator[Place]:
+def _elements(path: Path, bad: BadRow) -> Iterator[Place]:
     for item in iter_json(path):
         place = item.index if isinstance(item, JsonItem) else 0
         value = item.value
-        if not isinstance(value, dict):
-            raise UnreadableFileError(
-                f"{path}: record {place} (counted from 0) is not a JSON object; every element must be one"
-            )
-        yield place, cast("dict[str, object]", value)
+        if isinstance(value, dict):
+            yield place, cast("dict[str, object]", value)
+        else:
+            bad(f"record {place} (counted from 0) is not a JSON object; every element must be one")
 
 
 def json_blocks(records: Iterable[Place]) -> Iterator[Block]:

@@ -381,11 +381,11 @@ def wide_hint(columns: Sequence[str]) -> str:
     """Say what to do with a table that has a column of scores for each system.
 
     >>> print(wide_hint(["old", "new"]).partition(". ")[0])
-    If old and new hold the scores of a model each: --map score=old,new --map model=#columns
+    If old and new hold the scores of a model each: --map models=old,new
     """
     named, several = " and ".join(columns[:2]), ",".join(columns[:2])
     return (
-        f"If {named} hold the scores of a model each: --map score={several} --map model={COLUMNS}. "
+        f"If {named} hold the scores of a model each: --map models={several}. "
         f"--map score={several} alone makes two metrics of one model of them"
     )
 

@@ -1,7 +1,7 @@
 """Which column of a table is what: the user's map from standard names to the names in the file.
 
 On the command line a map is written option by option (`--map item=question_id --map model=@gpt-4o`), in a TOML file all at
-once: `dependence`, `scale`, `unscored` and `rows` at the top, then the tables
+once: `dependence`, `scale`, `unscored`, `models` and `rows` at the top, then the tables
 
     [columns]            [constants]              [values.score]      [metrics.wer]
     item = "question_id" benchmark = "my-bench"   pass = 1            higher_is_better = false
@@ -123,7 +123,8 @@ class ColumnMap:
         Later options win over earlier ones. `@@` starts the name of a column that itself starts with @. Beside
         columns there are `scale=percent` (or `scale=1..5`; `scale=0..` for a metric without a top),
         `dependence=passage,template`, `unscored=-1` for a value that stands for no score, and `rows=results.items` for rows
-        that lie inside a JSON document. `score=acc,f1` names two columns unless one is called "acc,f1"; `score=wer:lower` says
+        that lie inside a JSON document. `models=gpt,claude` names columns that hold the scores of a model each.
+        `score=acc,f1` names two columns unless one is called "acc,f1"; `score=wer:lower` says
         that lower is better, `score=acc:higher` the opposite.
 
         Raises
@@ -160,15 +161,18 @@ class ColumnMap:
     @classmethod
     def from_tables(cls, tables: Mapping[str, object], *, where: str = "column map") -> "ColumnMap":
         """Make a map from the tables of a TOML document; raise `InputError` where they hold what is no part of a map."""
-        known = {"columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored"}
+        known = {"columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored", "models"}
         unknown = [name for name in tables if name not in known]
         if unknown:
             raise InputError(
                 f"{where}: {unknown[0]!r} is no part of a column map; it may hold {', '.join(sorted(known))}"
             )
         try:
+            columns = {name: _names(value, name) for name, value in _table(tables, "columns").items()}
+            if "models" in tables:
+                columns.update(score=_names(tables["models"], "models"), model=(COLUMNS,))
             return cls(
-                columns={name: _names(value, name) for name, value in _table(tables, "columns").items()},
+                columns=columns,
                 constants={name: _constant(value, name) for name, value in _table(tables, "constants").items()},
                 values=_merged_values(
                     {name: _labels(value, name) for name, value in _table(tables, "values").items()},
@@ -250,6 +254,8 @@ def _from_option(name: str, source: str) -> ColumnMap:
         return ColumnMap(dependence=tuple(part.strip() for part in source.split(",") if part.strip()))
     if name == "rows":
         return ColumnMap(rows=source)
+    if name == "models":
+        return ColumnMap(columns={"score": (source,), "model": (COLUMNS,)})
     if source.startswith("@") and not source.startswith("@@"):
         return ColumnMap(constants={name: source[1:]})
     return ColumnMap(columns={name: (source.removeprefix("@"),)})
@@ -295,7 +301,7 @@ def _codes(given: object) -> dict[str, dict[str, str | float]]:
 def _check_name(name: str) -> None:
     if name in MAPPABLE or (name in _OF_COMPARISONS and name not in _MADE_OF_VOTES):
         return
-    if name in {"scale", "dependence", "rows", "unscored"}:
+    if name in {"scale", "dependence", "rows", "unscored", "models"}:
         raise InputError(f"{name} is not a column; in a TOML file it stands at the top, before the first table")
     if name == "*" or (name.startswith("^") and name.endswith("$")):
         raise InputError(f"{name!r} cannot be a factor's name, since Polars takes it for a pattern; choose another")

@@ -37,6 +37,9 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", 
 _CHUNK = 1 << 20
 _MANY_DIGITS = 400  # a float ends at 309
 _DECODER = json.JSONDecoder()
+
+# Takes what is wrong with a row that is left out.
+BadRow = Callable[[str], None]
 _SPACE = re.compile(r"\s*")
 # What a fault may point at because the file ends there: in a number the decoder stops before "." and "e".
 _JSON_WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
@@ -185,8 +188,11 @@ def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem 
         yield from JsonStream(stream.read, str(path)).document(arrays)
 
 
-def iter_json_lines(path: Path) -> Iterator[tuple[int, object]]:
-    """Yield (line number from 1, value) of a JSON Lines file; blank lines are passed over."""
+def iter_json_lines(path: Path, bad: BadRow | None = None) -> Iterator[tuple[int, object]]:
+    """Yield (line number from 1, value) of a JSON Lines file; blank lines are passed over.
+
+    A line that is no JSON is given to `bad`, with what is wrong with it; without that it is an error.
+    """
     with open_text(path) as stream:
         try:
             for number, line in enumerate(bounded_lines(stream, str(path)), start=1):
@@ -198,7 +204,14 @@ def iter_json_lines(path: Path) -> Iterator[tuple[int, object]]:
                 if end and (end == len(line) or line[end:].strip(" \t\r\n") == ""):
                     yield number, value
                 elif line.strip():
-                    yield number, loads(line, f"{path}: line {number}")
+                    try:
+                        value = loads(line, f"{path}: line {number}")
+                    except UnreadableFileError as error:
+                        if bad is None:
+                            raise
+                        bad(str(error).removeprefix(f"{path}: "))
+                        continue
+                    yield number, value
         except UnicodeDecodeError as error:
             raise UnreadableFileError(encoding_message(str(path), error)) from error
 
@@ -486,9 +499,11 @@ def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[i
 
 
 def iter_frames(
-    path: Path, delimiter: str, *, n_columns: int, most_rows: int, most_chars: int
+    path: Path, delimiter: str, *, n_columns: int, most_rows: int, most_chars: int, bad: BadRow | None = None
 ) -> Iterator[tuple[pl.DataFrame, Sequence[int]]]:
     """Yield what `iter_rows` does as frames of text, and the line of each row; an empty cell is null.
+
+    A row that does not fit its header is given to `bad`, with what is wrong with it; without that it is an error.
 
     Lines without a quote are cells already, and are read as a whole; all others, and those with a fault, one by one.
     """
@@ -511,7 +526,9 @@ def iter_frames(
                 places: list[int] = []
                 first = line
                 for cells in reader:
-                    if cells:
+                    if cells and bad is not None and len(cells) != n_columns:
+                        bad(_misfit(line, cells, n_columns))
+                    elif cells:
                         _check_width(path, line, cells, n_columns)
                         rows.append(cells)
                         places.append(line)
@@ -559,10 +576,14 @@ def _without_quotes(lines: Sequence[str], delimiter: str, n_columns: int) -> pl.
 
 def _check_width(path: Path, line: int, cells: Sequence[str], n_columns: int) -> None:
     if len(cells) != n_columns:
-        raise UnreadableFileError(
-            f"{path}: line {line} has {len(cells)} cells, the header {n_columns}; "
-            "put quotes around cells that hold the delimiter, or write the row again"
-        )
+        raise UnreadableFileError(f"{path}: {_misfit(line, cells, n_columns)}")
+
+
+def _misfit(line: int, cells: Sequence[str], n_columns: int) -> str:
+    return (
+        f"line {line} has {len(cells)} cells, the header {n_columns}; "
+        "put quotes around cells that hold the delimiter, or write the row again"
+    )
 
 
 def _fault(path: Path, line: int, error: csv.Error) -> str:

@@ -11,7 +11,7 @@ from evalstats.errors import InputError
 from evalstats.loaders.arena_cells import winner_of
 from evalstats.loaders.blocks import frame_block
 from evalstats.loaders.bound_columns import Binding, Survey
-from evalstats.loaders.column_map import WAYS, ColumnMap
+from evalstats.loaders.column_map import COLUMNS, WAYS, ColumnMap
 from evalstats.loaders.table import fitted
 from evalstats.loaders.tidy import Tidier
 from evalstats.schema.columns import column_names
@@ -25,8 +25,9 @@ def from_frame(
     frame: object,
     *,
     item: str,
-    score: str | Iterable[str],
+    score: str | Iterable[str] | None = None,
     model: str | None = None,
+    models: Iterable[str] | None = None,
     run: str | None = None,
     benchmark: str | None = None,
     system: str | None = None,
@@ -52,6 +53,8 @@ def from_frame(
         `item="#row"` numbers items by their place within each run, `trial="#order"` numbers repetitions. `score` may
         be a list of columns: each is then a metric of its own name. A column left out here is found by its standard
         name, if there is one of that name.
+    models
+        Columns that hold the scores of a model each, in place of `score` and `model`.
     values
         What labels stand for: `{"score": {"pass": 1, "fail": 0, "-1": "unscored"}}`.
     metrics
@@ -89,9 +92,14 @@ def from_frame(
     >>> data.models(), data.outcomes["score"].to_list(), data.outcomes["status"].to_list()[-1]
     (('a', 'b'), [1.0, 0.0, 1.0, None], 'unscored')
     """
+    if (score is None) == (models is None) or (models is not None and model is not None):
+        raise InputError(
+            "say score=COLUMN, and model=COLUMN where one names the model; or models=[...] for a column a model"
+        )
+    score = list(models) if models is not None and not isinstance(models, str) else models or score or ()
     named = {
         "item": item,
-        "model": model,
+        "model": model if models is None else COLUMNS,
         "run": run,
         "benchmark": benchmark,
         "system": system,

@@ -301,7 +301,7 @@ def read(
         Column to the level (or levels) that outcomes are kept of. Other rows of a table are dropped before anything is
         checked.
     strict
-        Raise on the first file that cannot be read, instead of reporting it in `problems` and loading the rest.
+        Raise on the first file or row that cannot be read, instead of reporting it in `problems` and loading the rest.
     progress
         Called with (sources done, sources in all, next source).
 
@@ -315,7 +315,7 @@ def read(
     InputError
         If a path does not exist, or nothing at all could be read.
     UnreadableFileError
-        With `strict`, for the first file that cannot be read.
+        With `strict`, for the first file or row that cannot be read.
     """
     levels = {name: (level,) if isinstance(level, str) else tuple(level) for name, level in (where or {}).items()}
     planned, problems = plan(paths, format=format, column_map=column_map, where=levels)
@@ -325,7 +325,9 @@ def read(
         if progress is not None:
             progress(done, len(planned), item.source)
         try:
-            parts.append(read_source(item.loader, item.source))
+            part = read_source(item.loader, item.source)
+            _raise_if_strict(part.problems, strict=strict)
+            parts.append(part)
         except UnreadableFileError as error:
             problems.append(Problem(path=str(item.source.path), message=_without_path(error, item.source.path)))
             _raise_if_strict(problems, strict=strict)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from evalstats.loaders.bound_columns import ALIASES
-from evalstats.loaders.column_map import COLUMNS, ORDER, ROW
+from evalstats.loaders.column_map import ORDER, ROW
 from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.values import as_number, as_text, percent_score, word_score
 
@@ -172,7 +172,7 @@ def _wide(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
         return []
     if any("," in name for name in scores):
         return []
-    return [f"item={item or ROW}", f"score={','.join(scores)}", f"model={COLUMNS}"]
+    return [f"item={item or ROW}", f"models={','.join(scores)}"]
 
 
 def _item(columns: Sequence[str], records: Sequence[Record], taken: set[str], model: str | None = None) -> str | None:

@@ -71,8 +71,9 @@ class TableLoader(SingleFileLoader):
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
         head = read_head(source.path)
-        table = open_table(head, self.column_map.rows)
+        table = open_table(head, self.column_map.rows, lenient=True)
         survey, blocks = surveyed(table, _watched(self.column_map, head))
+        table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
         binding = fitted(self.column_map, survey, model=source.stem)
@@ -90,6 +91,7 @@ class TableLoader(SingleFileLoader):
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
         yield from source.notes(notes)
+        yield from source.notes(table.left_out.told(survey.n_rows), "error")
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:

@@ -275,7 +275,7 @@ def test_the_file_s_name_stands_in_for_the_model() -> None:
             "was given the same items in the same order, --map item=#row (in from_frame: item=",
         ),
         ([], ["item", "model"], "no column is called score; say which one is: --map score=COLUMN"),
-        ([], ["item", "old", "new"], "--map score=old,new --map model=#columns"),
+        ([], ["item", "old", "new"], "--map models=old,new"),
         ([], ["item", "score"], "no column is called model; say --map model=COLUMN"),
         (["score=a,b", "model=@m"], ["item", "a", "b", "metric"], "metric is given, and score has several columns"),
         (["item=#row", "trial=#order", "model=@m"], ["score"], "item=#row and trial=#order cannot go together"),

@@ -370,6 +370,55 @@ def test_a_document_without_rows_says_so(tmp_path: Path) -> None:
         read(path, column_map=ColumnMap.from_options(["rows=items"]), strict=True)
 
 
+# Rows and files that are none
+
+
+def large(ending: str, n: int = 300) -> list[str]:
+    rows = [{"item": f"q{i}", "model": MODELS[i % 2], "score": i % 3 == 0} for i in range(n)]
+    return csv(rows).splitlines() if ending == "csv" else [json.dumps(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("ending", "bad", "why"),
+    [
+        ("csv", "q8,x", "line 151 has 2 cells, the header 3"),
+        ("jsonl", '{"item": "q8", "mo', "line 151: is not JSON, or is cut off"),
+        ("jsonl", "[1]", "line 151 is not a JSON object"),
+        ("json", "null", "record 150 (counted from 0) is not a JSON object"),
+    ],
+)
+def test_one_bad_row_of_a_large_file_is_left_out_and_told(tmp_path: Path, ending: str, bad: str, why: str) -> None:
+    rows = large(ending)
+    rows[150] = bad
+    text = f"[{','.join(rows)}]" if ending == "json" else "\n".join(rows)
+    path = tmp_path / f"t.{ending}"
+    path.write_text(text)
+    data = read(path)
+    assert data.outcomes.height == 299
+    assert data.runs["n_scored"].sum() == 299
+    (error,) = [problem.message for problem in data.problems if problem.severity == "error"]
+    assert error.startswith(f"1 of 300 rows cannot be read and are left out ({why}")
+    with pytest.raises(UnreadableFileError, match="1 of 300 rows cannot be read"):
+        read(path, strict=True)
+
+
+def test_a_table_with_many_bad_rows_is_refused(tmp_path: Path) -> None:
+    rows = large("csv")
+    rows[10:20] = ["x,y"] * 10
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(rows))
+    with pytest.raises(InputError, match="line 11 has 2 cells, the header 3; put quotes"):
+        read(path)
+
+
+def test_a_pointer_of_git_lfs_is_called_one(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n")
+    for options in ({}, {"format": "table"}, {"column_map": ColumnMap.from_options(["item=id", "score=ok"])}):
+        with pytest.raises(InputError, match="is a git-LFS pointer, not the file that it stands for; fetch that with"):
+            read(path, **options)
+
+
 # Columns of models, lists of prices
 
 
@@ -384,6 +433,16 @@ def test_columns_can_be_models(tmp_path: Path) -> None:
         ("2", "old", "old", "score", None, "y"),
     ]
     assert data.metrics["metric"].to_list() == ["score"]
+    short = read(path, column_map=ColumnMap.from_options(["models=old,new"]), strict=True)
+    assert short.outcomes.equals(data.outcomes)
+    told = tmp_path / "map.toml"
+    told.write_text('models = ["old", "new"]\n')
+    assert read(path, column_map=ColumnMap.from_options([str(told)]), strict=True).outcomes.equals(data.outcomes)
+    listed = from_frame(pl.read_csv(path), item="item", models=["old", "new"])
+    assert listed.outcomes["score"].to_list() == data.outcomes["score"].to_list()
+    for wrong in ({}, {"score": "old", "models": ["new"]}, {"models": ["old"], "model": "topic"}):
+        with pytest.raises(InputError, match=r"or models=\[...\] for a column a model"):
+            from_frame(pl.read_csv(path), item="item", **wrong)
     frame = from_frame(pl.read_csv(path), item="item", score=["old", "new"], model="#columns", metric="@acc")
     assert frame.metrics["metric"].to_list() == ["acc"]
     assert frame.runs.height == 2
