@@ -41,6 +41,8 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.helm", "LOADER"),
     ("evalstats.loaders.swe_bench", "LOADER"),
     ("evalstats.loaders.swe_bench_issues", "LOADER"),
+    ("evalstats.loaders.code_trials", "EVALPLUS"),
+    ("evalstats.loaders.code_trials", "CRUXEVAL"),
     ("evalstats.loaders.leaderboards", "LOADER"),
     ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),

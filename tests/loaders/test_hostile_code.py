@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders import swe_bench, swe_bench_issues
+from evalstats.loaders import code_trials, swe_bench, swe_bench_issues
 from evalstats.loaders.base import Loader, Source, with_digest
 from evalstats.loaders.registry import read_source
 
@@ -30,10 +30,17 @@ def any_of(*names: str, inner: st.SearchStrategy[object] = VALUES) -> st.SearchS
 LISTS = ("resolved_ids", "resolved", "unresolved_ids", "error_ids", "infra_failure_ids", "submitted_ids", "generated")
 ISSUE = any_of("resolved", "cost", "api_calls", "infra_failure", "infra_failure_reason", "patch_exists")
 BOARD = any_of("name", "results", inner=st.lists(any_of("name", "folder", "resolved", "date", "per_instance_details")))
+TRY = any_of("base_status", "plus_status", inner=st.sampled_from(["pass", "fail", "timeout", "success"]))
+TRIES = st.lists(TRY, max_size=3) | any_of("nfiles", "base", "plus", inner=st.lists(st.lists(VALUES, max_size=2)))
 FORMATS: dict[str, tuple[Loader, st.SearchStrategy[object]]] = {
     "lists": (swe_bench.LOADER, any_of(*LISTS, "failure_reasons", inner=st.lists(IDS | SCALARS, max_size=4))),
     "issues": (swe_bench_issues.LOADER, st.dictionaries(IDS, ISSUE | SCALARS | st.dictionaries(IDS, ISSUE))),
     "pulls": (swe_bench_issues.LOADER, any_of("org", "repo", "number", "valid", "error_msg")),
+    "evalplus": (code_trials.EVALPLUS, any_of("date", "hash", "eval", inner=st.dictionaries(IDS, TRIES | VALUES))),
+    "cruxeval": (
+        code_trials.CRUXEVAL,
+        any_of("raw_generations", "raw_scored_generations", "pass_at_1", inner=st.dictionaries(IDS, st.lists(VALUES))),
+    ),
     "boards": (swe_bench_issues.LOADER, any_of("leaderboards", inner=st.lists(BOARD, max_size=3))),
 }
 
