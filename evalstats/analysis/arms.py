@@ -58,12 +58,9 @@ def open_direction(name: str) -> str:
     Examples
     --------
     >>> print(open_direction("jailbroken"))
-    the name 'jailbroken' suggests that lower is better, and nothing declares it (in Python: higher_is_better=False or True)
+    the name 'jailbroken' suggests that lower is better, and nothing declares it
     """
-    return (
-        f"the name {name!r} suggests that lower is better, and nothing declares it "
-        "(in Python: higher_is_better=False or True)"
-    )
+    return f"the name {name!r} suggests that lower is better, and nothing declares it"
 
 
 def how_to_declare(name: str, scale: str) -> str:

@@ -120,7 +120,7 @@ def test_a_name_that_suggests_lower_is_asked_about_and_nobody_is_called_better()
     assert found.verdict == "inconclusive"
     assert found.direction == "asked"
     first = found.summary().partition(".")[0]
-    assert first.startswith("b scores higher than a; is lower better? --lower-is-better or --higher")
+    assert first.startswith("b scores higher than a; is lower better? higher_is_better=False or higher")
     assert found.at_margin is not None
     assert not found.at_margin.noninferior
     assert "nothing declares it" in found.verdict_reason

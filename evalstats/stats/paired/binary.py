@@ -295,7 +295,7 @@ def _few_pairs(counts: PairedCounts) -> tuple[str, ...]:
     if counts.discordant == 0:
         return (*few_items(counts.n), "no discordant items: the models agree on every item")
     if counts.discordant < MIN_DISCORDANT:
-        few = f"only {counts.discordant} of the items discordant: fewer than {MIN_DISCORDANT} cannot tell the models apart"
+        few = f"only {counts.discordant} discordant items: fewer than {MIN_DISCORDANT} cannot tell the models apart"
         return (*few_items(counts.n), few)
     return few_items(counts.n)
 

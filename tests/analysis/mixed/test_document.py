@@ -60,7 +60,7 @@ def test_the_effects_are_the_books(stools: MixedModel) -> None:
     assert "stool[T4] 0.67 −0.40 to 1.74" in text
     assert stools.document().headline == "effort depends on stool"
     # 1.3325 and 1.1003: shares 1.7755 and 1.2107 of 2.9861.
-    assert "person makes for 59% of the variance" in text
+    assert "person accounts for 59% of the variance" in text
     assert "Residual 1.211 1.100 40.5" in text
     assert "person has 9 levels, and the spread of so few is known only roughly" in text.replace("Person", "person")
 
