@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders import alpaca_eval, arena_votes, helm, judged_games, leaderboards, wildbench
+from evalstats.loaders import alpaca_eval, arena_votes, every_eval_ever, helm, judged_games, leaderboards, wildbench
 from evalstats.loaders.base import Loader, Source, with_digest
 from evalstats.loaders.registry import read_source
 
@@ -32,6 +32,10 @@ FORMATS: dict[str, tuple[Loader, tuple[str, ...]]] = {
     "mt": (judged_games.MT_BENCH, ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "turn", "tstamp")),
     "wild": (wildbench.LOADER, ("session_id", "model_A", "model_B", "winner", "extent", "parsed_result")),
     "score": (wildbench.LOADER, ("session_id", "model_test", "score", "judge")),
+    "eee": (
+        every_eval_ever.LOADER,
+        ("sample_id", "evaluation_id", "model_id", "evaluation_name", "evaluation", "error"),
+    ),
     "helm": (helm.LOADER, ("instance_id", "stats", "train_trial_index", "perturbation")),
 }
 

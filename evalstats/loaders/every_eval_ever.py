@@ -1,0 +1,534 @@
+"""Every Eval Ever: the common schema of the EvalEval coalition, published numbers and the items behind them.
+
+A log is a run: its results are `aggregates`. Lines of `<uuid>_samples.jsonl` are outcomes: the item is `sample_id` within the
+task, and `prompt_hash` holds the sample's hash, so that runs that gave other questions the same ids are not compared.
+
+Format: `data/<collection>/<developer>/<model>/<uuid>.json` with `<uuid>_samples.jsonl`, schemas 0.2.0 to 0.3.0 of
+evaleval/every_eval_ever at 9bce413 (`schemas/eval.schema.json`, `schemas/instance_level_eval.schema.json`).
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from evalstats.errors import InputError
+from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head
+from evalstats.loaders.exported_records import ExportedRecords
+from evalstats.loaders.files import digest_of, load_json
+from evalstats.loaders.published_numbers import Numbers
+from evalstats.loaders.rows import Ranges, Row, held, metric_row, scored, told, unscored
+from evalstats.loaders.values import (
+    as_amount,
+    as_count,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+    as_time,
+    as_whole,
+    day_of,
+    dicts,
+    first_line,
+    get,
+    json_text,
+)
+from evalstats.schema.columns import column_names
+from evalstats.schema.data import Problem
+
+_SAMPLES: Final = "_samples.jsonl"
+_NESTED: Final = ("detailed_evaluation_results", "detailed_evaluation_results_per_samples")
+_MAX_FACTORS, _FACTOR_CHARS = 30, 200
+_FACTOR: Final = re.compile(r"[A-Za-z]\w{0,40}")
+# What converters write into `metadata` that tells of the row and not of the sample.
+_NO_FACTORS: Final = frozenset(
+    {*column_names("outcomes"), "epoch", "doc_hash", "target_hash", "lm_eval_metrics", "stop_reason"}
+)
+_UNKNOWN: Final = frozenset({"", "unknown", "none", "null"})
+_WORD: Final = re.compile(r"\S{1,60}")
+
+_OUTSIDE: Final = "{n} scores lie outside the declared range of their metric; they are unscored, `value_raw` has them"
+_TWICE: Final = "{n} samples repeat an epoch of an earlier one and are left out"
+_OTHERS: Final = (
+    "{n} samples have the id of another sample of the task and another hash; they are items `<id>~<hash>` of their own"
+)
+_FOREIGN: Final = "{n} samples name another evaluation or model than the log beside them; they are runs of their own"
+_NO_RESULT: Final = (
+    "{n} samples belong to no result of their log; their metric is called score, and its range is not known"
+)
+_UNJUDGED: Final = "{n} samples inside the log have neither a score nor an error, and are left out"
+_BOUNDS: Final = "{n} published numbers lie outside the declared range of their metric; the range is left out"
+
+
+@dataclass(slots=True)
+class _Result:
+    """One entry of `evaluation_results`: what its samples are called, and what their scores may be."""
+
+    task: str
+    metric: str
+    config: Row
+    low: float | None = None
+    high: float | None = None
+    judge: str | None = None
+
+
+@dataclass(slots=True)
+class _Log:
+    """One run: the columns that all its rows share, its results by id and by name, and its settings."""
+
+    common: Row
+    row: Row
+    results: dict[str, _Result] = field(default_factory=dict[str, _Result])
+    named: dict[str, list[_Result]] = field(default_factory=dict[str, list[_Result]])
+
+
+class EveryEvalEverLoader:
+    """Loader of Every Eval Ever's logs and samples, one by one, as a datastore's tree, or as lists of them."""
+
+    name = "every-eval-ever"
+    title = "Every Eval Ever logs and samples (<uuid>.json, <uuid>_samples.jsonl)"
+    version = "1"
+
+    def sniff(self, head: Head) -> Match | None:
+        """Recognise a log by its results and model, samples by their ids, and an index of logs, which holds no results."""
+        if head.shape not in {"object", "array", "lines"}:
+            return None
+        keys = head.keys
+        if "evaluation_results" in keys and keys & {"evaluation_id", "schema_version", "source_metadata"}:
+            return Match(confidence=0.95, reason="evaluation_results with evaluation_id or schema_version")
+        if keys >= {"evaluation_id", "sample_id"} and keys & {"model_id", "interaction_type"}:
+            return Match(confidence=0.95, reason="samples with evaluation_id, sample_id and model_id")
+        if keys >= {"object_path", "object_uuid", "record_type"}:
+            return Match(confidence=0.7, reason="an index of logs", skip=True)
+        return None
+
+    def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
+        """Put samples with the log of the same name in the same folder; without one they stand alone."""
+        logs = {
+            (path.parent, plain_name(path).removesuffix(".json")): path for path in files if not _is_samples_name(path)
+        }
+        beside: dict[Path, list[Path]] = {path: [] for path in logs.values()}
+        for path in files:
+            log = logs.get((path.parent, plain_name(path).removesuffix(_SAMPLES)))
+            if log is None or log == path:
+                beside.setdefault(path, [])
+            else:
+                beside[log].append(path)
+        return [Source(path=path, companions=tuple(sorted(found))) for path, found in sorted(beside.items())]
+
+    def read(self, source: Source) -> Iterator[Rows | Problem]:
+        """Yield outcomes, published numbers, metrics, runs, and notes."""
+        reading = _Reading(source)
+        if "sample_id" in read_head(source.path).keys:
+            yield from in_batches(reading.samples(source.path), "outcomes")
+        else:
+            yield from in_batches(reading.logs(), "outcomes")
+            for path in source.companions:
+                yield from in_batches(reading.samples(path), "outcomes")
+        yield Rows(table="aggregates", rows=reading.numbers.rows)
+        yield Rows(table="metrics", rows=reading.metrics())
+        yield Rows(table="runs", rows=[log.row for log in reading.runs.values()])
+        yield from reading.problems()
+
+
+def _is_samples_name(path: Path) -> bool:
+    return plain_name(path).endswith(_SAMPLES)
+
+
+class _Reading:
+    """The runs of one source, and what is met in it."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.runs: dict[tuple[str, str], _Log] = {}
+        self.numbers = Numbers()
+        self._ranges = Ranges()
+        self._metrics: dict[tuple[str, str], Row] = {}
+        self._counts: Counter[str] = Counter()
+        self._seen: dict[tuple[str, str, str, str], tuple[str | None, int]] = {}
+        # by hash: a million samples stay small
+        self._epochs: set[int] = set()
+        self._factors: dict[str, None] = {}
+        self._problems: list[Problem] = []
+        self._linked: tuple[str, str] | None = None
+        self._told: list[str] = []
+        self._expected: int | None = None
+
+    def logs(self) -> Iterator[Row]:
+        """Read the logs of the file; yield the samples that stand inside one."""
+        records = ExportedRecords(self.source)
+        for locator, record in _records(records):
+            if not isinstance(record.get("evaluation_results"), list):
+                records.leave_out(locator)
+                continue
+            model = as_text(get(record, "model_info", "id")) or as_text(get(record, "model_info", "name"))
+            if not model:
+                records.leave_out(locator)
+                continue
+            key = (as_text(record.get("evaluation_id")) or f"{self.source.stem}{locator}", model)
+            if key in self.runs:
+                records.leave_out(locator)
+                continue
+            log = self._log(key, record)
+            self._linked = key
+            for k, result in enumerate(as_list(record["evaluation_results"])):
+                self._result(log, as_dict(result), k, record)
+            for name in _NESTED:
+                for k, sample in enumerate(as_list(record.get(name))):
+                    yield from self._nested(as_dict(sample), key, f"{name}[{k}]")
+            self._declared(record)
+        self._problems += records.problems(
+            "have no list evaluation_results or no model_info.id, or repeat an evaluation_id,"
+        )
+        if not self.runs:
+            raise InputError(
+                f"{self.source.path}: holds no log with model_info.id and a list evaluation_results; check it with the schema "
+                "of Every Eval Ever"
+            )
+        if len(self.runs) > 1:
+            self._linked = None
+
+    def _log(self, key: tuple[str, str], record: Row) -> _Log:
+        """Return the run of an evaluation and a model, a new one where it was not met before."""
+        found = self.runs.get(key)
+        if found is not None:
+            return found
+        evaluation_id, model = key
+        benchmark, rest = _parts(evaluation_id, model)
+        benchmark = benchmark or as_text(get(record, "source_metadata", "source_name")) or "Every Eval Ever"
+        system = f"{model} ({rest})" if rest else model
+        number = f".{len(self.runs)}" if self.runs else ""
+        name = f"{benchmark}.{system}".replace("/", "_")
+        run = f"{name}{number}~{self.source.digest[:8]}"
+        common: Row = {"run": run, "model": model, "system": system, "benchmark": benchmark}
+        log = _Log(common=common, row={**common, **_settings(record, evaluation_id)})
+        self.runs[key] = log
+        return log
+
+    def _result(self, log: _Log, result: Row, k: int, record: Row) -> None:
+        config, details = as_dict(result.get("metric_config")), as_dict(result.get("score_details"))
+        name, own_id = as_text(result.get("evaluation_name")) or "", as_text(result.get("evaluation_result_id"))
+        benchmark = str(log.common["benchmark"])
+        task = "" if name == benchmark else name
+        metric = _metric_name(config, {name, own_id})
+        if any(each.metric == metric for each in log.named.get(name, ())):
+            metric = f"{metric}/{own_id or k}"
+        low, high = as_number(config.get("min_score")), as_number(config.get("max_score"))
+        if low is not None and high is not None and low >= high:
+            low = high = None
+        estimate = as_number(details.get("score"))
+        if estimate is not None and ((low is not None and estimate < low) or (high is not None and estimate > high)):
+            low = high = None
+            self._counts[_BOUNDS] += 1
+        judges = [
+            as_text(get(judge, "model_info", "id")) or as_text(get(judge, "model_info", "name"))
+            for judge in dicts(get(config, "llm_scoring", "judges"))
+        ]
+        judge = ", ".join(judge for judge in judges if judge) or None
+        found = _Result(task=task, metric=metric, config=config, low=low, high=high, judge=judge)
+        log.named.setdefault(name, []).append(found)
+        if own_id:
+            log.results.setdefault(own_id, found)
+        log.row["judge"] = log.row.get("judge") or judge
+        temperature = as_amount(get(result, "generation_config", "generation_args", "temperature"))
+        log.row["temperature"] = temperature if log.row.get("temperature") is None else log.row["temperature"]
+        lower = config.get("lower_is_better")
+        row = metric_row(
+            benchmark,
+            metric,
+            _kind(config, low, high),
+            low=low,
+            high=high,
+            unit=as_text(config.get("metric_unit")),
+            higher_is_better=not lower if isinstance(lower, bool) else None,
+        )
+        before = self._metrics.setdefault((benchmark, metric), row)
+        if (before["low"], before["high"]) != (low, high):  # tasks of several ranges: none holds for the metric
+            before.update(low=None, high=None, kind="continuous")
+        self._publish(log, result, found, record)
+
+    def _publish(self, log: _Log, result: Row, found: _Result, record: Row) -> None:
+        details, source_data = as_dict(result.get("score_details")), as_dict(result.get("source_data"))
+        uncertainty = as_dict(details.get("uncertainty"))
+        error, interval = as_dict(uncertainty.get("standard_error")), as_dict(uncertainty.get("confidence_interval"))
+        ends = as_number(interval.get("lower")), as_number(interval.get("upper"))
+        level = as_number(interval.get("confidence_level"))
+        stated = [f"standard error: {as_text(error.get('method'))}"] if as_text(error.get("method")) else []
+        stated += [f"interval: {as_text(interval.get('method'))}"] if as_text(interval.get("method")) else []
+        n = as_count(uncertainty.get("num_samples"))
+        has_ends = ends[0] is not None and ends[1] is not None
+        known: Row = {
+            **{name: log.common[name] for name in ("run", "model", "system", "benchmark")},
+            "task": found.task,
+            "metric": found.metric,
+            "unit": as_text(found.config.get("metric_unit")),
+            "n": n if n is not None else as_count(source_data.get("samples_number")),
+            "method": "; ".join(["published", *stated]),
+            "date": day_of(result.get("evaluation_timestamp"))
+            or day_of(record.get("evaluation_timestamp"))
+            or day_of(record.get("retrieved_timestamp")),
+            "dataset": as_text(source_data.get("dataset_name")),
+        }
+        if has_ends:
+            known["conf_level"] = level if level is None or level <= 1 else level / 100 if level <= 100 else None
+        both = (ends[0], ends[1]) if ends[0] is not None and ends[1] is not None else None
+        n_before = len(self.numbers.rows)
+        self.numbers.add(details.get("score"), known, ends=both, error=error.get("value"))
+        for row in self.numbers.rows[n_before:]:
+            row["conf_level"] = known.get("conf_level") if row["conf_low"] is not None else None
+
+    def _declared(self, record: Row) -> None:
+        """Check samples beside the log against what the log says of them."""
+        details = as_dict(record.get("detailed_evaluation_results"))
+        if not details:
+            return
+        if not self.source.companions:
+            path = as_text(details.get("file_path")) or "its samples"
+            self._told.append(f"the log names {path}, which is not beside it; only its published numbers are read")
+            return
+        checksum = as_text(details.get("checksum"))
+        if checksum and details.get("hash_algorithm") == "sha256" and digest_of(self.source.companions[0]) != checksum:
+            self._told.append("the samples beside the log are not those it was written for: their checksum differs")
+        self._expected = as_count(details.get("total_rows"))
+
+    def _nested(self, sample: Row, key: tuple[str, str], locator: str) -> Iterator[Row]:
+        """Read a sample inside a log; older logs hold some without a score, which say nothing."""
+        if "score" not in sample and "score" not in as_dict(sample.get("evaluation")) and not sample.get("error"):
+            self._counts[_UNJUDGED] += 1
+            return
+        results = [name for name, found in self.runs[key].named.items() if found]
+        alone = {"evaluation_name": results[0]} if len(results) == 1 else {}
+        row = self._sample({**alone, "evaluation_id": key[0], "model_id": key[1], **sample}, locator)
+        if row is not None:
+            yield row
+
+    def samples(self, path: Path) -> Iterator[Row]:
+        """Yield a row for every sample of a file."""
+        records = ExportedRecords(Source(path=path))
+        n = 0
+        beside = "" if path == self.source.path else f"{plain_name(path)} "
+        for locator, record in _records(records):
+            if not _ids(record):
+                records.leave_out(locator)
+                continue
+            n += 1
+            row = self._sample(record, f"{beside}{locator}")
+            if row is not None:
+                yield row
+        self._problems += records.problems("have no sample_id, no evaluation_name or no model_id,")
+        if not n:
+            raise InputError(
+                f"{path}: holds no sample with sample_id, evaluation_name and model_id; check it with the schema of Every Eval "
+                "Ever"
+            )
+        if self._expected is not None and self._expected != n:
+            self._told.append(f"the log speaks of {self._expected:,} samples, the file beside it holds {n:,}")
+
+    def _sample(self, record: Row, locator: str) -> Row | None:
+        named = (as_text(record.get("evaluation_id")) or "", as_text(record.get("model_id")) or "")
+        self._counts[_FOREIGN] += self._linked is not None and named != self._linked
+        log = self.runs.get(named) or self._log(named, record)
+        result = self._result_of(log, record)
+        metadata = as_dict(record.get("metadata"))
+        item = as_text(record.get("sample_id")) or ""
+        digest = _digest(record, metadata)
+        place = self._place((str(log.common["run"]), result.task, item, result.metric), digest, metadata)
+        if place is None:
+            return None
+        latency = as_amount(get(record, "performance", "latency_ms"))
+        return {
+            **self._described(metadata),
+            **log.common,
+            **place,
+            "task": result.task,
+            "metric": result.metric,
+            "judge": result.judge,
+            "n_turns": as_count(get(record, "evaluation", "num_turns")),
+            "input_tokens": as_count(get(record, "token_usage", "input_tokens")),
+            "output_tokens": as_count(get(record, "token_usage", "output_tokens")),
+            "latency_s": None if latency is None else latency / 1000,
+            "prompt_hash": digest,
+            "locator": locator,
+            **self._judged(record, result, str(log.common["benchmark"])),
+        }
+
+    def _result_of(self, log: _Log, record: Row) -> _Result:
+        """Find the result that a sample counts for: by its id, or by its name where one result has it."""
+        own_id, name = as_text(record.get("evaluation_result_id")), as_text(record.get("evaluation_name")) or ""
+        found = log.results.get(own_id or "")
+        if found is None:
+            of_name = log.named.get(name, [])
+            found = of_name[0] if len(of_name) == 1 else None
+        if found is not None:
+            return found
+        self._counts[_NO_RESULT] += bool(log.named)
+        benchmark = str(log.common["benchmark"])
+        metric = (own_id or "").split(":")[0] if own_id and own_id != name else "score"
+        return _Result(task="" if name == benchmark else name, metric=metric or "score", config={})
+
+    def _place(self, key: tuple[str, str, str, str], digest: str | None, metadata: Row) -> Row | None:
+        """Give a sample its item and trial; None for one that is there already."""
+        first, n = self._seen.get(key, (digest, 0))
+        if first != digest and first is not None and digest is not None:
+            self._counts[_OTHERS] += 1
+            return self._place((*key[:2], f"{key[2]}~{digest[:8]}", key[3]), digest, metadata)
+        epoch = as_whole(metadata.get("epoch"))
+        trial = n if epoch is None or epoch < 1 or epoch >= 1 << 31 else epoch - 1
+        place = hash((*key, trial))
+        if place in self._epochs:
+            self._counts[_TWICE] += 1
+            return None
+        self._epochs.add(place)
+        self._seen[key] = (first, n + 1)
+        return {"item": key[2], "trial": trial, "n_trials": 1}
+
+    def _judged(self, record: Row, result: _Result, benchmark: str) -> Row:
+        evaluation = as_dict(record.get("evaluation"))
+        raw = evaluation.get("score", record.get("score"))
+        number = as_number(raw)
+        failure = record.get("error")
+        if failure:
+            self._ranges.add(benchmark, result.metric, None)
+            return unscored(first_line(failure) or first_line(json_text(failure)), held(raw), error=True)
+        low, high = result.low, result.high
+        if number is None:
+            reason = "there is no score" if raw is None else "the score is no number"
+        elif (low is not None and number < low) or (high is not None and number > high):
+            reason = "the score lies outside the declared range"
+            self._counts[_OUTSIDE] += 1
+        else:
+            self._ranges.add(benchmark, result.metric, number)
+            return scored(number, value_raw=as_text(raw) if isinstance(raw, str) else None)
+        self._ranges.add(benchmark, result.metric, None)
+        return unscored(reason, held(raw))
+
+    def _described(self, metadata: Row) -> Row:
+        """Return what is known of the sample besides (subject, difficulty, ...), as factors."""
+        found: Row = {}
+        for name, value in metadata.items():
+            text = as_text(value)
+            if name in _NO_FACTORS or text is None or len(text) > _FACTOR_CHARS or not _FACTOR.fullmatch(name):
+                continue
+            if name in self._factors or len(self._factors) < _MAX_FACTORS:
+                self._factors[name] = None
+                found[name] = text
+        return found
+
+    def metrics(self) -> list[Row]:
+        """Describe the metrics: as declared, and by the scores seen where nothing is declared or only 0 and 1 were seen."""
+        rows: list[Row] = []
+        for key in dict.fromkeys((*self._metrics, *self._ranges)):
+            declared, seen = self._metrics.get(key), self._ranges.row(*key)
+            low, high = self._ranges.ends(*key)
+            if declared is None:
+                rows.append(seen)
+            else:
+                unit_range = (declared["low"], declared["high"]) == (0.0, 1.0)
+                is_binary = low <= high and seen["kind"] == "binary" and unit_range and declared["kind"] != "ordinal"
+                rows.append({**declared, "kind": "binary" if is_binary else declared["kind"]})
+        headlines: dict[object, Row] = {}
+        for row in rows:
+            headlines.setdefault(row["benchmark"], row)
+        for row in headlines.values():
+            row["primary"] = True
+        return rows
+
+    def problems(self) -> Iterator[Problem]:
+        """Say what a reader should know."""
+        yield from self._problems
+        has_items = len(self._epochs) > 0
+        alone = [] if has_items else ["published numbers without items: no two models can be compared item by item"]
+        without = ["samples without their log: the range of the scores is not known, nor whether more is better"]
+        alone += without if has_items and not self.numbers.rows and not self._metrics else []
+        yield from self.source.notes([*self._told, *alone, *self.numbers.doubts(), *told(self._counts)])
+
+
+def _records(records: ExportedRecords) -> Iterator[tuple[str, Row]]:
+    """Yield the records of a file; one that is a single object is its only record."""
+    if records.head.shape == "object":
+        yield "", as_dict(load_json(records.source.path))
+    else:
+        yield from records
+
+
+def _ids(record: Row) -> bool:
+    named = record.get("evaluation_name") or record.get("evaluation_result_id")
+    return bool(as_text(record.get("sample_id")) and as_text(named) and as_text(record.get("model_id")))
+
+
+def _parts(evaluation_id: str, model: str) -> tuple[str, str]:
+    """Return the collection that opens an evaluation's id, and what stands between the model and the time.
+
+    >>> _parts("gsm8k/org_m/1750000000", "org/m"), _parts("gsm8k/org/m/high/1.5", "org/m"), _parts("x", "org/m")
+    (('gsm8k', ''), ('gsm8k', 'high'), ('', ''))
+    """
+    parts = evaluation_id.split("/")
+    if len(parts) < 2:
+        return "", ""
+    middle = parts[1:-1] if as_number(parts[-1]) is not None else parts[1:]
+    text, own = "/".join(middle), model.replace("/", "_").lower()
+    if not text.replace("/", "_").lower().startswith(own):
+        return parts[0].strip(), ""
+    return parts[0].strip(), text[len(own) :].strip("/_- ")
+
+
+def _metric_name(config: Row, others: set[str | None]) -> str:
+    """Name a metric: never as the task is named, since the metric is what tasks share."""
+    for name in ("metric_name", "metric_id", "metric_kind"):
+        text = as_text(config.get(name))
+        if text and text not in others:
+            return text
+    described = as_text(config.get("evaluation_description")) or ""
+    return described if _WORD.fullmatch(described) and described not in others else "score"
+
+
+def _kind(config: Row, low: float | None, high: float | None) -> str:
+    stated = config.get("score_type")
+    if stated == "levels":
+        return "ordinal"
+    if stated == "binary" and (low, high) in {(0.0, 1.0), (None, None)}:
+        return "binary"
+    return "continuous" if low is None or high is None else "bounded"
+
+
+def _digest(record: Row, metadata: Row) -> str | None:
+    """Return a digest of what was asked: the document's, the sample's, or that of the input and its references."""
+    for found in (metadata.get("doc_hash"), record.get("sample_hash")):
+        text = as_text(found)
+        if text and text.lower() not in _UNKNOWN:
+            return text[:16]
+    raw = as_text(get(record, "input", "raw"))
+    if not raw:
+        return None
+    said = json_text({"raw": raw, "reference": get(record, "input", "reference")})
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _settings(record: Row, evaluation_id: str) -> Row:
+    """Return what a log says of how it was made."""
+    library, source = as_dict(record.get("eval_library")), as_dict(record.get("source_metadata"))
+    harness, version = as_text(library.get("name")) or "", as_text(library.get("version")) or ""
+    first = as_dict(next(iter(as_list(record.get("evaluation_results"))), None))
+    config: Row = {
+        "schema_version": record.get("schema_version"),
+        "evaluation_id": evaluation_id,
+        "source_metadata": {name: value for name, value in source.items() if name != "additional_details"},
+        "model_info": {
+            name: value for name, value in as_dict(record.get("model_info")).items() if name not in {"id", "name"}
+        },
+        "generation_config": as_dict(first.get("generation_config")),
+    }
+    return {
+        "harness": None if harness.lower() in _UNKNOWN else harness,
+        "harness_version": None if version.lower() in _UNKNOWN else version,
+        "timestamp": as_time(record.get("evaluation_timestamp")) or as_time(record.get("retrieved_timestamp")),
+        "factor_names": [],
+        "dependence": [],
+        "config": json_text({name: value for name, value in config.items() if value}),
+    }
+
+
+LOADER: Final = EveryEvalEverLoader()
