@@ -181,8 +181,9 @@ class JsonMember:
 def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem | JsonMember]:
     """Read one JSON document, a top-level member at a time, and the named arrays an element at a time.
 
-    A top-level array is streamed too (`member` ""). Bare NaN and Infinity are read as floats. Memory is bounded by the
-    largest element.
+    An array inside an object is named with a point (`results.results`), and the object's other members then come one by one,
+    named alike. A top-level array is streamed too (`member` ""). Bare NaN and Infinity are read as floats. Memory is bounded
+    by the largest element.
     """
     with open_text(path) as stream:
         yield from JsonStream(stream.read, str(path)).document(arrays)
@@ -330,7 +331,7 @@ class JsonStream:
         if self._peek() != "":
             raise self._fault("goes on after the end of its JSON document (for JSON Lines, name it .jsonl)")
 
-    def _members(self, arrays: tuple[str, ...]) -> Iterator[JsonItem | JsonMember]:
+    def _members(self, arrays: tuple[str, ...], inside: str = "") -> Iterator[JsonItem | JsonMember]:
         self._at += 1
         if self._peek() == "}":
             self._at += 1
@@ -340,10 +341,13 @@ class JsonStream:
             if not isinstance(key, str):
                 raise self._fault("has a member without a name")
             self._expect(":")
-            if key in arrays and self._peek() == "[":
-                yield from self._elements(key)
+            name = f"{inside}{key}"
+            if name in arrays and self._peek() == "[":
+                yield from self._elements(name)
+            elif self._peek() == "{" and any(array.startswith(f"{name}.") for array in arrays):
+                yield from self._members(arrays, f"{name}.")
             else:
-                yield JsonMember(member=key, value=self._value())
+                yield JsonMember(member=name, value=self._value())
             if self._expect(",}") == "}":
                 return
 
