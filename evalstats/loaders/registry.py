@@ -1,6 +1,7 @@
 """Find the loader for each file, and read any number of files into one `EvalData`."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,6 +27,10 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.lm_eval", "LOADER"),
     ("evalstats.loaders.inspect_ai", "LOADER"),
     ("evalstats.loaders.tau_bench", "LOADER"),
+    ("evalstats.loaders.promptfoo", "LOADER"),
+    ("evalstats.loaders.deepeval", "LOADER"),
+    ("evalstats.loaders.openai_evals", "LOADER"),
+    ("evalstats.loaders.ragas", "LOADER"),
     ("evalstats.loaders.tau2_bench", "LOADER"),
     ("evalstats.loaders.rutbench", "LOADER"),
     ("evalstats.loaders.tenacious", "LOADER"),
@@ -55,6 +60,8 @@ STORE_MARKER = "evalstats-store.json"
 # Inside a folder only such files are looked at; a file that the user names is always looked at.
 _RESULT_ENDINGS = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval"})
 _PACKED = frozenset({".gz", ".zst"})
+# DeepEval's older versions write results without an ending.
+_BARE = re.compile(r"test_run_\d{8}_\d{6}(?:_\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +243,8 @@ def _grouped(loader: Loader, files: Sequence[Path]) -> list[Source | Problem]:
 
 def _may_hold_results(path: Path) -> bool:
     """Tell a result file in a folder from what stands beside it (READMEs, scripts, pictures), by its ending."""
+    if _BARE.fullmatch(path.name):
+        return True
     endings = [ending.lower() for ending in path.suffixes[-2:]]
     return bool(endings) and (endings[-1] in _RESULT_ENDINGS or (endings[-1] in _PACKED and len(endings) > 1))
 

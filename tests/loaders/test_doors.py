@@ -128,7 +128,7 @@ TABLES: list[tuple[str, str, str]] = [
     ("wide_systems.csv", csv([{"id": i, "baseline": i % 2, "tuned": 1} for i in range(8)]), "one line"),
     ("inside.json", json.dumps({"meta": {"date": "x"}, "items": STANDARD}), "one line"),
     ("deep.json", json.dumps({"results": {"items": named("id", "llm", "passed")}}), "one line"),
-    ("promptfoo.json", json.dumps(PROMPTFOO), "one line"),
+    ("promptfoo.json", json.dumps(PROMPTFOO), "open"),
     ("by_run.json", json.dumps(BY_RUN), "one line"),
     ("langsmith.csv", csv(LANGSMITH), "open"),
     (
