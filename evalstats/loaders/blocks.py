@@ -267,15 +267,16 @@ class TableFile:
     left_out: LeftOut = field(default_factory=LeftOut)
 
 
-def open_table(head: Head, rows: str | None = None, *, lenient: bool = False) -> TableFile:
+def open_table(head: Head, rows: str | None = None, *, lenient: bool = False, deep: Sequence[str] = ()) -> TableFile:
     """Choose the reader by what the file holds, not by its name.
 
     `rows` is where in a JSON document the list of rows lies; None for a file that is the list, or a frame as pandas writes it.
-    With `lenient`, a row that is none is left out; whoever reads the table says so.
+    With `lenient`, a row that is none is left out; whoever reads the table says so. `deep` are paths into a record that
+    become columns of their own beside the fields of the first two levels (`grade.detail.score`, `scores.0`).
     """
     path = head.path
     if rows is not None or head.shape == "object":
-        return _inside(head, rows)
+        return _inside(head, rows, deep)
     left_out = LeftOut()
 
     def bad() -> BadRow:
@@ -284,9 +285,9 @@ def open_table(head: Head, rows: str | None = None, *, lenient: bool = False) ->
     if head.shape == "text":
         return TableFile(word="line", blocks=lambda: delimited_blocks(path, head.delimiter, bad()), left_out=left_out)
     if head.shape == "lines":
-        return TableFile(word="line", blocks=lambda: json_blocks(_lines(path, bad())), left_out=left_out)
+        return TableFile(word="line", blocks=lambda: json_blocks(_lines(path, bad()), deep), left_out=left_out)
     if head.shape == "array":
-        return TableFile(word="record", blocks=lambda: json_blocks(_elements(path, bad())), left_out=left_out)
+        return TableFile(word="record", blocks=lambda: json_blocks(_elements(path, bad()), deep), left_out=left_out)
     if head.shape == "parquet":
         return TableFile(word="row", blocks=lambda: parquet_blocks(path))
     held = {"empty": "is empty", "zip": "is an archive"}.get(head.shape, "is binary")
@@ -299,7 +300,7 @@ def _refuse(path: Path, problem: str) -> None:
     raise UnreadableFileError(f"{path}: {problem}")
 
 
-def _inside(head: Head, rows: str | None) -> TableFile:
+def _inside(head: Head, rows: str | None, deep: Sequence[str]) -> TableFile:
     """Open the table inside a JSON document."""
     path = head.path
     if head.shape not in {"object", "array", "lines"}:
@@ -309,13 +310,13 @@ def _inside(head: Head, rows: str | None) -> TableFile:
     else:
         document = load_json(path)
     if rows is not None:
-        return TableFile(word="record", blocks=lambda: json_blocks(enumerate(rows_at(document, rows))))
+        return TableFile(word="record", blocks=lambda: json_blocks(enumerate(rows_at(document, rows)), deep))
     found = oriented(document)
     if found is None:
         raise UnreadableFileError(
             f"{path}: holds one JSON object; {seen(listings(document))}. Say where the rows are: --map rows=PATH"
         )
-    return TableFile(word="record", blocks=lambda: json_blocks(enumerate(found)))
+    return TableFile(word="record", blocks=lambda: json_blocks(enumerate(found), deep))
 
 
 def safe_name(name: str) -> str:
@@ -421,13 +422,16 @@ def _elements(path: Path, bad: BadRow) -> Iterator[Place]:
             bad(f"record {place} (counted from 0) is not a JSON object; every element must be one")
 
 
-def json_blocks(records: Iterable[Place]) -> Iterator[Block]:
-    """Put records, each with its place, together in blocks."""
+def json_blocks(records: Iterable[Place], deep: Sequence[str] = ()) -> Iterator[Block]:
+    """Put records, each with its place, together in blocks; `deep` are paths that become columns where they lead anywhere."""
     cells: list[dict[str, object]] = []
     places: list[int] = []
     chars = 0
     for place, record in records:
         plain = flat(record)
+        for path in deep:
+            if path not in plain and (value := _at(record, path)) is not None:
+                plain[_name(path)] = value
         cells.append(plain)
         places.append(place)
         chars += sum([len(value) for value in plain.values() if isinstance(value, str)]) + _CELL_CHARS * len(plain)
@@ -436,6 +440,22 @@ def json_blocks(records: Iterable[Place]) -> Iterator[Block]:
             cells, places, chars = [], [], 0
     if cells:
         yield _cell_block(cells, places)
+
+
+def _at(record: Record, path: str) -> object:
+    """Follow a dotted path into a record: names of members, and places in lists; None where it leads nowhere.
+
+    >>> _at({"grade": {"parts": [{"score": 1}]}}, "grade.parts.0.score")
+    1
+    """
+    value: object = record
+    for name in path.split("."):
+        listed = as_list(value)
+        if listed:
+            value = listed[int(name)] if name.isdecimal() and int(name) < len(listed) else None
+        else:
+            value = as_dict(value).get(name)
+    return value
 
 
 def flat(record: dict[str, object]) -> dict[str, object]:

@@ -33,6 +33,11 @@ _TRIAL_WORDS: Final = (
     "generation completion_index draw"
 )
 _TRIALS: Final = tuple(_TRIAL_WORDS.split())
+# What such a column holds is too often something else to be taken for it without being asked.
+_VAGUE_WORDS: Final = (
+    "name title description number no index idx key result outcome verdict value points label overall reward"
+)
+_VAGUE: Final = frozenset(_VAGUE_WORDS.split())
 # Names of the two sides of a vote, of who won, and of who said so.
 _PAIRS: Final = (
     "model_a/model_b model_1/model_2 model1/model2 modela/modelb left/right left_model/right_model "
@@ -83,6 +88,34 @@ def fitting_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     records = list(records)[:_ROUGH]
     usable = [name for name in columns if name and not any(isinstance(row.get(name), dict | list) for row in records)]
     return _votes(usable) or _wide(usable, records) or _outcomes(usable, records)
+
+
+def sure_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
+    """Return the map of a table where one column alone can be the item, one the score and one the model; else nothing.
+
+    Models that share no item could not be compared, and rows with the same item and model leave open what they are.
+
+    >>> rows = [{"qid": "q1", "llm": llm, "ok": True} for llm in ("gpt-4o", "claude")]
+    >>> sure_map(["qid", "llm", "ok"], rows)
+    ['item=qid', 'score=ok', 'model=llm']
+    >>> sure_map(["qid", "llm", "ok", "grade"], [{**row, "grade": 3} for row in rows])
+    []
+    """
+    records = list(records)[:_ROUGH]
+    usable = [name for name in columns if name and not any(isinstance(row.get(name), dict | list) for row in records)]
+    if not records or _votes(usable):
+        return []
+    complete = [name for name in usable if len(_cells(records, name)) == len(records)]
+    items = [name for name in complete if _words(name) in _ITEMS and _words(name) not in _VAGUE]
+    scores = [name for name in usable if _words(name) in _SCORES and _holds_scores(records, name)]
+    models = [name for name in complete if _words(name) in _MODELS and _model([name], records) == name]
+    if (len(items), len(scores), len(models)) != (1, 1, 1) or _words(scores[0]) in _VAGUE:
+        return []
+    keys = {(as_text(row.get(items[0])), as_text(row.get(models[0]))) for row in records}
+    shared = len({model for _, model in keys}) == 1 or len({item for item, _ in keys}) < len(keys)
+    if len(keys) < len(records) or not shared:
+        return []
+    return [f"item={items[0]}", f"score={scores[0]}", f"model={models[0]}"]
 
 
 def as_options(pairs: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.rows import some_of
 from evalstats.loaders.score_table import prices_in, records_of_head
-from evalstats.loaders.suggestion import Record, as_options, fitting_map
+from evalstats.loaders.suggestion import Record, as_options, fitting_map, sure_map
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK, Tidier
 from evalstats.schema.data import Problem
 
@@ -31,8 +31,9 @@ class TableLoader(SingleFileLoader):
     """Loader of plain tables; rows of other levels than `where` asks for are not looked at.
 
     Without a column map a table is accepted if it has columns called item and score, or plain other names for them
-    (question_id, correct) beside one for the model. Every other column with a name of the glossary is taken for that if it
-    can be it, every further one is a factor; where no column is called model, the file's name is taken for it.
+    (question_id, correct) beside one for the model, or if one column alone can be each of the three, which a note says.
+    Every other column with a name of the glossary is taken for that if it can be it, every further one is a factor; where
+    no column is called model, the file's name is taken for it.
 
     A score is a number, a boolean, a grade (C, P, I, N, yes, no), a word for right or wrong (correct, pass, failed, ...),
     or a label that the map gives a number for; an unknown word is an error, an empty cell or NaN is unscored. A metric is
@@ -47,7 +48,7 @@ class TableLoader(SingleFileLoader):
 
     name = "table"
     title = "table with a row for each item and model (.csv, .tsv, .jsonl, .json, .parquet)"
-    version = "3"
+    version = "4"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table with columns called item and score; any loader of a known format is surer."""
@@ -57,41 +58,69 @@ class TableLoader(SingleFileLoader):
             names = (head.columns or tuple(head.keys)) if head.shape in _SHAPES else ()
         found = {name: source_of(name, ColumnMap(), names) for name in ("item", "score", "model")}
         if None in {found[name] for name in _NEEDED}:
-            return None
+            return self._surely(head)
         plain = all(name == source for name, source in found.items() if source)
         if found["model"] is not None:
             told = ", ".join(source for source in found.values() if source)
             return Match(confidence=0.2 if plain else 0.15, reason=f"a table with columns {told}")
         if not plain:
-            return None
+            return self._surely(head)
         return Match(
             confidence=0.1, reason="a table with columns item and score; the file's name is taken for the model"
         )
 
+    @staticmethod
+    def _surely(head: Head) -> Match | None:
+        sure = _sure_map(head, ColumnMap())
+        return Match(confidence=0.02, reason=f"a table with {', '.join(sure)}") if sure else None
+
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
         head = read_head(source.path)
-        table = open_table(head, self.column_map.rows, lenient=True)
-        survey, blocks = surveyed(table, _watched(self.column_map, head))
+        sure = _sure_map(head, self.column_map)
+        map_ = ColumnMap.from_pairs(sure.items()).overlaid(self.column_map)
+        table = open_table(head, map_.rows, lenient=True, deep=_deep_paths(map_))
+        survey, blocks = surveyed(table, _watched(map_, head))
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
-        binding = fitted(self.column_map, survey, model=source.stem)
-        tidier = Tidier(
-            self.column_map, binding, survey, table.word, lambda parts: source.run_id(*parts), where=self.where
-        )
+        binding = fitted(map_, survey, model=source.stem)
+        tidier = Tidier(map_, binding, survey, table.word, lambda parts: source.run_id(*parts), where=self.where)
         for block in blocks:
             yield Frame(table="outcomes", frame=tidier.outcomes(block))
         tidier.check_kept()
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
         notes = list(tidier.notes())
-        if {"model"}.isdisjoint({*binding.columns, *self.column_map.constants, *self.column_map.columns}):
+        if sure:
+            taken = ", ".join(f"{column} for the {name}" for name, column in sure.items())
+            others = "--map item=COLUMN --map score=COLUMN --map model=COLUMN"
+            notes.append(f"no column is named, and these are taken: {taken}; if others are: {others}")
+        if {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns}):
             notes.append(f"no column names the model, so the file's name is taken for it: {source.stem!r}")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
         yield from source.notes(notes)
         yield from source.notes(table.left_out.told(survey.n_rows), "error")
+
+
+def _sure_map(head: Head, map_: ColumnMap) -> dict[str, str]:
+    """Return which columns are taken for item, score and model of a table whose columns have other names and no map."""
+    if {"item", "score", "model"} & {*map_.columns, *map_.constants} or map_.rows or head.shape not in _SHAPES:
+        return {}
+    names = head.columns or tuple(head.keys)
+    plain = [source_of(name, map_, names) for name in ("item", "score", "model")]
+    if None not in plain or plain[:2] == ["item", "score"]:
+        return {}
+    records = [flat(dict(record)) for record in _first_rows(head)[:_LOOKED_AT]]
+    columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
+    return dict(pair.split("=", 1) for pair in sure_map(columns, records))  # a column may have "=" in its name
+
+
+def _deep_paths(map_: ColumnMap) -> tuple[str, ...]:
+    """Return the mapped columns that may lie deep inside a record."""
+    parts = [part.strip() for sources in map_.columns.values() for source in sources for part in source.split(",")]
+    return tuple(part for part in (*parts, *map_.dependence) if "." in part)
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:

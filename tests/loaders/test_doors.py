@@ -112,7 +112,7 @@ TABLES: list[tuple[str, str, str]] = [
         lines(named("instance_id", "model_name_or_path", "resolved", model_patch=lambda *_: "diff")),
         "open",
     ),
-    ("swe.csv", csv(named("instance_id", "submission", "resolved", repo=lambda q, *_: q[:1])), "one line"),
+    ("swe.csv", csv(named("instance_id", "submission", "resolved", repo=lambda q, *_: q[:1])), "open"),
     (
         "judged.jsonl",
         lines(named("qid", "llm", "judge_score", judge_model=lambda *_: "gpt-4", answer=lambda *_: "x")),
@@ -121,9 +121,9 @@ TABLES: list[tuple[str, str, str]] = [
     (
         "capitals.tsv",
         pl.DataFrame(named("Question ID", "Model Name", "Is Correct")).write_csv(separator="\t"),
-        "one line",
+        "open",
     ),
-    ("camel.json", json.dumps(named("questionId", "modelName", "isCorrect")), "one line"),
+    ("camel.json", json.dumps(named("questionId", "modelName", "isCorrect")), "open"),
     ("wide.csv", csv(WIDE), "one line"),
     ("wide_systems.csv", csv([{"id": i, "baseline": i % 2, "tuned": 1} for i in range(8)]), "one line"),
     ("inside.json", json.dumps({"meta": {"date": "x"}, "items": STANDARD}), "one line"),
@@ -368,6 +368,54 @@ def test_a_document_without_rows_says_so(tmp_path: Path) -> None:
     path.write_text("item,score\n1,1\n")
     with pytest.raises(InputError, match="is no JSON document"):
         read(path, column_map=ColumnMap.from_options(["rows=items"]), strict=True)
+
+
+# Tables whose columns nobody has named
+
+
+def test_one_obvious_item_score_and_model_are_taken_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(csv(named("qid", "llm", "ok", seconds=lambda *_: 1.5)))
+    data = read(path, strict=True)
+    assert data.outcomes.height == len(ROWS)
+    assert set(data.models()) == set(MODELS)
+    assert "seconds" in data.outcomes.columns
+    (note,) = [problem.message for problem in data.problems if "these are taken" in problem.message]
+    assert "qid for the item, ok for the score, llm for the model; if others are: --map item=COLUMN" in note
+    other = read(path, column_map=ColumnMap.from_options(["benchmark=@b"]), strict=True)
+    assert set(other.outcomes["benchmark"]) == {"b"}
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        named("qid", "llm", "ok", grade=lambda *_: 3),  # two scores
+        named("qid", "llm", "ok", agent=lambda *_: "x"),  # two models
+        named("qid", "llm", "ok", question=lambda q, *_: q),  # two items
+        named("qid", "llm", "value"),  # a number of anything
+        named("name", "llm", "ok"),
+        [{"qid": k, "llm": f"m{k % 2}", "ok": 1} for k in range(8)],  # no item of both
+        named("qid", "llm", "ok") * 2,
+        [{**row, "qid": None if k else "q"} for k, row in enumerate(named("qid", "llm", "ok"))],
+    ],
+)
+def test_doubt_asks(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(lines(records))
+    with pytest.raises(InputError, match=r"no known format; .* These may fit: --map "):
+        read(path, strict=True)
+
+
+def test_paths_lead_deep_into_a_record(tmp_path: Path) -> None:
+    rows = [{"id": q, "m": {"of": {"name": m}}, "grades": [{"parts": {"ok": ok}}]} for q, m, ok in ROWS]
+    map_ = ["item=id", "model=m.of.name", "score=grades.0.parts.ok"]
+    for name, content, more in (("list.json", rows, []), ("in.json", {"a": {"b": rows}}, ["rows=a.b"])):
+        (tmp_path / name).write_text(json.dumps(content))
+        data = read(tmp_path / name, column_map=ColumnMap.from_options([*more, *map_]), strict=True)
+        assert data.outcomes["score"].to_list() == [float(ok) for _, _, ok in ROWS]
+        assert set(data.models()) == set(MODELS)
+        with pytest.raises(InputError, match=r"there is no column 'm.of.nome' for model"):
+            read(tmp_path / name, column_map=ColumnMap.from_options([*more, *map_, "model=m.of.nome"]), strict=True)
 
 
 # Rows and files that are none
