@@ -30,8 +30,6 @@ _VALUES_SHOWN = 12
 def direction_of(name: str, *, declared: bool | None) -> tuple[bool, Direction]:
     """Return whether more is better, and how that is known.
 
-    Examples
-    --------
     >>> [direction_of(name, declared=None) for name in ("wer ↓", "wer", "score")]
     [(False, 'declared'), (True, 'asked'), (True, 'assumed')]
     """
@@ -55,8 +53,6 @@ def asked_direction(*directions: str) -> list[str]:
 def open_direction(name: str) -> str:
     """Say why nothing can be called better or worse yet.
 
-    Examples
-    --------
     >>> print(open_direction("jailbroken"))
     the name 'jailbroken' suggests that lower is better, and nothing declares it
     """
@@ -66,8 +62,6 @@ def open_direction(name: str) -> str:
 def how_to_declare(name: str, scale: str) -> str:
     """Say how a scale is declared: for a table of one's own, and for files of any format.
 
-    Examples
-    --------
     >>> print(how_to_declare("score", "0..100"))
     --map scale=0..100, in from_frame scale="0..100", for files of any format [metrics.score] in evalstats.toml
     """
@@ -77,8 +71,6 @@ def how_to_declare(name: str, scale: str) -> str:
 def spelled_code(value: float) -> str:
     """Say how a code for "no score" is declared.
 
-    Examples
-    --------
     >>> print(spelled_code(-1.0))
     --map unscored=-1, in from_frame unscored=-1
     """

@@ -88,8 +88,6 @@ def cost_rows(
     ratio: t on the logs. Cost of a success: the ratio of (cost / success) with a t interval for its logarithm, linearised
     (delta method). With clusters CR2 and Satterthwaite df throughout.
 
-    Examples
-    --------
     >>> from evalstats.analysis.pairs import pair_items
     >>> def arm(name, costs):
     ...     key = [{"task": "", "item": f"q{i}", "variant": ""} for i in range(len(costs))]
@@ -134,8 +132,6 @@ def item_amounts(rows: pl.DataFrame, items: pl.DataFrame) -> dict[str, Floats]:
 def amount(value: float | None) -> str:
     """Write an amount with three digits that count, and thousands set apart.
 
-    Examples
-    --------
     >>> amount(12345.6), amount(3.14159), amount(0.00123456), amount(0.0), amount(None)
     ('12,346', '3.14', '0.00123', '0', '–')
     """

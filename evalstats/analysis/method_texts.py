@@ -33,8 +33,6 @@ def known_methods() -> Mapping[str, MethodText]:
 def texts_for(method: str) -> tuple[MethodText, ...]:
     """Return what is known of a method, by its name in a result; several texts where the name has several parts.
 
-    Examples
-    --------
     >>> texts_for("CR2 on 2 cluster columns, Satterthwaite df")[0].what
     'a t interval for items that are grouped in several ways at once'
     >>> len(texts_for("paired t, max-T step-down over sign flips of items")), texts_for("astrology")

@@ -58,8 +58,6 @@ class Offered:
 def offered(options: type) -> Iterator[Offered]:
     """Yield the fields of a dataclass of options, in order.
 
-    Examples
-    --------
     >>> @dataclass(frozen=True)
     ... class Asked:
     ...     seed: Seed = 0

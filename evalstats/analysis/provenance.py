@@ -65,8 +65,6 @@ def sources_section(
 def code_section(function: str, options: Mapping[str, object]) -> Section:
     """Return the part with the Python that gives the same result; options that are None or empty are left out.
 
-    Examples
-    --------
     >>> print(code_section("frontier", {"cost": "latency_s", "models": None, "seed": 1}).blocks[0].code)
     import evalstats as es
     <BLANKLINE>

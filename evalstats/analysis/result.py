@@ -152,10 +152,7 @@ class Result:
     def save(self, path: str | Path) -> None:
         """Write the result as JSON; `evalstats.load_result` gives the same object back.
 
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
+        InputError if the file cannot be written.
         """
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         part = Path(path).with_name(f".{Path(path).name[:40]}.part")
@@ -171,10 +168,7 @@ class Result:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the result that `to_dict` was made of.
 
-        Raises
-        ------
-        InputError
-            If the values are of another kind of result, or of another version of it.
+        InputError if the values are of another kind of result, or of another version of it.
         """
         import msgspec
 
@@ -196,10 +190,7 @@ class Result:
     def figure(self, name: str | None = None, *, ax: "Axes | None" = None, size: Size = None) -> "Figure":
         """Draw a figure with matplotlib: the answer's, or the one of this name.
 
-        Raises
-        ------
-        InputError
-            If the result has no such figure.
+        InputError if the result has no such figure.
         """
         figures = self.document().figures
         if not figures:
@@ -263,10 +254,7 @@ def load_result(path: str | Path) -> Result:
 def row_named(rows: Iterable[Row], name: str, *, what: str = "model", key: str = "name") -> Row:
     """Return the row of a model, scenario or the like.
 
-    Raises
-    ------
-    InputError
-        If there is none; it names the closest.
+    InputError if there is none; it names the closest.
     """
     found = {str(getattr(row, key)): row for row in rows}
     if name in found:
@@ -283,8 +271,6 @@ def shown_numbers(rows: Sequence[Estimate], scale: float) -> dict[str, list[floa
 def unknown_name(name: str, known: list[str], *, what: str = "model", most: int = 10) -> str:
     """Say that a name is not known, what comes closest, and what there is.
 
-    Examples
-    --------
     >>> print(unknown_name("gpt4o", ["gpt-4o", "claude"]))
     no model 'gpt4o'; closest: gpt-4o; all 2: gpt-4o, claude
     """
@@ -322,8 +308,6 @@ def frame_of(rows: Iterable[object], of: type, columns: Iterable[str]) -> "pl.Da
 def json_safe(value: object) -> Any:
     """Return `value` as JSON can hold it: dataclasses as objects, tuples as arrays, non-finite numbers as null.
 
-    Examples
-    --------
     >>> json_safe({"a": (1, float("nan"))})
     {'a': [1, None]}
     """

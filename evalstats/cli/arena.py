@@ -113,12 +113,7 @@ def load_votes(
 def with_votes_of(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
     """Keep the votes that every COLUMN=LEVEL names; the same column twice means either level.
 
-    `model` means either side of a vote.
-
-    Raises
-    ------
-    InputError
-        If a condition is none, or no vote has such a column or level.
+    `model` means either side of a vote. InputError if a condition is none, or no vote has such a column or level.
     """
     from dataclasses import replace
 
@@ -161,13 +156,8 @@ def _levels_of(column: "pl.Series") -> str:
 def cluster_of(names: Sequence[str] | None) -> str | list[str] | None:
     """Return what --cluster means: nothing given is left to the plan, "auto" and "none" stand alone.
 
-    Raises
-    ------
-    InputError
-        If "auto" or "none" stands beside a column.
+    InputError if "auto" or "none" stands beside a column.
 
-    Examples
-    --------
     >>> cluster_of(None), cluster_of(["none"]), cluster_of(["rater", "item"])
     (None, 'none', ['rater', 'item'])
     """
@@ -185,13 +175,8 @@ def cluster_of(names: Sequence[str] | None) -> str | list[str] | None:
 def style_of(covariates: Sequence[str] | None, *, held: bool) -> str | list[str] | None:
     """Return what --covariate and --style mean.
 
-    Raises
-    ------
-    InputError
-        If both are given.
+    InputError if both are given.
 
-    Examples
-    --------
     >>> style_of(None, held=True), style_of(["tokens"], held=False), style_of(None, held=False)
     ('auto', ['tokens'], None)
     """

@@ -51,8 +51,6 @@ def contamination(reading: Reading, asked: ContaminationOptions, beside: Declare
 def cutoffs_of(texts: Sequence[str]) -> dict[str, str] | None:
     """Read MODEL=DATE; what follows the last equals sign is the date.
 
-    Examples
-    --------
     >>> cutoffs_of(["gpt-x=2023-09-30"])
     {'gpt-x': '2023-09-30'}
     """

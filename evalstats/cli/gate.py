@@ -86,10 +86,7 @@ def rules_in_force(fail_on: Sequence[str] | None, declared: "Declared | None") -
 def check_rules(rules: Sequence[str], margin: str | None, declared: "Declared | None") -> None:
     """Refuse a rule that cannot be applied before anything is read.
 
-    Raises
-    ------
-    InputError
-        If there is no such rule, or it needs a margin and none is given or declared.
+    InputError if there is no such rule, or it needs a margin and none is given or declared.
     """
     if rules:
         from evalstats.analysis.compare.verdict import check_rule

@@ -486,10 +486,7 @@ class ChosenKey:
 def chosen_key(*, anonymize: bool, key_file: Path | None, keep: Sequence[str], store: Path) -> ChosenKey:
     """Choose the key: of a file, else of the environment, else one for this ingest alone.
 
-    Raises
-    ------
-    InputError
-        If options are given that need --anonymize, or the key cannot be used.
+    InputError if options are given that need --anonymize, or the key cannot be used.
     """
     if not anonymize:
         given = "--key-file" if key_file is not None else "--keep" if keep else ""

@@ -120,13 +120,8 @@ def filtered(data: "EvalData", where: Sequence[str] | None) -> "EvalData":
 def conditions(where: Sequence[str] | None) -> dict[str, list[str]]:
     """Return the levels that every column of --where is to have.
 
-    Raises
-    ------
-    InputError
-        If a condition is none.
+    InputError if a condition is none.
 
-    Examples
-    --------
     >>> conditions(["split=test", "lang=de", "lang=en"])
     {'split': ['test'], 'lang': ['de', 'en']}
     """
@@ -154,10 +149,7 @@ def sides(
 ) -> Sides:
     """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean.
 
-    Raises
-    ------
-    InputError
-        If it is not clear which two sides are meant; the message shows the three forms.
+    InputError if it is not clear which two sides are meant; the message shows the three forms.
     """
     if baseline is not None and candidate is not None:
         data = load(targets, store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)

@@ -184,10 +184,7 @@ def _umask() -> int:
 def write_atomically(path: Path, text: str) -> None:
     """Write a file whole or not at all.
 
-    Raises
-    ------
-    InputError
-        If the folder does not exist or cannot be written.
+    InputError if the folder does not exist or cannot be written.
     """
     try:
         _write(path.resolve(), text)

@@ -23,10 +23,7 @@ class Declared:
 def declared_plan(path: Path | None, *, wanted: bool = True, quiet: bool = False) -> Declared | None:
     """Read the named plan, or the `evalstats.toml` of the working folder where there is one, and say that it holds.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is no plan.
+    InputError if it cannot be read, or is no plan.
     """
     if path is None and not (wanted and Path("evalstats.toml").is_file()):
         return None

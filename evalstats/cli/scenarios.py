@@ -60,15 +60,8 @@ def weights_of(texts: Sequence[str] | None) -> str | dict[str, float]:
     """Read equal, observed, or shares of scenarios; a share may be a percentage.
 
     A level whose name has a comma or an equals sign in it goes into a `--weights` of its own: what follows the last equals
-    sign is the share.
+    sign is the share. InputError if the text is neither, or a level is named twice.
 
-    Raises
-    ------
-    InputError
-        If the text is neither, or a level is named twice.
-
-    Examples
-    --------
     >>> weights_of(None), weights_of(["observed"]), weights_of(["ideal=60%,hostile=0.4"])
     ('equal', 'observed', {'ideal': 0.6, 'hostile': 0.4})
     """

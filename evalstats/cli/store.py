@@ -75,10 +75,7 @@ _COLUMNS = ("Run", "Model", "Benchmark", "Scored", "Error", "Unscored")
 def listing(store: "Store") -> tuple[Table, list[dict[str, Any]]]:
     """Return a store's runs as a table, and as values for JSON: with `n_aggregates` and `n_ratings` beside the counts.
 
-    Raises
-    ------
-    StoreError
-        If a part is damaged, or a run is in two sources.
+    StoreError if a part is damaged, or a run is in two sources.
     """
     rows = store.runs().sort("benchmark", "run").select(_KEPT).to_dicts()
     others = _other_rows(store.sources())

@@ -52,8 +52,6 @@ def one_line(text: str) -> str:
 
     They are spelled out, not dropped, so that two names that differ stay different.
 
-    Examples
-    --------
     >>> print(one_line("a\x1b[31mb\u202ec\nd"))
     a\x1b[31mb\u202ec d
     """
@@ -77,8 +75,6 @@ def _shown(text: str, place: int) -> str:
 def inert(text: str) -> str:
     r"""Return lines that no build server takes for commands: a backslash stands where one would begin.
 
-    Examples
-    --------
     >>> print(inert("::error::x"), inert("a ##[group]b"), inert("a::b"))
     \::error::x a #\#[group]b a::b
     """
@@ -88,8 +84,6 @@ def inert(text: str) -> str:
 def for_html(text: str) -> str:
     """Escape for HTML text and attribute values.
 
-    Examples
-    --------
     >>> for_html("<script>")
     '&lt;script&gt;'
     """
@@ -99,8 +93,6 @@ def for_html(text: str) -> str:
 def for_markdown(text: str) -> str:
     r"""Escape for Markdown running text and table cells.
 
-    Examples
-    --------
     >>> for_markdown("a|b*c")
     'a\\|b\\*c'
     """
@@ -111,8 +103,6 @@ def for_markdown(text: str) -> str:
 def for_latex(text: str) -> str:
     r"""Escape for LaTeX text.
 
-    Examples
-    --------
     >>> for_latex("50% of A_1")
     '50\\% of A\\_1'
     """
@@ -124,8 +114,6 @@ def for_latex(text: str) -> str:
 def for_typst(text: str) -> str:
     r"""Escape for Typst markup.
 
-    Examples
-    --------
     >>> for_typst("#eval")
     '\\#eval'
     """
@@ -135,8 +123,6 @@ def for_typst(text: str) -> str:
 def for_csv(text: str) -> str:
     """Disarm a cell that a spreadsheet would run as a formula.
 
-    Examples
-    --------
     >>> for_csv("=cmd()"), for_csv("plain")
     ("'=cmd()", 'plain')
     """

@@ -15,10 +15,7 @@ _COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#85
 def table_named(document: Document, name: str) -> Table:
     """Return one of a document's tables.
 
-    Raises
-    ------
-    InputError
-        If it has no table of this name.
+    InputError if it has no table of this name.
     """
     tables = document.tables
     if name not in tables:
@@ -43,8 +40,6 @@ def _below(document: Document) -> str:
 def to_markdown(document: Document) -> str:
     r"""Return GitHub-flavoured Markdown, fit for a pull-request comment: the answer, then evidence and method folded.
 
-    Examples
-    --------
     >>> print(to_markdown(Document(kind="compare", title="?", label="Better", tone="good", headline="B|C is better")))
     **Better.** B\|C is better.
     """
@@ -106,8 +101,6 @@ def markdown_table(table: Table) -> str:
 def to_html(document: Document) -> str:
     """Return an HTML fragment with inline styles only, as notebooks show it: the answer, then the rest folded.
 
-    Examples
-    --------
     >>> found = to_html(Document(kind="compare", title="?", label="Better", tone="good", headline="a < b"))
     >>> "a &lt; b" in found
     True

@@ -101,8 +101,6 @@ class Column:
     def written(self, value: Value) -> str:
         """Return a value as text.
 
-        Examples
-        --------
         >>> Column(title="p", kind="p").written(0.0312), Column(title="CI", kind="interval").written((1.0, -2.5))
         ('0.031', '1.0 to −2.5')
         """
@@ -287,8 +285,6 @@ class Document:
 def sentence(text: str) -> str:
     """Begin with a capital and end with a full stop; a first word that is no plain word (a name, a column) stays as it is.
 
-    Examples
-    --------
     >>> sentence("two items are missing"), sentence("seed_id is declared"), sentence("")
     ('Two items are missing.', 'seed_id is declared.', '')
     """

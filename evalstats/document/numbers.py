@@ -14,8 +14,6 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
     A number that would round to 0 and is not 0 gets two significant digits instead, so that a cost of 0.0008 is not
     written as nothing.
 
-    Examples
-    --------
     >>> number(1.5), number(-0.00083), number(2.0, 1, sign=True), number(0.0), number(None)
     ('1.50', '−0.00083', '+2.0', '0.00', '–')
     """
@@ -33,8 +31,6 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
 def p_value(p: float | None) -> str:
     """Write a p-value: three decimals, never 0 and never 1 by rounding.
 
-    Examples
-    --------
     >>> p_value(0.0697), p_value(4.6e-6), p_value(1e-15), p_value(1.0), p_value(0.9999)
     ('0.070', '<0.001', '<0.001', '1', '>0.999')
     """
@@ -50,8 +46,6 @@ def p_value(p: float | None) -> str:
 def interval(low: float | None, high: float | None, scale: float = 1.0, digits: int = 2, *, sign: bool = False) -> str:
     """Write an interval in brackets, after multiplying by `scale`; "none" where there is no interval.
 
-    Examples
-    --------
     >>> interval(0.3462, 0.6325, 100), interval(None, None)
     ('[34.62, 63.25]', 'none')
     """
@@ -65,8 +59,6 @@ def interval_words(
 ) -> str:
     """Write an interval as running text does, after multiplying by `scale`; "none" where there is none.
 
-    Examples
-    --------
     >>> interval_words(0.3462, 0.6331, 100), interval_words(-0.1, 0.02, 100, 0, sign=True)
     ('34.6 to 63.3', '−10 to +2')
     """
@@ -83,8 +75,6 @@ def scaled(value: float | None, scale: float = 1.0, digits: int = 2, *, sign: bo
 def share_in_percent(share: float) -> str:
     """Write a share as a percentage with two significant digits.
 
-    Examples
-    --------
     >>> share_in_percent(0.0582), share_in_percent(0.00299), share_in_percent(0.31)
     ('5.8%', '0.3%', '31%')
     """
@@ -94,8 +84,6 @@ def share_in_percent(share: float) -> str:
 def p_words(p: float | None) -> str:
     """Write a p-value as running text does.
 
-    Examples
-    --------
     >>> p_words(0.0297), p_words(4.6e-6), p_words(0.9999), p_words(None)
     ('p = 0.030', 'p < 0.001', 'p = 1.0', '')
     """
@@ -109,8 +97,6 @@ def p_words(p: float | None) -> str:
 def plural(n: int, noun: str, many: str | None = None) -> str:
     """Write a count with its noun.
 
-    Examples
-    --------
     >>> plural(1, "item"), plural(1200, "item"), plural(2, "person", "people")
     ('1 item', '1,200 items', '2 people')
     """
@@ -120,8 +106,6 @@ def plural(n: int, noun: str, many: str | None = None) -> str:
 def several(names: Sequence[str], most: int = 4) -> str:
     """Write names as running text does; of more than `most` and one, the first ones and how many more there are.
 
-    Examples
-    --------
     >>> several(["a", "b", "c"]), several(["a", "b", "c"], most=1), several(["a"])
     ('a, b and c', 'a and 2 more', 'a')
     """
@@ -135,8 +119,6 @@ def several(names: Sequence[str], most: int = 4) -> str:
 def many(name: str) -> str:
     """Return what several levels of a column are called: its name in the plural where it is a plain word.
 
-    Examples
-    --------
     >>> many("passage"), many("category"), many("class"), many("doc_id"), many("user kind")
     ('passages', 'categories', 'classes', 'levels of doc_id', 'levels of user kind')
     """
@@ -150,8 +132,6 @@ def many(name: str) -> str:
 def some(names: Sequence[str], most: int = 4) -> str:
     """Write some names; of many the first ones and how many more there are.
 
-    Examples
-    --------
     >>> some(["a"]), some(["a", "b", "c"]), some("abcdefg"), some([])
     ('a', 'a, b and c', 'a, b, c, d and 3 more', 'none')
     """

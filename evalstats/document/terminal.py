@@ -144,8 +144,6 @@ def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> str:
 def table_text(table: Table, *, width: int = 80) -> str:
     """Return one table in full as plain text; without rows its caption and head.
 
-    Examples
-    --------
     >>> print(table_text(Table(id="t", columns=(Column(title="n", kind="count"),), rows=((1200,),))))
         n
     ─────

@@ -20,8 +20,6 @@ def clean(text: str) -> str:
 
     They are spelled out, not dropped, so that two names that differ stay different.
 
-    Examples
-    --------
     >>> print(clean("gpt\x1b[2J\u202e4\nb"))
     gpt\x1b[2J\u202e4\nb
     """
@@ -35,8 +33,6 @@ def shorten(text: str, width: int) -> str:
 
     What tells long names apart stands at both ends (a run's name ends in a digest).
 
-    Examples
-    --------
     >>> shorten("results-of-a-long-run~1a2b3c4d", 20), shorten("模型名称", 5)
     ('results-of…~1a2b3c4d', '模…称')
     """
@@ -60,8 +56,6 @@ def wrapped(text: str, width: int, *, indent: str = "  ") -> list[str]:
 
     Only blanks are places to break at: a path or a name that is longer than a line stays whole and can be copied.
 
-    Examples
-    --------
     >>> wrapped("note: a.json: items are numbered", 20)
     ['note: a.json: items', '  are numbered']
     """
@@ -81,8 +75,6 @@ def wrapped(text: str, width: int, *, indent: str = "  ") -> list[str]:
 def cell_width(text: str) -> int:
     """Terminal cells that `text` takes: two for wide East Asian characters, none for combining marks.
 
-    Examples
-    --------
     >>> cell_width("abc"), cell_width("模型"), cell_width("e\u0301")
     (3, 4, 1)
     """
@@ -121,8 +113,6 @@ def kept_apart(names: Sequence[str], width: int) -> dict[str, str]:
 
     What all long names begin with is cut first; then the middle of each; where that would make two alike, more room is taken.
 
-    Examples
-    --------
     >>> kept_apart(["meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B", "b"], 14)
     {'meta-llama/Llama-3.1-8B': '…Llama-3.1-8B', 'meta-llama/Llama-3.1-70B': '…Llama-3.1-70B', 'b': 'b'}
     """

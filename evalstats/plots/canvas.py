@@ -194,8 +194,6 @@ def _on_ground(ground: Any) -> Palette:
 def tone_color(colors: Palette, tone: str) -> str:
     """Return the colour of a tone.
 
-    Examples
-    --------
     >>> tone_color(LIGHT, "good") == LIGHT.good
     True
     """
@@ -221,8 +219,6 @@ def drawn(ax: Any, size: Extent, draw: Callable[[Sheet], Canvas]) -> Figure:
 def draw_segments(axes: Any, segments: Iterable[Segment], **style: Any) -> None:
     """Draw straight lines as one path: a drawing with thousands of marks stays small and is quick to draw.
 
-    Examples
-    --------
     >>> axes = Figure().add_axes((0, 0, 1, 1))
     >>> draw_segments(axes, [((0, 0), (1, 1)), ((2, 0), (2, 1))])
     >>> len(axes.lines)
@@ -293,8 +289,6 @@ def draw_keys(canvas: Canvas, rows: Sequence[Sequence[tuple[Key, float]]], top: 
 def tick_words(value: float, *, sign: bool = False) -> str:
     """Write a number at an axis.
 
-    Examples
-    --------
     >>> tick_words(-20.0), tick_words(0.5, sign=True), tick_words(20000)
     ('−20', '+0.5', '20,000')
     """
@@ -305,8 +299,6 @@ def tick_words(value: float, *, sign: bool = False) -> str:
 def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Return round numbers within an axis.
 
-    Examples
-    --------
     >>> round_ticks(-3, 103)
     [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
     """
@@ -318,8 +310,6 @@ def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
 def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Return round numbers within a logarithmic axis: 1, 2 and 5 of every power of ten, fewer where that is too many.
 
-    Examples
-    --------
     >>> log_ticks(430, 6900), log_ticks(1, 500)
     ([500.0, 1000.0, 2000.0, 5000.0], [1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
     """
@@ -341,8 +331,6 @@ def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
 def limits_of(values: Iterable[float | None], room: float = 0.05) -> tuple[float, float]:
     """Return the ends of an axis that holds all values with some room.
 
-    Examples
-    --------
     >>> limits_of([0.0, None, 100.0])
     (-5.0, 105.0)
     >>> limits_of([])

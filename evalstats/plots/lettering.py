@@ -45,8 +45,6 @@ def _advance(char: str, bold: bool) -> float:  # noqa: FBT001  # a key of the ca
 def text_width(text: str, font: float, *, bold: bool = False) -> float:
     """Return how many pixels a line of text takes at most.
 
-    Examples
-    --------
     >>> round(text_width("abcd", 10), 1)
     26.0
     """
@@ -58,8 +56,6 @@ def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool
 
     The ends of names tell models apart more often than their middles do.
 
-    Examples
-    --------
     >>> fitted("Meta-Llama-3.1-70B-Instruct", 100, 10)
     'Meta-Lla…Instruct'
     """
@@ -81,8 +77,6 @@ def fitted_names(names: Sequence[str], room: float, font: float, *, bold: bool =
     cut: each name at the same share of its length, the first at which they stay different. Names that come out alike
     wherever they are cut get a number.
 
-    Examples
-    --------
     >>> fitted_names(["openai/gpt-4o", "openai/gpt-4o-mini"], 80, 10)
     ['gpt-4o', 'gpt-4o-mini']
     >>> fitted_names(["a-rather-long-name-1-chat", "a-rather-long-name-2-chat"], 88, 10)
@@ -138,8 +132,6 @@ def _numbered(place: int, cut: Sequence[str], lines: Sequence[str], room: float,
 def wrapped(text: str, room: float, font: float, *, bold: bool = False) -> list[str]:
     """Break text into lines of at most `room` pixels, between words.
 
-    Examples
-    --------
     >>> wrapped("one two three", 45, 10)
     ['one two', 'three']
     """
@@ -282,8 +274,6 @@ def _holds(box: Box, x: float, y: float) -> bool:
 def crosses(one: Box, other: Box) -> bool:
     """Whether two boxes share ground.
 
-    Examples
-    --------
     >>> crosses((0, 0, 2, 2), (1, 1, 3, 3)), crosses((0, 0, 1, 1), (1, 0, 2, 1))
     (True, False)
     """

@@ -138,8 +138,6 @@ def _set_words(ends: tuple[float, float]) -> str:
 def rank_ticks(last: int) -> list[int]:
     """Return places to write at an axis of ranks: the first, the last, and round ones between that keep their distance.
 
-    Examples
-    --------
     >>> rank_ticks(5), rank_ticks(29)
     ([1, 2, 3, 4, 5], [1, 10, 20, 29])
     """

@@ -82,8 +82,6 @@ _IDENTIFIER = re.compile(r'\s+id="([^"]+)"')
 def contrast(one: str, other: str) -> float:
     """Return the contrast ratio of two colours as WCAG 2 defines it, from 1 to 21.
 
-    Examples
-    --------
     >>> contrast("#000000", "#ffffff")
     21.0
     """
@@ -94,8 +92,6 @@ def contrast(one: str, other: str) -> float:
 def luminance(color: str) -> float:
     """Return the relative luminance of a colour as WCAG 2 defines it, from 0 to 1.
 
-    Examples
-    --------
     >>> luminance("#ffffff")
     1.0
     """
@@ -107,8 +103,6 @@ def luminance(color: str) -> float:
 def untyped(thing: object) -> Any:
     """Return `thing` without its type: matplotlib leaves the types of its keyword arguments unknown.
 
-    Examples
-    --------
     >>> untyped(1)
     1
     """

@@ -33,13 +33,8 @@ class Page:
 def find_page(kind: str) -> Page:
     """Return the page of that kind.
 
-    Raises
-    ------
-    InputError
-        If there is none; the message lists all.
+    InputError if there is none; the message lists all.
 
-    Examples
-    --------
     >>> find_page("compare").source.name
     'compare.qmd'
     """
@@ -99,10 +94,7 @@ class Engine(Protocol):
     def render(self, job: Job) -> Path:
         """Render the page and return the finished file, inside the job's folder.
 
-        Raises
-        ------
-        RenderError
-            With what went wrong, in the words of the program that failed.
+        RenderError says what went wrong, in the words of the program that failed.
         """
         ...
 
@@ -144,8 +136,6 @@ class _Loads(HTMLParser):
 def loads(html: str) -> list[str]:
     """Return everything in a page that would load or run something; links that a reader may follow are not among it.
 
-    Examples
-    --------
     >>> loads('<img src="https://example.org/x.png"><a href="https://example.org">x</a>')
     ["<img src='https://example.org/x.png'>"]
     """
@@ -158,10 +148,7 @@ def loads(html: str) -> list[str]:
 def check_offline(html: str) -> None:
     """Refuse a page that would load or run something.
 
-    Raises
-    ------
-    RenderError
-        Naming what it would load.
+    RenderError names what it would load.
     """
     found = loads(html)
     if found:
@@ -178,10 +165,7 @@ def find_quarto(*, required: bool) -> Path | None: ...
 def find_quarto(*, required: bool) -> Path | None:
     """Return the program named by QUARTO_PATH, else the one on the path.
 
-    Raises
-    ------
-    RenderError
-        If QUARTO_PATH names no program, or it is required and there is none.
+    RenderError if QUARTO_PATH names no program, or it is required and there is none.
     """
     named = os.environ.get("QUARTO_PATH")
     if named:
@@ -287,10 +271,7 @@ _READER = "markdown-smart-autolink_bare_uris-raw_tex"
 def pandoc_program() -> tuple[str, str]:
     """Return the path and version of Pandoc.
 
-    Raises
-    ------
-    RenderError
-        If there is none.
+    RenderError if there is none.
     """
     try:
         import pypandoc
@@ -323,10 +304,7 @@ def typst_arguments(extension: Path) -> list[str]:
 def run_pandoc(source: Path, target: Path, arguments: Sequence[str], *, extension: Path, time_limit: int) -> None:
     """Convert a Markdown file; it runs in the file's folder.
 
-    Raises
-    ------
-    RenderError
-        If Pandoc fails, warns, or takes longer than `time_limit` seconds.
+    RenderError if Pandoc fails, warns, or takes longer than `time_limit` seconds.
     """
     program, _ = pandoc_program()
     command = [

@@ -22,10 +22,7 @@ _MADE_UP = Note(kind="simulated", text=f"these data are simulated by evalstats (
 def example(kind: str) -> Result:
     """Return the example of a page.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    InputError if there is none.
     """
     if kind not in EXAMPLES:
         raise InputError(f"the page {kind!r} needs a saved result: render it with result=FILE.json")

@@ -46,8 +46,6 @@ def today() -> date:
 def shown_day(rendered: str) -> date:
     """Return the date that was given, as 2026-01-31; else that of today.
 
-    Examples
-    --------
     >>> shown_day("2026-01-31")
     datetime.date(2026, 1, 31)
     """
@@ -191,10 +189,7 @@ def open_sampling(*, engine: str = "", rendered: str = "") -> Page:
 def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") -> None:
     """Print several saved results as one document: an index of the answers, then every result.
 
-    Raises
-    ------
-    InputError
-        If a file holds no result.
+    InputError if a file holds no result.
     """
     results = [load_result(path) for path in paths] or [example(kind) for kind in EXAMPLES][:2]
     pages = [

@@ -33,8 +33,6 @@ def prose(text: str) -> str:
     Pandoc lets every ASCII punctuation mark be escaped, and takes quotes, dashes and full stops for more than they are
     ("1. January" begins a list, "..." becomes one character); so all of them are.
 
-    Examples
-    --------
     >>> prose("1. a@b $x$")
     '1\\. a\\@b \\$x\\$'
     """
@@ -58,8 +56,6 @@ def typst_string(text: str) -> str:
 
     Braces are written as escapes, since Quarto looks for its own `{{< >}}` even in raw blocks.
 
-    Examples
-    --------
     >>> typst_string('#eval "x" $y$ {')
     '"#eval \\"x\\" $y$ \\u{7b}"'
     """
@@ -103,8 +99,6 @@ def callout(kind: str, title: str, body: str) -> str:
 def section(title: str, *parts: str, level: int = 3) -> str:
     r"""Return a heading with what stands below it; nothing where nothing does. Both are Markdown, the title is text.
 
-    Examples
-    --------
     >>> section("Cost", "", "a table"), section("Cost", "")
     ('### Cost\n\na table', '')
     """

@@ -61,10 +61,7 @@ class Document:
 def read_document(path: Path) -> Document:
     """Read a .qmd file.
 
-    Raises
-    ------
-    RenderError
-        If it cannot be read, or its front matter or a cell's options are not YAML.
+    RenderError if it cannot be read, or its front matter or a cell's options are not YAML.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -199,10 +196,7 @@ _ID = re.compile(r"^(?:fig|tbl|sec)-[a-z0-9-]+$")
 def check_constructs(document: Document) -> None:
     """Refuse a page that uses anything outside the lists above.
 
-    Raises
-    ------
-    RenderError
-        With the line and the reason of everything that was found.
+    RenderError gives the line and the reason of everything that was found.
     """
     found = list(problems(document))
     if found:

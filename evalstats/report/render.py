@@ -112,12 +112,7 @@ def render_results(
 def choose_engine(name: str) -> Engine:
     """Return the engine of that name; "auto" takes Quarto where it is on the machine, else the embedded one.
 
-    Raises
-    ------
-    InputError
-        If there is no such engine.
-    RenderError
-        If Quarto is wanted and not found.
+    InputError if there is no such engine. RenderError if Quarto is wanted and not found.
     """
     if name == "embedded":
         return EmbeddedEngine()
@@ -167,10 +162,7 @@ def _made(  # noqa: PLR0917 - what a job is made of
 def output_path(output: str | Path, kind: str) -> tuple[Target, Path]:
     """Return the form that a name asks for, and the file; a folder takes the page's name inside.
 
-    Raises
-    ------
-    InputError
-        If the name says no form, or there is no such folder.
+    InputError if the name says no form, or there is no such folder.
     """
     path = Path(output)
     if path.is_dir():

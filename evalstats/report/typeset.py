@@ -17,10 +17,7 @@ _NO_LETTER = "could not be displayed"
 def typst_version() -> str:
     """Return the version of Typst.
 
-    Raises
-    ------
-    RenderError
-        If it is not installed.
+    RenderError if it is not installed.
     """
     from importlib.metadata import PackageNotFoundError, version
 
@@ -35,11 +32,7 @@ def typeset(source: Path, target: Path, *, day: date, time_limit: int) -> None:
     """Compile a Typst file to PDF/UA; the same file and day give the same bytes.
 
     Only the fonts that come with Typst are used, unless the text has letters they lack: then those of this machine too.
-
-    Raises
-    ------
-    RenderError
-        If Typst refuses the file, or takes longer than `time_limit` seconds.
+    RenderError if Typst refuses the file, or takes longer than `time_limit` seconds.
 
     Warns
     -----

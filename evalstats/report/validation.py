@@ -198,8 +198,6 @@ _CAUTIONS = 5
 def standing_of(claim: Claim) -> Standing:
     """Return whether a promise is kept: an exact rate, or the whole Monte Carlo interval of a simulated one, decides.
 
-    Examples
-    --------
     >>> told = dict(text="", method="", cases=(), low=None, high=0.06, up_to_chance=False, holds=True)
     >>> [standing_of(Claim(found=0.05, replicates=n, **told)) for n in (None, 200, 20_000)]
     ['kept', 'undecided', 'kept']
@@ -283,8 +281,6 @@ def _promise_table(claims: Sequence[Claim]) -> Table:
 def limit_words(claim: Claim) -> str:
     """Write a limit in percent.
 
-    Examples
-    --------
     >>> told = dict(text="", method="", cases=(), found=0.05, replicates=None, up_to_chance=False, holds=True)
     >>> limit_words(Claim(low=None, high=0.065, **told)), limit_words(Claim(low=0.75, high=0.87, **told))
     ('at most 6.5%', '75% to 87%')

@@ -42,8 +42,6 @@ class Covariates:
 def style_pairs(votes: pl.DataFrame) -> tuple[str, ...]:
     """Return the pairs of columns that tell of style: length, headers, lists, bold.
 
-    Examples
-    --------
     >>> style_pairs(
     ...     pl.DataFrame({"header_count_a": [1.0, 0.0], "header_count_b": [2.0, 0.0], "context_tokens_a": [1, 1]})
     ... )

@@ -371,8 +371,6 @@ def _weak_links(result: ArenaRanking) -> list[Note]:
 def _lower(title: str) -> str:
     """Write a title inside a sentence: small, unless it begins with somebody's name.
 
-    Examples
-    --------
     >>> _lower("Ties as half wins"), _lower("Davidson's ties")
     ('ties as half wins', "Davidson's ties")
     """

@@ -313,8 +313,6 @@ def level(result: ArenaRanking) -> str:
 def rough(value: float) -> str:
     """Write a needed number of votes, rounded up to two digits since it is not known better.
 
-    Examples
-    --------
     >>> rough(1234), rough(99), rough(7)
     ('1,300', '99', '7')
     """
@@ -342,8 +340,6 @@ def apart(pairs: Sequence[PairContrast]) -> list[PairContrast]:
 def percent(share: float | None) -> str:
     """Write a share in whole percent that is neither 0 nor 100 by rounding.
 
-    Examples
-    --------
     >>> percent(0.642), percent(0.001), percent(0.999), percent(None)
     ('64%', '<1%', '>99%', '–')
     """

@@ -306,20 +306,14 @@ class ArenaRanking(Result):
     def row(self, name: str) -> RatingRow:
         """Return one model's line.
 
-        Raises
-        ------
-        InputError
-            If there is no such model; it names the closest.
+        InputError if there is no such model; it names the closest.
         """
         return row_named(self.rows, name)
 
     def pair(self, first: str, second: str) -> PairContrast:
         """Return the contrast of two models, turned so that `first` is first.
 
-        Raises
-        ------
-        InputError
-            If there is no such model, or the pair is not among `pairs`.
+        InputError if there is no such model, or the pair is not among `pairs`.
         """
         for pair in self.pairs:
             if (pair.first, pair.second) == (first, second):

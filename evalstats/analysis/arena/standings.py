@@ -305,8 +305,6 @@ def alternatives_of(
 def equal_pairs(rows: VoteRows) -> VoteRows:
     """Weight votes so that every pair of models that met has the same total, the overall one kept.
 
-    Examples
-    --------
     >>> from evalstats.stats.arena.votes import vote_rows
     >>> equal_pairs(vote_rows([0, 0, 0, 1], [1, 1, 1, 2], [0, 0, 1, 0])).weight.tolist()
     [1.3333333333333333, 0.6666666666666666, 2.0]

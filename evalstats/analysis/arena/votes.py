@@ -111,8 +111,6 @@ def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
     votes in some level. A source with fewer than six levels is left out with a warning, since nothing could be said about new
     levels of it.
 
-    Examples
-    --------
     >>> votes = pl.DataFrame({"rater": ["u", "u", "v", "w", "x", "y", "z"], "item": [None] * 7})
     >>> shared_sources(votes, "auto").names
     ('rater',)

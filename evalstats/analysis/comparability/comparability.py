@@ -60,8 +60,6 @@ def run_comparability(
     `contrast` names the two sides; a setting of that name is what is compared. In the settings of `accept` the sides differ on
     purpose; a name that is no setting is an InputError.
 
-    Examples
-    --------
     >>> from evalstats.schema.tables import frame_from_rows
     >>> rows = [
     ...     {"run": r, "model": r, "system": r, "benchmark": "b", "item": "q", "metric": "m", "score": 1.0}
@@ -95,8 +93,6 @@ def run_comparability(
 def refusal(differences: Sequence[RunDifference]) -> str | None:
     """Return why the two sides cannot be compared, and how to say that it is intended; None where they can.
 
-    Examples
-    --------
     >>> shots = RunDifference(
     ...     setting="n_shots", baseline="0", candidate="5", severity="invalid", explanation="shots differ"
     ... )
@@ -127,8 +123,6 @@ def identical_runs(data: EvalData, first: Arm, second: Arm, *, contrast: str = "
     or more and nothing recorded differs, or if the scores take so many values that agreement cannot be chance. Equal digests
     alone prove nothing: one file may hold two runs.
 
-    Examples
-    --------
     >>> from evalstats.schema.tables import frame_from_rows
     >>> row = {"model": "m", "system": "m", "benchmark": "b", "metric": "acc", "score": 1.0, "status": "scored"}
     >>> rows = frame_from_rows([{**row, "run": run, "item": item} for run in "ab" for item in range(10)], "outcomes")

@@ -104,8 +104,6 @@ def recorded(place: Place, first: SideRuns, second: SideRuns) -> Recorded:
 def shown(values: Sequence[str]) -> str | None:
     """Return values for a sentence: long ones and digests cut, the first few; None where there are none.
 
-    Examples
-    --------
     >>> shown(("0", "5")), shown(("0d" * 32,)), shown(())
     ('0, 5', '0d0d0d0d0d', None)
     """
@@ -172,8 +170,6 @@ def at_path(config: Mapping[str, object], path: str) -> object:
 
     Options written as text (`gen_kwargs: "temperature=0,top_p=1"`) are read as an object.
 
-    Examples
-    --------
     >>> at_path({"generate_config": {"max_tokens": 100}, "gen_kwargs": "top_p=1"}, "generate_config.max_tokens")
     100
     >>> at_path({"gen_kwargs": "top_p=1,do_sample=True"}, "gen_kwargs.do_sample")
@@ -289,8 +285,6 @@ class Rule:
 def listed(names: list[str]) -> str:
     """Return the first few names, and how many more there are.
 
-    Examples
-    --------
     >>> listed(["a", "b", "c", "d"])
     'a, b, c and 1 more'
     """
@@ -393,8 +387,6 @@ def _no_examples(sides: Sides) -> bool:
 def setting_words(name: str) -> str:
     """Return what a setting is called, without an article.
 
-    Examples
-    --------
     >>> setting_words("task_version"), setting_words("judge")
     ('version of the task', 'judge')
     """
@@ -405,8 +397,6 @@ def setting_words(name: str) -> str:
 def graver(differences: Sequence[RunDifference]) -> tuple[str, ...]:
     """Return the settings that make a comparison invalid, each once, in words.
 
-    Examples
-    --------
     >>> judge = RunDifference(
     ...     setting="judge", baseline="a", candidate="b", severity="invalid", explanation="the judge differs"
     ... )

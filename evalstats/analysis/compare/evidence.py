@@ -124,8 +124,6 @@ def flips_by_scenario(
     Statistics 54:143). The score that decides is the comparison itself: a large scenario that is lost item by item is found
     here, a loss that is spread thinly is not. Items without a level come last and are not screened.
 
-    Examples
-    --------
     >>> from evalstats.analysis.pairs import Side
     >>> def side(scores):
     ...     ones = np.ones(len(scores), dtype=np.int64)

@@ -234,8 +234,6 @@ def digits_of(comparison: Comparison) -> int:
 def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:
     """Say in a few words why there is no interval.
 
-    Examples
-    --------
     >>> why_none(12, 3, "too few clusters"), why_none(1, None, "")
     ('3 clusters', '1 item')
     """

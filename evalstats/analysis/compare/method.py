@@ -189,8 +189,6 @@ def sized(value: float | None, result: Comparison) -> str:
 def _times(ratio: float) -> str:
     """Say how many times as much.
 
-    Examples
-    --------
     >>> _times(1.07), _times(1.6), _times(12.3), _times(40_000)
     ('about as many', 'about 1.6 times as many', 'about 12 times as many', 'more than a thousand times as many')
     """
@@ -204,8 +202,6 @@ def _times(ratio: float) -> str:
 def rounded_up(value: float) -> int:
     """Round a needed number of things up to two digits, since it is not known better.
 
-    Examples
-    --------
     >>> rounded_up(1234.0), rounded_up(99.2)
     (1300, 100)
     """
@@ -395,8 +391,6 @@ def _p_meaning(result: Comparison) -> str:
 def references(result: Comparison) -> list[str]:
     """List the works behind every method that occurs in the result, by author.
 
-    Examples
-    --------
     >>> from evalstats import datasets
     >>> from evalstats.analysis.compare.compare import compare
     >>> references(compare(datasets.tenacious_held_out(), "baseline", "trained"))[-1]

@@ -291,8 +291,6 @@ def lost_levels(verdict: Verdict, others: Sequence[OtherLevels]) -> list[OtherLe
 def qualified(answer: str, qualifiers: Sequence[str]) -> str:
     """Return the answer with everything that limits it behind, as it stands on the first line.
 
-    Examples
-    --------
     >>> qualified("B is better than A", ("not established for other passages",))
     'B is better than A; not established for other passages'
     """

@@ -392,8 +392,6 @@ def sequential_at_margin(account: SequentialAccount) -> AtMargin | None:
 def e_value_words(value: float | None) -> str:
     """Write an e-value with three digits; None is one too large to hold.
 
-    Examples
-    --------
     >>> e_value_words(0.0123), e_value_words(34.567), e_value_words(2365666.8), e_value_words(None)
     ('0.0123', '34.6', '2.4e+06', 'over 1e300')
     """

@@ -59,8 +59,6 @@ def ask_of_date(
 def day_of(given: str | dt.date, what: str) -> float:
     """Return a date as a number of days; a month without a day is its first.
 
-    Examples
-    --------
     >>> day_of("2024-03-02", "it") - day_of("2024-03", "it"), day_of("2024-01-01T12:00:00Z", "it") % 1
     (1.0, 0.5)
     """

@@ -190,8 +190,6 @@ def _method(result: Frontier) -> Section:
 def share_words(row: FrontierRow) -> str:
     """Write the share of resamples as a percentage that never claims more than was drawn.
 
-    Examples
-    --------
     >>> row = FrontierRow(name="a", estimate=1.0, cost=1.0, on_frontier=True, standing="open", share=0.999)
     >>> share_words(row)
     '>99%'

@@ -109,10 +109,7 @@ class Frontier(Result):
     def row(self, name: str) -> FrontierRow:
         """Return one system's line.
 
-        Raises
-        ------
-        InputError
-            If there is no such system; the message names the closest.
+        InputError if there is no such system; the message names the closest.
         """
         return row_named(self.rows, name)
 

@@ -128,8 +128,6 @@ def _signs(made: Material) -> tuple[float, float]:
 def verdict_of(low: float, high: float, margin: float | None, *, flagged: bool) -> GapVerdict:
     """Return aligned where the equivalence interval lies inside the margin, else gap where flagged, else inconclusive.
 
-    Examples
-    --------
     >>> verdict_of(0.2, 0.8, 1.0, flagged=True), verdict_of(0.2, 0.8, None, flagged=True)
     ('aligned', 'gap')
     """

@@ -176,8 +176,6 @@ def metric_side(found: LabLiveGap) -> SideAccount:
 def share(value: float | None, digits: int = 0) -> str:
     """Write a share in percent that is neither 0 nor 100 by rounding.
 
-    Examples
-    --------
     >>> share(0.0004), share(0.31), share(0.9999), share(0.0), share(None)
     ('<1%', '31%', '>99%', '0%', '–')
     """
@@ -256,8 +254,6 @@ def spearman_words(found: LabLiveGap) -> str:
 def grouped(found: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     """Collect names under the same reason, in the order of their first appearance.
 
-    Examples
-    --------
     >>> grouped([("too few", "a"), ("no error", "b"), ("too few", "c")])
     [('too few', ['a', 'c']), ('no error', ['b'])]
     """

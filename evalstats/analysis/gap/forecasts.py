@@ -71,8 +71,6 @@ def hierarchy_of(material: Material) -> Hierarchy:
     and gaps of equal size in logits, 95% intervals held 93.8% (on logits 95.2%), those of the best third too wide by a
     third; with gaps of equal size in points both held as much.
 
-    Examples
-    --------
     >>> from evalstats.analysis.gap.gap import gap
     >>> lab = {"model": list("abcdefgh"), "estimate": [9.0, 8, 7.5, 7, 6, 5.5, 5, 4], "std_error": [0.1] * 8}
     >>> live = {"model": list("abcdefg"), "estimate": [29.0, 25, 24, 21, 17, 17, 15], "std_error": [1.0] * 7}

@@ -29,8 +29,6 @@ def suppressed(n: Sequence[int], least: int) -> tuple[bool, ...]:
     One cell alone could be had by subtraction, so the smallest of the others is held back with it, and more while those held
     back do not make `least` together (Hundepool et al. 2012, Statistical Disclosure Control, ch. 4).
 
-    Examples
-    --------
     >>> suppressed([40, 3, 25], 10), suppressed([2, 3, 11, 40], 10)
     ((False, True, True), (True, True, True, False))
     """

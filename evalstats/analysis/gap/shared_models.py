@@ -42,8 +42,6 @@ _SHORT = re.compile(r"(?<!\d)(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 def date_in(name: str) -> str | None:
     """Return the date that stands in a model's name, as digits; None where there is none.
 
-    Examples
-    --------
     >>> date_in("claude-x-20240620"), date_in("gpt-x-2024-05-13"), date_in("gpt-x-0613"), date_in("llama-3-70b")
     ('20240620', '20240513', '0613', None)
     """
@@ -57,8 +55,6 @@ def date_in(name: str) -> str | None:
 def dated_otherwise(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the pairs of joined names whose dates differ, or of which one alone is dated.
 
-    Examples
-    --------
     >>> dated_otherwise([("gpt-x-2024-05-13", "gpt-x-20240513"), ("o-y-0613", "o-y-1106"), ("z", "z")])
     [('o-y-0613', 'o-y-1106')]
     """
@@ -140,8 +136,6 @@ class _Name:
 def normalised(name: str) -> str:
     """Return a name without what is only a way of writing it: case, separators, and a vendor before a slash.
 
-    Examples
-    --------
     >>> normalised("openai/GPT-3.5 Turbo"), normalised("gpt_3.5-turbo")
     ('gpt35turbo', 'gpt35turbo')
     """
@@ -155,8 +149,6 @@ def near_names(lab: Sequence[str], live: Sequence[str]) -> list[Near]:
     same letters whose sizes and versions do not contradict each other (only where no side has more than `MAX_NAMES`
     names).
 
-    Examples
-    --------
     >>> [(each.live, each.why) for each in near_names(["gpt-4"], ["gpt-4o", "openai/gpt-4-0613"])]
     [('openai/gpt-4-0613', 'one has the date 0613')]
     >>> near_names(["llama-2-7b"], ["llama-2-70b"])
@@ -276,8 +268,6 @@ def match_models(lab: Sequence[str], live: Sequence[str], aliases: Mapping[str, 
 
     Other names that look alike are proposed only: gpt-4 and gpt-4o are one letter apart and are two models.
 
-    Examples
-    --------
     >>> match = match_models(["gpt-x", "openai/o-y"], ["o-y", "gpt-x", "z"], {"openai/o-y": "o-y"})
     >>> match.pairs, match.only_live
     ((('gpt-x', 'gpt-x'), ('openai/o-y', 'o-y')), ('z',))

@@ -69,8 +69,6 @@ def comparability_graph(scored: Bools, names: Sequence[str], allowed: Bools | No
 
     `allowed` tells which two models may be compared at all, shape (n_models, n_models), an equivalence; None where all may.
 
-    Examples
-    --------
     >>> seen = np.zeros((40, 3), dtype=bool)
     >>> seen[:20, :2] = seen[20:, 2] = True
     >>> found = comparability_graph(seen, ["a", "b", "c"])

@@ -136,8 +136,6 @@ def comparability(graph: ComparabilityGraph) -> Figure:
 def is_worth_drawing(graph: ComparabilityGraph | None) -> bool:
     """Whether the graph says more than a sentence does: some are not compared, or rest on few shared items.
 
-    Examples
-    --------
     >>> is_worth_drawing(None)
     False
     """
@@ -190,8 +188,6 @@ def difference_words(pair: PairRow, result: Leaderboard) -> str:
 def short_letters(tier: str) -> str:
     """Write runs of more than three letters as their ends; tables have all of them.
 
-    Examples
-    --------
     >>> short_letters("abc"), short_letters("cdefgj"), short_letters("2abcd")
     ('abc', 'c-gj', '2a-d')
     """

@@ -231,10 +231,7 @@ class Leaderboard(Result):
     def row(self, name: str) -> LeaderboardRow:
         """Return one model's line.
 
-        Raises
-        ------
-        InputError
-            If there is no such model; it names the closest.
+        InputError if there is no such model; it names the closest.
         """
         return row_named(self.rows, name)
 
@@ -264,8 +261,6 @@ class Leaderboard(Result):
 def snapped_pairs(pairs: Sequence[PairRow], span: float | None) -> tuple[PairRow, ...]:
     """Set ends of intervals that are 0 but for rounding to 0; an unbounded metric has no span to tell it by.
 
-    Examples
-    --------
     >>> pair = PairRow(first="a", second="b", estimate=0.1, conf_low=1.6e-10, conf_high=0.2)
     >>> snapped_pairs([pair], span=1.0)[0].conf_low
     0.0

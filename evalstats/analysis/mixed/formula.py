@@ -121,20 +121,14 @@ def parse_formula(text: str) -> MixedFormula:
 
     Understood are names of columns (in backticks where they hold anything but letters, digits and _), `+`, `-`, `:`, `*`,
     `/`, `^` or `**` with a whole number, parentheses, `0`, `1`, `C(name)` (or `factor(name)`) for a column whose numbers are
-    levels, and random parts `(1 | g)`, `(1 + x | g)`, `(x || g)`, `(0 + f | g)`, `(1 | a/b)`, `(1 | a:b)`. The left-hand side
-    is a column or `cbind(successes, failures)`. Nothing is evaluated: a formula cannot call anything.
-
-    Raises
-    ------
-    InputError
-        If the formula holds anything else, or no response.
+    levels, and random parts `(1 | g)`, `(1 + x | g)`, `(x || g)`, `(0 + f | g)`, `(1 | a/b)`, `(1 | a:b)`. The left-hand
+    side is a column or `cbind(successes, failures)`. Nothing is evaluated: a formula cannot call anything. InputError if the
+    formula holds anything else, or no response.
 
     References
     ----------
     Bates et al. 2015, doi:10.18637/jss.v067.i01; Wilkinson & Rogers 1973, doi:10.2307/2346786.
 
-    Examples
-    --------
     >>> print(parse_formula("score ~ model * scenario + (1 | item) + (1 | suite/task)"))
     score ~ 1 + model + scenario + model:scenario + (1 | item) + (1 | suite) + (1 | suite:task)
     >>> print(parse_formula("rt ~ day + (day || subject)"))

@@ -68,8 +68,6 @@ def code_columns(terms: Sequence[Term], columns: Mapping[str, Column], n: int, *
     margin is not in the model gets a column for each level, so that the columns span the same space as in R (Chambers & Hastie
     1992, Statistical Models in S, section 2.4).
 
-    Examples
-    --------
     >>> model = Factor(name="model", levels=("a", "b"), codes=np.array([0, 1, 1]))
     >>> coded = code_columns([("model",)], {"model": model}, 3, intercept=True)
     >>> coded.names, coded.matrix[:, 1]
@@ -183,8 +181,6 @@ class Kept:
 def independent_columns(matrix: Floats) -> Kept:
     """Keep columns from left to right that are no combination of those before, as R does.
 
-    Examples
-    --------
     >>> kept = independent_columns(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]))
     >>> kept.columns, kept.dropped
     (array([0, 2]), array([1]))

@@ -251,14 +251,10 @@ class MixedModel(Result, Fitted):
     ) -> pl.DataFrame:
         """Return profile likelihood intervals of variance parameters and, with `fixed`, of fixed effects.
 
-        An interval holds the values that a likelihood ratio test does not reject; it need not be symmetric, which matters for
-        variances of few units. Linear models are profiled by full maximum likelihood, also after REML. Rows: term, estimate (by
-        maximum likelihood), conf_low, conf_high, conf_level, method, reason.
-
-        Raises
-        ------
-        InputError
-            If the fit has no likelihood to profile (a prior against separation, or n_quadrature=0).
+        An interval holds the values that a likelihood ratio test does not reject; it need not be symmetric, which matters
+        for variances of few units. Linear models are profiled by full maximum likelihood, also after REML. Rows: term,
+        estimate (by maximum likelihood), conf_low, conf_high, conf_level, method, reason. InputError if the fit has no
+        likelihood to profile (a prior against separation, or n_quadrature=0).
         """
         from evalstats.stats.mixed.profile_likelihood import profile
 

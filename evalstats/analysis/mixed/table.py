@@ -71,8 +71,6 @@ Column = Factor | Covariate
 def check_column(frame: pl.DataFrame, name: str, role: str) -> None:
     """Raise InputError, with names that are near, if a frame has no such column.
 
-    Examples
-    --------
     >>> check_column(pl.DataFrame({"scenario": []}), "senario", "the formula")
     Traceback (most recent call last):
     evalstats.errors.InputError: the table has no column 'senario' (the formula); did you mean 'scenario'?
@@ -98,8 +96,6 @@ def read_factor(series: pl.Series, name: str, order: Sequence[str] | None = None
     Levels stand in the order given; else in that of an Enum; else numbers by size and text by the alphabet. A level that no
     row has is left out.
 
-    Examples
-    --------
     >>> read_factor(pl.Series([10, 9, 10]), "day").levels
     ('9', '10')
     >>> read_factor(pl.Series(["b", "a"]), "model", ["b", "a"]).codes
@@ -142,8 +138,6 @@ def combinations(columns: Sequence[Column], n: int) -> tuple[Ints, Ints]:
 
     Returns the combination of each row, from 0, shape (n,), and a row that has each, shape (n_combinations,).
 
-    Examples
-    --------
     >>> model = Factor(name="model", levels=("a", "b"), codes=np.array([1, 0, 1]))
     >>> combinations([model], 3)
     (array([1, 0, 1]), array([1, 0]))

@@ -42,8 +42,6 @@ def in_points(value: float | str | None) -> bool:
 def plain_amount(value: float | str, what: str = "delta") -> float:
     """Return an amount as a number, percentage points as a share of 1.
 
-    Examples
-    --------
     >>> plain_amount("3pp"), plain_amount("0.2")
     (0.03, 0.2)
     """

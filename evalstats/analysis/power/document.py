@@ -36,8 +36,6 @@ _NONE: Mapping[Solved, str] = {
 def count_words(value: float) -> str:
     """Write a mean count, without a decimal where it is whole.
 
-    Examples
-    --------
     >>> count_words(4.0), count_words(2.55)
     ('4', '2.5')
     """

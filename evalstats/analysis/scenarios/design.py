@@ -173,8 +173,6 @@ def weight_shares(
     `weights` is "equal", "observed" (each scenario by its number of items), or a share for every scenario: a live mix. Shares
     that do not sum to 1 are normalised, and the note says so.
 
-    Examples
-    --------
     >>> weight_shares({"a": 3, "b": 1}, ["a", "b"], [1, 1])
     ((0.75, 0.25), 'as given: a 75%, b 25%', ('the weights given sum to 4; they are divided by it',))
     """

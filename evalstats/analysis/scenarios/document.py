@@ -598,8 +598,6 @@ def items_to_settle(row: DropRow) -> int | None:
 
     None where the interval does so already, or where it would take more than 25 times as many.
 
-    Examples
-    --------
     >>> row = DropRow(
     ...     model="m", scenario="s", reference="r", estimate=-0.05, conf_low=-0.12, conf_high=0.02, n_items=300
     ... )

@@ -80,10 +80,7 @@ class Scores(Result):
     def row(self, name: str) -> Score:
         """Return one system's score.
 
-        Raises
-        ------
-        InputError
-            If there is no such system; the message names the closest.
+        InputError if there is no such system; the message names the closest.
         """
         return row_named(self.rows, name, what="system")
 

@@ -136,8 +136,6 @@ def rows_for(study: SamplingStudy, asked: Asked) -> list[SamplingRow]:
 def amount(measure: SamplingMeasure, value: float | None, *, sign: bool = False) -> str:
     """Write a value in the measure's unit: shares in percent, differences of shares in percentage points.
 
-    Examples
-    --------
     >>> share = SamplingMeasure(key="k", title="t", unit="share", higher_is_better=True)
     >>> amount(share, 0.934), amount(share, -0.02, sign=True)
     ('93.4%', '−2.0')
