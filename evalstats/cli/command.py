@@ -85,23 +85,35 @@ class Showing:
             for page in self.report:
                 output_path(page, "page")
 
-    def present(self, result: "Result") -> None:
-        """Print or write the result, and render it where pages are wanted."""
-        from evalstats.cli.output import present
+    def present(self, result: "Result", *, more: Mapping[str, object] | None = None) -> None:
+        """Print or write the result, with `more` in JSON, and render it where pages are wanted."""
+        from evalstats.cli.output import may_color, say, step_line, write_atomically, written
 
-        present(
+        to_screen = self.output is None
+        text = written(
             result,
             style=self.format,
-            output=self.output,
             full=self.full,
             explain=self.explain,
-            report=self.report,
-            quiet=self.quiet,
-            no_color=self.no_color,
+            quiet=self.quiet and to_screen,
+            color=to_screen and may_color(no_color=self.no_color),
+            more=more,
         )
+        if self.output is None:
+            print(text)
+        else:
+            write_atomically(self.output, text + "\n")
+            say(f"written: {self.output}", quiet=self.quiet)
+        if self.report:
+            from evalstats.report.render import render_results
+
+            with step_line(quiet=self.quiet) as on_step:
+                made = render_results(result, self.report, on_step=on_step)
+            for page in made:
+                say(f"rendered: {page.path} ({page.engine} engine)", quiet=self.quiet)
 
 
-def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: type, epilog: str | None = None) -> None:
+def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: type) -> None:
     """Add a command whose flags are the fields of several dataclasses; `run` is called with one object of each.
 
     The docstring of `run` is the help; a field called `paths` or `targets` is an argument, all others are options.
@@ -114,7 +126,7 @@ def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: t
     untyped: Any = command
     untyped.__signature__ = inspect.Signature(parameters)
     untyped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command(name, help=inspect.getdoc(run), epilog=epilog)(command)
+    app.command(name, help=inspect.getdoc(run))(command)
 
 
 def with_names(asked: Asked, data: "EvalData") -> Asked:

@@ -1,6 +1,6 @@
 """`evalstats compare`: is B better than A?"""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +8,7 @@ import typer
 
 from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Showing, add_command
+from evalstats.cli.command import ColumnMaps, InputFormat, Showing, Where, add_command
 
 _CANNOT_ANSWER = 3
 
@@ -26,17 +26,9 @@ class Sides:
     trials_from_runs: Annotated[
         bool, Option("Take several runs of one system (seeds) as trials of its items.", ("--trials-from-runs",))
     ] = False
-    where: Annotated[
-        tuple[str, ...], Option("Keep rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")
-    ] = ()
-    map: Annotated[
-        tuple[str, ...],
-        Option(
-            "For a table of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH inside JSON, "
-            "or a TOML file; may be repeated."
-        ),
-    ] = ()
-    input_format: Annotated[str | None, Option("Format of the files, if detection should be passed by.")] = None
+    where: Where = ()
+    map: ColumnMaps = ()
+    input_format: InputFormat = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +70,7 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         with_gate,
     )
     from evalstats.cli.load import averages, column_map, sides
-    from evalstats.cli.output import present, say
+    from evalstats.cli.output import say
     from evalstats.cli.plan import columns_for, declared_plan
 
     if not given.targets:
@@ -115,18 +107,9 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         )
     gated = apply_gate(result, rules, declaring.junit)
     failed = gated is not None and not gated.passed
-    present(
-        with_gate(result, gated),
-        style=showing.format,
-        output=showing.output,
-        full=showing.full,
-        explain=showing.explain,
-        report=showing.report,
-        # The line on stderr names the file.
-        quiet=showing.quiet or (failed and showing.output is not None),
-        no_color=showing.no_color,
-        more=gate_values(gated),
-    )
+    # Where the gate failed, the line on stderr names the file.
+    quiet = showing.quiet or (failed and showing.output is not None)
+    replace(showing, quiet=quiet).present(with_gate(result, gated), more=gate_values(gated))
     if gated is not None and failed:
         say(gate_line(gated, showing.output))
     if result.verdict == "invalid":

@@ -242,35 +242,15 @@ def ingest(
     Each source (a file, or the files of one run) is in the store whole or not at all, also when the process is killed
     or another one ingests the same files. A source that is there already, byte for byte and read the same way, is
     passed over (under another name too, if it is about the same models). One that was read by another version of its
-    loader, or with another column map, takes the place of the earlier reading.
+    loader, or with another column map, takes the place of the earlier reading. A store inside a folder is passed over.
 
-    Parameters
-    ----------
-    paths
-        Files and folders. A store inside a folder is passed over.
-    store
-        Folder of the store.
-    strict
-        Raise on the first source that cannot be read; those before it stay in the store.
-    format, column_map
-        As in `evalstats.read`.
-    on_progress
-        Called with (sources done, sources in all, file) before every source, and once more at the end.
-    anonymize
-        32 secret bytes: nothing that identifies a person and no text reaches the store, see
-        `evalstats.schema.anonymize.anonymized`. The key is not kept; its fingerprint is, so that another key, as another
-        reading, takes the place of the earlier one. None reads everything.
-    keep
-        Factors whose labels or numbers stay readable when anonymised.
+    `strict` raises on the first source that cannot be read; those before it stay in the store. `on_progress` is called with
+    (sources done, sources in all, file) before every source, and once more at the end. With `anonymize`, 32 secret bytes,
+    nothing that identifies a person and no text reaches the store, but for the factors of `keep`, see
+    `evalstats.schema.anonymize.anonymized`; the key's fingerprint alone is kept, so that another key is another reading.
 
-    Raises
-    ------
-    InputError
-        If a path does not exist or is a store, or the key is not 32 bytes.
-    StoreError
-        If the store cannot be used, or can no longer be written to.
-    UnreadableFileError
-        With `strict`, for the first source that cannot be read.
+    InputError if a path does not exist or is a store, or the key is not 32 bytes; StoreError if the store cannot be used or
+    written to; UnreadableFileError with `strict`.
     """
     way = _Way(column_map=column_map, key=anonymize, keep=tuple(keep))
     way.anonymizer()  # a key or a column that cannot be used is refused before anything is read

@@ -6,7 +6,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -25,45 +25,6 @@ _HINT = "More: --full (all evidence), --explain (what it means), --report FILE (
 # Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
 # strings may hold them as escapes.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]|(?<=#)#(?=\\[|vso\\[)")
-
-
-def present(
-    result: "Result",
-    *,
-    style: Format = Format.TEXT,
-    output: Path | None = None,
-    full: bool = False,
-    explain: bool = False,
-    report: Sequence[Path] | None = None,
-    quiet: bool = False,
-    no_color: bool = False,
-    more: Mapping[str, Any] | None = None,
-) -> None:
-    """Print a result, or write it to a file, whole or not at all; then render it as pages where these are wanted.
-
-    `more` are further values of the JSON, such as what came of a gate.
-    """
-    text = written(
-        result,
-        style=style,
-        full=full,
-        explain=explain,
-        quiet=quiet and output is None,
-        color=output is None and may_color(no_color=no_color),
-        more=more,
-    )
-    if output is None:
-        print(text)
-    else:
-        write_atomically(output, text + "\n")
-        say(f"written: {output}", quiet=quiet)
-    if report:
-        from evalstats.report.render import render_results
-
-        with step_line(quiet=quiet) as on_step:
-            made = render_results(result, report, on_step=on_step)
-        for page in made:
-            say(f"rendered: {page.path} ({page.engine} engine)", quiet=quiet)
 
 
 def written(

@@ -5,7 +5,7 @@ A `Document` is made by the `document.py` of an analysis. The terminal, a page, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from evalstats.document.numbers import MINUS, interval_words, number, p_value
@@ -156,15 +156,10 @@ class Table:
         """Return the table without columns in which no row says anything."""
         written = self.written()
         kept = [i for i, _ in enumerate(self.columns) if not written or any(row[i].strip(" –") for row in written)]
-        return Table(
-            id=self.id,
+        return replace(
+            self,
             columns=tuple(self.columns[i] for i in kept),
             rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
-            caption=self.caption,
-            tones=self.tones,
-            lead=self.lead,
-            most=self.most,
-            frame=self.frame,
         )
 
 

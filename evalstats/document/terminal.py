@@ -36,17 +36,8 @@ def to_text(
 ) -> str:
     """Return a document as plain text in which no line is longer than `width` cells (but for names that cannot be cut).
 
-    Parameters
-    ----------
-    full
-        Evidence, method and all notes too.
-    explain
-        The texts of the method too.
-    hint
-        The last line: where more is to be had.
+    `full` gives evidence, method and all notes too, `explain` the texts of the method; `hint` is the last line.
 
-    Examples
-    --------
     >>> print(to_text(Document(kind="compare", title="?", label="better", tone="good", headline="B is better than A")))
     BETTER: B is better than A.
     """

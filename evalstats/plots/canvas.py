@@ -269,13 +269,12 @@ def key_rows(keys: Sequence[Key], width: float, font: float) -> list[list[tuple[
     return rows
 
 
-def draw_keys(canvas: Canvas, rows: Sequence[Sequence[tuple[Key, float]]], top: float, left: float = 0.0) -> None:
+def draw_keys(canvas: Canvas, rows: Sequence[Sequence[tuple[Key, float]]], top: float) -> None:
     """Draw a legend from `top` downwards, 1.5 letters' heights a row."""
     font = canvas.font
     for down, row in enumerate(rows):
         y = top + (0.75 + 1.5 * down) * font
-        for key, start in row:
-            x = left + start
+        for key, x in row:
             wide = 1.7 * font if key.stroke else 0.8 * font
             xs = [x, x + wide] if key.stroke else [x + wide / 2]
             style: dict[str, Any] = {**key.style, "clip_on": False}
@@ -355,10 +354,7 @@ def set_ticks(axes: Any, which: Literal["x", "y"], ticks: Sequence[float], words
 def kept_apart(ticks: Sequence[float], words: Sequence[str], at: Callable[[float], float], font: float) -> list[int]:
     """Return which numbers of an axis are written, so that none touches the next; the first always is.
 
-    Parameters
-    ----------
-    at
-        Gives the pixel of a number.
+    `at` gives the pixel of a number.
     """
     kept: list[int] = []
     edge = float("-inf")

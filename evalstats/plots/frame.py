@@ -84,20 +84,8 @@ class Columns:
 def columns_of(rows: object, figure: str, *, empty: bool = False) -> Columns:
     """Return the columns of a frame (Polars, pandas, Arrow, DuckDB, a dict of columns).
 
-    Parameters
-    ----------
-    figure
-        Whose rows they are, for messages.
-    empty
-        Whether there may be no rows.
+    `figure` is whose rows they are, for messages. InputError if it is no frame, or has no rows and may not be `empty`.
 
-    Raises
-    ------
-    InputError
-        If it is no frame, or has no rows.
-
-    Examples
-    --------
     >>> columns_of({"label": ["a", "b"], "estimate": [1, float("nan")]}, "forest").numbers("estimate")
     [1.0, None]
     """

@@ -147,15 +147,8 @@ def wrapped(text: str, room: float, font: float, *, bold: bool = False) -> list[
 def spread(levels: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move levels apart until none is nearer than `gap` to the next, as little as possible, within `low` and `high`.
 
-    The least sum of squared moves: blocks of neighbours that touch stand around their mean.
+    The least sum of squared moves of ascending levels: blocks of neighbours that touch stand around their mean.
 
-    Parameters
-    ----------
-    levels
-        In ascending order.
-
-    Examples
-    --------
     >>> spread([1.0, 1.0, 5.0], 1.0, 0.0, 10.0)
     [0.5, 1.5, 5.0]
     >>> spread([0.0, 0.1], 1.0, 0.0, 10.0)
@@ -216,12 +209,8 @@ class Ground:
     def place(self, at: tuple[float, float], width: float, font: float, *, most: float = math.inf) -> Placed | None:
         """Find the best free place for a name of `width` pixels beside a point; None where there is none.
 
-        The best one is near its point and across no thin line: distance and what is crossed are added up.
-
-        Parameters
-        ----------
-        most
-            What its place may cost, in letters' heights: beyond 2 the name stands far from its point, tied to it by a line.
+        The best one is near its point and across no thin line: distance and what is crossed are added up. `most` is what its
+        place may cost, in letters' heights: beyond 2 the name stands far from its point, tied to it by a line.
         """
         best: Placed | None = None
         least = most

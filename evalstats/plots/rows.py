@@ -130,10 +130,7 @@ class _Layout:
 def row_figure(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], note: str = "") -> Canvas:
     """Return a canvas with a row for each line: names, then columns of words and marks from left to right.
 
-    Parameters
-    ----------
-    note
-        A line below the rows.
+    `note` is a line below the rows.
     """
     if not sheet.narrow and _cramped(sheet, lines, columns):
         sheet = replace(sheet, stacked=True)

@@ -123,19 +123,10 @@ def house_style() -> Generator[None]:
 def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = "inherit", alt: str = "") -> str:
     """Return the figure as an SVG element whose bytes depend on nothing but the figure.
 
-    Parameters
-    ----------
-    figure
-        A figure made by this package.
-    prefix
-        Put before every id, so that several figures can stand in one page.
-    adaptive
-        Write colours as CSS variables (`var(--es-ink, #1b2129)`). Without, as plain colours, for programs that know no
-        variables (Typst, editors).
-    font
-        CSS font family of the text. Text stays text: it can be searched, copied and read in any script.
-    alt
-        Text for those who do not see the figure.
+    The figure is one made by this package. `prefix` is put before every id, so that several figures can stand in one page.
+    `adaptive` writes colours as CSS variables (`var(--es-ink, #1b2129)`); plain colours are for programs that know no variables
+    (Typst, editors). `font` is the CSS family: text stays text, which can be searched, copied and read in any script. `alt` is
+    for those who do not see the figure.
     """
     buffer = io.StringIO()
     with house_style():

@@ -28,21 +28,8 @@ def run_cells(
 ) -> list[list[dict[str, Any]]]:
     """Run every cell in order and return the outputs of each, as Jupyter describes them.
 
-    Parameters
-    ----------
-    document
-        The page. Parameters go in behind its cell tagged `parameters`.
-    parameters
-        Values that papermill can write as Python: text, numbers, booleans, None, lists.
-    folder
-        Working folder of the kernel.
-    time_limit
-        Seconds that one cell may take.
-
-    Raises
-    ------
-    RenderError
-        If a parameter is unknown, or a cell fails or takes too long.
+    Parameters (values that papermill can write as Python) go in behind the cell tagged `parameters`; the kernel works in
+    `folder`, and a cell may take `time_limit` seconds. RenderError if a parameter is unknown, or a cell fails or takes too long.
     """
     tagged = [cell for cell in document.cells if "parameters" in cell.tags]
     if parameters and len(tagged) != 1:

@@ -147,21 +147,9 @@ class Page:
 def open_result(path: str = "", *, kind: str = "", engine: str = "", rendered: str = "") -> Page:
     """Open a saved result as a page.
 
-    Parameters
-    ----------
-    path
-        JSON that `Result.save` wrote; empty for the example of `kind`.
-    kind
-        The page's own name.
-    engine
-        What renders the page; empty for Quarto.
-    rendered
-        The date the page shows, as 2026-01-31; by itself SOURCE_DATE_EPOCH, else today in UTC.
-
-    Raises
-    ------
-    InputError
-        If the file holds no result.
+    `path` is what `Result.save` wrote; empty for the example of `kind`. `engine` renders the page, Quarto by itself. `rendered`
+    is the date that it shows, as 2026-01-31; by itself SOURCE_DATE_EPOCH, else today in UTC. InputError if the file holds no
+    result.
     """
     result = load_result(path) if path else example(kind)
     return open_page(result, engine=engine, rendered=rendered)

@@ -183,20 +183,8 @@ def verdict_banner(
 ) -> str:
     """Return the banner; all of it is text, escaped here.
 
-    Parameters
-    ----------
-    label
-        The answer in a word or two.
-    sign
-        Stands beside the colour, so that colour alone says nothing.
-    tone
-        "good", "caution", "bad" or "neutral".
-    answer, why, meaning
-        The answer in a sentence, what bears it, and what it does and does not mean.
-    amount
-        A number in large type; empty where none can be claimed.
-    range_words
-        The words below it.
+    `sign` stands beside the colour of the `tone`, so that colour alone says nothing; `why` bears the `answer`; `amount` is a
+    number in large type, empty where none can be claimed, with `range_words` below it.
     """
     number = ""
     if amount:
@@ -227,19 +215,9 @@ _PDF_FONT = "Libertinus Serif"
 def figure_float(figure: Figure, label: str, *, caption: str, after: str = "") -> str:
     """Return a figure as a float, drawn once for each medium.
 
-    Inline drawings take their colours from the page, so they follow its dark mode, and their text is the page's text.
-    The PDF's drawing is written to a file in the working folder.
-
-    Parameters
-    ----------
-    figure
-        What is drawn, and what it shows in words for those who do not see it.
-    label
-        Such as "fig-difference".
-    caption
-        Markdown.
-    after
-        HTML below the drawing: the link to its data.
+    Inline drawings take their colours from the page, so they follow its dark mode, and their text is the page's text. The PDF's
+    drawing is written to a file in the working folder. `label` is such as "fig-difference", `caption` Markdown, and `after` HTML
+    below the drawing: the link to its data.
     """
     wide, narrow = (
         svg(draw(figure, size=medium), prefix=f"{label}-{medium}-", alt=figure.alt) for medium in ("screen", "phone")
@@ -255,14 +233,8 @@ def figure_float(figure: Figure, label: str, *, caption: str, after: str = "") -
 def table_float(table: Table, label: str, *, after: str = "") -> str:
     """Return a table as a float: caption, number, and a region that scrolls where the screen is too narrow.
 
-    Parameters
-    ----------
-    table
-        Values are written by their columns and escaped here. The first column names the row.
-    label
-        Such as "tbl-groups": id of the float, and prefix of every id within.
-    after
-        HTML below the table: the link to its data.
+    Values are written by their columns and escaped here; the first column names the row. `label`, such as "tbl-groups", is the
+    id of the float and the prefix of every id within; `after` is HTML below the table.
     """
     body = html_table(table, f"{label}-table")
     spare = [f"es-spare-{place}" for place, column in enumerate(table.columns, 1) if column.spare]

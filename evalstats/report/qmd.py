@@ -281,19 +281,8 @@ _IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
 def assemble(document: Document, outputs: Sequence[Sequence[Mapping[str, Any]]], folder: Path) -> str:
     """Return the page as Markdown; images that cells displayed are written into `folder`.
 
-    Parameters
-    ----------
-    document
-        The page.
-    outputs
-        Jupyter outputs of every cell, in order.
-    folder
-        Where the Markdown will be rendered.
-
-    Raises
-    ------
-    RenderError
-        If a cell displays HTML (Quarto would load scripts for it), or something that no writer can show.
+    `outputs` are Jupyter's, of every cell in order. RenderError if a cell displays HTML (Quarto would load scripts for it), or
+    something that no writer can show.
     """
     remaining = iter(outputs)
     parts: list[str] = []

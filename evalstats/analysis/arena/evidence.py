@@ -231,7 +231,7 @@ def _choices_frame(result: ArenaRanking, known: Sequence[Alternative]) -> dict[s
 
 
 def _style(result: ArenaRanking) -> Section | None:
-    clear = [row for row in result.covariates if _excludes_zero(row)]
+    clear = [row for row in result.covariates if row.excludes_zero]
     if not clear:
         return None
     table = Table(
@@ -260,10 +260,6 @@ def _style(result: ArenaRanking) -> Section | None:
     other = next((each for each in result.alternatives if each.key in _OF_STYLE and each.reason is None), None)
     arrows = figures.choice(result, other, table) if styled and other else None
     return Section(id="style", heading=heading, blocks=(Text(text=text), arrows or table))
-
-
-def _excludes_zero(row: VoteCovariate | CategoryRating) -> bool:
-    return row.conf_low is not None and row.conf_high is not None and not row.conf_low <= 0.0 <= row.conf_high
 
 
 def _title(row: VoteCovariate) -> str:
@@ -295,10 +291,11 @@ def _categories(result: ArenaRanking) -> Section | None:
         said[0] += f"; their SD is {number(found.tau, digits)} {unit}"
         if found.tau_low is not None:
             said[0] += f" ({level(result)} CI {interval_words(found.tau_low, found.tau_high, 1.0, digits)})"
-    clear = [row for row in found.rows if _excludes_zero(row)]
-    known = sum(row.conf_low is not None for row in found.rows)
+    ends = [(row.conf_low, row.conf_high) for row in found.rows]
+    known = sum(low is not None for low, _ in ends)
+    clear = sum(low is not None and high is not None and not low <= 0 <= high for low, high in ends)
     by_chance = (1 - result.conf_level) * known
-    said.append(f"{len(clear)} of {plural(known, 'cell')} exclude 0; chance alone gives about {by_chance:.0f}")
+    said.append(f"{clear} of {plural(known, 'cell')} exclude 0; chance alone gives about {by_chance:.0f}")
     if found.left_out:
         said.append(f"Left out: {several([name for name, _ in found.left_out])} ({found.left_out[0][1]})")
     rows = sorted(found.rows, key=lambda row: -abs(row.deviation or 0.0) / (row.std_error or float("inf")))

@@ -240,12 +240,12 @@ def split_asked(table: ItemTable, suspect: str, others: Sequence[str], old: Bool
     )
 
 
-def few_sides(n_old: int, n_new: int, least: int = 10) -> str | None:
+def few_sides(n_old: int, n_new: int) -> str | None:
     """Return why there are too few items that the suspect and all references share."""
-    if min(n_old, n_new) >= least:
+    if min(n_old, n_new) >= FEW_ITEMS:
         return None
     return (
-        f"the model and all its references share {n_old} old and {n_new} new items; at least {least} of each are needed: "
+        f"the model and all its references share {n_old} old and {n_new} new items; at least {FEW_ITEMS} of each are needed: "
         "leave out the references with the fewest items"
     )
 

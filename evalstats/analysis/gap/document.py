@@ -14,7 +14,6 @@ from evalstats.analysis.gap.figures import (
     difference_text,
     ends_column,
     ends_text,
-    excludes_zero,
     flagged,
     metric_side,
     models_like_these,
@@ -179,7 +178,7 @@ def _because(found: LabLiveGap) -> str:
     shown = [
         part
         for part in (row.mix, row.behaviour)
-        if part.estimate is not None and excludes_zero(part.ends) and part.estimate * total > 0
+        if part.estimate is not None and part.excludes_zero and part.estimate * total > 0
     ]
     if not shown:
         return ""
@@ -199,7 +198,7 @@ def _mix_explains(found: LabLiveGap) -> bool:
         return False
     mix, total = parts.overall.mix.estimate or 0.0, parts.overall.total.estimate or 0.0
     most = mix * total > 0 and abs(mix) >= 0.5 * abs(total)
-    return most and excludes_zero(parts.overall.mix.ends) and not excludes_zero(parts.overall.behaviour.ends)
+    return most and parts.overall.mix.excludes_zero and not parts.overall.behaviour.excludes_zero
 
 
 def _number_is_spearman(found: LabLiveGap) -> bool:
@@ -279,7 +278,7 @@ def _within(found: LabLiveGap) -> list[str]:
         return []
     part, estimate = parts.overall.behaviour, parts.overall.behaviour.estimate or 0.0
     where = f"Within the same {' and '.join(parts.factors)}"
-    if excludes_zero(part.ends):
+    if part.excludes_zero:
         how = "above" if estimate > 0 else "below"
         amount = size_text(estimate, found, metric_side(found))
         ends = ends_text(part.ends, found, metric_side(found))
@@ -385,8 +384,8 @@ def _weigh(found: LabLiveGap) -> str:
         low = printed(found.level.estimate, found) > 0
         return f"Read lab scores as {points(found.level.estimate, found)} too {'low' if low else 'high'} on average"
     row, weighted = parts.overall, parts.overall.poststratified
-    if row.mix.conf_low is not None and not excludes_zero(row.mix.ends):
-        if not excludes_zero(row.behaviour.ends):
+    if row.mix.conf_low is not None and not row.mix.excludes_zero:
+        if not row.behaviour.excludes_zero:
             return ""
         rest = told(row.behaviour, found, side)
         return f"Do not expect re-weighting the lab to close the gap: within the same tasks live differs by {rest}"
@@ -394,7 +393,7 @@ def _weigh(found: LabLiveGap) -> str:
         return ""
     said = f"Weight the lab to the live mix before comparing levels: it then says {score_text(weighted.estimate, found, side)}"
     said += f" instead of {score_text(row.lab.estimate, found, side)}"
-    if excludes_zero(row.behaviour.ends):
+    if row.behaviour.excludes_zero:
         amount, ends = difference_text(row.behaviour.estimate, found, side), ends_text(row.behaviour.ends, found, side)
         said += f"; within the same tasks {amount} remain ({ends})"
     return said

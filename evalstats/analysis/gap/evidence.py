@@ -11,7 +11,6 @@ from evalstats.analysis.gap.figures import (
     difference_text,
     ends_column,
     ends_text,
-    excludes_zero,
     flagged,
     level,
     metric_side,
@@ -136,7 +135,7 @@ def _mix(found: LabLiveGap) -> Section | None:
         heading = f"For the live mix the lab predicts {score_text(row.poststratified.estimate, found, side)} on average"
         plain = f"As it is, the lab says {score_text(row.lab.estimate, found, side)}"
         return _section("mix", heading, table, _text(plain))
-    mixed, own = excludes_zero(row.mix.ends), excludes_zero(row.behaviour.ends)
+    mixed, own = row.mix.excludes_zero, row.behaviour.excludes_zero
     amount = difference_text(row.mix.estimate, found, side)
     if mixed and not own:
         heading = f"The mix of tasks makes {amount} of {difference_text(row.total.estimate, found, side)}"
@@ -148,7 +147,7 @@ def _mix(found: LabLiveGap) -> Section | None:
         heading = "The difference is within the same tasks, not in their mix"
     else:
         heading = "Neither mix nor behaviour is shown to differ"
-    beyond = [each for each in parts.rows if excludes_zero(each.behaviour.ends)]
+    beyond = [each for each in parts.rows if each.behaviour.excludes_zero]
     names = some([each.model for each in beyond], _NAMED)
     differ = "differs" if len(beyond) == 1 else "differ"
     single = f"One by one, {len(beyond)} of {len(parts.rows)} models {differ} on the same tasks: {names}"

@@ -138,12 +138,12 @@ def points(value: float, found: LabLiveGap, side: SideAccount | None = None) -> 
     return f"{number(size, digits)} {unit}".rstrip()
 
 
-def ends_text(ends: Ends, found: LabLiveGap, side: SideAccount | None = None, *, sign: bool = True) -> str:
+def ends_text(ends: Ends, found: LabLiveGap, side: SideAccount | None = None) -> str:
     """Write an interval as running text does: "95% CI −4.3 to +3.2"; "" where there is none."""
     if ends is None or None in ends:
         return ""
     side = side or found.live
-    return f"{level(found)} CI {interval_words(*ends, side.scale, digits_of(found, side), sign=sign)}"
+    return f"{level(found)} CI {interval_words(*ends, side.scale, digits_of(found, side), sign=True)}"
 
 
 def told(estimate: Estimate | None, found: LabLiveGap, side: SideAccount | None = None) -> str:
@@ -185,13 +185,6 @@ def share(value: float | None, digits: int = 0) -> str:
     if 0 < value < 1 and round(100 * value, digits) == 0:
         return "<1%"
     return ">99%" if 0 < value < 1 and round(100 * value, digits) == 100 else shown
-
-
-def excludes_zero(ends: Ends) -> bool:
-    """Whether an interval is there and leaves out 0."""
-    if ends is None or ends[0] is None or ends[1] is None:
-        return False
-    return ends[0] > 0 or ends[1] < 0
 
 
 def flagged(found: LabLiveGap) -> list[GapRow]:

@@ -8,7 +8,6 @@ from evalstats.analysis.gap.figures import (
     difference_unit,
     digits_of,
     ends_column,
-    excludes_zero,
     flagged,
     grouped,
     level,
@@ -259,7 +258,7 @@ def _drops(found: LabLiveGap) -> Section | None:
         return None
     side = metric_side(found)
     cost = drops.mean_drop.estimate
-    known = excludes_zero(drops.mean_drop.ends)
+    known = drops.mean_drop.excludes_zero
     heading = (
         f"Difficult users move the lab score by {difference_text(cost, found, side)}"
         if known
@@ -268,7 +267,7 @@ def _drops(found: LabLiveGap) -> Section | None:
     mean = f"{told(drops.mean_drop, found, side)} over all models; {share(drops.share_non_ideal)} of live users are difficult"
     slope = ""
     if drops.slope is not None and drops.slope.conf_low is not None:
-        shown = "does" if excludes_zero(drops.slope.ends) else "is not shown to"
+        shown = "does" if drops.slope.excludes_zero else "is not shown to"
         low, high = number(drops.slope.conf_low), number(drops.slope.conf_high)
         slope = (
             f"A larger drop in the lab {shown} go with a lower live score (slope {number(drops.slope.estimate)}, "

@@ -566,9 +566,7 @@ def _doubts(result: ScenarioModel) -> list[Note]:
         found.append(Note(kind="fit", text=text, remedy="read these items before relying on it"))
     reasons = [(row.verdict_reason, named(row)) for row in result.drops if row.verdict == "invalid"]
     reasons += [
-        (row.verdict_reason, named(row))
-        for row in result.drops
-        if row.verdict == "not shown" and figures.excludes_zero(row)
+        (row.verdict_reason, named(row)) for row in result.drops if row.verdict == "not shown" and row.excludes_zero
     ]
     reasons += [(row.reason, row.name) for row in (*result.models, *result.scenarios) if row.reason]
     for reason in dict.fromkeys(reason for reason, _ in reasons):

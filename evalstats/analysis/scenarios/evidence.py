@@ -196,7 +196,7 @@ def _levels(result: ScenarioModel) -> list[Section]:
     if drawn is None:
         return []
     rows = figures.scenario_effects(result, alone=True)
-    apart = [row for row in rows if figures.excludes_zero(row)]
+    apart = [row for row in rows if row.excludes_zero]
     ordered = sorted(apart, key=lambda row: row.estimate)[:_SHOWN]
     table = Table(
         id="effects",

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from evalstats.analysis.result import Estimate, columns
+from evalstats.analysis.result import columns
 from evalstats.analysis.scenarios.result import CellRow, DropRow, EffectRow, MeanRow, ScenarioModel
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, number, plural, scaled
@@ -224,11 +224,6 @@ def _share_words(share: float, std_dev: float) -> str:
 # --- levels, reliability ---
 
 
-def excludes_zero(row: Estimate) -> bool:
-    """Whether there is an interval that leaves out 0."""
-    return row.conf_low is not None and row.conf_high is not None and (row.conf_low > 0 or row.conf_high < 0)
-
-
 def scenario_effects(result: ScenarioModel, *, alone: bool = False) -> list[EffectRow]:
     """Return the levels of random effects that scenarios have a part in, or `alone` those of the scenario itself."""
     names = {result.scenario, "scenario"}
@@ -246,7 +241,7 @@ def caterpillar(result: ScenarioModel) -> Figure | None:
         return None
     names = [group if column in ("", "(Intercept)", "1") else f"{column} by {group}" for (group, column), _ in order]
     rows = [(name, row) for name, (_, own) in zip(names, order, strict=True) for row in own]
-    apart = sum(excludes_zero(row) for _, row in rows)
+    apart = sum(row.excludes_zero for _, row in rows)
     unit = "log-odds" if result.family == "binomial" else "the metric's own unit"
     return Figure(
         id="effects",

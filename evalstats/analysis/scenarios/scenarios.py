@@ -304,13 +304,7 @@ def _answer(
     step("splitting the variation")
     variances, unsplit = variance_rows(table, choice, level)
     return ScenarioModel(
-        benchmark=metric.benchmark,
-        metric=metric.name,
-        metric_kind=metric.kind,
-        higher_is_better=metric.higher_is_better,
-        direction=metric.direction,
-        scale=metric.scale,
-        unit=metric.shown_unit,
+        **metric.described(),
         score_unit=metric.score_unit,
         contrast=table.contrast,
         scenario=table.label,
