@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from evalstats.plots.points import frontier, scatter
     from evalstats.plots.proportions import bars, rates
     from evalstats.plots.rings import network
-    from evalstats.plots.slopes_and_ranks import bump, ranks, slopes
+    from evalstats.plots.slopes_and_ranks import ranks, slopes
 
 _WHERE = {
     "arrows": "changes",
     "bars": "proportions",
-    "bump": "slopes_and_ranks",
     "caterpillar": "intervals",
     "curves": "curve_panels",
     "dumbbell": "changes",
@@ -43,7 +42,6 @@ _WHERE = {
 __all__ = [
     "arrows",
     "bars",
-    "bump",
     "caterpillar",
     "curves",
     "dumbbell",

@@ -213,17 +213,6 @@ WAYS: dict[str, list[Any]] = {
     "tone": ["bad"] * 36,
     "settled": [k % 3 == 0 for k in range(12)] * 3,
 }
-CLIMBS: dict[str, list[Any]] = {
-    "model": list(ALIKE),
-    "start_rank": list(range(1, 13)),
-    "start_low": [max(1, k - 1) for k in range(12)],
-    "start_high": [min(12, k + 3) for k in range(12)],
-    "end_rank": [3, 1, 2, 4, 12, 6, 7, 5, 9, 8, 11, 10],
-    "end_low": [1, 1, 1, 4, 10, 5, 5, 5, 8, 8, 9, 9],
-    "end_high": [3, 2, 4, 4, 12, 8, 8, 8, 11, 10, 12, 12],
-    "tone": ["neutral"] * 4 + ["bad"] + ["neutral"] * 2 + ["good"] + ["neutral"] * 4,
-    "sign": [""] * 4 + ["▼"] + [""] * 2 + ["▲"] + [""] * 4,
-}
 LEVELS: dict[str, list[Any]] = {
     "group": ["scenario"] * 9 + ["item"] * 80,
     "level": [*(f"a scenario of kind {k}" for k in range(9)), *(f"an-item-with-a-long-name-{k}" for k in range(80))],
@@ -294,6 +283,5 @@ GALLERY: dict[str, Draw] = {
     ),
     "timeline": _with(plots.timeline, PERIODS, title="points, by month"),
     "slopes": _with(plots.slopes, WAYS, ends=("stable", "scenario"), bounds=(0, 100)),
-    "bump": _with(plots.bump, CLIMBS, note="Coloured: both sides are sure of opposite orders."),
     "caterpillar": _with(plots.caterpillar, LEVELS, unit="log-odds"),
 }

@@ -7,7 +7,6 @@ from evalstats import plots
 from tests.plots.drawing import assert_words_stand_apart, intervals, panels, points, texts
 from tests.plots.gallery import (
     ALIKE,
-    CLIMBS,
     COVER,
     EDGES,
     ERRORS,
@@ -113,13 +112,6 @@ def test_of_many_models_those_that_change_most_are_named() -> None:
     figure = plots.slopes(many)
     assert sum(text.startswith("model-") for text in texts(figure)) == 11
     assert_words_stand_apart(figure)
-
-
-def test_sets_of_ranks_stand_beside_both_names() -> None:
-    found = texts(plots.bump(CLIMBS))
-    assert found.count("4") == 1
-    assert {"1–3", "10–12", "8–11"} <= set(found)
-    assert sum("▼" in text for text in found) == sum("▲" in text for text in found) == 2
 
 
 def test_few_levels_have_a_row_each_and_of_many_the_ends_are_named() -> None:
