@@ -193,12 +193,8 @@ class Placed:
 class Ground:
     """The frame within which names stand, in pixels (y upwards), and what is there already.
 
-    Attributes
-    ----------
-    taken
-        Points and names: nothing may cover them.
-    thin
-        Lines and intervals: names stand across them only where there is no better room.
+    `taken`: points and names: nothing may cover them. `thin`: lines and intervals: names stand across them only where there is
+    no better room.
     """
 
     frame: Box

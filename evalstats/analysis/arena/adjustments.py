@@ -20,15 +20,9 @@ _STYLE_WORDS = ("token", "length", "char", "word", "header", "list", "bold", "em
 class Covariates:
     """Covariates of every kept vote.
 
-    Attributes
-    ----------
-    values
-        float64, shape (n_kept, n_covariates): relative differences (a - b)/(a + b) over their standard deviation; 1 (or -1
-        where b was shown first) for "side".
-    kept
-        Boolean per vote given: those with every covariate; None where all are kept.
-    mean, sd
-        Of the relative difference over the kept votes; of a plain difference where a value is negative.
+    `values`: float64, shape (n_kept, n_covariates): relative differences (a - b)/(a + b) over their standard deviation; 1 (or
+    -1 where b was shown first) for "side". `kept`: Boolean per vote given: those with every covariate; None where all are kept.
+    `mean`, `sd`: of the relative difference over the kept votes; of a plain difference where a value is negative.
     """
 
     names: tuple[str, ...] = ()

@@ -63,14 +63,9 @@ _UNCHECKED = ("votes, fit and drift were not checked, as asked",)
 class Voters:
     """Raters of votes: the column "rater", or "session" where votes have no rater; `reason` says why there are none.
 
-    Attributes
-    ----------
-    codes
-        int64, shape (n_votes,): the place in `names`; the number of raters where nobody is known.
-    seconds
-        float64, shape (n_votes,): times, NaN where none is known; None where no vote has one.
-    rows
-        The votes, one row each, in the order of the table, with `codes` as clusters; None without raters.
+    `codes`: int64, shape (n_votes,): the place in `names`; the number of raters where nobody is known. `seconds`: float64,
+    shape (n_votes,): times, NaN where none is known; None where no vote has one. `rows`: the votes, one row each, in the order
+    of the table, with `codes` as clusters; None without raters.
     """
 
     column: str = ""

@@ -57,14 +57,9 @@ class Response:
 class MixedFormula:
     """A formula taken apart.
 
-    Attributes
-    ----------
-    fixed
-        Products of the fixed part without the intercept, by the number of columns and then as they were written.
-    random
-        The random parts after `/` and `||` were written out.
-    as_factor
-        Columns that stand in C(): their values are levels, whatever their type.
+    `fixed`: products of the fixed part without the intercept, by the number of columns and then as they were written. `random`:
+    the random parts after `/` and `||` were written out. `as_factor`: columns that stand in C(): their values are levels,
+    whatever their type.
     """
 
     text: str

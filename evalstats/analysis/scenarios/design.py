@@ -33,14 +33,9 @@ MOST_SAMPLED = 50_000
 class Choice:
     """The model to fit.
 
-    Attributes
-    ----------
-    fixed
-        Right-hand side in lme4's notation, with the frame's column names.
-    item_terms, scenario_terms
-        Groupings that belong to items, which a mean over items is averaged over; those by scenario, where scenarios are random.
-    given
-        The formula of the user, where there is one.
+    `fixed`: Right-hand side in lme4's notation, with the frame's column names. `item_terms`, `scenario_terms`: groupings that
+    belong to items, which a mean over items is averaged over; those by scenario, where scenarios are random. `given`: the
+    formula of the user, where there is one.
     """
 
     scenario_as: As
