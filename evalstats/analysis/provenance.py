@@ -41,14 +41,14 @@ def _makers(runs: pl.DataFrame) -> list[str]:
 
 
 def sources_section(
-    sources: Sequence[tuple[str, str]], *, version: str, seed: str = "", plan: Sequence[str] = ()
+    sources: Sequence[tuple[str, str]], *, version: str, seed: str = "", plan: PlanAccount | None = None
 ) -> Section:
     """Return the part that says where numbers come from: runs with the digests of their files, plan, version, seed."""
     files: dict[str, list[str]] = {}
     for run, digest in sources:
         files.setdefault(digest or "no digest", []).append(run)
     rows = tuple((several(runs, 2), digest) for digest, runs in files.items())
-    said = [*plan, f"evalstats {version}{f'; seed {seed}' if seed else ''}."]
+    said = [*_plan_items(plan), f"evalstats {version}{f'; seed {seed}' if seed else ''}."]
     if not rows:
         return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)),))
     table = Table(
@@ -121,7 +121,7 @@ def dependence_notes(rows: Sequence[Dependence], *, limited: bool = False) -> tu
     return (Note(kind="dependence", text=f"{text}{also}", remedy=remedy),)
 
 
-def plan_items(plan: PlanAccount | None) -> list[str]:
+def _plan_items(plan: PlanAccount | None) -> list[str]:
     """Say which plan holds, what it declares, and where the result departs from it."""
     if plan is None:
         return []

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast, get_args, get_type_hints
 
 import polars as pl
 
@@ -126,6 +126,18 @@ def _places(low: int | None, high: int | None) -> str:
     if low is None or high is None:
         return "–"
     return str(low) if low == high else f"{low}-{high}"
+
+
+class Levelled(Protocol):
+    """What has intervals of one level."""
+
+    @property
+    def conf_level(self) -> float: ...  # noqa: D102 (it is that level)
+
+
+def level(result: Levelled) -> str:
+    """Write the level of the intervals: "95%"."""
+    return f"{100 * result.conf_level:g}%"
 
 
 class Result:
@@ -264,8 +276,18 @@ def row_named(rows: Iterable[Row], name: str, *, what: str = "model", key: str =
 
 def shown_numbers(rows: Sequence[Estimate], scale: float) -> dict[str, list[float | None]]:
     """Return the estimates of rows and the ends of their intervals as columns of a figure, in the unit that is shown."""
-    found = {name: [getattr(row, name) for row in rows] for name in ("estimate", "conf_low", "conf_high")}
-    return {name: [None if value is None else value * scale for value in values] for name, values in found.items()}
+    found = columns(rows, "estimate", "conf_low", "conf_high")
+    return {name: scaled_values(values, scale) for name, values in found.items()}
+
+
+def scaled_values(values: Iterable[float | None], scale: float) -> list[float | None]:
+    """Return numbers in the unit that is shown."""
+    return [None if value is None else value * scale for value in values]
+
+
+def finite(value: float) -> float | None:
+    """Return a number that is known; None for NaN and infinity."""
+    return float(value) if math.isfinite(value) else None
 
 
 def unknown_name(name: str, known: list[str], *, what: str = "model", most: int = 10) -> str:
@@ -291,6 +313,11 @@ def columns(rows: Iterable[object], *names: str) -> dict[str, list[Any]]:
     """Return fields of rows as columns, such as a figure takes them."""
     listed = list(rows)
     return {name: [getattr(row, name) for row in listed] for name in names}
+
+
+def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return rows as columns; None where a row has no such name."""
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
 
 
 def frame_of(rows: Iterable[object], of: type, columns: Iterable[str]) -> "pl.DataFrame":

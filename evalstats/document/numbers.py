@@ -94,6 +94,11 @@ def p_words(p: float | None) -> str:
     return "p = 1.0" if p > 0.9995 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
+def titled(title: str, unit: str) -> str:
+    """Write a heading with its unit, where there is one."""
+    return f"{title} ({unit})" if unit else title
+
+
 def plural(n: int, noun: str, many: str | None = None) -> str:
     """Write a count with its noun.
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from evalstats.analysis.arena import figures
 from evalstats.analysis.arena.checks import BUDGET, VoteGraph, weak_links_of
 from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, turned_choices
-from evalstats.analysis.arena.figures import digits_of, level, percent, points, rating, rough, unit_of, whole
+from evalstats.analysis.arena.figures import digits_of, percent, points, rating, rough, unit_of, whole
 from evalstats.analysis.arena.result import ArenaRanking, ClusterCount, PairContrast, RatingRow
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.options import given
 from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, plural, several
 
@@ -170,7 +171,6 @@ def document(result: ArenaRanking) -> Document:
     """Return what is said of a ranking of votes."""
     label, tone = answer_of(result)
     value, words = _number(result)
-    plan = () if result.plan is None else (f"Plan: {result.plan.source}, SHA-256 {result.plan.digest[:12]}.",)
     return Document(
         kind="arena",
         title=f"Whom do users prefer{'' if result.arena == 'votes' else f' on {result.arena}'}?",
@@ -186,7 +186,7 @@ def document(result: ArenaRanking) -> Document:
         evidence=evidence(result) if result.converged else (),
         method=(
             *method_sections(result),
-            sources_section(result.sources, version=result.version, seed=str(result.seed), plan=plan),
+            sources_section(result.sources, version=result.version, seed=str(result.seed), plan=result.plan),
             code_section("arena", given(result.asked)),
         ),
     )

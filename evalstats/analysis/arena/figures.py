@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from evalstats.analysis.arena.checks import weak_links_of
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, PairContrast, RatingRow, turned
-from evalstats.analysis.result import columns
+from evalstats.analysis.result import columns, level
 from evalstats.document.model import Figure, Table
 from evalstats.document.numbers import interval, number, plural
 
@@ -303,11 +303,6 @@ def points(value: float | None, result: ArenaRanking, *, unit: bool = True) -> s
 def unit_of(result: ArenaRanking) -> str:
     """Return the unit of a difference of ratings."""
     return result.unit or ("points" if result.scale == "elo" else "log-odds")
-
-
-def level(result: ArenaRanking) -> str:
-    """Write the level of the intervals."""
-    return f"{100 * result.conf_level:g}%"
 
 
 def rough(value: float) -> str:

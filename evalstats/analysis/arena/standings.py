@@ -19,6 +19,7 @@ from evalstats.analysis.arena.result import (
     RatingRow,
 )
 from evalstats.analysis.arena.votes import VoteTable
+from evalstats.analysis.result import finite
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, online_elo
@@ -114,7 +115,7 @@ def pair_rows(part: Part, options: Options) -> tuple[PairContrast, ...]:
 
 def _with_error(pair: PairContrast, claims: Claims, options: Options, i: int, j: int) -> PairContrast:
     """Add what is known of the error of a contrast."""
-    error, df = _number(claims.std_error[i, j]), _number(claims.df[i, j])
+    error, df = finite(claims.std_error[i, j]), finite(claims.df[i, j])
     estimate = pair.estimate or 0.0
     if error is None or df is None:
         return replace(
@@ -128,21 +129,21 @@ def _with_error(pair: PairContrast, claims: Claims, options: Options, i: int, j:
         return replace(
             pair, std_error=error, df=df, conf_low=low, conf_high=high, reason=reason, more_votes_reason=reason
         )
-    adjusted = _number(claims.ranks.p_adjusted[i, j])
+    adjusted = finite(claims.ranks.p_adjusted[i, j])
     separated = bool(claims.separated[i, j])
     verdict: PairVerdict = ("better" if estimate > 0.0 else "worse") if separated else "not separated"
-    more = None if separated else _number(claims.more_votes[i, j])
+    more = None if separated else finite(claims.more_votes[i, j])
     return replace(
         pair,
         std_error=error,
         df=df,
         conf_low=low,
         conf_high=high,
-        p_value=_number(claims.p_value[i, j]),
+        p_value=finite(claims.p_value[i, j]),
         p_adjusted=adjusted,
         win_low=float(expit(low / options.points)),
         win_high=float(expit(high / options.points)),
-        order_probability=_number(claims.order[i, j]),
+        order_probability=finite(claims.order[i, j]),
         more_votes=None if more is None else int(more),
         more_votes_reason=None if separated else claims.more_votes_reasons.get((i, j)),
         verdict=verdict,
@@ -152,9 +153,9 @@ def _with_error(pair: PairContrast, claims: Claims, options: Options, i: int, j:
 def _rated(line: RatingRow, part: Part, place: int) -> RatingRow:
     """Add the rating of a model in its part."""
     options = part.options
-    rating, error = float(part.ratings[place]), _number(part.std_errors[place])
+    rating, error = float(part.ratings[place]), finite(part.std_errors[place])
     fixed = part.table.models[place] == options.anchor
-    df = _number(model_df(part.covariance)[place])
+    df = finite(model_df(part.covariance)[place])
     reach = None if error is None or df is None else t_quantile(options.conf_level, df) * error
     reason = "its rating is fixed: it is the anchor" if fixed else part.reason
     if reason is None and reach is None:
@@ -169,7 +170,7 @@ def _rated(line: RatingRow, part: Part, place: int) -> RatingRow:
         reason=reason,
     )
     if part.boot is not None:
-        low, high = (_number(float(ends[place])) for ends in (part.boot.conf_low, part.boot.conf_high))
+        low, high = (finite(float(ends[place])) for ends in (part.boot.conf_low, part.boot.conf_high))
         told = replace(told, boot_low=_scaled(low, options), boot_high=_scaled(high, options))
     claims = part.claims
     if claims is None or claims.ranks.reason is not None:
@@ -265,10 +266,6 @@ def _online(table: VoteTable, options: Options) -> FloatArray:
 
 def _scaled(end: float | None, options: Options) -> float | None:
     return None if end is None else options.base + options.points * end
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 # --- the same votes under other choices ---
@@ -491,7 +488,7 @@ def _category_rows(
                 std_error=points * float(pooled.std_error[s, m]),
                 conf_low=points * float(pooled.conf_low[s, m]),
                 conf_high=points * float(pooled.conf_high[s, m]),
-                unpooled=_number(points * float(alone[m])),
+                unpooled=finite(points * float(alone[m])),
                 n_votes=int(votes[m]),
                 reason=_APART if np.isnan(alone[m]) else None,
             )

@@ -14,7 +14,7 @@ from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
-from evalstats.document.numbers import interval_words, many, number, p_words, plural, scaled
+from evalstats.document.numbers import interval_words, many, number, p_words, plural, scaled, titled
 
 TONES: dict[str, Tone] = {
     "better": "good",
@@ -244,12 +244,11 @@ def _beside(result: Comparison, *, refused: bool) -> list[Section]:
 
 
 def _scores(result: Comparison) -> Section:
-    unit = f" ({result.baseline.unit})" if result.baseline.unit else ""
     table = Table(
         id="scores",
         columns=(
             Column(title="System", kind="name"),
-            Column(title=f"Score{unit}", kind="number", scale=result.scale),
+            Column(title=titled("Score", result.baseline.unit), kind="number", scale=result.scale),
             Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale),
             Column(title="Method", kind="text", spare=True),
         ),

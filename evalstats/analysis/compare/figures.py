@@ -7,7 +7,7 @@ from typing import Any
 
 from evalstats.analysis.compare.result import Comparison, GroupRow, SequentialAccount, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
-from evalstats.analysis.result import MethodRow
+from evalstats.analysis.result import MethodRow, as_columns
 from evalstats.document.model import Figure, Table, Tone
 from evalstats.document.numbers import interval, many, number, p_value, plural, scaled
 
@@ -41,7 +41,7 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
     return Figure(
         id="difference",
         plot="forest",
-        rows=_columns(rows),
+        rows=as_columns(rows),
         options=_options(result),
         alt=f"Difference in {result.metric}{by}, {result.candidate.name} minus {result.baseline.name}: {rows[0]['words']}.",
         caption=f"The difference in {result.metric}{by}, with {100 * result.conf_level:g}% intervals; filled points are settled."
@@ -64,7 +64,7 @@ def methods(result: Comparison, *, table: Table | None = None) -> Figure:
     return Figure(
         id="methods",
         plot="forest",
-        rows=_columns(rows),
+        rows=as_columns(rows),
         options=_options(result),
         alt=f"The same difference by {plural(len(rows), 'method')}; {agree} of the intervals exclude 0.",
         caption="The same difference by every method; the first row decides, and filled points exclude 0.",
@@ -79,7 +79,7 @@ def costs(rows: Sequence[CostRow], *, table: Table | None = None) -> Figure:
     return Figure(
         id="costs",
         plot="forest",
-        rows=_columns(drawn),
+        rows=as_columns(drawn),
         options={
             "title": "The candidate as a multiple of the baseline (log scale)",
             "reference": 1.0,
@@ -243,10 +243,6 @@ def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:
 
 
 # --- rows ---
-
-
-def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
 
 
 def _options(result: Comparison) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.provenance import placed, plan_items, sources_section
+from evalstats.analysis.provenance import placed, sources_section
 from evalstats.document.model import Code, Items, Section, Text, sentence
 from evalstats.document.numbers import interval_words, number, p_value, plural, scaled
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
@@ -229,9 +229,10 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
             _section("changes", "What would change the answer", changes(result)),
             _section("references", "References", references(result)),
         ]
-    plan = plan_items(result.plan)
     parts += [
-        sources_section(result.sources, version=result.version, seed=f"{result.seed} (permutations only)", plan=plan),
+        sources_section(
+            result.sources, version=result.version, seed=f"{result.seed} (permutations only)", plan=result.plan
+        ),
         Section(id="code", heading="The same in Python", blocks=(Code(code=code_again(result)),)),
     ]
     return tuple(part for part in parts if part.blocks)

@@ -7,8 +7,9 @@ from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import code_section, placed, sources_section
+from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, several
+from evalstats.document.numbers import interval_words, number, p_words, plural, several, titled
 from evalstats.stats.contamination import MIN_REFERENCES
 
 _LISTED = 5
@@ -243,9 +244,7 @@ def document(result: ContaminationCheck) -> Document:
                 result.sources,
                 version=result.version,
                 seed=str(result.seed),
-                plan=()
-                if result.plan is None
-                else (f"Plan: {result.plan.source}, SHA-256 {result.plan.digest[:12]}.",),
+                plan=result.plan,
             ),
             code_section("contamination", code_options(result)),
         ),
@@ -298,7 +297,7 @@ def _number(result: ContaminationCheck) -> tuple[str, str]:
     family = len([each for each in result.rows if each.p_value is not None])
     p = p_words(row.p_adjusted) + (f" adjusted for {family} suspects" if family > 1 else "")
     ends = interval_words(row.conf_low, row.conf_high, result.scale, 1)
-    return _amount(row.estimate, result, sign=True), f"{_level(result)} CI {ends}, {p}"
+    return _amount(row.estimate, result, sign=True), f"{level(result)} CI {ends}, {p}"
 
 
 def _scope(result: ContaminationCheck) -> str:
@@ -347,7 +346,7 @@ def _steps(result: ContaminationCheck) -> Table:
         columns=(
             Column(title="", kind="name"),
             Column(title=f"{gain_words(result)}{unit}", kind="number", scale=result.scale, sign=True),
-            Column(title=f"{_level(result)} CI", kind="interval", scale=result.scale),
+            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
         ),
         rows=tuple(step for step in _gains_of(row) if step[1] is not None),
         caption=f"What {row.model} gains, what clean models gain, and the difference",
@@ -356,13 +355,12 @@ def _steps(result: ContaminationCheck) -> Table:
 
 
 def _suspects(result: ContaminationCheck) -> Table:
-    unit = f" ({result.unit})" if result.unit else ""
     return Table(
         id="suspects",
         columns=(
             Column(title="Model", kind="name"),
-            Column(title=f"Inflation{unit}", kind="number", scale=result.scale, sign=True),
-            Column(title=f"{_level(result)} CI", kind="interval", scale=result.scale),
+            Column(title=titled("Inflation", result.unit), kind="number", scale=result.scale, sign=True),
+            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
             Column(title="p adjusted" if len(result.rows) > 1 else "p", kind="p"),
             Column(title="Verdict", kind="verdict"),
         ),
@@ -413,14 +411,13 @@ def _own(result: ContaminationCheck) -> list[Section]:
 
 def _own_table(result: ContaminationCheck) -> Table:
     twins, scale = result.design == "twins", result.scale
-    unit = f" ({result.unit})" if result.unit else ""
     spread = "between" if any(row.between_sd is not None for row in result.rows) else ""
     return Table(
         id="difficulty",
         columns=(
             Column(title="Model", kind="name"),
-            Column(title=f"Own gain{unit}", kind="number", scale=scale, sign=True),
-            Column(title=f"{_level(result)} CI", kind="interval", scale=scale, spare=True),
+            Column(title=titled("Own gain", result.unit), kind="number", scale=scale, sign=True),
+            Column(title=f"{level(result)} CI", kind="interval", scale=scale, spare=True),
             Column(title="References", kind="number", scale=scale, sign=True),
             Column(title="Their SD", kind="number", scale=scale),
             Column(title="Pairs" if twins else "Old", kind="count"),
@@ -457,15 +454,14 @@ def _bandwidths(result: ContaminationCheck) -> list[Section]:
     heading = "The break keeps its sign at other bandwidths"
     if turned:
         heading = f"The break of {several(list(dict.fromkeys(turned)))} changes sign at another bandwidth"
-    unit = f" ({result.unit})" if result.unit else ""
     table = Table(
         id="bandwidths",
         columns=(
             Column(title="Model", kind="name"),
             Column(title="Days", kind="number", digits=0),
             Column(title="Lines"),
-            Column(title=f"Break{unit}", kind="number", scale=result.scale, sign=True),
-            Column(title=f"{_level(result)} CI", kind="interval", scale=result.scale),
+            Column(title=titled("Break", result.unit), kind="number", scale=result.scale, sign=True),
+            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
             Column(title="p", kind="p"),
             Column(title="Before", kind="count", spare=True),
             Column(title="After", kind="count", spare=True),
@@ -522,7 +518,3 @@ def _amount(value: float | None, result: ContaminationCheck, *, sign: bool = Fal
 
 def _margin(result: ContaminationCheck) -> str:
     return f"{(result.margin or 0.0) * result.scale:g} {result.unit}".rstrip()
-
-
-def _level(result: ContaminationCheck) -> str:
-    return f"{100 * result.conf_level:g}%"

@@ -8,7 +8,7 @@ from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import code_section, placed, sources_section
 from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
-from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.document.numbers import number, plural, several, share_in_percent, titled
 
 _POINT_TONES: dict[Standing, str] = {"on the frontier": "good", "open": "neutral", "dominated": "neutral"}
 _KEYS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
@@ -101,14 +101,13 @@ def _headline(result: Frontier, what: str) -> str:
 
 
 def _table(result: Frontier) -> Table:
-    unit = f" ({result.score_unit})" if result.score_unit else ""
     level = f"{100 * result.conf_level:g}% CI"
     return Table(
         id="systems",
         columns=(
             Column(title="System", kind="name"),
             Column(title=WORDS[result.cost], kind="amount"),
-            Column(title=f"Score{unit}", kind="number", scale=result.scale),
+            Column(title=titled("Score", result.score_unit), kind="number", scale=result.scale),
             Column(title=level, kind="interval", scale=result.scale, spare=True),
             Column(title="In resamples", kind="amount"),
             Column(title="Place", kind="verdict"),

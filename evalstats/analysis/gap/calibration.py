@@ -9,6 +9,7 @@ import numpy as np
 
 from evalstats.analysis.gap.material import Material
 from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict, LevelGap, ModelGap, OtherLine
+from evalstats.analysis.result import finite
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_value, p_words, some
 from evalstats.errors import CannotAnswerError
@@ -43,8 +44,8 @@ def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> Calibr
         slope=lab * live * fit.slope,
         intercept=live * fit.intercept,
         slope_std_error=fit.slope_std_error,
-        slope_low=_known(ends[0]),
-        slope_high=_known(ends[1]),
+        slope_low=finite(ends[0]),
+        slope_high=finite(ends[1]),
         intercept_std_error=fit.intercept_std_error,
         tau=fit.tau,
         tau_low=fit.tau_low,
@@ -170,8 +171,8 @@ def model_gaps(made: Material, fit: LineFit, gaps: DeletedGaps, levels: LevelGap
                 conf_level=gaps.conf_level,
                 **taken,
                 shrunken=float(drawn.estimate[j]),
-                shrunken_low=_known(drawn.low[j]),
-                shrunken_high=_known(drawn.high[j]),
+                shrunken_low=finite(drawn.low[j]),
+                shrunken_high=finite(drawn.high[j]),
                 leverage=float(fit.leverage[j]),
                 extrapolated=bool(gaps.extrapolated[j]),
                 **_difference(made, levels, j),
@@ -234,10 +235,6 @@ def _difference(made: Material, levels: LevelGaps | None, j: int) -> dict[str, A
         "difference_adjusted": float(each.p_adjusted[j]),
         "difference_verdict": verdict_of(*ends, made.options.margin, flagged=bool(each.flagged[j])),
     }
-
-
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _percent(level: float) -> str:

@@ -29,7 +29,6 @@ from evalstats.analysis.gap.figures import (
     size_text,
     spearman_words,
     these_models,
-    titled,
     told,
     uncovered,
     verdict_words,
@@ -37,7 +36,7 @@ from evalstats.analysis.gap.figures import (
 from evalstats.analysis.gap.method import method
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, PartRow, SideAccount
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, many, number, plural, some
+from evalstats.document.numbers import interval_words, many, number, plural, some, titled
 
 Order = Literal["well", "fairly well", "weakly", "open", "reversed", "unknown"]
 MOST_ROWS = 20

@@ -12,7 +12,6 @@ from evalstats.analysis.gap.figures import (
     ends_column,
     ends_text,
     flagged,
-    level,
     metric_side,
     models_like_these,
     part_ends,
@@ -22,7 +21,6 @@ from evalstats.analysis.gap.figures import (
     score_unit,
     share,
     these_models,
-    titled,
     uncovered,
     verdict_words,
 )
@@ -36,8 +34,9 @@ from evalstats.analysis.gap.result import (
     ScenarioGaps,
     SliceRow,
 )
+from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Items, Section, Table, Text, sentence
-from evalstats.document.numbers import number, p_words, plural, some
+from evalstats.document.numbers import number, p_words, plural, some, titled
 
 USABLE = 0.7  # a Spearman of .7 leaves about one pair of four the other way round
 _NAMED = 3

@@ -18,9 +18,9 @@ from evalstats.analysis.gap.result import (
     Source,
     SourceInterval,
 )
-from evalstats.analysis.result import Estimate
+from evalstats.analysis.result import Estimate, level, scaled_values
 from evalstats.document.model import Column, Figure, Table, Tone
-from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, some
+from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, some, titled
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile
 
@@ -33,11 +33,6 @@ TONES: dict[str, Tone] = {"gap": "bad", "aligned": "good"}
 _FINE = 100.0
 _PERCENT = frozenset({"%", "pp"})
 _UNITS = {"rating": "rating points"}
-
-
-def level(found: LabLiveGap) -> str:
-    """Write the level of the intervals."""
-    return f"{100 * found.conf_level:g}%"
 
 
 def is_share(side: SideAccount) -> bool:
@@ -53,11 +48,6 @@ def score_unit(side: SideAccount) -> str:
 def difference_unit(unit: str) -> str:
     """Return the unit of a difference in a reader's words."""
     return "pp" if unit in _PERCENT else _UNITS.get(unit, unit)
-
-
-def titled(title: str, unit: str) -> str:
-    """Write a heading with its unit, where there is one."""
-    return f"{title} ({unit})" if unit else title
 
 
 def digits_of(found: LabLiveGap, side: SideAccount) -> int:
@@ -284,11 +274,11 @@ def scores(found: LabLiveGap, table: Table) -> Figure:
         rows={
             "model": [row.name for row in found.rows],
             "x": [lab.scale * row.lab for row in found.rows],
-            "x_low": _scaled([row.lab_low for row in found.rows], lab.scale),
-            "x_high": _scaled([row.lab_high for row in found.rows], lab.scale),
+            "x_low": scaled_values([row.lab_low for row in found.rows], lab.scale),
+            "x_high": scaled_values([row.lab_high for row in found.rows], lab.scale),
             "y": [live.scale * row.live for row in found.rows],
-            "y_low": _scaled([row.live_low for row in found.rows], live.scale),
-            "y_high": _scaled([row.live_high for row in found.rows], live.scale),
+            "y_low": scaled_values([row.live_low for row in found.rows], live.scale),
+            "y_high": scaled_values([row.live_high for row in found.rows], live.scale),
             "kind": kinds,
             "tone": [_tone(verdict, _shown_gap(row)) for row, verdict in zip(found.rows, verdicts, strict=True)],
             "settled": [verdict in {"gap", "aligned"} for verdict in verdicts],
@@ -316,10 +306,6 @@ def _tone(verdict: str, value: float) -> str:
     if verdict == "gap":
         return "good" if value > 0 else "bad"
     return "good" if verdict == "aligned" else "neutral"
-
-
-def _scaled(values: Sequence[float | None], scale: float) -> list[float | None]:
-    return [None if value is None else value * scale for value in values]
 
 
 def _line(found: LabLiveGap) -> dict[str, list[float]] | None:
@@ -443,8 +429,8 @@ def coverage(found: LabLiveGap, table: Table) -> Figure | None:
             "label": [cell.cell for cell in shown],
             "start": [100 * cell.lab_share for cell in shown],
             "estimate": [100 * cell.live_share for cell in shown],
-            "conf_low": _scaled([cell.live_share_low for cell in shown], 100),
-            "conf_high": _scaled([cell.live_share_high for cell in shown], 100),
+            "conf_low": scaled_values([cell.live_share_low for cell in shown], 100),
+            "conf_high": scaled_values([cell.live_share_high for cell in shown], 100),
             "loud": [cell.status == "lab never covers" for cell in shown],
             "lab": [share(cell.lab_share) for cell in shown],
             "live": [share(cell.live_share) for cell in shown],
@@ -518,9 +504,9 @@ def _intervals(
     values: Sequence[tuple[float | None, tuple[float | None, float | None] | None]], side: SideAccount
 ) -> dict[str, list[float | None]]:
     return {
-        "estimate": _scaled([estimate for estimate, _ in values], side.scale),
-        "conf_low": _scaled([None if ends is None else ends[0] for _, ends in values], side.scale),
-        "conf_high": _scaled([None if ends is None else ends[1] for _, ends in values], side.scale),
+        "estimate": scaled_values([estimate for estimate, _ in values], side.scale),
+        "conf_low": scaled_values([None if ends is None else ends[0] for _, ends in values], side.scale),
+        "conf_high": scaled_values([None if ends is None else ends[1] for _, ends in values], side.scale),
     }
 
 

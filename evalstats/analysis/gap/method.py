@@ -10,20 +10,19 @@ from evalstats.analysis.gap.figures import (
     ends_column,
     flagged,
     grouped,
-    level,
     metric_side,
     score_column,
     score_unit,
     share,
     size_text,
-    titled,
     told,
 )
 from evalstats.analysis.gap.result import CalibrationLine, DropForecast, LabLiveGap, SideAccount
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import sources_section
+from evalstats.analysis.result import level
 from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, some
+from evalstats.document.numbers import interval_words, number, p_words, plural, some, titled
 
 _NAMED = 4
 _KINDS = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
@@ -54,9 +53,8 @@ def method(found: LabLiveGap) -> list[Section]:
         for name, heading, items in sections
         if any(items)
     ]
-    plan = [] if found.plan is None else [f"Plan: {found.plan.source} (SHA-256 {found.plan.digest[:12]})."]
     code = Section(id="code", heading="Code that repeats it", blocks=(Code(code=_code(found)),))
-    provenance = sources_section(found.sources, version=found.version, seed=str(found.seed), plan=plan)
+    provenance = sources_section(found.sources, version=found.version, seed=str(found.seed), plan=found.plan)
     drops = _drops(found)
     more = [*_line(found), *_subsets(found), *([drops] if drops is not None else [])]
     return [*made[:3], *more, *made[3:], provenance, code]

@@ -12,8 +12,9 @@ from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
 from evalstats.analysis.provenance import placed
+from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, Tone
-from evalstats.document.numbers import interval_words, many, number, p_words, plural, several, share_in_percent
+from evalstats.document.numbers import interval_words, many, number, p_words, plural, several, share_in_percent, titled
 
 _SHOWN = 20
 _FEW_PAIRS = 10
@@ -161,7 +162,7 @@ def _models(result: Leaderboard) -> Table:
     same_items = len({row.n_items for row in result.rows}) == 1
     columns = (
         Column(title=result.contrast.capitalize(), kind="name"),
-        Column(title=of_unit("Score", result.score_unit), kind="number", scale=result.scale, digits=digits),
+        Column(title=titled("Score", result.score_unit), kind="number", scale=result.scale, digits=digits),
         Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=digits),
         Column(title="Part", kind="amount"),
         Column(title="Ranks", kind="amount"),
@@ -305,7 +306,7 @@ def _pairs_table(result: Leaderboard) -> Table:
     columns = (
         Column(title="Model", kind="name"),
         *([] if result.baseline else [Column(title="Against", kind="name")]),
-        Column(title=of_unit("Difference", unit), kind="number", scale=result.scale, digits=digits, sign=True),
+        Column(title=titled("Difference", unit), kind="number", scale=result.scale, digits=digits, sign=True),
         Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=digits, sign=True),
         Column(title="p (adjusted)", kind="p", spare=True),
         Column(title="Items", kind="count", spare=True),
@@ -433,7 +434,7 @@ def _missing(result: Leaderboard) -> Section | None:
         Column(title="Missing", kind="count"),
         Column(title="Errors", kind="count", spare=True),
         Column(title="Unscored", kind="count", spare=True),
-        Column(title=of_unit("Score", result.score_unit), kind="number", scale=result.scale, digits=digits),
+        Column(title=titled("Score", result.score_unit), kind="number", scale=result.scale, digits=digits),
         Column(title="Worst to best case", kind="interval", scale=result.scale, digits=digits),
     )
     rows = tuple(
@@ -496,9 +497,7 @@ def _further(result: Leaderboard) -> tuple[Table, ...]:
     digits = score_digits(result)
     columns = (
         Column(title="Model", kind="name"),
-        Column(
-            title=of_unit("To the best", result.unit), kind="interval", scale=result.scale, digits=digits, sign=True
-        ),
+        Column(title=titled("To the best", result.unit), kind="interval", scale=result.scale, digits=digits, sign=True),
         Column(title="Rank alone", kind="amount"),
         Column(title="Shrunken", kind="number", scale=result.scale, digits=digits),
     )
@@ -516,13 +515,3 @@ def _further(result: Leaderboard) -> tuple[Table, ...]:
 
 def _to_the_best(row: LeaderboardRow) -> tuple[float | None, float | None] | None:
     return None if row.best_low is None and row.best_high is None else (row.best_low, row.best_high)
-
-
-def level(result: Leaderboard) -> str:
-    """Write the level of the intervals."""
-    return f"{100 * result.conf_level:g}%"
-
-
-def of_unit(name: str, unit: str) -> str:
-    """Write the title of a column with its unit."""
-    return f"{name} ({unit})" if unit else name

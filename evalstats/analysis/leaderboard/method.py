@@ -17,8 +17,6 @@ _HSU = "Hsu 1996, Multiple Comparisons: Theory and Methods (the lead over the be
 
 def method_sections(result: Leaderboard, *, tables: tuple[Table, ...] = ()) -> tuple[Section, ...]:
     """Return how it was computed, what it assumes, further numbers, references, provenance and the code."""
-    plan = result.plan
-    declared = () if plan is None else (f"Plan: {plan.source or 'given in code'}, SHA-256 {plan.digest[:12]}.",)
     return (
         Section(
             id="method",
@@ -28,7 +26,7 @@ def method_sections(result: Leaderboard, *, tables: tuple[Table, ...] = ()) -> t
         Section(id="assumptions", heading="What this assumes", blocks=(Items(items=tuple(_assumptions(result))),)),
         Section(id="further", heading="Each model and its neighbour in more detail", blocks=tables),
         Section(id="references", heading="References", blocks=(Items(items=tuple(_references(result))),)),
-        sources_section(result.sources, version=result.version, seed=str(result.seed), plan=declared),
+        sources_section(result.sources, version=result.version, seed=str(result.seed), plan=result.plan),
         code_section("leaderboard", result.asked),
     )
 

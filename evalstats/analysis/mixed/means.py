@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.analysis.mixed.inference import Fitted, factor_grid
-from evalstats.analysis.result import Estimate, Result, frame_of
+from evalstats.analysis.result import Estimate, Result, finite, frame_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
@@ -270,11 +270,11 @@ def _mean_rows(
         MeanRow(
             name=found.names[at],
             levels=levels[at],
-            estimate=_finite(found.estimate[at]),
-            std_error=_finite(found.std_error[at]),
-            df=_finite(df[at]),
-            conf_low=_finite(found.conf_low[at]),
-            conf_high=_finite(found.conf_high[at]),
+            estimate=finite(found.estimate[at]),
+            std_error=finite(found.std_error[at]),
+            df=finite(df[at]),
+            conf_low=finite(found.conf_low[at]),
+            conf_high=finite(found.conf_high[at]),
             conf_level=level,
             reason=found.reasons[at],
         )
@@ -293,14 +293,14 @@ def _contrast_rows(
         ContrastRow(
             name=wanted.names[at],
             family=wanted.family[at],
-            estimate=_finite(found.estimate[at]),
-            std_error=_finite(found.std_error[at]),
-            df=_finite(df[at]),
-            statistic=_finite(found.statistic[at]),
-            p_value=_finite(found.p_value[at]),
-            p_adjusted=_finite(family.p_adjusted[at]),
-            conf_low=_finite(family.conf_low[at]),
-            conf_high=_finite(family.conf_high[at]),
+            estimate=finite(found.estimate[at]),
+            std_error=finite(found.std_error[at]),
+            df=finite(df[at]),
+            statistic=finite(found.statistic[at]),
+            p_value=finite(found.p_value[at]),
+            p_adjusted=finite(family.p_adjusted[at]),
+            conf_low=finite(family.conf_low[at]),
+            conf_high=finite(family.conf_high[at]),
             conf_level=level,
             reason=found.reasons[at],
         )
@@ -376,7 +376,3 @@ def _unit(result: Fitted, *, population: bool) -> str:
     if result.family == "gaussian":
         return f"{result.response}"
     return "probability, averaged over the random effects" if population else "log-odds at random effects of 0"
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

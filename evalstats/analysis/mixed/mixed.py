@@ -12,6 +12,7 @@ from evalstats.analysis.mixed.frame import ModelFrame, model_frame
 from evalstats.analysis.mixed.inference import DfChoice, Inference, Numbers, choose_inference, term_tests
 from evalstats.analysis.mixed.result import FixedEffect, MixedModel, VarianceComponent
 from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.result import finite
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
@@ -345,12 +346,12 @@ def _fixed(found: LinearEstimates, method: str, conf_level: float) -> tuple[Fixe
             FixedEffect(
                 term=name,
                 estimate=float(found.estimate[at]),
-                std_error=_finite(found.std_error[at]),
+                std_error=finite(found.std_error[at]),
                 df=free if math.isfinite(free) else None,
-                statistic=_finite(found.statistic[at]),
-                p_value=_finite(found.p_value[at]),
-                conf_low=_finite(found.conf_low[at]),
-                conf_high=_finite(found.conf_high[at]),
+                statistic=finite(found.statistic[at]),
+                p_value=finite(found.p_value[at]),
+                conf_low=finite(found.conf_low[at]),
+                conf_high=finite(found.conf_high[at]),
                 conf_level=conf_level,
                 method=method,
                 reason=found.reasons[at],
@@ -416,7 +417,3 @@ def _estimand(frame: ModelFrame) -> str:
     if not frame.factors:
         return f"effects for {sampled}"
     return f"effects for these levels of {' and '.join(frame.factors)}, and for {sampled}"
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -12,6 +12,7 @@ from scipy import stats
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.difference import PairedScores, headline_interval
+from evalstats.analysis.result import finite
 from evalstats.analysis.scenarios.cells import Cells, Contrasts, FittedScenarios, PooledCells
 from evalstats.analysis.scenarios.design import CellDesign
 from evalstats.analysis.scenarios.result import CellRow, DropRow, DropVerdict, MeanRow, ModelPairRow
@@ -150,15 +151,15 @@ def cell_rows(
                     observed=float(observed[place]),
                     estimate=float(found.estimate[place]),
                     std_error=float(found.std_error[place]) if spread else None,
-                    conf_low=_number(low[place]),
-                    conf_high=_number(high[place]),
-                    df=_number(found.df[place]) if spread else None,
+                    conf_low=finite(low[place]),
+                    conf_high=finite(high[place]),
+                    df=finite(found.df[place]) if spread else None,
                     link=float(on_link.estimate[place]),
                     link_std_error=float(on_link.std_error[place]) if spread else None,
-                    pooled=None if pooled is None else _number(pooled.value[place]),
-                    pooled_low=None if pooled is None or not spread else _number(pooled.low[place]),
-                    pooled_high=None if pooled is None or not spread else _number(pooled.high[place]),
-                    reason=None if _number(low[place]) is not None else fitted.no_interval or NO_SPREAD,
+                    pooled=None if pooled is None else finite(pooled.value[place]),
+                    pooled_low=None if pooled is None or not spread else finite(pooled.low[place]),
+                    pooled_high=None if pooled is None or not spread else finite(pooled.high[place]),
+                    reason=None if finite(low[place]) is not None else fitted.no_interval or NO_SPREAD,
                 )
             )
     return tuple(out)
@@ -255,24 +256,24 @@ def _judged(
             reference=reference,
             estimate=float(found.estimate[k]),
             std_error=float(found.std_error[k]) if found.has_spread[k] else None,
-            conf_low=_number(low[k]),
-            conf_high=_number(high[k]),
+            conf_low=finite(low[k]),
+            conf_high=finite(high[k]),
             conf_level=conf_level,
-            df=_number(found.df[k]) if known[k] else None,
-            statistic=_number(tests.t[k]),
-            p_value=_number(p[k]),
-            p_adjusted=_number(adjusted[k]),
-            p_holm=_number(stepped[k]),
+            df=finite(found.df[k]) if known[k] else None,
+            statistic=finite(tests.t[k]),
+            p_value=finite(p[k]),
+            p_adjusted=finite(adjusted[k]),
+            p_holm=finite(stepped[k]),
             log_odds=None if logits is None else float(logits[0][k]),
-            log_odds_low=None if logits is None else _number(logits[1][k]),
-            log_odds_high=None if logits is None else _number(logits[2][k]),
+            log_odds_low=None if logits is None else finite(logits[1][k]),
+            log_odds_high=None if logits is None else finite(logits[2][k]),
             model_std_error=float(found.model_std_error[k]),
             paired=None if paired is None else paired.estimate,
             paired_low=None if paired is None or paired.found is None else paired.found.conf_low,
             paired_high=None if paired is None or paired.found is None else paired.found.conf_high,
-            pooled=None if shrunk is None else _number(shrunk[0][k]),
-            pooled_low=None if shrunk is None else _number(shrunk[1][k]),
-            pooled_high=None if shrunk is None else _number(shrunk[2][k]),
+            pooled=None if shrunk is None else finite(shrunk[0][k]),
+            pooled_low=None if shrunk is None else finite(shrunk[1][k]),
+            pooled_high=None if shrunk is None else finite(shrunk[2][k]),
             n_items=paired.n_items if paired is not None else 0 if place is None else int(cells.sizes[place]),
         )
         doubt = _doubt(row, paired, no_interval=fitted.no_interval)
@@ -422,12 +423,12 @@ def _means(
                 name=name,
                 estimate=float(found.estimate[k]),
                 std_error=float(found.std_error[k]) if spread else None,
-                conf_low=_number(low[k]),
-                conf_high=_number(high[k]),
+                conf_low=finite(low[k]),
+                conf_high=finite(high[k]),
                 conf_level=level,
-                df=_number(found.df[k]) if spread else None,
+                df=finite(found.df[k]) if spread else None,
                 n_items=n,
-                reason=None if _number(low[k]) is not None else fitted.no_interval or NO_SPREAD,
+                reason=None if finite(low[k]) is not None else fitted.no_interval or NO_SPREAD,
             )
         )
     return tuple(rows)
@@ -477,13 +478,13 @@ def pair_rows(
             second=table.models[j],
             estimate=float(found.estimate[k]),
             std_error=float(found.std_error[k]) if found.has_spread[k] else None,
-            conf_low=_number(low[k]),
-            conf_high=_number(high[k]),
+            conf_low=finite(low[k]),
+            conf_high=finite(high[k]),
             conf_level=conf_level,
-            df=_number(found.df[k]),
-            p_value=_number(p[k]),
-            p_adjusted=_number(adjusted[k]),
-            p_holm=_number(stepped[k]),
+            df=finite(found.df[k]),
+            p_value=finite(p[k]),
+            p_adjusted=finite(adjusted[k]),
+            p_holm=finite(stepped[k]),
             separated=bool((low[k] > 0 or high[k] < 0) and found.df[k] >= MIN_DF),
             reason=_pair_reason(found, k, fitted.no_interval),
         )
@@ -513,7 +514,3 @@ def _questions(table: ScenarioTable, column: str, names: Sequence[str]) -> list[
     counts = table.frame.group_by(column).agg(pl.struct("item", "version").n_unique().alias("n"))
     of_name = dict(counts.iter_rows())
     return [int(of_name.get(name, 0)) for name in names]
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

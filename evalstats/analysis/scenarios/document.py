@@ -7,21 +7,20 @@ from dataclasses import dataclass, replace
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import code_section, placed, sources_section
+from evalstats.analysis.result import level
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.evidence import (
     AVERAGE,
     VERDICTS,
     best_first,
-    columns_of,
     evidence_sections,
-    level_words,
     long_tables,
     named,
     worst_first,
 )
 from evalstats.analysis.scenarios.result import DropRow, MeanRow, ScenarioModel, VarianceRow, Verdict
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, Value, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several
+from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several, titled
 
 _MOST_MODELS = 6
 _ASSUMED = "The columns read here are those that evalstats assumes; a column map puts others in their place."
@@ -276,9 +275,7 @@ def document(result: ScenarioModel) -> Document:
                 result.sources,
                 version=result.version,
                 seed=str(result.seed),
-                plan=()
-                if result.plan is None
-                else (f"Plan: {result.plan.source}, SHA-256 {result.plan.digest[:12]}.",),
+                plan=result.plan,
             ),
             code_section("scenarios", code_options(result)),
         ),
@@ -416,7 +413,7 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
         # Where the headline is about all models it does not name the one that this is.
         of = f" ({named(row)})" if _weakest(result) else ""
         ends = interval_words(row.conf_low, row.conf_high, result.scale, result.digits, sign=False)
-        return _change(row.estimate, result), f"{level_words(result)} CI {ends}{of}"
+        return _change(row.estimate, result), f"{level(result)} CI {ends}{of}"
     if result.verdict == "none shown":
         rows = [row for row in result.judged if row.verdict == "not shown" and _worse_end(row, result) is not None]
         if rows:
@@ -430,7 +427,7 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
     if own is not None:
         unit = f" {figures.variance_unit(result)}"
         ends = interval_words(own.conf_low, own.conf_high, digits=2)
-        of = f"{level_words(result)} CI {ends}, " if own.conf_low is not None else ""
+        of = f"{level(result)} CI {ends}, " if own.conf_low is not None else ""
         return f"SD {number(own.std_dev)}{unit}", f"{of}between scenarios"
     return "", ""
 
@@ -458,7 +455,7 @@ def _answer(result: ScenarioModel) -> tuple[Block, ...]:
     sentence = _differ(result)
     table = replace(
         _one_model(result) if result.n_models == 1 and result.drops else _by_scenario(result),
-        frame=columns_of(result.drops_frame() if result.drops else result.to_frame()),
+        frame=(result.drops_frame() if result.drops else result.to_frame()).to_dict(as_series=False),
     )
     return (replace(drawn, table=table), *([Text(text=sentence)] if sentence else []))
 
@@ -483,20 +480,19 @@ def _by_scenario(result: ScenarioModel) -> Table:
     first = [row for row in result.scenarios if row.name == result.reference]
     rest = [row for row in best_first(result.scenarios, result)[::-1] if row.name != result.reference]
     counts = any(row.verdict == "drop" for row in result.drops)
-    unit = f" ({result.score_unit})" if result.score_unit else ""
     change = f"Largest ({result.unit})" if result.unit else "Largest"
     columns = (
         Column(title=result.scenario, kind="name"),
-        Column(title=f"Mean{unit}", kind="number", scale=result.scale, digits=result.digits),
+        Column(title=titled("Mean", result.score_unit), kind="number", scale=result.scale, digits=result.digits),
         *(
             (
                 Column(title="Worse", kind="amount"),
                 Column(title=change, kind="number", scale=result.scale, digits=result.digits, sign=True),
-                Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+                Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
                 Column(title="Model", kind="name"),
             )
             if counts
-            else (Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),)
+            else (Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),)
         ),
     )
     return Table(
@@ -522,8 +518,6 @@ def _scenario_line(row: MeanRow, result: ScenarioModel, *, counts: bool) -> tupl
 
 
 def _one_model(result: ScenarioModel) -> Table:
-    unit = f" ({result.unit})" if result.unit else ""
-    score = f" ({result.score_unit})" if result.score_unit else ""
     cells = {row.scenario: row for row in result.cells}
     made = {row.scenario: row for row in result.drops}
     names = [result.reference] if result.reference in cells else []
@@ -532,9 +526,11 @@ def _one_model(result: ScenarioModel) -> Table:
         id="scenarios",
         columns=(
             Column(title=result.scenario, kind="name"),
-            Column(title=f"Mean{score}", kind="number", scale=result.scale, digits=result.digits),
-            Column(title=f"Change{unit}", kind="number", scale=result.scale, digits=result.digits, sign=True),
-            Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+            Column(title=titled("Mean", result.score_unit), kind="number", scale=result.scale, digits=result.digits),
+            Column(
+                title=titled("Change", result.unit), kind="number", scale=result.scale, digits=result.digits, sign=True
+            ),
+            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
             Column(title="Verdict", kind="verdict"),
         ),
         rows=tuple(

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import polars as pl
-
+from evalstats.analysis.result import level
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.result import (
     CellRow,
@@ -19,7 +18,7 @@ from evalstats.analysis.scenarios.result import (
     VarianceRow,
 )
 from evalstats.document.model import Block, Column, Items, Section, Table, Text, Tone, Value, sentence
-from evalstats.document.numbers import number, plural, scaled, several
+from evalstats.document.numbers import number, plural, scaled, several, titled
 
 AVERAGE = "average"
 VERDICTS: dict[str, Tone] = {"drop": "bad", "gain": "good", "invalid": "caution"}
@@ -79,7 +78,6 @@ def _changes(result: ScenarioModel) -> list[Section]:
 
 
 def _drops_table(result: ScenarioModel, rows: Sequence[DropRow]) -> Table:
-    unit = f" ({result.unit})" if result.unit else ""
     scale, digits = result.scale, result.digits
     shown = rows[:_SHOWN]
     most = f"The {len(shown)} largest of {len(rows):,} changes" if len(shown) < len(rows) else "Every change"
@@ -89,8 +87,8 @@ def _drops_table(result: ScenarioModel, rows: Sequence[DropRow]) -> Table:
         columns=(
             Column(title="Model", kind="name"),
             Column(title=result.scenario, kind="name"),
-            Column(title=f"Change{unit}", kind="number", scale=scale, digits=digits, sign=True),
-            Column(title=f"{level_words(result)} CI", kind="interval", scale=scale, digits=digits),
+            Column(title=titled("Change", result.unit), kind="number", scale=scale, digits=digits, sign=True),
+            Column(title=f"{level(result)} CI", kind="interval", scale=scale, digits=digits),
             Column(title="p adjusted", kind="p", spare=True),
             Column(title="Within items", kind="number", scale=scale, digits=digits, sign=True, spare=True),
             Column(title="Pooled", kind="number", scale=scale, digits=digits, sign=True, spare=True),
@@ -105,7 +103,7 @@ def _drops_table(result: ScenarioModel, rows: Sequence[DropRow]) -> Table:
         ),
         caption=f"{most} from {base}; intervals and p hold for all of them together",
         tones=VERDICTS,
-        frame=columns_of(result.drops_frame()),
+        frame=result.drops_frame().to_dict(as_series=False),
     )
 
 
@@ -116,16 +114,15 @@ def _order(result: ScenarioModel) -> list[Section]:
     if not shown:
         return []
     one = shown[0]
-    unit = f" ({result.unit})" if result.unit else ""
     table = Table(
         id="order",
         columns=(
             Column(title="Model", kind="name"),
             Column(title="Other", kind="name"),
             Column(title="Ahead in", kind="name"),
-            Column(title=f"By{unit}", kind="number", scale=result.scale, digits=result.digits, sign=True),
+            Column(title=titled("By", result.unit), kind="number", scale=result.scale, digits=result.digits, sign=True),
             Column(title="Behind in", kind="name"),
-            Column(title=f"By{unit}", kind="number", scale=result.scale, digits=result.digits, sign=True),
+            Column(title=titled("By", result.unit), kind="number", scale=result.scale, digits=result.digits, sign=True),
             Column(title="p adjusted", kind="p", spare=True),
         ),
         rows=tuple(
@@ -157,14 +154,14 @@ def _models(result: ScenarioModel) -> list[Section]:
         columns=(
             Column(title="Model", kind="name"),
             Column(title=f"Mean{unit}", kind="number", scale=result.scale, digits=result.digits),
-            Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
             Column(title="Worse in", kind="amount"),
             Column(title="Most in", kind="name"),
             Column(title="Items", kind="count", spare=True),
         ),
         rows=tuple(_model_line(row, result) for row in ordered[:_FEW_MODELS]),
         caption=f"Models over all scenarios ({result.weights}); each interval for its own mean",
-        frame=columns_of(result.means_frame()),
+        frame=result.means_frame().to_dict(as_series=False),
     )
     return [Section(id="models", heading=heading, blocks=(table,))]
 
@@ -203,11 +200,11 @@ def _levels(result: ScenarioModel) -> list[Section]:
         columns=(
             Column(title=result.scenario, kind="name"),
             Column(title="Effect", kind="number", digits=2, sign=True),
-            Column(title=f"{level_words(result)} CI", kind="interval", digits=2),
+            Column(title=f"{level(result)} CI", kind="interval", digits=2),
         ),
         rows=tuple((row.level, row.estimate, row.ends) for row in ordered),
         caption=f"The lowest of {plural(len(apart), 'level')} whose interval leaves out 0",
-        frame=columns_of(result.effects_frame()),
+        frame=result.effects_frame().to_dict(as_series=False),
     )
     heading = f"{len(apart):,} of {plural(len(rows), 'level')} of {result.scenario} stand apart from the mean"
     return [Section(id="levels", heading=heading, blocks=(replace(drawn, table=table),))]
@@ -225,14 +222,14 @@ def _spread(result: ScenarioModel) -> list[Section]:
             Column(title="Source"),
             Column(title="Share (%)", kind="number", scale=100.0),
             Column(title="SD", kind="number", digits=2),
-            Column(title=f"{level_words(result)} CI", kind="interval", digits=2),
+            Column(title=f"{level(result)} CI", kind="interval", digits=2),
             Column(title="Levels", kind="count", spare=True),
         ),
         rows=tuple(
             (row.label or row.term, row.share, row.std_dev, _sd_ends(row), row.n_levels) for row in result.variances
         ),
         caption=f"What scores vary by: shares of the variance, and standard deviations in {unit}",
-        frame=columns_of(result.variances_frame()),
+        frame=result.variances_frame().to_dict(as_series=False),
     )
     blocks: list[Block] = [replace(figures.variance_shares(result), table=table)]
     nothing = [row.label or row.term for row in known if row.singular]
@@ -295,14 +292,13 @@ def long_tables(result: ScenarioModel) -> list[Section]:
 
 def _cells(result: ScenarioModel) -> list[Section]:
     scale, digits = result.scale, result.digits
-    unit = f" ({result.score_unit})" if result.score_unit else ""
     table = Table(
         id="cells",
         columns=(
             Column(title="Model", kind="name"),
             Column(title=result.scenario, kind="name"),
-            Column(title=f"Score{unit}", kind="number", scale=scale, digits=digits),
-            Column(title=f"{level_words(result)} CI", kind="interval", scale=scale, digits=digits),
+            Column(title=titled("Score", result.score_unit), kind="number", scale=scale, digits=digits),
+            Column(title=f"{level(result)} CI", kind="interval", scale=scale, digits=digits),
             Column(title="Pooled", kind="number", scale=scale, digits=digits, spare=True),
             Column(title="Items", kind="count"),
         ),
@@ -310,7 +306,7 @@ def _cells(result: ScenarioModel) -> list[Section]:
             (row.model, row.scenario, row.estimate, row.ends, row.pooled, row.n_items) for row in result.cells[:_SHOWN]
         ),
         caption=f"Scores{f' (the first {_SHOWN} of {len(result.cells):,} cells)' if len(result.cells) > _SHOWN else ''}",
-        frame=columns_of(result.to_frame()),
+        frame=result.to_frame().to_dict(as_series=False),
     )
     drawn: Block = replace(figures.score_map(result), table=table) if result.drops else table
     return [Section(id="cells", heading="The score in every cell", blocks=(drawn,))]
@@ -321,15 +317,20 @@ def _pairs(result: ScenarioModel) -> list[Section]:
     if len(pairs) < 2:
         return []
     apart = sum(pair.separated for pair in pairs)
-    unit = f" ({result.unit})" if result.unit else ""
     some = f", the first {_SHOWN}" if len(pairs) > _SHOWN else ""
     table = Table(
         id="pairs",
         columns=(
             Column(title="Model", kind="name"),
             Column(title="Other", kind="name"),
-            Column(title=f"Difference{unit}", kind="number", scale=result.scale, digits=result.digits, sign=True),
-            Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+            Column(
+                title=titled("Difference", result.unit),
+                kind="number",
+                scale=result.scale,
+                digits=result.digits,
+                sign=True,
+            ),
+            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
             Column(title="p adjusted", kind="p"),
             Column(title="", kind="verdict"),
         ),
@@ -341,7 +342,7 @@ def _pairs(result: ScenarioModel) -> list[Section]:
             for pair in pairs[:_SHOWN]
         ),
         caption=f"Models against each other over all scenarios, as one family{some}",
-        frame=columns_of(result.pairs_frame()),
+        frame=result.pairs_frame().to_dict(as_series=False),
     )
     return [
         Section(
@@ -393,14 +394,13 @@ def _study(result: ScenarioModel) -> list[Section]:
     found = result.reliability
     if found is None or not found.curve:
         return []
-    level = f"{level_words(result)} CI"
     table = Table(
         id="reliability",
         columns=(
             Column(title="Of", kind="text"),
             Column(title="Number", kind="count"),
             Column(title="Order (Eρ²)", kind="amount"),
-            Column(title=level, kind="interval", digits=2),
+            Column(title=f"{level(result)} CI", kind="interval", digits=2),
             Column(title="Scores (Φ)", kind="amount"),
         ),
         rows=tuple(
@@ -473,13 +473,3 @@ def best_first(rows: Iterable[MeanRow], result: ScenarioModel) -> list[MeanRow]:
 def named(row: DropRow | CellRow) -> str:
     """Name a change or a cell."""
     return f"{row.model} in {row.scenario}"
-
-
-def level_words(result: ScenarioModel) -> str:
-    """Write the level of the intervals."""
-    return f"{100 * result.conf_level:g}%"
-
-
-def columns_of(frame: pl.DataFrame) -> dict[str, list[object]]:
-    """Return a frame as what a table keeps for its CSV."""
-    return frame.to_dict(as_series=False)

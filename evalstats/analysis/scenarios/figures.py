@@ -1,10 +1,9 @@
 """Figures of scenarios: the map of models and scenarios, every change, what scores vary by."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
-from evalstats.analysis.result import columns
+from evalstats.analysis.result import as_columns, columns, scaled_values, shown_numbers
 from evalstats.analysis.scenarios.result import CellRow, DropRow, EffectRow, MeanRow, ScenarioModel
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, number, plural, scaled
@@ -38,7 +37,7 @@ def drop_map(result: ScenarioModel) -> Figure:
     return Figure(
         id="map",
         plot="heatmap",
-        rows=_columns(cells),
+        rows=as_columns(cells),
         options={
             "row": "model" if models_down else "scenario",
             "column": "scenario" if models_down else "model",
@@ -64,7 +63,7 @@ def score_map(result: ScenarioModel) -> Figure:
     return Figure(
         id="scores",
         plot="heatmap",
-        rows=_columns(cells),
+        rows=as_columns(cells),
         options={
             "row": "model" if models_down else "scenario",
             "column": "scenario" if models_down else "model",
@@ -91,9 +90,7 @@ def drops(result: ScenarioModel) -> Figure:
             "label": [row.model if one_scenario else row.scenario for row in shown],
             "group": ["" if one_scenario else row.model for row in shown],
             "words": [drop_words(row, result) for row in shown],
-            "estimate": _scaled([row.estimate for row in shown], result.scale),
-            "conf_low": _scaled([row.conf_low for row in shown], result.scale),
-            "conf_high": _scaled([row.conf_high for row in shown], result.scale),
+            **shown_numbers(shown, result.scale),
             "tone": [_TONES.get(row.verdict, "neutral") for row in shown],
             "settled": [row.verdict in ("drop", "gain") for row in shown],
         },
@@ -159,17 +156,9 @@ def drop_words(row: DropRow, result: ScenarioModel) -> str:
 # --- rows ---
 
 
-def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
-
-
-def _scaled(values: Sequence[float | None], scale: float) -> list[float | None]:
-    return [None if value is None else value * scale for value in values]
-
-
 def _numbers(result: ScenarioModel, row: DropRow | CellRow | MeanRow | None) -> dict[str, float | None]:
     values = (None, None, None) if row is None else (row.estimate, row.conf_low, row.conf_high)
-    return dict(zip(("estimate", "conf_low", "conf_high"), _scaled(values, result.scale), strict=True))
+    return dict(zip(("estimate", "conf_low", "conf_high"), scaled_values(values, result.scale), strict=True))
 
 
 def _drop_cell(result: ScenarioModel, model: str, scenario: str, row: DropRow | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
 from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, p_words, plural, scaled
+from evalstats.document.numbers import interval_words, p_words, plural, scaled, titled
 
 _SHOWN = 20
 _TONES: dict[str, Tone] = {"above": "good", "below": "bad", "not shown to differ": "neutral", "no answer": "caution"}
@@ -147,12 +147,11 @@ def _assumed(result: Score) -> tuple[Note, ...]:
 
 def _evidence(result: Score) -> tuple[Section, ...]:
     level = f"{100 * result.conf_level:g}% CI"
-    unit = f" ({result.unit})" if result.unit else ""
     rows = Table(
         id="scores",
         columns=(
             Column(title="Method", kind="name"),
-            Column(title=f"Score{unit}", kind="number", scale=result.scale),
+            Column(title=titled("Score", result.unit), kind="number", scale=result.scale),
             Column(title=level, kind="interval", scale=result.scale),
         ),
         rows=tuple((row.method, row.estimate, row.ends) for row in result.rows),
