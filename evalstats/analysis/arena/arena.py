@@ -111,20 +111,14 @@ def arena(
         A model whose rating is fixed (1000 on the Elo scale); otherwise the mean of all models is.
     scale
         "elo": 1000 + 400/ln(10) x log-odds; "log-odds".
-    models
-        Names to keep: votes between two of them.
-    conf_level
-        Of all intervals and sets; 0.95 where neither it nor a plan says otherwise.
+    models, conf_level, top, plan
+        As in `leaderboard`; votes between two of the `models` are kept.
     n_resamples
         Rounds of a bootstrap to show beside the sandwich intervals; None for none.
     online
         Whether to add ratings by one pass in the order of time, as chess servers make them. They depend on the order.
     checks
         Whether to test fit, trust and drift, which takes longer than the rating.
-    top
-        For each k, which models may be among the k best.
-    plan
-        What was declared before looking; options that are given go before it, and the result says where it departs.
 
     Raises
     ------

@@ -341,24 +341,17 @@ def gap(
     mix
         Shares of the live world by level of a factor, where live rows have no such labels: a `LiveMix`, or a mapping for the
         factor named in `by` (else `scenario`).
-    models
-        Names to keep.
+    models, conf_level, higher_is_better, plan
+        As in `leaderboard`; to declare the direction of one side alone, call `with_metric` of its data.
     same_scale
         Whether live less lab means something. None: where both sides have outcomes (or published shares) of one metric with
         one range.
-    higher_is_better
-        Which way the metric is better, on both sides; it goes before what the files say. To declare it of one side, call
-        `with_metric` of its data.
-    conf_level
-        Level of all intervals; 0.95 where neither it nor a plan says otherwise.
     top
         For each k, agreement within the k best live.
     n_resamples
         Rounds of the bootstraps.
     min_cell
         Live cells with fewer users than this are withheld, and models with fewer live users are not scored; 1 shows all.
-    plan
-        What was declared before looking; options that are given go before it, and the result says where it departs.
     seed
         For everything that is drawn.
 

@@ -94,38 +94,27 @@ def leaderboard(
         The score to rank by; needed only where the benchmark declares no headline.
     baseline
         A model to compare all others with; then these pairs are the family. Rank sets and tiers rest on all pairs anyway.
-    cluster
-        As in `compare`: columns whose levels share something; those declared in the data are clusters in any case.
+    cluster, conf_level, higher_is_better, shared_trials, average, over, weights, plan
+        As in `compare`, for all models together; averages are over the items that all models have.
     adjust
         How p is adjusted for the family of pairs: "max-t" (default), "holm", or, for screens, "bh" or "by". Rank sets always
         hold together with `conf_level`.
     models
         Names to keep (runs, systems, models, or levels of `contrast`); None for all.
-    conf_level
-        Level of all intervals and sets; 0.95 where neither it nor a plan says otherwise.
     contrast
         What names the entries: "model" (every distinct system; a system defaults to its model), or another column, such as
         "run" where one model was run several times on the same items.
-    higher_is_better
-        Which way the metric is better; it goes before what the files say. None: what they declare, else more is taken to be
-        better, and the answer says so.
     pass_hat, pass_at
         Rank by pass^k (all of k trials of an item succeed) or pass@k (any of k does); items with fewer than k trials of a
         model are left out for it, by name.
     top
         For each k, which models may be among the k best.
-    shared_trials
-        As in `compare`, of all models together.
     accept
         Settings in which the runs differ on purpose (such as "judge"); any other grave difference between runs keeps their
         models apart, as it makes a comparison invalid. See `evalstats.analysis.comparability.comparability`.
     missing
         As in `compare`: "ignorable" where scores are missing for a reason that has nothing to do with the answers. Otherwise
         a best model that missing scores could overtake is best on the scores there are, and above 5% the best is open.
-    average, over, weights
-        As in `compare`: the mean over the levels of a factor, on the items that all models have.
-    plan
-        What was declared before looking; options that are given go before it, and the result says where it departs.
     seed
         For random sign flips, where there are too many patterns to list.
 

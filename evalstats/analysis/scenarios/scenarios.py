@@ -81,8 +81,8 @@ def scenarios(
     formula
         The model in lme4's notation with the columns `score`, `model`, `scenario`, `item`, `version` and the data's factors,
         such as "score ~ model * scenario + (1 | item)". None: chosen from the design of the data, and said.
-    metric
-        The score; needed only where the benchmark declares no headline.
+    metric, cluster, models, contrast, higher_is_better, conf_level, accept, plan
+        As in `leaderboard`; items with several versions are clusters in any case.
     scenario
         Column that names the scenarios; None for the standard one.
     reference
@@ -92,24 +92,9 @@ def scenarios(
         How scenarios count in a model's mean: "equal", "observed" (by their items), or a share for every scenario (a live mix).
     as_
         "fixed" or "random" scenarios; None: fixed up to eight, random beyond.
-    cluster
-        As in `compare`; items with several versions are clusters in any case.
-    models
-        Names to keep (runs, systems, models, or levels of `contrast`); None for all.
-    contrast
-        What is compared: "model", or another column.
-    higher_is_better
-        Which way the metric is better; it goes before what the files say. None: what they declare, else more is taken to be
-        better, and the answer says so.
-    conf_level
-        Level of intervals; 0.95 where neither it nor a plan says otherwise.
     n_resamples
         Draws of the parametric bootstrap of the test of the interaction; None: 199 where there are fewer than 20 independent
         units and the data are small, else none. 0 for none.
-    accept
-        Settings in which the runs differ on purpose; any other grave difference keeps models from being compared.
-    plan
-        What was declared before looking; options that are given go before it.
     seed
         For random signs and draws.
     on_step
