@@ -169,7 +169,7 @@ def open_validation(*, engine: str = "", rendered: str = "") -> Page:
 
 def open_sampling(*, engine: str = "", rendered: str = "") -> Page:
     """Open the page on which models an arena lets meet: a stored simulation."""
-    from evalstats.report.sampling.document import document
+    from evalstats.report.arena_sampling import document
 
     return Page(document=document(), engine=engine, day=shown_day(rendered))
 

@@ -14,12 +14,10 @@ import polars as pl
 import pytest
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingStudy, load_arena_sampling
+from evalstats.report.arena_sampling import ASKED, amount, answers, claims, difference, document, lessons, rows_for
 from evalstats.report.engine import find_page, loads
 from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import report
-from evalstats.report.sampling.answers import ASKED, amount, answers, claims, lessons, rows_for
-from evalstats.report.sampling.document import document
-from evalstats.report.sampling.figures import difference
 
 
 @pytest.fixture(scope="module")

@@ -261,7 +261,7 @@ def _sentences(found: LabLiveGap) -> list[str]:
     alone = [
         row.name
         for row in found.rows
-        if excludes_zero(row.deciding) and row.p_adjusted is not None and row.p_adjusted > 1 - found.conf_level
+        if row.excludes_zero and row.p_adjusted is not None and row.p_adjusted > 1 - found.conf_level
     ]
     if alone and not _off(found):
         said.append(
