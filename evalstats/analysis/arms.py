@@ -81,12 +81,11 @@ def refuse_contradictions(found: pl.DataFrame, benchmark: str, name: str) -> Non
     """Refuse a metric that sources describe in ways that cannot all be true."""
     disputes = contradicted(found.to_dicts()) if found.height > 1 else []
     if disputes:
-        message = (
+        raise InputError(
             f"sources describe {name!r} of {benchmark} in ways that cannot all be true: {'; '.join(disputes)}. If one holds "
             f"for all, declare it: [metrics.{name}] in evalstats.toml with low, high and higher_is_better (in Python: "
             f"data.with_metric({name!r}, low=..., high=..., higher_is_better=...))"
         )
-        raise InputError(message)
 
 
 def check_scale(
@@ -114,11 +113,10 @@ def check_scale(
     first, second, sureness = found
     seen = f"{_seen(first, groups[first])}; {_seen(second, groups[second])}"
     if sureness == "certain":
-        message = (
+        raise InputError(
             f"the scores of {name!r} on {benchmark} cannot be of one scale: {seen}. Bring them to one scale; or, if they are on "
             f"one, declare it: {how_to_declare(name, _scale_meant(groups[second]))} (0.. for a metric without a top)"
         )
-        raise InputError(message)
     doubt = (
         f"the scores of {name!r} may be of two scales: {seen}. If they are on one, declare it: "
         f"{how_to_declare(name, _scale_meant(groups[second]))}"
@@ -148,22 +146,20 @@ def _refuse_mixed_numbers(rows: pl.DataFrame, benchmark: str, name: str) -> None
         return
     small = known.filter(pl.col("estimate") <= 1).sort("estimate")
     large = known.filter(pl.col("estimate") > 1).sort("estimate")
-    message = (
+    raise InputError(
         f"the published numbers of {name!r} on {benchmark} cannot be of one scale: {small['model'][-1]!r} has "
         f"{small['estimate'][-1]:g}, {large['model'][0]!r} has {large['estimate'][0]:g}. Write all as shares or all as "
         f"percentages; or, if they are on one scale, declare it: [metrics.{name}] in evalstats.toml with low = 0 and high = 100"
     )
-    raise InputError(message)
 
 
 def _refuse_shares_called_percent(name: str, bounds: Bounds, low: float, high: float) -> None:
     """Refuse a metric whose name says percent and whose scores nobody has described all lie in 0 to 1."""
     if bounds == (None, None) and says_percent(name) and low >= 0 and 0 < high <= 1:
-        message = (
+        raise InputError(
             f"{name!r} is called a percentage, and its scores all lie between {low:g} and {high:g}. Declare which it is: "
             f"{how_to_declare(name, 'percent')}; or proportion in its place"
         )
-        raise InputError(message)
 
 
 def _groups(rows: pl.DataFrame, contrast: str) -> dict[str, Spread]:
@@ -317,16 +313,14 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
     if metric is not None:
         with_metric = outcomes.filter(pl.col("metric") == metric)
         if not with_metric.height:
-            message = f"there is no metric {metric!r}; there are {listed(outcomes['metric'])}"
-            raise InputError(message)
+            raise InputError(f"there is no metric {metric!r}; there are {listed(outcomes['metric'])}")
         outcomes = with_metric
     benchmarks: list[str] = sorted(outcomes["benchmark"].unique().to_list())
     if len(benchmarks) > 1:
-        message = (
+        raise InputError(
             f"the data hold {len(benchmarks)} benchmarks ({listed(benchmarks)}); scores of different benchmarks "
             "are not one quantity: choose one with --where benchmark=NAME"
         )
-        raise InputError(message)
     name = metric if metric is not None else _headline(data, outcomes, benchmarks[0])
     return _described(data, outcomes.filter(pl.col("metric") == name), benchmarks[0], name, contrast)
 
@@ -351,11 +345,10 @@ def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str) -> str:
     primary = _primary(data, benchmark, names)
     if len(primary) == 1:
         return primary[0]
-    message = (
+    raise InputError(
         f"{benchmark} has {len(names)} metrics and none is declared its headline: {listed(names)}; "
         "choose one with --metric, before looking at the results"
     )
-    raise InputError(message)
 
 
 def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str, contrast: str) -> Metric:
@@ -420,12 +413,11 @@ def _check_range(scores: pl.Series, benchmark: str, name: str, low: float | None
     ends = f"{'any number' if low is None else f'{low:g}'} to {'any' if high is None else f'{high:g}'}"
     percent = "is the file in percent? " if (low, high) == (0.0, 1.0) and values[0] >= 0 and values[-1] <= 100 else ""
     cure = f", or, if {values[0]:g} stands for no score, say {spelled_code(values[0])}" if len(values) == 1 else ""
-    message = (
+    raise InputError(
         f"{benchmark}: {len(outside)} {lie} outside the range of {name!r}, {ends}: "
         f"{', '.join(f'{value:g}' for value in values[:3])}{' ...' if len(values) > 3 else ''}; {percent}declare the range that "
         f"is meant ({how_to_declare(name, 'LOW..HIGH')}){cure}"
     )
-    raise InputError(message)
 
 
 def margin_in_unit(margin: float | str | None, metric: Metric) -> float | None:
@@ -434,28 +426,26 @@ def margin_in_unit(margin: float | str | None, metric: Metric) -> float | None:
         return None
     match = _MARGIN.fullmatch(margin) if isinstance(margin, str) else None
     if isinstance(margin, str) and match is None:
-        message = f"margin {margin!r} is not a difference; write 2pp for two percentage points, or a number in the metric's unit"
-        raise InputError(message)
+        raise InputError(
+            f"margin {margin!r} is not a difference; write 2pp for two percentage points, or a number in the metric's unit"
+        )
     value = float(match[1]) if match else float(margin)
     if match and match[2]:
         if not (metric.is_share or metric.is_percent):
-            message = (
+            raise InputError(
                 f"margin {margin!r} is in percentage points, and {metric.name!r} is not a share "
                 f"(it runs from {metric.low} to {metric.high}); give the margin as a number in its own unit"
             )
-            raise InputError(message)
         value = value / 100 if metric.is_share else value
     if not (value > 0 and math.isfinite(value)):
-        message = (
+        raise InputError(
             f"margin is {margin}; it must be a positive difference, such as 2pp or a number in the metric's own unit"
         )
-        raise InputError(message)
     if metric.span is not None and value >= metric.span:
-        message = (
+        raise InputError(
             f"margin is {margin}, and {metric.name!r} runs from {metric.low:g} to {metric.high:g}: no difference lies outside "
             "such a margin. Percentage points are written 2pp; a bare number is in the metric's own unit"
         )
-        raise InputError(message)
     return value
 
 
@@ -467,14 +457,14 @@ def require_outcomes(data: EvalData, *names: str) -> None:
             what = f"the files hold {data.comparisons.height:,} votes between models, which this question does not use"
         elif data.aggregates.height:
             what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
-        message = f"there are no outcomes to work on: {what}"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(f"there are no outcomes to work on: {what}")
     have = set(data.outcomes["model"].to_list()) | set(data.outcomes["system"].to_list())
     published = set(data.aggregates["model"].drop_nulls().to_list())
     for name in names:
         if name not in have and name in published:
-            message = f"{name!r} has published numbers only and no scores of single items, so nothing can be paired"
-            raise CannotAnswerError(message)
+            raise CannotAnswerError(
+                f"{name!r} has published numbers only and no scores of single items, so nothing can be paired"
+            )
 
 
 def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -> pl.DataFrame:
@@ -488,11 +478,10 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
         column, rows = found[0]
         others = [other for other, also in found[1:] if not also["run"].is_in(rows["run"].unique().to_list()).all()]
         if others:
-            message = (
+            raise InputError(
                 f"the {role} {name!r} is ambiguous: it is a {column} and also a {others[0]} of other runs; "
                 f"name one of the runs {listed(pl.concat([each['run'] for _, each in found]))}"
             )
-            raise InputError(message)
         return rows
     columns = ("model", "system") if contrast == "model" else (contrast,)
     levels = [level for column in columns for level in _levels(outcomes, column)]
@@ -522,22 +511,20 @@ def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str
     key = ["run", "benchmark", "task", "item", "variant", "trial", "metric", "judge"]
     both = first.select(key).join(second.select(key), on=key, how="semi", nulls_equal=True)
     if both.height:
-        message = (
+        raise InputError(
             f"{names[0]!r} and {names[1]!r} share {both.height} rows, of the runs {listed(both['run'])}; "
             "name two runs, or two models without a run in common"
         )
-        raise InputError(message)
 
 
 def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> list[str]:
     """Benchmarks on which both sides have rows."""
     shared = sorted(set(first["benchmark"].to_list()) & set(second["benchmark"].to_list()))
     if not shared:
-        message = (
+        raise CannotAnswerError(
             f"{names[0]!r} and {names[1]!r} have no benchmark in common: the first has {listed(first['benchmark'])}, "
             f"the second {listed(second['benchmark'])}"
         )
-        raise CannotAnswerError(message)
     return shared
 
 
@@ -545,8 +532,7 @@ def make_arm(rows: pl.DataFrame, name: str, metric: Metric, *, role: str) -> Arm
     """Return one side of the comparison: the rows of the metric among those that the name stands for."""
     own = rows.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name))
     if not own.height:
-        message = f"the {role} {name!r} has no {metric.name!r}; it has {listed(rows['metric'])}"
-        raise InputError(message)
+        raise InputError(f"the {role} {name!r} has no {metric.name!r}; it has {listed(rows['metric'])}")
     _refuse_overlap(own, name, role)
     by_run = _runs_overlap(own)
     own, remarks = _one_row_per_trial(own, name)
@@ -595,12 +581,11 @@ def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
     key = ["task", "item", "variant", "trial"]
     shared = found.group_by(key).agg(pl.col("run").n_unique().alias("n")).filter(pl.col("n") > 1)
     if shared.height:
-        message = (
+        raise InputError(
             f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height} items; "
             f"name one of the runs {listed(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
             "--trials-from-runs"
         )
-        raise InputError(message)
 
 
 def only_arm(rows: pl.DataFrame, *, role: str) -> str:
@@ -609,11 +594,10 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
         levels = rows[column].unique().to_list()
         if len(levels) == 1:
             return str(levels[0])
-    message = (
+    raise InputError(
         f"the {role}'s file holds several systems: {listed(rows['system'])}; name one with --{role}, or, if they are runs of one "
         "system (seeds), add --trials-from-runs"
     )
-    raise InputError(message)
 
 
 def listed(values: pl.Series | Sequence[str]) -> str:

@@ -137,8 +137,7 @@ def named_clusters(data: EvalData, cluster: str | Sequence[str] | None) -> list[
         return [data.factor(name) for name in named]
     if len(named) > 1:
         others = ", ".join(name for name in named if name != NO_CLUSTERS)
-        message = f"cluster is {NO_CLUSTERS!r} and also {others}; name the columns, or {NO_CLUSTERS!r} alone"
-        raise InputError(message)
+        raise InputError(f"cluster is {NO_CLUSTERS!r} and also {others}; name the columns, or {NO_CLUSTERS!r} alone")
     return []
 
 
@@ -199,15 +198,13 @@ def _check_constant(pairs: Pairs, column: str, name: str) -> None:
         if not missing.any():
             return
         items = pairs.items.filter(missing)["item"].head(3).to_list()
-        message = (
+        raise InputError(
             f"cluster {name!r} has no single level for {int(missing.sum())} of the paired items (first {items}): "
             "it is empty there, or differs between rows of one item; fill it or choose another column"
         )
-        raise InputError(message)
-    message = (
+    raise InputError(
         f"{name!r} cannot be a cluster: it does not describe items; columns that do: {', '.join(pairs.items.columns)}"
     )
-    raise InputError(message)
 
 
 def without_nested(pairs: Pairs, columns: Sequence[str]) -> list[str]:
@@ -372,11 +369,10 @@ class Average:
         elif self.kind == "weighted":
             without = [name for name in names if name not in self.shares]
             if without:
-                message = (
+                raise InputError(
                     f"{_listed(without)} of {self.label} {'has' if len(without) == 1 else 'have'} no share in the weights; give "
                     "every level one, or keep the levels that shall count with --where (data.where(...) in Python)"
                 )
-                raise InputError(message)
             weights = [self.shares[name] for name in names]
         return strata_of(codes.astype(np.int64), items.height, weights)
 
@@ -400,24 +396,21 @@ class Average:
             here = set(self._levels(items).to_list())
             gone = [name for name in self.shares if name not in here]
             if gone:
-                message = (
+                raise InputError(
                     f"the weights give a share to {_listed(gone)}, and no item has that level of {self.label}; its levels are "
                     f"{_listed(sorted(here))}"
                 )
-                raise InputError(message)
 
     def _levels(self, items: pl.DataFrame) -> pl.Series:
         if self.column not in items.columns:
-            message = f"{self.label!r} does not describe items, so nothing can be averaged over it"
-            raise InputError(message)
+            raise InputError(f"{self.label!r} does not describe items, so nothing can be averaged over it")
         levels = items[self.column].cast(pl.String)
         lost = levels.null_count()
         if lost:
-            message = (
+            raise InputError(
                 f"{lost} of {items.height} items have no single level of {self.label}, so they stand in no average over it; "
                 "fill the column, or average over another one: --average-over (over= in Python)"
             )
-            raise InputError(message)
         return levels
 
 
@@ -433,23 +426,21 @@ def wanted_average(
     if average is None and weights is None:
         if over is None:
             return None
-        message = f"over={over!r} names what to average over; say how as well: average 'micro' or 'macro', or weights"
-        raise InputError(message)
+        raise InputError(
+            f"over={over!r} names what to average over; say how as well: average 'micro' or 'macro', or weights"
+        )
     if average is not None and weights is not None:
-        message = (
+        raise InputError(
             f"average={average!r} and weights are given; weights are an average of their own, so give one of the two"
         )
-        raise InputError(message)
     if average not in (None, "micro", "macro"):
-        message = f"average is {average!r}; it is 'micro' (every item alike) or 'macro' (every level alike)"
-        raise InputError(message)
+        raise InputError(f"average is {average!r}; it is 'micro' (every item alike) or 'macro' (every level alike)")
     column = natural_factor(items) if over is None else data.factor(over)
     if column is None:
-        message = (
+        raise InputError(
             "there is no task or scenario with several levels to average over; name the factor with --average-over "
             "(over= in Python)"
         )
-        raise InputError(message)
     label = over or label_of(column, data.factor_names())
     if weights is not None:
         found = Average(column=column, label=label, kind="weighted", shares=_checked(weights))
@@ -493,23 +484,22 @@ def refuse_clusters(average: Average | None, clusters: Sequence[str], pairs: Pai
     """Refuse clusters that are the levels averaged over, or contain them: these cannot be both fixed and sampled."""
     for name in clusters:
         if average is not None and fixed_by(average, pairs, name):
-            message = (
+            raise InputError(
                 f"{average.label} is averaged over, so its levels are fixed, and clusters of {name} would take them for a "
                 "sample; leave out one of the two (--cluster none drops the clusters)"
             )
-            raise InputError(message)
 
 
 def _checked(weights: Mapping[str, float]) -> dict[str, float]:
     wrong = [name for name, share in weights.items() if not (math.isfinite(share) and share >= 0)]
     if wrong or not any(share > 0 for share in weights.values()):
         name = wrong[0] if wrong else next(iter(weights), "")
-        message = f"the weight of {name!r} is {weights.get(name)}; weights are numbers of 0 or more, not all 0"
-        raise InputError(message)
+        raise InputError(f"the weight of {name!r} is {weights.get(name)}; weights are numbers of 0 or more, not all 0")
     if any(share == 0 for share in weights.values()):
         name = next(name for name, share in weights.items() if share == 0)
-        message = f"the weight of {name!r} is 0; leave its items out with --where (data.where(...) in Python) instead"
-        raise InputError(message)
+        raise InputError(
+            f"the weight of {name!r} is 0; leave its items out with --where (data.where(...) in Python) instead"
+        )
     return {str(name): float(share) for name, share in weights.items()}
 
 

@@ -176,26 +176,25 @@ _NAMED = 3
 def wanted_pass(pass_hat: int | None, pass_at: int | None) -> tuple[PassKind, int] | None:
     """Return which of the two is asked for, with its k; None where neither is."""
     if pass_hat is not None and pass_at is not None:
-        message = "pass_hat (all of k trials succeed) and pass_at (any of k succeeds) are two questions; ask one"
-        raise InputError(message)
+        raise InputError(
+            "pass_hat (all of k trials succeed) and pass_at (any of k succeeds) are two questions; ask one"
+        )
     k = pass_hat if pass_hat is not None else pass_at
     if k is None:
         return None
     name = "pass_hat" if pass_hat is not None else "pass_at"
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
-        message = f"{name} is {k!r}; it is a number of trials, a whole number from 1"
-        raise InputError(message)
+        raise InputError(f"{name} is {k!r}; it is a number of trials, a whole number from 1")
     return ("hat" if pass_hat is not None else "at"), k
 
 
 def pass_metric(metric: Metric, kind: PassKind, k: int) -> Metric:
     """Return the metric whose score of an item is pass^k or pass@k of it."""
     if metric.kind not in ("binary", "proportion") or not metric.higher_is_better:
-        message = (
+        raise InputError(
             f"pass^k and pass@k count trials that succeed, and {metric.name!r} is "
             f"{metric.kind if metric.higher_is_better else 'better when lower'}; they need a right-or-wrong metric"
         )
-        raise InputError(message)
     name = f"{metric.name} pass{'^' if kind == 'hat' else '@'}{k}"
     return replace(metric, name=name, kind="proportion")
 
@@ -211,8 +210,9 @@ def passing(pairs: Pairs, kind: PassKind, k: int) -> tuple[Pairs, tuple[str, ...
     most = max(int(side.n_scored.max(initial=0)) for side in sides)
     both = enough[0] & enough[1]
     if not both.any():
-        message = f"no item has {plural(k, 'scored trial')} on both sides; the most that any has is {most}"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(
+            f"no item has {plural(k, 'scored trial')} on both sides; the most that any has is {most}"
+        )
     first, second = (_passed(side, kind, k, has) for side, has in zip(sides, enough, strict=True))
     left_out = pairs.paired & ~both
     notes: tuple[str, ...] = ()
@@ -229,8 +229,7 @@ def passing(pairs: Pairs, kind: PassKind, k: int) -> tuple[Pairs, tuple[str, ...
 def _passed(side: Side, kind: PassKind, k: int, enough: Bools) -> Side:
     rounded = np.rint(side.total)
     if not np.allclose(side.total, rounded):
-        message = "pass^k and pass@k need right-or-wrong trials; some rows hold shares of several trials"
-        raise InputError(message)
+        raise InputError("pass^k and pass@k need right-or-wrong trials; some rows hold shares of several trials")
     successes: Ints = rounded.astype(np.int64)
     of = pass_hat_k if kind == "hat" else pass_at_k
     value = np.zeros(len(side.total))
@@ -342,17 +341,15 @@ def _units(arm: Arm) -> list[str]:
 def _refuse_strangers(baseline: Arm, candidate: Arm, names: Sequence[Sequence[str]]) -> None:
     """Refuse trials that are declared to be shared and cannot be."""
     if baseline.by_run != candidate.by_run or (baseline.by_run and len(names[0]) != len(names[1])):
-        message = (
+        raise InputError(
             f"shared trials need as many runs on both sides, and {baseline.name!r} has {len(baseline.runs)} and "
             f"{candidate.name!r} {len(candidate.runs)}; leave out --shared-trials"
         )
-        raise InputError(message)
     if not set(names[0]) & set(names[1]):
-        message = (
+        raise InputError(
             f"no trial is on both sides, so none can be shared: {baseline.name!r} has {listed(names[0])}, "
             f"{candidate.name!r} has {listed(names[1])}; leave out --shared-trials"
         )
-        raise InputError(message)
 
 
 def _kept(own: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:

@@ -173,8 +173,7 @@ class Result:
             part.replace(path)
         except OSError as error:
             part.unlink(missing_ok=True)
-            message = f"{path}: cannot be written ({error.strerror or error})"
-            raise InputError(message) from error
+            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -254,8 +253,7 @@ def load_result(path: str | Path) -> Result:
         values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it holds no JSON"
-        message = f"{path} is no saved result ({why}); --format json and save() write such files"
-        raise InputError(message) from error
+        raise InputError(f"{path} is no saved result ({why}); --format json and save() write such files") from error
     name = cast("Mapping[str, Any]", values).get("result") if isinstance(values, dict) else None
     if name not in RESULTS:
         raise InputError(f"{path}: is no saved result; expected JSON whose 'result' is one of {', '.join(RESULTS)}")

@@ -125,13 +125,11 @@ def with_votes_of(data: "EvalData", conditions: Sequence[str] | None) -> "EvalDa
     for name, levels in wanted.items():
         sides = ["model_a", "model_b"] if name == "model" else [name]
         if not set(sides) <= set(frame.columns):
-            message = f"votes have no column {name!r}; they have {', '.join(frame.columns)}"
-            raise InputError(message)
+            raise InputError(f"votes have no column {name!r}; they have {', '.join(frame.columns)}")
         among = [_among(frame[column], levels) for column in sides]
         keep = among[0] if len(among) == 1 else among[0] | among[1]
         if not keep.any():
-            message = f"no vote has {name} {' or '.join(map(repr, levels))}; {_levels_of(frame[sides[0]])}"
-            raise InputError(message)
+            raise InputError(f"no vote has {name} {' or '.join(map(repr, levels))}; {_levels_of(frame[sides[0]])}")
         frame = frame.filter(keep.fill_null(value=False))
     return replace(data, comparisons=frame) if wanted else data
 
@@ -167,8 +165,7 @@ def cluster_of(names: Sequence[str] | None) -> str | list[str] | None:
         return None
     alone = [name for name in names if name in ("auto", "none")]
     if alone and len(names) > 1:
-        message = f"--cluster {alone[0]} stands beside other columns; give {alone[0]} alone, or columns"
-        raise InputError(message)
+        raise InputError(f"--cluster {alone[0]} stands beside other columns; give {alone[0]} alone, or columns")
     return alone[0] if alone else list(names)
 
 

@@ -66,14 +66,14 @@ class Sides:
         lab, live = self.lab, self.live
         if bool(self.paths) == bool(lab or live) or bool(lab) != bool(live):
             found = [name for name, given in (("DATA", self.paths), ("--lab", lab), ("--live", live)) if given]
-            message = (
+            raise InputError(
                 f"two sides are needed, found {' and '.join(found) or 'nothing'}; use one of: gap --lab PATH --live PATH; "
                 "gap DATA, where its column setting says lab or live"
             )
-            raise InputError(message)
         if self.paths and (self.lab_where or self.live_where):
-            message = "--lab-where and --live-where go with --lab and --live; DATA is split by its column setting"
-            raise InputError(message)
+            raise InputError(
+                "--lab-where and --live-where go with --lab and --live; DATA is split by its column setting"
+            )
 
         def read(files: Sequence[Path], where: Sequence[str] = ()) -> "EvalData":
             columns = column_map(self.map) or columns_for(declared, files)

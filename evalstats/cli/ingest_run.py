@@ -353,8 +353,9 @@ def _commit(shelf: Shelf, reading: _Reading) -> Committed:
     except InputError as error:
         raise UnreadableFileError(str(error)) from error
     except ANY_FAULT as error:
-        message = f"{path}: could not be stored ({type(error).__name__}: {error}); check that the file is whole"
-        raise UnreadableFileError(message) from error
+        raise UnreadableFileError(
+            f"{path}: could not be stored ({type(error).__name__}: {error}); check that the file is whole"
+        ) from error
 
 
 def _written(shelf: Shelf, reading: _Reading) -> Committed:
@@ -371,8 +372,9 @@ def _written(shelf: Shelf, reading: _Reading) -> Committed:
         for line in () if anonymizer is None else anonymizer.account.lines():
             writer.add_problem(Problem(path=reading.origin.path, message=f"anonymised; {line}", severity="note"))
         if with_digest(source).digest != reading.origin.digest:
-            message = f"{source.path}: changed while it was being read; ingest it again when its run has ended"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(
+                f"{source.path}: changed while it was being read; ingest it again when its run has ended"
+            )
         return writer.commit()
 
 
@@ -391,11 +393,10 @@ def _refuse_plain_beside_anonymized(shelf: Shelf, reading: _Reading) -> None:
     if reading.anonymizer is not None:
         return
     if any("anonymized" in held.origin.options for held in shelf.with_digest(reading.origin.digest)):
-        message = (
+        raise UnreadableFileError(
             f"{reading.source.path}: the store holds it anonymised, and plain ids would take their place; give --anonymize "
             "with its key again, or remove its runs first (`evalstats store DIR remove RUN`)"
         )
-        raise UnreadableFileError(message)
 
 
 def _other_version(shelf: Shelf, origin: Origin) -> str:
@@ -471,8 +472,7 @@ def chosen_key(*, anonymize: bool, key_file: Path | None, keep: Sequence[str], s
     if not anonymize:
         given = "--key-file" if key_file is not None else "--keep" if keep else ""
         if given:
-            message = f"{given} goes with --anonymize; give both or neither"
-            raise InputError(message)
+            raise InputError(f"{given} goes with --anonymize; give both or neither")
         return ChosenKey()
     if key_file is not None:
         return _of_file(key_file, store)
@@ -488,8 +488,9 @@ def chosen_key(*, anonymize: bool, key_file: Path | None, keep: Sequence[str], s
 
 def _of_file(path: Path, store: Path) -> ChosenKey:
     if path.resolve().is_relative_to(store.resolve()):
-        message = f"{path}: the key must not lie in the store, which it would open; choose a place outside of {store}"
-        raise InputError(message)
+        raise InputError(
+            f"{path}: the key must not lie in the store, which it would open; choose a place outside of {store}"
+        )
     key, made = read_or_make_key(path)
     notes: list[str] = []
     if made:

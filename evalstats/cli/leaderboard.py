@@ -62,6 +62,5 @@ def whole_numbers(text: str) -> list[int]:
 
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and part.isascii() for part in parts):
-        message = f"--top is {text!r}; give whole numbers from 1, such as 1,3,5"
-        raise InputError(message)
+        raise InputError(f"--top is {text!r}; give whole numbers from 1, such as 1,3,5")
     return [int(part) for part in parts]

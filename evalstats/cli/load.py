@@ -72,8 +72,7 @@ def load(
 
         parts.append(read(*files, format=input_format, column_map=columns, where=conditions(where)))
     if not parts:
-        message = "nothing to read: give result files, folders, or --store DIR"
-        raise InputError(message)
+        raise InputError("nothing to read: give result files, folders, or --store DIR")
     data = parts[0] if len(parts) == 1 else combine(parts)
     for problem in data.problems:
         say(f"{'not read' if problem.severity == 'error' else 'note'}: {problem}", quiet=quiet)
@@ -129,8 +128,7 @@ def conditions(where: Sequence[str] | None) -> dict[str, list[str]]:
     for condition in where or ():
         name, equals, level = condition.partition("=")
         if not equals:
-            message = f"--where {condition!r} is not COLUMN=LEVEL"
-            raise InputError(message)
+            raise InputError(f"--where {condition!r} is not COLUMN=LEVEL")
         wanted.setdefault(name, []).append(level)
     return wanted
 
@@ -156,13 +154,12 @@ def sides(
         data = data.trials_from_runs() if trials_from_runs else data
         return Sides(data=data, baseline=baseline, candidate=candidate)
     if baseline is not None or candidate is not None or len(targets) != 2:
-        message = (
+        raise InputError(
             f"two sides are needed, found {len(targets)} argument{'' if len(targets) == 1 else 's'}"
             f"{' and only one of --baseline and --candidate' if baseline or candidate else ''}; use one of: "
             "compare A B (two files or folders); compare A B --store DIR (two names); "
             "compare DATA --baseline A --candidate B"
         )
-        raise InputError(message)
     if store is not None:
         data = load((), store=store, where=where, quiet=quiet)
         data = data.trials_from_runs() if trials_from_runs else data
@@ -193,8 +190,7 @@ def _two_files(
     parts = [load([target], where=where, columns=columns, input_format=input_format, quiet=quiet) for target in targets]
     for target, part in zip(targets, parts, strict=True):
         if not part.outcomes.height:
-            message = f"{target}: holds no scores of single items, so nothing can be paired"
-            raise InputError(message)
+            raise InputError(f"{target}: holds no scores of single items, so nothing can be paired")
     _refuse_copies(targets, parts)
     if trials_from_runs:
         # Files that name no system are called after themselves (seed-1, seed-2): what was given as one side is one.
@@ -211,11 +207,10 @@ def _refuse_copies(targets: Sequence[Path], parts: Sequence["EvalData"]) -> None
     """Refuse two files with the same bytes: a copy of a run says nothing of another one."""
     digests = [set(part.runs["source_digest"].drop_nulls().to_list()) for part in parts]
     if digests[0] and digests[0] == digests[1]:
-        message = (
+        raise CannotAnswerError(
             f"{targets[0]} and {targets[1]} hold the same bytes: they are one run twice, and there is nothing to compare; "
             "give the files of two runs"
         )
-        raise CannotAnswerError(message)
 
 
 def _labels(targets: Sequence[Path]) -> list[str]:

@@ -150,5 +150,4 @@ def write_atomically(path: Path, text: str) -> None:
     try:
         _write(path.resolve(), text)
     except OSError as error:
-        message = f"{path}: cannot be written ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error

@@ -77,11 +77,11 @@ def weights_of(texts: Sequence[str] | None) -> str | dict[str, float]:
             level, equals, share = part.rpartition("=")
             value = _share(share)
             if not equals or not level or value is None:
-                message = f"--weights {text!r} is not understood at {part!r}; give equal, observed, or LEVEL=SHARE,..."
-                raise InputError(message)
+                raise InputError(
+                    f"--weights {text!r} is not understood at {part!r}; give equal, observed, or LEVEL=SHARE,..."
+                )
             if level in shares:
-                message = f"--weights names {level!r} twice; give every scenario once"
-                raise InputError(message)
+                raise InputError(f"--weights names {level!r} twice; give every scenario once")
             shares[level] = value
     return shares
 

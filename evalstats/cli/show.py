@@ -30,8 +30,7 @@ def show(saved: Saved, showing: Showing) -> None:
     from evalstats.errors import InputError
 
     if len(saved.paths) != 1:
-        message = (
+        raise InputError(
             f"one saved result is needed, found {len(saved.paths)}; several become one document with `evalstats report`"
         )
-        raise InputError(message)
     showing.present(load_result(saved.paths[0]))

@@ -43,8 +43,7 @@ def store(
     opened = open_store(folder)
     if action is Action.REMOVE:
         if run is None:
-            message = f"name the run to remove: evalstats store {folder} remove RUN"
-            raise InputError(message)
+            raise InputError(f"name the run to remove: evalstats store {folder} remove RUN")
         opened.remove(run)
         say(f"removed: {run}")
     elif action is Action.CHECK:

@@ -19,8 +19,7 @@ def table_named(document: Document, name: str) -> Table:
     """
     tables = document.tables
     if name not in tables:
-        message = f"no table {name!r} in this result; it has {', '.join(tables) or 'none'}"
-        raise InputError(message)
+        raise InputError(f"no table {name!r} in this result; it has {', '.join(tables) or 'none'}")
     return tables[name]
 
 

@@ -62,8 +62,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # No module is named as a function: importing one would put it in the function's place.
     return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
 

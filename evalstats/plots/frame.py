@@ -32,8 +32,7 @@ class Columns:
                 return self.data[name]
         wanted = " or ".join(f"'{name}'" for name in names)
         have = ", ".join(self.data) or "no columns"
-        message = f"{self.figure} needs a column {wanted}; the rows have {one_line(have)}"
-        raise InputError(message)
+        raise InputError(f"{self.figure} needs a column {wanted}; the rows have {one_line(have)}")
 
     def names(self, *names: str) -> list[str]:
         """Return what rows are called, each on one line."""
@@ -50,8 +49,9 @@ class Columns:
         try:
             return [None if value is None else float(value) for value in found]
         except (TypeError, ValueError):
-            message = f"{self.figure} needs numbers in column '{name}'; it holds {one_line(repr(found[0]))}"
-            raise InputError(message) from None
+            raise InputError(
+                f"{self.figure} needs numbers in column '{name}'; it holds {one_line(repr(found[0]))}"
+            ) from None
 
     def flags(self, name: str, *, default: bool = False) -> list[bool]:
         """Return a column of yes and no."""
@@ -92,12 +92,10 @@ def columns_of(rows: object, figure: str, *, empty: bool = False) -> Columns:
     data = _as_dict(rows, figure)
     lengths = {name: len(column) for name, column in data.items()}
     if len(set(lengths.values())) > 1:
-        message = f"{figure} needs columns of one length; the rows have {lengths}"
-        raise InputError(message)
+        raise InputError(f"{figure} needs columns of one length; the rows have {lengths}")
     n = next(iter(lengths.values()), 0)
     if not n and not empty:
-        message = f"{figure} has no rows to draw"
-        raise InputError(message)
+        raise InputError(f"{figure} has no rows to draw")
     return Columns(figure, {name: [_known(value) for value in column] for name, column in data.items()}, n)
 
 
@@ -110,8 +108,7 @@ def _as_dict(rows: object, figure: str) -> dict[str, list[Any]]:
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, narwhals.DataFrame):
-        message = f"{figure} needs a data frame or a dict of columns, not {type(rows).__name__}"
-        raise InputError(message)
+        raise InputError(f"{figure} needs a data frame or a dict of columns, not {type(rows).__name__}")
     return {str(name): list(column) for name, column in frame.to_dict(as_series=False).items()}
 
 

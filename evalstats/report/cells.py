@@ -33,8 +33,7 @@ def run_cells(
     """
     tagged = [cell for cell in document.cells if "parameters" in cell.tags]
     if parameters and len(tagged) != 1:
-        message = f"{document.path}: needs exactly one cell tagged 'parameters'; it has {len(tagged)}"
-        raise RenderError(message)
+        raise RenderError(f"{document.path}: needs exactly one cell tagged 'parameters'; it has {len(tagged)}")
     cells = [{"code": cell.code, "tags": list(cell.tags)} for cell in document.cells]
     order = {"cells": cells, "parameters": dict(parameters), "folder": str(folder), "time_limit": time_limit}
     answer = _asked(order, limit=time_limit * max(len(cells), 1) + _START_LIMIT)

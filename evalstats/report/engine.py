@@ -176,10 +176,9 @@ def find_quarto(*, required: bool) -> Path | None:
         return path
     found = shutil.which("quarto")
     if found is None and required:
-        message = (
+        raise RenderError(
             "Quarto was asked for and is not on this machine; install it, set QUARTO_PATH, or use --engine embedded"
         )
-        raise RenderError(message)
     return Path(found) if found else None
 
 
@@ -278,8 +277,7 @@ def pandoc_program() -> tuple[str, str]:
 
         return str(pypandoc.get_pandoc_path()), str(pypandoc.get_pandoc_version())
     except (ImportError, OSError) as error:
-        message = f"the embedded engine needs Pandoc ({error}); install evalstats-toolkit[report]"
-        raise RenderError(message) from error
+        raise RenderError(f"the embedded engine needs Pandoc ({error}); install evalstats-toolkit[report]") from error
 
 
 def html_arguments(extension: Path) -> list[str]:

@@ -344,11 +344,10 @@ def _output(output: Mapping[str, Any], cell: Cell, folder: Path, name: str, *, a
         if kind in data:
             return _image(_joined(data[kind]), cell, folder / f"{name}.{ending}")
     if "text/html" in data:
-        message = (
+        raise RenderError(
             f"the cell at line {cell.line} displays HTML, for which Quarto would load scripts from elsewhere; "
             "print it as a raw block from a cell with `output: asis`"
         )
-        raise RenderError(message)
     return _as_text(_joined(data["text/plain"])) if "text/plain" in data else ""
 
 

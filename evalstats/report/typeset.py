@@ -24,8 +24,7 @@ def typst_version() -> str:
     try:
         return version("typst")
     except PackageNotFoundError as error:
-        message = "the embedded engine needs typst for a PDF; install evalstats-toolkit[report]"
-        raise RenderError(message) from error
+        raise RenderError("the embedded engine needs typst for a PDF; install evalstats-toolkit[report]") from error
 
 
 def typeset(source: Path, target: Path, *, day: date, time_limit: int) -> None:

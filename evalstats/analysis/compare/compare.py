@@ -352,8 +352,9 @@ def _average(data: EvalData, pairs: Pairs, clusters: Sequence[str], asked: Compa
     paired = pairs.subset(pairs.paired)
     found = wanted_average(data, paired.items, average=asked.average, over=asked.over, weights=asked.weights)
     if found is not None and asked.sequential:
-        message = "looks while the run goes on are at all items alike; leave out the average, or look at the end"
-        raise InputError(message)
+        raise InputError(
+            "looks while the run goes on are at all items alike; leave out the average, or look at the end"
+        )
     refuse_clusters(found, clusters, paired)
     return found
 
@@ -392,37 +393,29 @@ def _check_level(conf_level: float, margin: float | str | None) -> None:
     lowest = 0.5 if margin is None else 0.8
     if isinstance(conf_level, str) or not lowest < conf_level < 1:
         why = "" if margin is None else " (equivalence is judged by the interval at twice the level less one)"
-        message = f"conf_level is {conf_level}; it must lie above {lowest} and below 1{why}, such as 0.95"
-        raise InputError(message)
+        raise InputError(f"conf_level is {conf_level}; it must lie above {lowest} and below 1{why}, such as 0.95")
 
 
 def _check_looks(settings: CompareOptions) -> None:
     if settings.sequential and settings.method != "auto":
-        message = f"method {settings.method!r} gives an interval for one look; leave it out with --sequential"
-        raise InputError(message)
+        raise InputError(f"method {settings.method!r} gives an interval for one look; leave it out with --sequential")
     if settings.sequential and settings.by is not None:
-        message = (
+        raise InputError(
             "looks while the run goes on are at all items together; leave out the split by "
             f"{settings.by!r}, or look at the end"
         )
-        raise InputError(message)
     if settings.planned_n is not None and not settings.sequential:
-        message = "planned_n is for looks while the run goes on; ask for them with --sequential"
-        raise InputError(message)
+        raise InputError("planned_n is for looks while the run goes on; ask for them with --sequential")
 
 
 def _check_options(asked: CompareOptions, names: tuple[str, str]) -> None:
     if isinstance(asked.seed, float | str) or asked.seed < 0:
-        message = f"seed is {asked.seed}; it must be a whole number from 0"
-        raise InputError(message)
+        raise InputError(f"seed is {asked.seed}; it must be a whole number from 0")
     if asked.method not in METHODS:
-        message = f"method {asked.method!r} is unknown; choose one of {', '.join(METHODS)}"
-        raise InputError(message)
+        raise InputError(f"method {asked.method!r} is unknown; choose one of {', '.join(METHODS)}")
     if asked.contrast in ("item", "task"):
-        message = (
+        raise InputError(
             f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"
         )
-        raise InputError(message)
     if names[0] == names[1]:
-        message = f"baseline and candidate are both {names[0]!r}; name two different runs or models"
-        raise InputError(message)
+        raise InputError(f"baseline and candidate are both {names[0]!r}; name two different runs or models")

@@ -213,18 +213,17 @@ def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
     if scores.strata is not None:
         if method == "auto":
             return "stratified"
-        message = f"method {method!r} takes every item alike; leave it out, or leave out the average over levels"
-        raise InputError(message)
+        raise InputError(
+            f"method {method!r} takes every item alike; leave it out, or leave out the average over levels"
+        )
     if method == "auto":
         return _choose(scores, metric)
     if method == "cr2" and not scores.clusters:
-        message = (
+        raise InputError(
             "method 'cr2' is for clustered items, and no cluster column is in force; name one, or use method 'auto'"
         )
-        raise InputError(message)
     if method == "tango" and not _single_binary(scores):
-        message = "method 'tango' is for right-or-wrong scores with one trial an item; use method 'auto'"
-        raise InputError(message)
+        raise InputError("method 'tango' is for right-or-wrong scores with one trial an item; use method 'auto'")
     return method
 
 

@@ -212,13 +212,11 @@ class Question:
         """
         paired = self.pairs.subset(self.pairs.paired)
         if column not in paired.items.columns:
-            message = f"{column!r} does not describe items, so the comparison cannot be split by it"
-            raise InputError(message)
+            raise InputError(f"{column!r} does not describe items, so the comparison cannot be split by it")
         text = paired.items[column].cast(pl.String)
         levels: list[str] = text.drop_nulls().unique().sort().to_list()
         if not levels:
-            message = f"no paired item has a level of {column!r}"
-            raise CannotAnswerError(message)
+            raise CannotAnswerError(f"no paired item has a level of {column!r}")
         conf_level = 1 - (1 - self.conf_level) / len(levels)
         held = [(text == name).fill_null(value=False).to_numpy() for name in levels]
         parts = [self._level_scores(paired.subset(keep)) for keep in held]

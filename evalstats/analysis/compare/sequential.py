@@ -150,11 +150,10 @@ def _units(pairs: Pairs, baseline: Arm, candidate: Arm, clusters: tuple[str, ...
     d = scores.differences
     grouped = [name for name in clusters if len(np.unique(paired.codes(name))) < d.size]
     if len(grouped) > 1:
-        message = (
+        raise CannotAnswerError(
             f"{len(grouped)} cluster columns cross each other, and a look on the way can follow one; "
             "name one cluster column, or compare once, when the run is complete"
         )
-        raise CannotAnswerError(message)
     if not grouped:
         once = bool((paired.baseline.n_scored == 1).all() and (paired.candidate.n_scored == 1).all())
         plain = once and bool(np.isin(np.concatenate([scores.baseline, scores.candidate]), (0.0, 1.0)).all())

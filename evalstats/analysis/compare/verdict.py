@@ -68,11 +68,10 @@ def judged(missing: Missing, verdict: Verdict, reason: str, *, upward: bool, nam
 def checked_missing(missing: str | None) -> bool:
     """Return whether the user declares missing scores ignorable."""
     if missing not in (None, BOUNDED, IGNORABLE):
-        message = (
+        raise InputError(
             f"missing is {missing!r}; it must be {BOUNDED} (what is missing could be anything) or {IGNORABLE} (it is missing for "
             "a reason that has nothing to do with the answers)"
         )
-        raise InputError(message)
     return missing == IGNORABLE
 
 
@@ -427,11 +426,9 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
 def check_rule(fail_on: str, *, has_margin: bool) -> None:
     """Refuse an unknown rule, and one that needs a margin where none is declared."""
     if fail_on not in RULES:
-        message = f"there is no rule {fail_on!r} to fail on; there are {', '.join(RULES)}"
-        raise InputError(message)
+        raise InputError(f"there is no rule {fail_on!r} to fail on; there are {', '.join(RULES)}")
     if fail_on == "not-noninferior" and not has_margin:
-        message = "to be no worse by more than a margin needs a margin, declared before looking, such as 2pp"
-        raise InputError(message)
+        raise InputError("to be no worse by more than a margin needs a margin, declared before looking, such as 2pp")
 
 
 def _undeclared(others: Sequence[OtherLevels]) -> str:

@@ -406,8 +406,7 @@ def _design(*, split: str | None, date: str | None, twin: str | None) -> tuple[D
     given: list[tuple[Design, str]] = [(name, column) for name, column in designs.items() if column is not None]
     if len(given) != 1:
         have = " and ".join(name for name, _ in given) or "none of them"
-        message = f"give exactly one of --split, --date and --twin; found {have}"
-        raise InputError(message)
+        raise InputError(f"give exactly one of --split, --date and --twin; found {have}")
     return given[0]
 
 

@@ -96,11 +96,10 @@ def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, f
         if not close:
             break
         if table.references is not None:
-            message = (
+            raise InputError(
                 f"the cut-off of the reference {close[0]!r} lies within {chosen.width:.0f} days of that of {suspect!r}, so that "
                 "it may break off there itself; take references with a cut-off from before the first item"
             )
-            raise InputError(message)
         others = [name for name in others if name not in close]
     codes = [each[keep] for each in table.clusters]
     window = _for(suspect, lambda: date_window(away, chosen.width, clusters=codes))

@@ -96,8 +96,9 @@ def item_table(data: EvalData, wanted: Wanted, column: str, *, paired: bool = Fa
     metric, arms, notes = entries_of(data, metric=wanted.metric, models=named, contrast="model", least=1)
     if len(arms) < 2:
         alone = ", ".join(arm.name for arm in arms)
-        message = f"{alone} is the only model: without others to hold it against, what is difficulty cannot be told"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(
+            f"{alone} is the only model: without others to hold it against, what is difficulty cannot be told"
+        )
     suspects = None if wanted.suspects is None else _resolved(arms, wanted.suspects, "suspect")
     references = None if wanted.references is None else _resolved(arms, wanted.references, "reference")
     extra = sorted({column, *named_clusters(data, wanted.cluster)})
@@ -332,11 +333,10 @@ def ask_of_split(
     is_old, is_new = _among(levels, olds), _among(levels, news)
     for side, names, word in ((is_old, olds, "old"), (is_new, news, "new")):
         if int(side.sum()) < FEW_ITEMS:
-            message = (
+            raise CannotAnswerError(
                 f"{plural(int(side.sum()), 'item')} of {label} {listed(names)} ({word}); at least {FEW_ITEMS} of each side are "
                 "needed"
             )
-            raise CannotAnswerError(message)
     short = enough(table, (is_old, is_new), ("old", "new"))
     left_out = table.left_out(short)
     asked = [
@@ -394,8 +394,7 @@ def _one_meaning(metrics: pl.DataFrame, names: Sequence[str], title: str) -> pl.
         said = found["higher_is_better"].drop_nulls()
         rows = found if said.is_empty() else found.with_columns(pl.col("higher_is_better").fill_null(said[0]))
         if rows.select(_MEANING).unique().height > 1:
-            message = f"{metric!r} means something else in each of {title}: their scores are not one quantity"
-            raise InputError(message)
+            raise InputError(f"{metric!r} means something else in each of {title}: their scores are not one quantity")
         if rows.height == len(names):
             every = bool(rows["primary"].all())
             kept.append(rows.head(1).with_columns(pl.lit(title).alias("benchmark"), pl.lit(every).alias("primary")))
@@ -430,10 +429,9 @@ def twin_rows(
     kept = marked.filter(pl.col("_kind").is_not_null())
     whole = kept.group_by("task", "_own").agg(pl.col("_kind").n_unique().alias("_n")).filter(pl.col("_n") == 2)
     if whole.height < FEW_ITEMS:
-        message = (
+        raise CannotAnswerError(
             f"{plural(whole.height, 'item')} with an original and a twin by {label}; at least {FEW_ITEMS} are needed"
         )
-        raise CannotAnswerError(message)
     alone = marked.select("task", "_own").unique().height - whole.height
     notes = (*notes, *([f"{plural(alone, 'item')} without a twin, or without its original, left out"] if alone else []))
     paired = kept.join(whole.select("task", "_own"), on=["task", "_own"], how="semi")
@@ -445,17 +443,17 @@ def _by_name(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Mark rows whose column names another item as twins of it, and that item's rows as originals."""
     if unknown:
-        message = (
+        raise InputError(
             f"{label} names {listed(unknown)}, and no item is called so; if these are levels, give --old and --new"
         )
-        raise InputError(message)
     # An item that names itself is an original, as a table may say of each row.
     twin = text.is_not_null() & (text != "") & (text != rows["item"])
     originals = set(text.filter(twin).unique().to_list())
     chained = rows.filter(twin & rows["item"].is_in(list(originals)))["item"].unique().sort().to_list()
     if chained:
-        message = f"{chained[0]!r} is a twin by {label} and is itself named as an original; name the first original on every twin"
-        raise InputError(message)
+        raise InputError(
+            f"{chained[0]!r} is a twin by {label} and is itself named as an original; name the first original on every twin"
+        )
     kind = pl.when(twin).then(pl.lit(REPHRASED)).when(rows["item"].is_in(list(originals))).then(pl.lit(ORIGINAL))
     own = pl.when(twin).then(text).otherwise(rows["item"])
     return rows.with_columns(_kind=pl.select(kind).to_series(), _own=pl.select(own).to_series()), ()

@@ -243,8 +243,9 @@ def _field(
     kept: list[int] = np.flatnonzero(~(unknown | free)).tolist()
     if len(kept) < 2:
         have = f"{names[kept[0]]!r} alone has" if kept else "no system has"
-        message = f"a frontier needs two systems with {cost}, and {have} it; a cost can be any of {', '.join(COSTS)}"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(
+            f"a frontier needs two systems with {cost}, and {have} it; a cost can be any of {', '.join(COSTS)}"
+        )
     field = _Field(
         data=data,
         arms=tuple(arms[j] for j in kept),
@@ -261,8 +262,9 @@ def _measured_alike(field: _Field, contrast: str, accept: Collection[str]) -> tu
     measured = measured_alike(field.data, field.arms, contrast=contrast, accept=accept)
     counts = np.bincount(measured.kind)
     if counts.max() < 2:
-        message = f"no two systems were measured alike, so that no frontier can be drawn: {measured.why_apart()}"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(
+            f"no two systems were measured alike, so that no frontier can be drawn: {measured.why_apart()}"
+        )
     most = int(counts.argmax())
     kept = [j for j, kind in enumerate(measured.kind) if kind == most]
     apart = tuple(arm.name for arm, kind in zip(field.arms, measured.kind, strict=True) if kind != most)
@@ -288,11 +290,10 @@ def _complete(field: _Field, clusters: Sequence[str], cost: str) -> _Cases:
     if keep.sum() < 2:
         counts = (~np.isnan(field.values.values) & ~np.isnan(field.costs)).sum(axis=0)
         fewest = int(counts.argmin())
-        message = (
+        raise CannotAnswerError(
             f"{plural(int(keep.sum()), 'item')} of {_n_any(field):,} have a score and {cost} of all {len(names)} systems; "
             f"{names[fewest]!r} has the fewest, {counts[fewest]:,}: leave it out (models=...)"
         )
-        raise CannotAnswerError(message)
     codes = (field.every.codes(name)[keep] for name in clusters)
     metric = field.values.metric
     return _Cases(
@@ -437,11 +438,8 @@ def _estimand(clusters: tuple[str, ...]) -> str:
 
 def _check_options(*, cost: str, conf_level: float, seed: int) -> None:
     if cost not in COSTS:
-        message = f"cost {cost!r} is unknown; choose one of {', '.join(COSTS)}"
-        raise InputError(message)
+        raise InputError(f"cost {cost!r} is unknown; choose one of {', '.join(COSTS)}")
     if isinstance(conf_level, str) or not 0.5 < conf_level < 1:
-        message = f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95"
-        raise InputError(message)
+        raise InputError(f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95")
     if isinstance(seed, float | str) or seed < 0:
-        message = f"seed is {seed}; it must be a whole number from 0"
-        raise InputError(message)
+        raise InputError(f"seed is {seed}; it must be a whole number from 0")

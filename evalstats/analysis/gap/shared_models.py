@@ -305,14 +305,12 @@ def _called(names: Sequence[str], aliases: Mapping[str, str], side: str) -> dict
         name = aliases.get(own, own)
         other = called.get(name)
         if other == own:
-            message = f"the {side} has the model {own!r} twice; keep one row for each model"
-            raise InputError(message)
+            raise InputError(f"the {side} has the model {own!r} twice; keep one row for each model")
         if other is not None:
-            message = (
+            raise InputError(
                 f"aliases make one model of {other!r} and {own!r}, both of the {side} ({name!r}); "
                 "leave one of the two out of the data, or alias only one of them"
             )
-            raise InputError(message)
         called[name] = own
     return called
 

@@ -280,18 +280,16 @@ def check_one_quantity(
             continue
         differ = f"the published {metric.name!r} on {metric.benchmark} differ in {column} ({_in_words(levels)})"
         if column == "unit":
-            message = (
+            raise CannotAnswerError(
                 f"{differ}: numbers in different units have no order; bring them to one unit, or keep one with "
                 "--where unit=LEVEL"
             )
-            raise CannotAnswerError(message)
         setting = _OF[column]
         if setting not in accepted:
-            message = (
+            raise CannotAnswerError(
                 f"{differ}, so they are not one quantity and are not ranked; keep one with --where {column}=LEVEL, or where the "
                 f'difference is intended, declare it: --accept {setting} (in Python: accept=["{setting}"])'
             )
-            raise CannotAnswerError(message)
         told.append(f"{differ}; declared as intended")
     return tuple(told)
 

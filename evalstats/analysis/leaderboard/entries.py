@@ -40,8 +40,9 @@ def entries_of(
     where their trial numbers differ. A question needs at least `least` systems: two to rank them, one to ask where it breaks.
     """
     if models is not None and len(models) < least:
-        message = f"models names {plural(len(models), 'system')}; a leaderboard needs two, and `score` takes one"
-        raise InputError(message)
+        raise InputError(
+            f"models names {plural(len(models), 'system')}; a leaderboard needs two, and `score` takes one"
+        )
     labelled, notes = _labelled(data.outcomes, contrast) if models is None else _named(data, models, contrast)
     chosen = choose_metric(data, labelled, metric, contrast=contrast)
     own = labelled.filter((pl.col("benchmark") == chosen.benchmark) & (pl.col("metric") == chosen.name))
@@ -49,19 +50,19 @@ def entries_of(
     every = labelled[ENTRY].unique().sort().to_list() if models is None else list(models)
     absent = [name for name in every if name not in set(with_rows)]
     if absent and models is not None:
-        message = f"{absent[0]!r} has no {chosen.name!r} on {chosen.benchmark}; those that do are {listed(with_rows)}"
-        raise InputError(message)
+        raise InputError(
+            f"{absent[0]!r} has no {chosen.name!r} on {chosen.benchmark}; those that do are {listed(with_rows)}"
+        )
     if absent:
         notes = (
             *notes,
             f"{len(absent)} of {len(every)} systems have no {chosen.name!r} and are not listed: {listed(absent)}",
         )
     if len(with_rows) < least:
-        message = (
+        raise CannotAnswerError(
             f"a leaderboard needs two systems with {chosen.name!r}; there is {listed(with_rows)} alone: "
             "`score` gives a single system's score"
         )
-        raise CannotAnswerError(message)
     parts = own.partition_by(ENTRY, as_dict=True, include_key=False)
     order = with_rows if models is None else every
     return chosen, tuple(_arm(parts[(name,)], name, chosen) for name in order), notes
@@ -80,8 +81,7 @@ def entry_of(arms: Sequence[Arm], name: str) -> str:
     if len(held) == 1:
         return held[0]
     problem = f"stands for {len(held)} of the systems listed" if held else "is none of the systems listed"
-    message = f"the baseline {name!r} {problem}: {listed(held or names)}"
-    raise InputError(message)
+    raise InputError(f"the baseline {name!r} {problem}: {listed(held or names)}")
 
 
 def _labelled(outcomes: pl.DataFrame, contrast: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -103,8 +103,7 @@ def _labelled(outcomes: pl.DataFrame, contrast: str) -> tuple[pl.DataFrame, tupl
 def _named(data: EvalData, names: Sequence[str], contrast: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
-        message = f"{twice!r} is named twice; name every system once"
-        raise InputError(message)
+        raise InputError(f"{twice!r} is named twice; name every system once")
     parts = [
         rows_named(data.outcomes, name, contrast=contrast, role="system").with_columns(pl.lit(name).alias(ENTRY))
         for name in names
@@ -112,11 +111,10 @@ def _named(data: EvalData, names: Sequence[str], contrast: str) -> tuple[pl.Data
     rows = pl.concat(parts) if parts else data.outcomes.with_columns(pl.lit("").alias(ENTRY)).clear()
     shared = rows.filter(rows.select(_KEY).is_duplicated()).sort(*_KEY, nulls_last=True)
     if shared.height:
-        message = (
+        raise InputError(
             f"{listed(shared[ENTRY].head(2))} share rows of the run {shared['run'][0]!r}: a system cannot stand in a leaderboard "
             "twice; name runs, systems or models without rows in common"
         )
-        raise InputError(message)
     return rows, ()
 
 
@@ -124,8 +122,9 @@ def _arm(rows: pl.DataFrame, name: str, metric: Metric) -> Arm:
     try:
         return make_arm(rows, name, metric, role="system")
     except InputError as error:
-        message = f"{error}; keep one of them, or make every run an entry of its own with --contrast run"
-        raise InputError(message) from error
+        raise InputError(
+            f"{error}; keep one of them, or make every run an entry of its own with --contrast run"
+        ) from error
 
 
 _NAMED = 3
@@ -223,13 +222,11 @@ def item_values(matrix: ScoreMatrix, metric: Metric, wanted: tuple[PassKind, int
     kind, k = wanted
     passing = pass_metric(metric, kind, k)
     if not np.allclose(matrix.total, np.rint(matrix.total)):
-        message = "pass^k and pass@k need right-or-wrong trials; some rows hold shares of several trials"
-        raise InputError(message)
+        raise InputError("pass^k and pass@k need right-or-wrong trials; some rows hold shares of several trials")
     values = _passed(matrix.n_scored, np.rint(matrix.total), wanted)
     if np.isnan(values).all():
         most = int(matrix.n_scored.max(initial=0))
-        message = f"no item has {plural(k, 'scored trial')}; the most that any has is {most}"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(f"no item has {plural(k, 'scored trial')}; the most that any has is {most}")
     trials = int(matrix.n_scored[~np.isnan(values)].min())
     steps = math.comb(trials, k)
     return ItemValues(
@@ -313,8 +310,9 @@ class EntryTable:
     def place(self, name: str) -> int:
         """Return the column of a system."""
         if name not in self.names:
-            message = f"{name!r} has no scored item of {self.values.metric.name!r}, so nothing can be compared with it"
-            raise CannotAnswerError(message)
+            raise CannotAnswerError(
+                f"{name!r} has no scored item of {self.values.metric.name!r}, so nothing can be compared with it"
+            )
         return self.names.index(name)
 
     def scores(self, clusters: Sequence[str]) -> Scores:
@@ -364,11 +362,10 @@ class EntryTable:
         """Average over the levels of a factor, on the items that all systems have."""
         keep: Bools = np.asarray(self.scored.all(axis=1), dtype=np.bool_)
         if 2 * int(keep.sum()) < len(keep):
-            message = (
+            raise CannotAnswerError(
                 f"an average over {average.label} needs items that every model has, and only {int(keep.sum()):,} of "
                 f"{len(keep):,} are; name models that answered the same items with --models"
             )
-            raise CannotAnswerError(message)
         return replace(
             self,
             values=self.values.subset(keep),
@@ -425,8 +422,9 @@ def entry_table(
     scored: list[int] = np.flatnonzero(~np.isnan(values.values).all(axis=0)).tolist()
     if len(scored) < 2:
         have = f"only {names[scored[0]]!r} has" if scored else "no system has"
-        message = f"a leaderboard needs two systems with scored items, and {have} any of {values.metric.name!r}"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(
+            f"a leaderboard needs two systems with scored items, and {have} any of {values.metric.name!r}"
+        )
     kept = tuple(arms[j] for j in scored)
     head = next((j for j, arm in enumerate(kept) if arm.name == baseline), 0)
     return EntryTable(

@@ -181,8 +181,9 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
     data = data.with_metric(asked.metric, higher_is_better=asked.higher_is_better)
     if not data.outcomes.height and data.aggregates.height and wanted is None:
         if asked.average is not None or asked.over is not None or asked.weights is not None:
-            message = "published numbers have no items to average over; leave out the average, or give item scores"
-            raise InputError(message)
+            raise InputError(
+                "published numbers have no items to average over; leave out the average, or give item scores"
+            )
         found = published_leaderboard(
             data,
             metric=asked.metric,
@@ -265,11 +266,10 @@ def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any,
     if adjust == "bonferroni":
         note = f"{key} is answered by Holm's adjustment, which keeps the same promise, gives the same intervals and finds no less"
         return "holm", (note,)
-    message = (
+    raise InputError(
         f"{key} does not fit a leaderboard, which compares every two models and reads them as one family: give --adjust "
         f"(adjust= in Python), one of {', '.join(ADJUSTMENTS)}, or change the plan"
     )
-    raise InputError(message)
 
 
 def _answer(
@@ -363,8 +363,7 @@ def _refuse_if_all_are_apart(table: EntryTable) -> None:
     """Refuse where models share items and no two that do were measured alike; how to accept it is said."""
     enough = np.triu(shared_counts(table.scored) >= MIN_SHARED, 1)
     if table.measured.apart and enough.any() and not (enough & table.measured.allowed()).any():
-        message = f"no two of the {len(table.arms)} models can be compared: {table.measured.why_apart()}"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(f"no two of the {len(table.arms)} models can be compared: {table.measured.why_apart()}")
 
 
 def _compared_with_nobody(plan: Plan, pairs: Sequence[PairRow], names: Sequence[str]) -> list[str]:
@@ -434,16 +433,12 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
 def _checked_options(*, conf_level: float, adjust: str, top: Sequence[int], seed: int) -> tuple[int, ...]:
     """Return the k of the top-k sets, 1 among them."""
     if isinstance(conf_level, str) or not 0.5 < conf_level < 1:
-        message = f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95"
-        raise InputError(message)
+        raise InputError(f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95")
     if adjust not in ADJUSTMENTS:
-        message = f"adjust {adjust!r} is unknown; choose one of {', '.join(ADJUSTMENTS)}"
-        raise InputError(message)
+        raise InputError(f"adjust {adjust!r} is unknown; choose one of {', '.join(ADJUSTMENTS)}")
     if isinstance(seed, float | str) or seed < 0:
-        message = f"seed is {seed}; it must be a whole number from 0"
-        raise InputError(message)
+        raise InputError(f"seed is {seed}; it must be a whole number from 0")
     wrong = [k for k in top if isinstance(k, bool) or not isinstance(k, int) or k < 1]  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
     if wrong:
-        message = f"top holds {wrong[0]!r}; give whole numbers from 1, such as (1, 3, 5)"
-        raise InputError(message)
+        raise InputError(f"top holds {wrong[0]!r}; give whole numbers from 1, such as (1, 3, 5)")
     return tuple(sorted({1, *top}))

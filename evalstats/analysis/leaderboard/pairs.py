@@ -121,11 +121,10 @@ def board_runs(
         found = _shared(items, arms, metric, weights)
         if found is not None or not declared:
             return found
-        message = (
+        raise InputError(
             "shared trials need three or more that every model has on the same items, and there are none; leave out "
             "--shared-trials"
         )
-        raise InputError(message)
     parts = [run_variance_of(items, [arm], shared=False, weights=weights) for arm in arms]
     known = [part if part is not None and part.n_runs[0] > 1 else None for part in parts]
     if not any(known):

@@ -90,8 +90,9 @@ def published_leaderboard(
         unused = f"clusters have no effect here ({', '.join(clusters)}): published numbers have no items to group"
         found = replace(found, warnings=(*found.warnings, unused))
     if baseline is not None and baseline not in found.names:
-        message = f"the baseline {baseline!r} is none of the models with a standard error: {listed(found.names)}"
-        raise InputError(message)
+        raise InputError(
+            f"the baseline {baseline!r} is none of the models with a standard error: {listed(found.names)}"
+        )
     head = None if baseline is None else found.names.index(baseline)
     plan = Plan(metric=found.metric, conf_level=conf_level, adjust=adjust, baseline=head, top=top, seed=seed)
     return _answer(data, found, plan, contrast)
@@ -102,13 +103,11 @@ def keep_published(data: EvalData, levels: Mapping[str, Sequence[str]]) -> EvalD
     rows = data.aggregates
     for name, wanted in levels.items():
         if name not in rows.columns:
-            message = f"the published numbers have no column {name!r}; they have {listed(rows.columns)}"
-            raise InputError(message)
+            raise InputError(f"the published numbers have no column {name!r}; they have {listed(rows.columns)}")
         text = rows[name].cast(pl.String)
         unknown = [level for level in wanted if not (text == level).any()]
         if unknown:
-            message = f"{name} has no level {unknown[0]!r} in the published numbers; it has {listed(text)}"
-            raise InputError(message)
+            raise InputError(f"{name} has no level {unknown[0]!r} in the published numbers; it has {listed(text)}")
         rows = rows.filter(text.is_in(list(wanted)))
     return replace(data, aggregates=rows)
 
@@ -120,16 +119,14 @@ def _published(
     rows = data.aggregates.with_columns(pl.col("estimate", "std_error", "conf_low", "conf_high").fill_nan(None))
     rows = rows.filter(pl.col("estimate").is_not_null())
     if contrast not in rows.columns:
-        message = f"the published numbers have no column {contrast!r}; they have {listed(rows.columns)}"
-        raise InputError(message)
+        raise InputError(f"the published numbers have no column {contrast!r}; they have {listed(rows.columns)}")
     rows = rows.with_columns(rows[contrast].cast(pl.String).alias(PUBLISHED_ENTRY)).filter(
         pl.col(PUBLISHED_ENTRY).is_not_null()
     )
     if models is not None:
         unknown = [name for name in models if not (rows[PUBLISHED_ENTRY] == name).any()]
         if unknown:
-            message = f"{unknown[0]!r} has no published number; there are {listed(rows[PUBLISHED_ENTRY])}"
-            raise InputError(message)
+            raise InputError(f"{unknown[0]!r} has no published number; there are {listed(rows[PUBLISHED_ENTRY])}")
         rows = rows.filter(pl.col(PUBLISHED_ENTRY).is_in(list(models)))
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
@@ -171,11 +168,10 @@ def refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
     extra = [column for column in own.columns if column not in known]
     telling = [column for column in (*_TELLING, *extra, *_TELLING_LAST) if own[column].n_unique() > 1]
     levels = f"{telling[0]}: {listed(own[telling[0]].cast(pl.String))}" if telling else "and nothing tells them apart"
-    message = (
+    raise InputError(
         f"{name!r} has {own.height} published numbers of {metric.name!r} on {metric.benchmark} ({levels}); keep one of each "
         f"model, with --where {telling[0] if telling else 'COLUMN'}=LEVEL (in Python: filter data.aggregates)"
     )
-    raise InputError(message)
 
 
 def with_std_errors(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:

@@ -172,11 +172,10 @@ def standings(scores: Scores, plan: Plan) -> Standings:
     pairs = [(i, j) for i in range(scores.n_models) for j in range(i + 1, scores.n_models) if linked[i, j]]
     if not pairs:
         shared = shared_counts(~np.isnan(scores.values))
-        message = (
+        raise CannotAnswerError(
             f"no two of the {scores.n_models} models that were measured alike share {MIN_SHARED} scored items (the most that any "
             f"two share is {int(shared[np.triu_indices(scores.n_models, 1)].max())}), so nothing can be compared"
         )
-        raise CannotAnswerError(message)
     every = pair_differences(scores, plan, pairs)
     shown = every
     if plan.baseline is not None:

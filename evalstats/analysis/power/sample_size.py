@@ -320,8 +320,7 @@ def solve(design: Design, task: Task) -> float | None:
     if task.counts:
         return _count(design, task)
     if task.size is None:
-        message = "a size is needed to solve for anything but a size"
-        raise ValueError(message)
+        raise ValueError("a size is needed to solve for anything but a size")
     if task.solved == "power":
         return design.power(task.size, task.aim)
     if task.solved == "half_width":

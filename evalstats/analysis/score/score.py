@@ -101,24 +101,20 @@ def claim_of(against: float | str, metric: Metric, *, n: float | None, std_error
     low, high = metric.low, metric.high
     if (low is not None and value < low) or (high is not None and value > high):
         hint = f"; write {value / 100:g} or {value:g}%" if metric.is_share and 1 < value <= 100 else ""
-        message = f"against is {against}, and {metric.name!r} runs from {_shown(low)} to {_shown(high)}{hint}"
-        raise InputError(message)
+        raise InputError(f"against is {against}, and {metric.name!r} runs from {_shown(low)} to {_shown(high)}{hint}")
     if n is not None and std_error is not None:
-        message = "against_n and against_se are given; one of them says how precise the claim is, so give one"
-        raise InputError(message)
+        raise InputError("against_n and against_se are given; one of them says how precise the claim is, so give one")
     if n is not None and metric.kind not in ("binary", "proportion"):
-        message = (
+        raise InputError(
             f"against_n is for right-or-wrong scores; {metric.name!r} is {metric.kind}, so give against_se instead"
         )
-        raise InputError(message)
     if std_error is None:
         return Claim(value=value, n=None if n is None else check_count(n, "against_n", least=1))
     error = _number(std_error, metric, "against_se")
     if error <= 0:
-        message = (
+        raise InputError(
             f"against_se is {std_error}; a standard error is above 0 (leave it out for a number taken as it stands)"
         )
-        raise InputError(message)
     return Claim(value=value, std_error=error)
 
 
@@ -205,11 +201,9 @@ def _number(value: float | str, metric: Metric, what: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        message = f"{what} is {value!r}; give a number in the metric's own unit, such as 0.87 or 87%"
-        raise InputError(message)
+        raise InputError(f"{what} is {value!r}; give a number in the metric's own unit, such as 0.87 or 87%")
     if percent and not (metric.is_share or metric.is_percent):
-        message = f"{what} is {value!r}, and {metric.name!r} is not a share; give it in its own unit"
-        raise InputError(message)
+        raise InputError(f"{what} is {value!r}, and {metric.name!r} is not a share; give it in its own unit")
     return number / 100 if percent and metric.is_share else number
 
 
@@ -302,16 +296,16 @@ def _check_claim(
 ) -> None:
     if against is None:
         if n is not None or std_error is not None:
-            message = "against_n and against_se say how precise a claim is; give the claim itself with --against"
-            raise InputError(message)
+            raise InputError(
+                "against_n and against_se say how precise a claim is; give the claim itself with --against"
+            )
         return
     quantities = sorted({f"{metric.name} on {metric.benchmark}" for _, metric in arms})
     if len(quantities) > 1:
-        message = (
+        raise InputError(
             f"a claim is of one metric, and there are {len(quantities)}: {', '.join(quantities)}; choose one with --metric, or "
             "--where benchmark=NAME"
         )
-        raise InputError(message)
 
 
 def _undone_by_missing(test: ClaimTest, pairs: Pairs, metric: Metric, average: Average | None) -> str | None:
@@ -344,8 +338,7 @@ def _every_arm(data: EvalData, metric: str | None, column: str) -> list[tuple[Ar
                 arms.append((make_arm(own, system, chosen, role="system"), chosen))
     if not arms:
         wanted = "" if metric is None else f" of metric {metric!r}"
-        message = f"there is no scored row{wanted}; there are {listed(data.outcomes['metric'])}"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(f"there is no scored row{wanted}; there are {listed(data.outcomes['metric'])}")
     return arms
 
 
@@ -372,8 +365,9 @@ def _score_alone(
     side = Side(n_scored=scored, present=present, total=sums["total"].fill_null(0.0).to_numpy().astype(np.float64))
     pairs = with_item_column(Pairs(items=items, baseline=side, candidate=side))
     if not pairs.paired.any():
-        message = f"{arm.name!r} has no scored row of {metric.name!r}: {arm.rows.height} rows are errors or unscored"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(
+            f"{arm.name!r} has no scored row of {metric.name!r}: {arm.rows.height} rows are errors or unscored"
+        )
     dropped: tuple[str, ...] = ()
     if wanted is not None:
         metric = pass_metric(metric, *wanted)
