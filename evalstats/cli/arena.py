@@ -49,9 +49,8 @@ def register(app: typer.Typer) -> None:
 def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
     """Whom do live users prefer, and which ranks are certain?"""
     from evalstats.analysis.arena.arena import arena as arena_of
-    from evalstats.cli.load import column_map
+    from evalstats.cli.load import column_map, columns_for, declared_plan
     from evalstats.cli.output import step_line
-    from evalstats.cli.plan import columns_for, declared_plan
 
     declared = declared_plan(reading.plan, wanted=not reading.no_plan, quiet=showing.quiet)
     columns = column_map(reading.map) or columns_for(declared, reading.paths)

@@ -14,7 +14,7 @@ from evalstats.cli.options import Format
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
-    from evalstats.cli.plan import Declared
+    from evalstats.cli.load import Declared
     from evalstats.schema.data import EvalData
 
 
@@ -46,8 +46,7 @@ class Reading:
 
     def load(self, declared: "Declared | None" = None, *, quiet: bool = False) -> "EvalData":
         """Read all of it, plain tables by the columns that a plan declares where none are given."""
-        from evalstats.cli.load import column_map, load
-        from evalstats.cli.plan import columns_for
+        from evalstats.cli.load import column_map, columns_for, load
 
         data = load(
             self.paths,

@@ -69,9 +69,8 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         told_in_junit,
         with_gate,
     )
-    from evalstats.cli.load import averages, column_map, sides
+    from evalstats.cli.load import averages, column_map, columns_for, declared_plan, sides
     from evalstats.cli.output import say
-    from evalstats.cli.plan import columns_for, declared_plan
 
     if not given.targets:
         raise typer.BadParameter(

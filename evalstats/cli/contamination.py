@@ -33,8 +33,8 @@ def register(app: typer.Typer) -> None:
 def contamination(reading: Reading, asked: ContaminationOptions, beside: Declared, showing: Showing) -> None:
     """Do models score more on items they may have seen?"""
     from evalstats.analysis.contamination.contamination import contamination as contamination_of
+    from evalstats.cli.load import declared_plan
     from evalstats.cli.output import step_line
-    from evalstats.cli.plan import declared_plan
 
     cutoffs = cutoffs_of(beside.cutoff)
     declared = declared_plan(beside.plan, wanted=not beside.no_plan, quiet=showing.quiet)

@@ -13,7 +13,7 @@ from evalstats.analysis.options import Option
 from evalstats.cli.command import ColumnMaps, InputFormat, Showing, add_command
 
 if TYPE_CHECKING:
-    from evalstats.cli.plan import Declared
+    from evalstats.cli.load import Declared
     from evalstats.schema.data import EvalData
     from evalstats.schema.live_mix import LiveMix
 
@@ -59,8 +59,7 @@ class Sides:
 
     def load(self, declared: "Declared | None", *, quiet: bool) -> "tuple[EvalData, EvalData | None]":
         """Read both sides, or what holds both."""
-        from evalstats.cli.load import column_map, load
-        from evalstats.cli.plan import columns_for
+        from evalstats.cli.load import column_map, columns_for, load
         from evalstats.errors import InputError
 
         lab, live = self.lab, self.live
@@ -96,8 +95,8 @@ def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
     """Say whether the lab predicts the live world, and for which models it does not."""
     from evalstats.analysis.gap.gap import gap as gap_of
     from evalstats.cli.arena import cluster_of
+    from evalstats.cli.load import declared_plan
     from evalstats.cli.output import step_line
-    from evalstats.cli.plan import declared_plan
 
     declared = declared_plan(sides.plan, wanted=not sides.no_plan, quiet=showing.quiet)
     joined = aliases_of(sides.aliases)

@@ -15,7 +15,7 @@ from evalstats.errors import EvalStatsError
 if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
     from evalstats.analysis.compare.verdict import Gate
-    from evalstats.cli.plan import Declared
+    from evalstats.cli.load import Declared
 
 
 # Characters that XML 1.0 cannot hold, even escaped.

@@ -34,9 +34,8 @@ def leaderboard(reading: Reading, asked: LeaderboardOptions, beside: Declared, s
     """How do all models stand, and which ranks are certain?"""
     from evalstats.analysis.leaderboard.leaderboard import leaderboard as leaderboard_of
     from evalstats.analysis.leaderboard.published import keep_published
-    from evalstats.cli.load import averages, conditions
+    from evalstats.cli.load import averages, conditions, declared_plan
     from evalstats.cli.output import step_line
-    from evalstats.cli.plan import declared_plan
 
     top = whole_numbers(beside.top)
     plan = declared_plan(beside.plan, wanted=not beside.no_plan, quiet=showing.quiet)

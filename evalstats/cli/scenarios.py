@@ -37,8 +37,8 @@ def register(app: typer.Typer) -> None:
 def scenarios(reading: Reading, asked: ScenarioOptions, declared: Declared, showing: Showing) -> None:
     """Where do models break: which scenario types, which users?"""
     from evalstats.analysis.scenarios.scenarios import scenarios as scenarios_of
+    from evalstats.cli.load import declared_plan
     from evalstats.cli.output import step_line
-    from evalstats.cli.plan import declared_plan
 
     weights = weights_of(declared.weights)
     plan = declared_plan(declared.plan, wanted=not declared.no_plan, quiet=showing.quiet)
