@@ -9,7 +9,7 @@ import typer
 
 from evalstats.analysis.arena.options import ArenaOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Showing, add_command
+from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, Where, add_command
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,28 +17,19 @@ if TYPE_CHECKING:
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.data import EvalData
 
-_CANNOT_ANSWER = 3
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Votes:
+class Votes(Planned):
     """Where the votes come from, what of them counts, and what was declared before looking."""
 
     paths: Annotated[tuple[Path, ...], Option("Votes: files, folders, or a store.", metavar="PATHS")] = ()
     store: Annotated[Path | None, Option("Folder of ingested results to read from.", metavar="DIR")] = None
-    where: Annotated[
-        tuple[str, ...], Option("Keep votes with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")
-    ] = ()
+    where: Where = ()
     style: Annotated[
         bool, Option("Hold length, headers, lists and bold equal, where the votes have them.", ("--style",))
     ] = False
-    plan: Annotated[Path | None, Option("Analysis declared before looking; default: evalstats.toml here.")] = None
-    no_plan: Annotated[bool, Option("Look at no evalstats.toml.", ("--no-plan",))] = False
-    map: Annotated[
-        tuple[str, ...],
-        Option("For a table of your own: STANDARD=COLUMN, or a TOML file; may be repeated."),
-    ] = ()
-    input_format: Annotated[str | None, Option("Format of the files, if detection should be passed by.")] = None
+    map: ColumnMaps = ()
+    input_format: InputFormat = None
 
 
 def register(app: typer.Typer) -> None:
@@ -49,10 +40,10 @@ def register(app: typer.Typer) -> None:
 def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
     """Whom do live users prefer, and which ranks are certain?"""
     from evalstats.analysis.arena.arena import arena as arena_of
-    from evalstats.cli.load import column_map, columns_for, declared_plan
+    from evalstats.cli.load import column_map, columns_for
     from evalstats.cli.output import step_line
 
-    declared = declared_plan(reading.plan, wanted=not reading.no_plan, quiet=showing.quiet)
+    declared = reading.declared(quiet=showing.quiet)
     columns = column_map(reading.map) or columns_for(declared, reading.paths)
     votes = None
     merged = None
@@ -78,7 +69,7 @@ def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
         result = arena_of(merged if votes is None else votes, **options, plan=declared.plan if declared else None)
     showing.present(result)
     if not result.has_ranks:
-        raise typer.Exit(_CANNOT_ANSWER)
+        raise typer.Exit(CANNOT_ANSWER)
 
 
 def large_votes(paths: Sequence[Path], *, quiet: bool) -> "pl.LazyFrame | None":

@@ -31,6 +31,26 @@ ColumnMaps = Annotated[
 InputFormat = Annotated[str | None, Option("Format of the files, if detection should be passed by.")]
 
 
+# The status of a command whose data cannot answer the question.
+CANNOT_ANSWER = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What was declared before looking."""
+
+    plan: Annotated[Path | None, Option("Declared plan; default: evalstats.toml in this folder.", metavar="FILE")] = (
+        None
+    )
+    no_plan: Annotated[bool, Option("Do not look for evalstats.toml.", ("--no-plan",))] = False
+
+    def declared(self, *, quiet: bool = False) -> "Declared | None":
+        """Read the plan, where there is one."""
+        from evalstats.cli.load import declared_plan
+
+        return declared_plan(self.plan, wanted=not self.no_plan, quiet=quiet)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """Where the data of a command come from."""

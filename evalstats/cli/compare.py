@@ -8,9 +8,7 @@ import typer
 
 from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import ColumnMaps, InputFormat, Showing, Where, add_command
-
-_CANNOT_ANSWER = 3
+from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, Where, add_command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,16 +30,12 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(Planned):
     """What was declared before looking, and the gate."""
 
     weights: Annotated[
         Path | None, Option("Share of each level, instead of --average: CSV (level,share) or TOML.", metavar="FILE")
     ] = None
-    plan: Annotated[Path | None, Option("Declared plan; default: evalstats.toml in this folder.", metavar="FILE")] = (
-        None
-    )
-    no_plan: Annotated[bool, Option("Do not look for evalstats.toml.", ("--no-plan",))] = False
     fail_on: Annotated[
         tuple[str, ...],
         Option(
@@ -69,14 +63,14 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         told_in_junit,
         with_gate,
     )
-    from evalstats.cli.load import averages, column_map, columns_for, declared_plan, sides
+    from evalstats.cli.load import averages, column_map, columns_for, sides
     from evalstats.cli.output import say
 
     if not given.targets:
         raise typer.BadParameter(
             "name two files or folders, two names with --store, or data", param_hint="A B | DATA..."
         )
-    declared = declared_plan(declaring.plan, wanted=not declaring.no_plan, quiet=showing.quiet)
+    declared = declaring.declared(quiet=showing.quiet)
     rules = rules_in_force(declaring.fail_on, declared)
     check_rules(rules, asked.margin, declared)
     with told_in_junit(declaring.junit):
@@ -112,6 +106,6 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
     if gated is not None and failed:
         say(gate_line(gated, showing.output))
     if result.verdict == "invalid":
-        raise typer.Exit(_CANNOT_ANSWER)
+        raise typer.Exit(CANNOT_ANSWER)
     if gated is not None and gated.exit_status:
         raise typer.Exit(gated.exit_status)

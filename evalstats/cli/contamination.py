@@ -2,27 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from evalstats.analysis.contamination.options import ContaminationOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Reading, Showing, add_command, with_names
-
-_CANNOT_ANSWER = 3
+from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, with_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(Planned):
     """What the shell gives as a text or a file: cut-offs and the plan."""
 
     cutoff: Annotated[
         tuple[str, ...], Option("Where a model's training data ends; may be repeated.", metavar="MODEL=DATE")
     ] = ()
-    plan: Annotated[Path | None, Option("Declared plan; default: evalstats.toml in this folder.")] = None
-    no_plan: Annotated[bool, Option("Do not look for evalstats.toml.", ("--no-plan",))] = False
 
 
 def register(app: typer.Typer) -> None:
@@ -33,11 +28,10 @@ def register(app: typer.Typer) -> None:
 def contamination(reading: Reading, asked: ContaminationOptions, beside: Declared, showing: Showing) -> None:
     """Do models score more on items they may have seen?"""
     from evalstats.analysis.contamination.contamination import contamination as contamination_of
-    from evalstats.cli.load import declared_plan
     from evalstats.cli.output import step_line
 
     cutoffs = cutoffs_of(beside.cutoff)
-    declared = declared_plan(beside.plan, wanted=not beside.no_plan, quiet=showing.quiet)
+    declared = beside.declared(quiet=showing.quiet)
     data = reading.load(declared, quiet=showing.quiet)
     options: dict[str, Any] = asdict(with_names(asked, data)) | {"cutoffs": cutoffs}
     with step_line(quiet=showing.quiet) as on_step:
@@ -45,7 +39,7 @@ def contamination(reading: Reading, asked: ContaminationOptions, beside: Declare
         result = contamination_of(data, **options, plan=declared.plan if declared else None)
     showing.present(result)
     if result.verdict == "invalid":
-        raise typer.Exit(_CANNOT_ANSWER)
+        raise typer.Exit(CANNOT_ANSWER)
 
 
 def cutoffs_of(texts: Sequence[str]) -> dict[str, str] | None:

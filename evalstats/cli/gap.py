@@ -10,19 +10,18 @@ import typer
 
 from evalstats.analysis.gap.options import GapOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import ColumnMaps, InputFormat, Showing, add_command
+from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, add_command
 
 if TYPE_CHECKING:
     from evalstats.cli.load import Declared
     from evalstats.schema.data import EvalData
     from evalstats.schema.live_mix import LiveMix
 
-_CANNOT_ANSWER = 3
 _SHIPPED_MIX = "rutbench"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
+class Sides(Planned):
     """Where both sides come from, and the files that say how to read them together."""
 
     paths: Annotated[
@@ -52,8 +51,6 @@ class Sides:
         tuple[str, ...], Option("Keep such rows of the lab; may be repeated.", metavar="COLUMN=LEVEL")
     ] = ()
     live_where: Annotated[tuple[str, ...], Option("Keep such live rows; may be repeated.", metavar="COLUMN=LEVEL")] = ()
-    plan: Annotated[Path | None, Option("Analysis declared before looking; default: evalstats.toml here.")] = None
-    no_plan: Annotated[bool, Option("Look at no evalstats.toml.", ("--no-plan",))] = False
     map: ColumnMaps = ()
     input_format: InputFormat = None
 
@@ -95,10 +92,9 @@ def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
     """Say whether the lab predicts the live world, and for which models it does not."""
     from evalstats.analysis.gap.gap import gap as gap_of
     from evalstats.cli.arena import cluster_of
-    from evalstats.cli.load import declared_plan
     from evalstats.cli.output import step_line
 
-    declared = declared_plan(sides.plan, wanted=not sides.no_plan, quiet=showing.quiet)
+    declared = sides.declared(quiet=showing.quiet)
     joined = aliases_of(sides.aliases)
     shares = mix_of(sides.mix, asked.by)
     data = sides.load(declared, quiet=showing.quiet)
@@ -115,7 +111,7 @@ def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
         result = gap_of(*data, **options, aliases=joined, mix=shares, plan=declared.plan if declared else None)
     showing.present(result)
     if result.verdict == "invalid":
-        raise typer.Exit(_CANNOT_ANSWER)
+        raise typer.Exit(CANNOT_ANSWER)
 
 
 def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":

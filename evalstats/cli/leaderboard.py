@@ -8,21 +8,17 @@ import typer
 
 from evalstats.analysis.leaderboard.options import LeaderboardOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Reading, Showing, add_command, with_names
-
-_CANNOT_ANSWER = 3
+from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, with_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(Planned):
     """What the shell gives as a file or a text: the plan, weights, the k of the top-k sets."""
 
     weights: Annotated[Path | None, Option("Share of each level, instead of --average: CSV (level,share) or TOML.")] = (
         None
     )
     top: Annotated[str, Option("Say who may be among the K best.", metavar="K,K,...")] = "1,3,5"
-    plan: Annotated[Path | None, Option("Declared plan; default: evalstats.toml in this folder.")] = None
-    no_plan: Annotated[bool, Option("Do not look for evalstats.toml.", ("--no-plan",))] = False
 
 
 def register(app: typer.Typer) -> None:
@@ -34,11 +30,11 @@ def leaderboard(reading: Reading, asked: LeaderboardOptions, beside: Declared, s
     """How do all models stand, and which ranks are certain?"""
     from evalstats.analysis.leaderboard.leaderboard import leaderboard as leaderboard_of
     from evalstats.analysis.leaderboard.published import keep_published
-    from evalstats.cli.load import averages, conditions, declared_plan
+    from evalstats.cli.load import averages, conditions
     from evalstats.cli.output import step_line
 
     top = whole_numbers(beside.top)
-    plan = declared_plan(beside.plan, wanted=not beside.no_plan, quiet=showing.quiet)
+    plan = beside.declared(quiet=showing.quiet)
     data = reading.load(plan, quiet=showing.quiet)
     data = data if data.outcomes.height else keep_published(data, conditions(list(reading.where)))
     given: dict[str, Any] = {
@@ -52,7 +48,7 @@ def leaderboard(reading: Reading, asked: LeaderboardOptions, beside: Declared, s
         result = leaderboard_of(data, **given)
     showing.present(result)
     if not any(row.rank_low for row in result.rows):
-        raise typer.Exit(_CANNOT_ANSWER)
+        raise typer.Exit(CANNOT_ANSWER)
 
 
 def whole_numbers(text: str) -> list[int]:

@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from evalstats.analysis.options import Option
 from evalstats.analysis.scenarios.options import ScenarioOptions
-from evalstats.cli.command import Reading, Showing, add_command, with_names
-
-_CANNOT_ANSWER = 3
+from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, with_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(Planned):
     """What the shell has to read before it can be asked."""
 
     weights: Annotated[
@@ -25,8 +22,6 @@ class Declared:
             metavar="WEIGHTS",
         ),
     ] = ()
-    plan: Annotated[Path | None, Option("Declared analysis; default: evalstats.toml, if there is one.")] = None
-    no_plan: Annotated[bool, Option("Leave an evalstats.toml aside.", ("--no-plan",))] = False
 
 
 def register(app: typer.Typer) -> None:
@@ -37,11 +32,10 @@ def register(app: typer.Typer) -> None:
 def scenarios(reading: Reading, asked: ScenarioOptions, declared: Declared, showing: Showing) -> None:
     """Where do models break: which scenario types, which users?"""
     from evalstats.analysis.scenarios.scenarios import scenarios as scenarios_of
-    from evalstats.cli.load import declared_plan
     from evalstats.cli.output import step_line
 
     weights = weights_of(declared.weights)
-    plan = declared_plan(declared.plan, wanted=not declared.no_plan, quiet=showing.quiet)
+    plan = declared.declared(quiet=showing.quiet)
     data = reading.load(plan, quiet=showing.quiet)
     options = replace(with_names(asked, data), weights=weights, plan=plan.plan if plan else None)
     with step_line(quiet=showing.quiet) as on_step:
@@ -53,7 +47,7 @@ def scenarios(reading: Reading, asked: ScenarioOptions, declared: Declared, show
         result = scenarios_of(data, **given, on_step=told)
     showing.present(result)
     if not result.answered:
-        raise typer.Exit(_CANNOT_ANSWER)
+        raise typer.Exit(CANNOT_ANSWER)
 
 
 def weights_of(texts: Sequence[str] | None) -> str | dict[str, float]:
