@@ -81,8 +81,6 @@ def heatmap(
         The value without a colour, and how far from it the colour is deepest; by itself the farthest value.
     digits, sign
         How numbers are written where there are no `words`.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------

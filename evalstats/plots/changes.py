@@ -38,8 +38,6 @@ def waterfall(
         Further columns of `rows` to write at the end of each row, with their headings.
     digits
         Decimals of the numbers where there are no `words`.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -160,8 +158,6 @@ def arrows(
         What the two ends are, as headings of their numbers.
     digits
         Decimals of the numbers.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -222,8 +218,6 @@ def dumbbell(
         What the axis measures.
     columns
         Further columns of `rows` to write at the end of each row, with their headings.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------

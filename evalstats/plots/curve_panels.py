@@ -74,8 +74,6 @@ def curves(
         The ends of the axis upwards; by itself from 0 up.
     percent
         Whether numbers upwards are percentages.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -344,8 +342,6 @@ def sequence(
         The tone of the interval.
     digits
         Decimals of the last estimate.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -471,8 +467,6 @@ def timeline(
         What the axis measures.
     most_named
         How many models are named; without strong ones all, if they are so few.
-    ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------

@@ -71,8 +71,6 @@ def forest(
         Whether equal distances are equal ratios.
     reverse
         Whether less is on the right.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -226,8 +224,6 @@ def caterpillar(rows: object, *, group: str = "group", unit: str = "", ax: Any =
         The column whose values have a panel each.
     unit
         The unit of the estimates.
-    ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------

@@ -56,8 +56,6 @@ def pairs(
         The models from the first to the last; by itself as they appear.
     counts
         How many pairs of each kind the key says there are, where not all are drawn.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------

@@ -140,8 +140,6 @@ def scatter(
         Whether less is on the right, or above.
     keys
         What each `kind` means, for the key, in its order.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -200,8 +198,6 @@ def frontier(
         Whether less is above.
     keys
         What each `kind` means, for the key, in its order.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------

@@ -21,8 +21,6 @@ def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size:
         `faint` (nothing is there).
     title, note
         Lines above and below the bars.
-    ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -98,8 +96,6 @@ def rates(
         The range that is accepted.
     limits
         The ends of the axis; by itself it is logarithmic from 0.5% on.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------

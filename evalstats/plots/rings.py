@@ -67,8 +67,6 @@ def network(rows: object, *, edges: object, note: str = "", ax: Any = None, size
         are several), `detail` (beside the name), `weak` (a square in the colour of what is bad).
     edges
         A row for each line: `first`, `second` (names of points) and `n`; and `dashed` for one that is too weak to count.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------

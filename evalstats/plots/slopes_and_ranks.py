@@ -55,8 +55,6 @@ def ranks(
         Decimals of the scores where there are no `words`.
     bounds
         The lowest and highest score that can occur.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -207,8 +205,6 @@ def slopes(
         The lowest and highest value that can occur.
     reverse
         Whether less is above.
-    note, ax, size
-        As in every figure of `evalstats.plots`.
 
     Examples
     --------
