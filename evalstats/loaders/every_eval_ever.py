@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Final
 
@@ -83,6 +84,10 @@ class _Log:
     row: Row
     results: dict[str, _Result] = field(default_factory=dict[str, _Result])
     named: dict[str, list[_Result]] = field(default_factory=dict[str, list[_Result]])
+    # by evaluation_result_id and evaluation_name: the result, the columns its rows share, and whether the log has it
+    found: dict[tuple[str | None, str], tuple[_Result, Row, bool]] = field(
+        default_factory=dict[tuple[str | None, str], tuple[_Result, Row, bool]]
+    )
 
 
 class EveryEvalEverLoader:
@@ -328,46 +333,50 @@ class _Reading:
             self._told.append(f"the log speaks of {self._expected:,} samples, the file beside it holds {n:,}")
 
     def _sample(self, record: Row, locator: str) -> Row | None:
-        named = (as_text(record.get("evaluation_id")) or "", as_text(record.get("model_id")) or "")
+        named = (_plain(record.get("evaluation_id")) or "", _plain(record.get("model_id")) or "")
         self._counts[_FOREIGN] += self._linked is not None and named != self._linked
         log = self.runs.get(named) or self._log(named, record)
-        result = self._result_of(log, record)
-        metadata = as_dict(record.get("metadata"))
-        item = as_text(record.get("sample_id")) or ""
+        result, common, is_known = self._result_of(log, record)
+        self._counts[_NO_RESULT] += not is_known
+        metadata, evaluation = as_dict(record.get("metadata")), as_dict(record.get("evaluation"))
+        usage = as_dict(record.get("token_usage"))
+        item = _plain(record.get("sample_id")) or ""
         digest = _digest(record, metadata)
-        place = self._place((str(log.common["run"]), result.task, item, result.metric), digest, metadata)
+        place = self._place((str(common["run"]), result.task, item, result.metric), digest, metadata)
         if place is None:
             return None
-        latency = as_amount(get(record, "performance", "latency_ms"))
+        performance = record.get("performance")
+        latency = as_amount(get(performance, "latency_ms")) if performance else None
         return {
             **self._described(metadata),
-            **log.common,
+            **common,
             **place,
-            "task": result.task,
-            "metric": result.metric,
-            "judge": result.judge,
-            "n_turns": as_count(get(record, "evaluation", "num_turns")),
-            "input_tokens": as_count(get(record, "token_usage", "input_tokens")),
-            "output_tokens": as_count(get(record, "token_usage", "output_tokens")),
+            "n_turns": _count(evaluation.get("num_turns")),
+            "input_tokens": _count(usage.get("input_tokens")),
+            "output_tokens": _count(usage.get("output_tokens")),
             "latency_s": None if latency is None else latency / 1000,
             "prompt_hash": digest,
             "locator": locator,
-            **self._judged(record, result, str(log.common["benchmark"])),
+            **self._judged(record, evaluation, result, str(common["benchmark"])),
         }
 
-    def _result_of(self, log: _Log, record: Row) -> _Result:
+    def _result_of(self, log: _Log, record: Row) -> tuple[_Result, Row, bool]:
         """Find the result that a sample counts for: by its id, or by its name where one result has it."""
-        own_id, name = as_text(record.get("evaluation_result_id")), as_text(record.get("evaluation_name")) or ""
+        own_id, name = _plain(record.get("evaluation_result_id")), _plain(record.get("evaluation_name")) or ""
+        before = log.found.get((own_id, name))
+        if before is not None:
+            return before
         found = log.results.get(own_id or "")
         if found is None:
             of_name = log.named.get(name, [])
             found = of_name[0] if len(of_name) == 1 else None
-        if found is not None:
-            return found
-        self._counts[_NO_RESULT] += bool(log.named)
-        benchmark = str(log.common["benchmark"])
-        metric = (own_id or "").split(":")[0] if own_id and own_id != name else "score"
-        return _Result(task="" if name == benchmark else name, metric=metric or "score", config={})
+        is_known = found is not None or not log.named
+        if found is None:
+            metric = (own_id or "").split(":")[0] if own_id and own_id != name else "score"
+            found = _Result(task="" if name == log.common["benchmark"] else name, metric=metric or "score", config={})
+        shared: Row = {**log.common, "task": found.task, "metric": found.metric, "judge": found.judge}
+        log.found[own_id, name] = found, shared, is_known
+        return log.found[own_id, name]
 
     def _place(self, key: tuple[str, str, str, str], digest: str | None, metadata: Row) -> Row | None:
         """Give a sample its item and trial; None for one that is there already."""
@@ -375,7 +384,7 @@ class _Reading:
         if first != digest and first is not None and digest is not None:
             self._counts[_OTHERS] += 1
             return self._place((*key[:2], f"{key[2]}~{digest[:8]}", key[3]), digest, metadata)
-        epoch = as_whole(metadata.get("epoch"))
+        epoch = as_whole(metadata["epoch"]) if "epoch" in metadata else None
         trial = n if epoch is None or epoch < 1 or epoch >= 1 << 31 else epoch - 1
         place = hash((*key, trial))
         if place in self._epochs:
@@ -385,10 +394,9 @@ class _Reading:
         self._seen[key] = (first, n + 1)
         return {"item": key[2], "trial": trial, "n_trials": 1}
 
-    def _judged(self, record: Row, result: _Result, benchmark: str) -> Row:
-        evaluation = as_dict(record.get("evaluation"))
+    def _judged(self, record: Row, evaluation: Row, result: _Result, benchmark: str) -> Row:
         raw = evaluation.get("score", record.get("score"))
-        number = as_number(raw)
+        number = raw if type(raw) is float and isfinite(raw) else as_number(raw)
         failure = record.get("error")
         if failure:
             self._ranges.add(benchmark, result.metric, None)
@@ -409,7 +417,7 @@ class _Reading:
         """Return what is known of the sample besides (subject, difficulty, ...), as factors."""
         found: Row = {}
         for name, value in metadata.items():
-            text = as_text(value)
+            text = _plain(value)
             if name in _NO_FACTORS or text is None or len(text) > _FACTOR_CHARS or not _FACTOR.fullmatch(name):
                 continue
             if name in self._factors or len(self._factors) < _MAX_FACTORS:
@@ -456,7 +464,19 @@ def _records(records: ExportedRecords) -> Iterator[tuple[str, Row]]:
 
 def _ids(record: Row) -> bool:
     named = record.get("evaluation_name") or record.get("evaluation_result_id")
-    return bool(as_text(record.get("sample_id")) and as_text(named) and as_text(record.get("model_id")))
+    return bool(_plain(record.get("sample_id")) and _plain(named) and _plain(record.get("model_id")))
+
+
+def _count(value: object) -> int | None:
+    """Return a count, as `as_count` does; most are absent or small."""
+    if value is None:
+        return None
+    return value if type(value) is int and 0 <= value < 1 << 63 else as_count(value)
+
+
+def _plain(value: object) -> str | None:
+    """Return an id as text, as `as_text` does; plain text at once, since every sample has a dozen."""
+    return value if type(value) is str and value.isascii() else as_text(value)
 
 
 def _parts(evaluation_id: str, model: str) -> tuple[str, str]:
@@ -497,7 +517,7 @@ def _kind(config: Row, low: float | None, high: float | None) -> str:
 def _digest(record: Row, metadata: Row) -> str | None:
     """Return a digest of what was asked: the document's, the sample's, or that of the input and its references."""
     for found in (metadata.get("doc_hash"), record.get("sample_hash")):
-        text = as_text(found)
+        text = _plain(found)
         if text and text.lower() not in _UNKNOWN:
             return text[:16]
     raw = as_text(get(record, "input", "raw"))
