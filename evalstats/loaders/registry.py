@@ -49,6 +49,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.code_trials", "EVALPLUS"),
     ("evalstats.loaders.code_trials", "CRUXEVAL"),
     ("evalstats.loaders.every_eval_ever", "LOADER"),
+    ("evalstats.loaders.livecodebench", "LOADER"),
     ("evalstats.loaders.leaderboards", "LOADER"),
     ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders import code_trials, swe_bench, swe_bench_issues
+from evalstats.loaders import code_trials, livecodebench, swe_bench, swe_bench_issues
 from evalstats.loaders.base import Loader, Source, with_digest
 from evalstats.loaders.registry import read_source
 
@@ -32,6 +32,10 @@ ISSUE = any_of("resolved", "cost", "api_calls", "infra_failure", "infra_failure_
 BOARD = any_of("name", "results", inner=st.lists(any_of("name", "folder", "resolved", "date", "per_instance_details")))
 TRY = any_of("base_status", "plus_status", inner=st.sampled_from(["pass", "fail", "timeout", "success"]))
 TRIES = st.lists(TRY, max_size=3) | any_of("nfiles", "base", "plus", inner=st.lists(st.lists(VALUES, max_size=2)))
+AVERAGE = any_of("question_id", "sample_id", "model", "date", "pass@1", "Pass@1-COT", "model_repr", "release_date")
+QUESTION = any_of(
+    "question_id", "contest_date", "graded_list", "metadata", "pass@1", inner=st.lists(VALUES, max_size=3)
+)
 FORMATS: dict[str, tuple[Loader, st.SearchStrategy[object]]] = {
     "lists": (swe_bench.LOADER, any_of(*LISTS, "failure_reasons", inner=st.lists(IDS | SCALARS, max_size=4))),
     "issues": (swe_bench_issues.LOADER, st.dictionaries(IDS, ISSUE | SCALARS | st.dictionaries(IDS, ISSUE))),
@@ -41,6 +45,8 @@ FORMATS: dict[str, tuple[Loader, st.SearchStrategy[object]]] = {
         code_trials.CRUXEVAL,
         any_of("raw_generations", "raw_scored_generations", "pass_at_1", inner=st.dictionaries(IDS, st.lists(VALUES))),
     ),
+    "averages": (livecodebench.LOADER, any_of("performances", "models", inner=st.lists(AVERAGE, max_size=4))),
+    "samples": (livecodebench.LOADER, st.lists(QUESTION | VALUES, max_size=4)),
     "boards": (swe_bench_issues.LOADER, any_of("leaderboards", inner=st.lists(BOARD, max_size=3))),
 }
 
