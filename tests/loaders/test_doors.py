@@ -141,6 +141,18 @@ TABLES: list[tuple[str, str, str]] = [
                 for t in (1, 2)
             ]
         ),
+        "open",
+    ),
+    (
+        "turns.jsonl",
+        lines(
+            [
+                {"question_id": 81 + i, "model": m, "judge": "gpt-4", "score": 7 + k + t, "turn": t}
+                for i in range(10)
+                for k, m in enumerate(MODELS)
+                for t in (1, 2)
+            ]
+        ),
         "repeated",
     ),
     ("records.json", FRAME.to_json(orient="records"), "open"),

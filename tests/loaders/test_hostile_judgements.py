@@ -9,7 +9,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders import alpaca_eval, arena_votes, every_eval_ever, helm, judged_games, leaderboards, wildbench
+from evalstats.loaders import (
+    alpaca_eval,
+    arena_votes,
+    every_eval_ever,
+    helm,
+    judge_benchmarks,
+    judged_games,
+    leaderboards,
+    mmlu_pro,
+    mt_bench_single,
+    wildbench,
+)
 from evalstats.loaders.base import Loader, Source, with_digest
 from evalstats.loaders.registry import read_source
 
@@ -27,6 +38,13 @@ VALUES = st.recursive(
 FORMATS: dict[str, tuple[Loader, tuple[str, ...]]] = {
     "votes": (arena_votes.LOADER, ("model_a", "model_b", "winner", "tstamp", "conversation_a", "turn", "judge")),
     "events": (arena_votes.LOADER, ("models", "winner", "ranking", "event_id")),
+    "single": (mt_bench_single.LOADER, ("question_id", "model", "judge", "turn", "score", "judgment", "tstamp")),
+    "judgebench": (judge_benchmarks.JUDGEBENCH, ("pair_id", "response_A", "response_B", "label", "judgments")),
+    "llmbar": (judge_benchmarks.LLMBAR, ("input", "output_1", "output_2", "label", "results")),
+    "mmlu": (
+        mmlu_pro.LOADER,
+        ("question_id", "options", "answer", "answer_index", "category", "pred", "model_outputs"),
+    ),
     "alpaca": (alpaca_eval.LOADER, ("generator_1", "generator_2", "preference", "instruction", "annotator", "len_1")),
     "hard": (judged_games.ARENA_HARD, ("uid", "model", "games", "baseline", "judge", "category")),
     "mt": (judged_games.MT_BENCH, ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "turn", "tstamp")),
