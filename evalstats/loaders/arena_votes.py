@@ -13,9 +13,22 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.arena_cells import MAX_CELL_CHARS, Winner, parsed_list, winner_of
-from evalstats.loaders.arena_records import Tally, VoteBlock, columns_from, columns_of, iter_blocks, place_word, texts
+from evalstats.loaders.arena_records import (
+    ANSWERS,
+    TEXTS,
+    Cells,
+    Tally,
+    VoteBlock,
+    columns_from,
+    columns_of,
+    iter_blocks,
+    place_word,
+    texts,
+)
 from evalstats.loaders.arena_rows import Arena, comparisons
 from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
+from evalstats.loaders.blocks import TableFile, open_table, own_name
+from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
 from evalstats.loaders.rows import SeenKeys
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text
@@ -239,9 +252,23 @@ class Votes:
     blocks: Callable[[], Iterator[VoteBlock]]
 
 
+def _inner_blocks(table: TableFile, names: frozenset[str], rename: Mapping[str, str]) -> Iterator[VoteBlock]:
+    """Yield the votes that lie inside a JSON document, or whose columns do."""
+    number = 0
+    for block in table.blocks():
+        columns = {own_name(cells.name): cells for cells in block.frame.iter_columns()}
+        kept: dict[str, Cells] = {rename.get(name, name): cells for name, cells in columns.items() if name in names}
+        yield VoteBlock(columns=kept, places=block.places.to_list(), numbers=range(number, number + block.frame.height))
+        number += block.frame.height
+
+
 def open_votes(head: Head, map_: ColumnMap) -> Votes:
     """Open a file of votes and give its columns the names of the map."""
     names = columns_of(head)
+    table = None
+    if map_.rows is not None or not names.issuperset(map_.paths):
+        table = open_table(head, map_.rows, deep=map_.paths)
+        names = frozenset(map(own_name, surveyed(table)[0].columns)) - (TEXTS - ANSWERS)
     rename: dict[str, str] = {}
     for name, sources in map_.columns.items():
         column = column_named(sources[0])
@@ -266,7 +293,7 @@ def open_votes(head: Head, map_: ColumnMap) -> Votes:
         raise InputError(f"no column names {missing}; say which one does: --map {missing}=COLUMN")
 
     def blocks() -> Iterator[VoteBlock]:
-        for block in iter_blocks(head, rename):
+        for block in iter_blocks(head, rename) if table is None else _inner_blocks(table, names, rename):
             fixed = {name: pl.Series([value]).new_from_index(0, block.height) for name, value in constants.items()}
             yield from _pairs(replace(block, columns={**block.columns, **fixed}), events=is_event(found))
 

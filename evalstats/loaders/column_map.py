@@ -202,6 +202,12 @@ class ColumnMap:
             directions={**self.directions, **other.directions},
         )
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Mapped columns that may lie deep inside a record of a JSON document."""
+        parts = [part.strip() for sources in self.columns.values() for source in sources for part in source.split(",")]
+        return tuple(part for part in (*parts, *self.dependence) if "." in part)
+
     def as_config(self) -> dict[str, object]:
         """Return the map as JSON-safe values, to be kept with the run."""
         parts: dict[str, object] = {

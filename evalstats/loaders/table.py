@@ -79,7 +79,7 @@ class TableLoader(SingleFileLoader):
         head = read_head(source.path)
         sure = _sure_map(head, self.column_map)
         map_ = ColumnMap.from_pairs(sure.items()).overlaid(self.column_map)
-        table = open_table(head, map_.rows, lenient=True, deep=_deep_paths(map_))
+        table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
         survey, blocks = surveyed(table, _watched(map_, head))
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
@@ -115,12 +115,6 @@ def _sure_map(head: Head, map_: ColumnMap) -> dict[str, str]:
     records = [flat(dict(record)) for record in _first_rows(head)[:_LOOKED_AT]]
     columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
     return dict(pair.split("=", 1) for pair in sure_map(columns, records))  # a column may have "=" in its name
-
-
-def _deep_paths(map_: ColumnMap) -> tuple[str, ...]:
-    """Return the mapped columns that may lie deep inside a record."""
-    parts = [part.strip() for sources in map_.columns.values() for source in sources for part in source.split(",")]
-    return tuple(part for part in (*parts, *map_.dependence) if "." in part)
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:

@@ -430,6 +430,33 @@ def test_paths_lead_deep_into_a_record(tmp_path: Path) -> None:
             read(tmp_path / name, column_map=ColumnMap.from_options([*more, *map_, "model=m.of.nome"]), strict=True)
 
 
+VOTES = [{"left": "m1", "right": "m2", "choice": won, "by": {"id": won}} for won in ("left", "right", "tie", "m2", "A")]
+
+
+@pytest.mark.parametrize(
+    ("content", "more"),
+    [
+        (VOTES, []),
+        ({"data": {"votes": VOTES}}, ["rows=data.votes"]),
+        ([{"data": VOTES[:2]}, {"data": VOTES[2:]}], ["rows=data"]),
+        ([{"vote": {"of": vote}} for vote in VOTES], ["vote.of."]),
+    ],
+)
+def test_votes_inside_a_document_are_read_by_a_map(tmp_path: Path, content: object, more: list[str]) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(content))
+    above = more[0] if more and "=" not in more[0] else ""
+    options = [f"model_a={above}left", f"model_b={above}right", f"winner={above}choice", f"rater={above}by.id"]
+    map_ = ColumnMap.from_options([*([] if above else more), *options])
+    table = read(path, column_map=map_, strict=True).comparisons
+    assert table.select("model_a", "model_b", "outcome").rows() == [
+        ("m1", "m2", won) for won in ("a", "b", "tie", "b", "a")
+    ]
+    assert table["rater"].to_list() == ["left", "right", "tie", "m2", "A"]
+    with pytest.raises(InputError, match=r"there is no column 'none.of' for model_a; the votes have"):
+        read(path, column_map=map_.overlaid(ColumnMap.from_options(["model_a=none.of"])), strict=True)
+
+
 # Rows and files that are none
 
 
