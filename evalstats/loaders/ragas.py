@@ -105,6 +105,7 @@ class _File:
         self.metrics: tuple[str, ...] = ()
         self.levels: tuple[str, ...] = ()
         self.unnamed = False
+        self.called = named_after(source)
 
     def parts(self) -> Iterator[Rows | Problem]:
         rows = self.cells() if self.records.head.shape == "text" else iter(self.records)
@@ -124,7 +125,7 @@ class _File:
         yield from self.records.problems("row with a question that fits the header")
         yield from self.source.notes(told(self.counts))
         if self.unnamed:
-            yield from self.source.notes([how_to_name(named_after(self.source))])
+            yield from self.source.notes([how_to_name(self.called)])
 
     def cells(self) -> Iterator[tuple[str, Row]]:
         """Yield the rows of a CSV file; one that does not fit the header is left out."""
@@ -200,12 +201,15 @@ class _File:
         named = next((text for name in _MODELS if (text := as_text(record.get(name))) and text.strip()), None)
         if named is None:
             self.unnamed = True
-        model = named or named_after(self.source)
+        model = named or self.called
         if model not in self.runs:
             self.runs[model] = self.source.run_id(model) if named else self.source.run_id()
         return self.runs[model], model
 
     def score(self, value: object) -> Row:
+        plain = None if isinstance(value, bool) else as_number(value)
+        if plain is not None:
+            return scored(plain)
         if _is_empty(value):
             self.counts[_NO_SCORE] += 1
             return unscored("Ragas gave no score (NaN)", as_text(value) or None)
