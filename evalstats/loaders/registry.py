@@ -36,6 +36,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.tenacious", "LOADER"),
     ("evalstats.loaders.harmamp", "LOADER"),
     ("evalstats.loaders.devicerepair", "LOADER"),
+    ("evalstats.loaders.aider", "LOADER"),
     ("evalstats.loaders.arena_votes", "LOADER"),
     ("evalstats.loaders.mt_bench_single", "LOADER"),
     ("evalstats.loaders.judge_benchmarks", "JUDGEBENCH"),

@@ -1,0 +1,162 @@
+"""Aider's leaderboards: a YAML list of runs, each with its pass rates, costs and settings.
+
+Format: `aider/website/_data/*.yml` of Aider-AI/aider. These files are lists of flat maps; no more of YAML than that is read,
+so that no file can make anything happen: `- name: value` begins a run, `  name: value` goes on with it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
+from evalstats.loaders.files import bounded_lines, encoding_message, open_text
+from evalstats.loaders.published_numbers import Numbers
+from evalstats.loaders.rows import some_of, told
+from evalstats.loaders.values import as_count, as_number, as_text, day_of
+from evalstats.schema.data import Problem
+
+Run = dict[str, str]
+
+# Metric, unit, and whether more is better.
+_METRICS: Final = {
+    "pass_rate_1": ("percent", True),
+    "pass_rate_2": ("percent", True),
+    "percent_cases_well_formed": ("percent", True),
+    "total_cost": ("US dollars", False),
+    "seconds_per_case": ("seconds", False),
+}
+_COUNTS: Final = (
+    "pass_num_1", "pass_num_2", "test_cases", "total_tests", "error_outputs", "num_malformed_responses",
+    "num_with_malformed_responses", "user_asks", "lazy_comments", "syntax_errors", "indentation_errors",
+    "exhausted_context_windows", "test_timeouts", "prompt_tokens", "completion_tokens",
+)  # fmt: skip
+_TEXTS: Final = ("dirname", "edit_format", "editor_model", "editor_edit_format", "commit_hash", "versions", "command")
+_SETTINGS: Final = ("edit_format", "editor_model", "editor_edit_format", "reasoning_effort", "thinking_tokens")
+# Sizes of the benchmarks; a run that was cut short by a few exercises is still one of them.
+_SIZES: Final = {225: "Aider polyglot", 133: "Aider code editing", 89: "Aider refactoring"}
+_SHORT: Final = 9
+_ENTRY = re.compile(r"(?P<dash>-)?\s*(?P<name>[A-Za-z_]\w*):(?:\s+(?P<value>.*))?")
+_QUOTED = re.compile(r"""(?P<mark>["'])(?P<text>.*)(?P=mark)\s*(?:#.*)?""")
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_STARTS = re.compile(r"-\s+(?:dirname|test_cases|model|edit_format)\s*:")
+_NO_COST: Final = "{n} runs cost 0, which stands for a price that was not known; it is left out"
+_FEWER: Final = "{n} runs have fewer test cases than tests; of which of the two a rate is, the file does not say"
+_ODD: Final = "{n} pass rates differ from their own counts by more than rounding; the rate is kept"
+
+
+class AiderLoader(SingleFileLoader):
+    """Loader of Aider's leaderboards (YAML) into `aggregates`: pass rates in percent, cost, time, well-formed edits.
+
+    The variant is how the model was used (edit format, editor model, effort). `n` is the number of exercises that were run. No
+    interval is in the file and none is made.
+    """
+
+    name = "aider"
+    title = "Aider leaderboards (.yml)"
+    version = "1"
+
+    def sniff(self, head: Head) -> Match | None:
+        """Recognise a list of runs with pass_rate_1."""
+        if head.shape == "text" and "pass_rate_1:" in head.text and _STARTS.search(head.text):
+            return Match(confidence=0.95, reason="a list of runs with pass_rate_1")
+        return None
+
+    def read(self, source: Source) -> Iterator[Rows | Problem]:
+        """Yield aggregates, their metrics, the run, and notes."""
+        numbers, counts = Numbers(), Counter[str]()
+        odd: list[int] = []
+        for run in _runs(source, odd):
+            _add(run, numbers, counts)
+        if not numbers.rows:
+            raise UnreadableFileError(
+                f"{source.path}: holds no run with a model and a pass rate; a list of runs was expected"
+            )
+        run_id = source.run_id()
+        yield from in_batches(({**row, "run": run_id} for row in numbers.rows), "aggregates")
+        better = {name: {"higher_is_better": more} for name, (_, more) in _METRICS.items()}
+        primary = "pass_rate_2" if any(name == "pass_rate_2" for _, name in numbers.metrics) else "pass_rate_1"
+        metrics = [{**row, **better[name], "primary": name == primary} for (_, name), row in numbers.metrics.items()]
+        yield Rows(table="metrics", rows=metrics)
+        benchmarks = list(dict.fromkeys(str(row["benchmark"]) for row in numbers.rows))
+        benchmark = benchmarks[0] if len(benchmarks) == 1 else "Aider"
+        yield Rows(table="runs", rows=[{"run": run_id, "benchmark": benchmark, "harness": "Aider"}])
+        yield from source.notes([*numbers.doubts(), *told(counts)])
+        if odd:
+            message = f"{len(odd)} lines are no `name: value` of a run and are left out (line {some_of(odd)})"
+            yield from source.notes([message], "error")
+
+
+def _runs(source: Source, odd: list[int]) -> Iterator[Run]:
+    """Yield the runs of a list of flat maps; lines that are something else are counted."""
+    run: Run = {}
+    left: int | None = None  # the column of the list's dashes
+    inside: int | None = None  # the column of a run's names
+    with open_text(source.path) as stream:
+        try:
+            for number, line in enumerate(bounded_lines(stream, str(source.path)), start=1):
+                text = line.strip()
+                if not text or text.startswith("#") or text in {"---", "..."}:
+                    continue
+                found = _ENTRY.fullmatch(text)
+                column = len(line) - len(line.lstrip())
+                if found is not None and found["dash"] and column == (left if left is not None else column):
+                    if run:
+                        yield run
+                    left, inside, run = column, None, {}
+                elif found is None or found["dash"] or not run or column <= (left or 0) or column != (inside or column):
+                    odd.append(number)
+                    continue
+                else:
+                    inside = column
+                run[found["name"]] = _plain(found["value"] or "")
+        except UnicodeDecodeError as error:
+            raise UnreadableFileError(encoding_message(str(source.path), error)) from error
+    if run:
+        yield run
+
+
+def _plain(value: str) -> str:
+    """Return a value without quotes, and without the comment behind it."""
+    quoted = _QUOTED.fullmatch(value.strip())
+    return quoted["text"] if quoted else _COMMENT.sub("", value).strip()
+
+
+def _add(run: Mapping[str, str], numbers: Numbers, counts: Counter[str]) -> None:
+    """Add the numbers of one run."""
+    cases, tests = as_count(run.get("test_cases")), as_count(run.get("total_tests"))
+    counts[_FEWER] += cases is not None and tests is not None and cases < tests
+    settings = [run[name] for name in _SETTINGS if run.get(name)]
+    known: dict[str, object] = {
+        "model": as_text(run.get("model")) or "",
+        "benchmark": _benchmark(tests or cases),
+        "variant": as_text(", ".join(settings)) or "",
+        "setting": "lab",
+        "method": "published",
+        "date": day_of(run.get("date")),
+        "n": cases,
+        **{name: as_count(run.get(name)) for name in _COUNTS},
+        **{name: as_text(run.get(name)) or None for name in _TEXTS},
+    }
+    for metric, (unit, _) in _METRICS.items():
+        value = run.get(metric)
+        if metric == "total_cost" and as_number(value) == 0:
+            counts[_NO_COST] += 1
+            continue
+        rate, passed = as_number(value), as_count(run.get(metric.replace("rate", "num")))
+        if metric.startswith("pass_rate") and rate is not None and passed is not None and cases:
+            counts[_ODD] += abs(rate - 100 * passed / cases) > 0.06
+        numbers.add(value, {**known, "metric": metric, "unit": unit})
+
+
+def _benchmark(size: int | None) -> str:
+    """Name the benchmark by its number of exercises, which alone tells it.
+
+    >>> _benchmark(225), _benchmark(130), _benchmark(20), _benchmark(None)
+    ('Aider polyglot', 'Aider code editing', 'Aider', 'Aider')
+    """
+    return next((name for whole, name in _SIZES.items() if size and whole - _SHORT <= size <= whole), "Aider")
+
+
+LOADER = AiderLoader()
