@@ -244,15 +244,15 @@ def ingest(
     passed over (under another name too, if it is about the same models). One that was read by another version of its
     loader, or with another column map, takes the place of the earlier reading. A store inside a folder is passed over.
 
-    `strict` raises on the first source that cannot be read; those before it stay in the store. `on_progress` is called with
-    (sources done, sources in all, file) before every source, and once more at the end. With `anonymize`, 32 secret bytes,
-    nothing that identifies a person and no text reaches the store, but for the factors of `keep`, see
+    `strict` raises on the first source or row that cannot be read; sources before it stay in the store. `on_progress` is
+    called with (sources done, sources in all, file) before every source, and once more at the end. With `anonymize`, 32 secret
+    bytes, nothing that identifies a person and no text reaches the store, but for the factors of `keep`, see
     `evalstats.schema.anonymize.anonymized`; the key's fingerprint alone is kept, so that another key is another reading.
 
     InputError if a path does not exist or is a store, or the key is not 32 bytes; StoreError if the store cannot be used or
     written to; UnreadableFileError with `strict`.
     """
-    way = _Way(column_map=column_map, key=anonymize, keep=tuple(keep))
+    way = _Way(column_map=column_map, key=anonymize, keep=tuple(keep), strict=strict)
     way.anonymizer()  # a key or a column that cannot be used is refused before anything is read
     planned, problems = plan(paths, format=format, column_map=column_map)
     reports = [_failed(problem.path, problem.message) for problem in problems if problem.severity == "error"]
@@ -310,6 +310,7 @@ class _Way:
     column_map: ColumnMap | None = None
     key: bytes | None = field(default=None, repr=False)
     keep: tuple[str, ...] = ()
+    strict: bool = False
 
     def anonymizer(self) -> Anonymizer | None:
         """Return one that has not seen anything yet."""
@@ -324,15 +325,15 @@ class _Reading:
     source: Source
     origin: Origin
     anonymizer: Anonymizer | None
+    strict: bool = False
     # Notes that may quote rows: shown, and not stored.
     shown: list[Problem] = field(default_factory=list[Problem])
 
 
 def _ingest_source(shelf: Shelf, loader: Loader, source: Source, way: _Way) -> SourceReport:
     anonymizer = way.anonymizer()
-    reading = _Reading(
-        loader=loader, source=source, origin=_origin(loader, source, way.column_map, anonymizer), anonymizer=anonymizer
-    )
+    origin = _origin(loader, source, way.column_map, anonymizer)
+    reading = _Reading(loader=loader, source=source, origin=origin, anonymizer=anonymizer, strict=way.strict)
     held = held_already(shelf, reading.origin)
     if held is not None:
         return _skipped(reading, held.manifest)
@@ -365,6 +366,8 @@ def _written(shelf: Shelf, reading: _Reading) -> Committed:
             if not isinstance(part, Problem):
                 name, frame = part
                 writer.add(name, frame if anonymizer is None else anonymizer.table(name, frame))
+            elif reading.strict and part.severity == "error":
+                raise UnreadableFileError(str(part))
             elif anonymizer is None:
                 writer.add_problem(part)
             elif len(reading.shown) < MAX_PROBLEMS:

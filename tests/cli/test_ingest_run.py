@@ -154,6 +154,17 @@ def test_strict_stops_at_the_first_failure_and_keeps_what_came_before(tmp_path: 
     assert open_store(tmp_path / "store").models() == ("a",)
 
 
+def test_strict_stops_at_a_row_that_is_left_out_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{k},m,{k % 2}" for k in range(200)]
+    path.write_text("\n".join(["item,model,score", *rows, "q200,m"]))
+    map_ = ColumnMap.from_options(["item=item", "score=score"])
+    with pytest.raises(UnreadableFileError, match=r"t\.csv: 1 of 201 rows cannot be read"):
+        ingest([path], tmp_path / "store", strict=True, column_map=map_)
+    assert ingest([path], tmp_path / "store", column_map=map_).n_readable == 1
+    assert open_store(tmp_path / "store").models() == ("m",)
+
+
 def test_strict_stops_before_reading_when_a_file_is_of_no_known_format(tmp_path: Path) -> None:
     (tmp_path / "z.txt").write_text("what is this")
     good = write_file(tmp_path / "a.jsonl")
