@@ -7,6 +7,7 @@ Formats: `performances_<kind>.json` of LiveCodeBench/livecodebench.github.io at 
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from evalstats.errors import InputError, UnreadableFileError
@@ -140,7 +141,6 @@ class _Site(_File):
         before = self._seen[model, item]
         self._seen[model, item] += 1
         self.counts[_AGAIN] += before > 0
-        day = day_of(record.get("date"))
         about: Row = {
             "run": run,
             "model": model,
@@ -150,7 +150,7 @@ class _Site(_File):
             "trial": before if before or self.task == _TEST_OUTPUT else None,
             "difficulty": as_text(record.get("difficulty")),
             "platform": as_text(record.get("platform")),
-            "contest_date": None if day is None else day.isoformat(),
+            "contest_date": _day(record.get("date")),
             "question": question if sample else None,
         }
         for column, metric in _SHARES.items():
@@ -203,14 +203,13 @@ class _Submission(_File):
                 continue
             seen.add(item)
             self.take("pass@1", "binary")
-            day = day_of(record.get("contest_date"))
             about: Row = {
                 **self._about,
                 "item": item,
                 "metric": "pass@1",
                 "difficulty": as_text(record.get("difficulty")),
                 "platform": as_text(record.get("platform")),
-                "contest_date": None if day is None else day.isoformat(),
+                "contest_date": _day(record.get("contest_date")),
                 "locator": f"[{part.index}]",
             }
             for row in self._samples(record):
@@ -238,6 +237,16 @@ class _Submission(_File):
                 self.counts[_NO_VERDICT] += 1
                 row = unscored("no verdict", held(verdict))
             yield {"trial": trial, **row}
+
+
+def _day(value: object) -> str | None:
+    return _day_of(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+
+
+@lru_cache(maxsize=4096)
+def _day_of(value: str | float) -> str | None:
+    day = day_of(value)
+    return None if day is None else day.isoformat()
 
 
 def _runner_failure(detail: object) -> str | None:
