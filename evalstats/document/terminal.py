@@ -5,13 +5,15 @@ from collections.abc import Sequence
 
 from evalstats.document.escape import inert, one_line
 from evalstats.document.model import Block, Code, Column, Document, Figure, Items, Note, Section, Table, Text, Tone
-from evalstats.document.width import cell_width, narrowed, padded
+from evalstats.document.width import cell_width, kept_apart, narrowed, padded
 
 # ANSI colours that are readable on light and dark backgrounds; bold where a tone has none.
 _ANSI: dict[Tone, str] = {"good": "1;32", "bad": "1;31", "caution": "1;33", "neutral": "1"}
 _GAP = "  "
 _SHOWN_NOTES = 3
 _NARROWEST_NAME = 8
+# A board of more rows keeps one line for each.
+_FOLDED_ROWS = 5
 
 
 def headline(document: Document) -> str:
@@ -153,7 +155,8 @@ def _table(table: Table, width: int, *, full: bool) -> str:
     titles = [one_line(column.title) for column in table.columns]
     kept = _fitting_columns(titles, rows, table.columns, width, folded=full)
     heads = _folded_titles(titles, rows, kept, width)
-    cells, widths = _fitted(heads, rows, table.columns, kept, width)
+    one_line_each = not full and len(rows) > _FOLDED_ROWS
+    cells, widths = _fitted(heads, rows, table.columns, kept, width, one_line_each=one_line_each)
 
     def lines_of(row: Sequence[Sequence[str]]) -> list[str]:
         tall = max((len(row[i]) for i in kept), default=0)
@@ -216,6 +219,8 @@ def _fitted(
     columns: Sequence[Column],
     kept: Sequence[int],
     width: int,
+    *,
+    one_line_each: bool,
 ) -> tuple[list[list[list[str]]], dict[int, int]]:
     """Return the lines of every cell: words are made narrower, the widest column first, until the table fits.
 
@@ -229,8 +234,11 @@ def _fitted(
         room = max(widths[widest] - (_total(widths) - width), _NARROWEST_NAME)
         if room >= widths[widest]:
             break
-        for row, lines in zip(cells, narrowed([row[widest] for row in rows], room), strict=True):
-            row[widest] = lines
+        names = [row[widest] for row in rows]
+        short = kept_apart(names, room)
+        lines = [[short[name]] for name in names] if one_line_each else narrowed(names, room)
+        for row, own in zip(cells, lines, strict=True):
+            row[widest] = own
         widths[widest] = max(
             *map(cell_width, heads[widest]), *(cell_width(line) for row in cells for line in row[widest]), 0
         )

@@ -261,7 +261,7 @@ def test_the_file_s_name_stands_in_for_the_model() -> None:
         (
             ["model=gpt"],
             ["item", "score"],
-            'for one value on every row write --map model=@gpt (in from_frame: model="@gpt")',
+            "for one value on every row write --map model=@gpt",
         ),
         (["score=a,b"], ["item", "a"], "there is no column 'b' for score"),
         (
@@ -272,7 +272,7 @@ def test_the_file_s_name_stands_in_for_the_model() -> None:
         (
             [],
             ["score", "model"],
-            "was given the same items in the same order, --map item=#row (in from_frame: item=",
+            "was given the same items in the same order, --map item=#row",
         ),
         ([], ["item", "model"], "no column is called score; say which one is: --map score=COLUMN"),
         ([], ["item", "old", "new"], "--map models=old,new"),

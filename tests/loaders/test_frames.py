@@ -185,7 +185,7 @@ def test_runs_can_be_named() -> None:
     ("frame", "options", "said"),
     [
         (COLUMNS, {"model": "nope"}, "there is no column 'nope' for model; the table has question_id, system"),
-        (COLUMNS, {"benchmark": "gsm8k"}, 'write --map benchmark=@gsm8k (in from_frame: benchmark="@gsm8k")'),
+        (COLUMNS, {"benchmark": "gsm8k"}, "write --map benchmark=@gsm8k"),
         ({"question_id": [1], "correct": [1]}, {}, "no column is called model"),
         (COLUMNS, {"model": "system", "modle": "x"}, "'modle' is no standard column; did you mean 'model'?"),
         (COLUMNS, {"model": "system", "scale": "high"}, "scale 'high' is not understood"),

@@ -234,8 +234,7 @@ def test_an_unknown_score_names_line_value_and_remedy(csv: Any, cell: str) -> No
         csv(f"{NAMED}1,m,1\n2,m,{cell}\n")
     assert (
         f"1 of 2 rows have no known score in 'score' (line 3: '{cell}'); write into a file map.toml a line "
-        f'[values.score] and below it what each label stands for, as in "{cell}" = 1, and give it with --map map.toml '
-        f'(in from_frame: values={{"score": {{"{cell}": 1}}}})'
+        f'[values.score] and below it what each label stands for, as in "{cell}" = 1, and give it with --map map.toml'
     ) in str(caught.value)
 
 
@@ -499,7 +498,7 @@ def test_repeated_rows_are_refused_with_a_way_out(csv: Any) -> None:
     said = str(caught.value)
     assert "at least 1 row repeats the model and item of an earlier row" in said
     assert "(line 4: model 'm', item '1')" in said
-    assert "--map trial=COLUMN, or, to number them in the order of the file, --map trial=#order (in from_frame" in said
+    assert "--map trial=COLUMN, or, to number them in the order of the file, --map trial=#order" in said
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

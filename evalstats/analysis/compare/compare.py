@@ -296,10 +296,15 @@ def _claims(result: Comparison) -> bool:
 
 def _as_python(asked: CompareOptions) -> tuple[tuple[str, str], ...]:
     """Return the options that were given as Python."""
-    written = {name: repr(list(value) if isinstance(value, tuple) else value) for name, value in given(asked).items()}
+    written = {name: repr(_listed(value)) for name, value in given(asked).items()}
     if asked.plan is not None:
         written["plan"] = f"es.read_plan({PurePath(asked.plan.source or 'evalstats.toml').name!r})"
     return tuple(written.items())
+
+
+def _listed(value: Any) -> Any:
+    """Return a tuple as the list that a reader would write."""
+    return [*cast("tuple[object, ...]", value)] if isinstance(value, tuple) else value
 
 
 def _not_for_others(result: Comparison, others: Sequence[OtherLevels]) -> tuple[Note, ...]:
