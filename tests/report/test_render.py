@@ -304,7 +304,7 @@ def test_wrong_calls_are_refused_before_anything_runs(
 
 
 def test_a_folder_takes_the_name_of_the_page(tmp_path: Path) -> None:
-    assert render._output_path(tmp_path, "frontier") == ("html", tmp_path / "frontier.html")
+    assert render.output_path(tmp_path, "frontier") == ("html", tmp_path / "frontier.html")
 
 
 def test_several_results_are_one_document_with_an_index(tmp_path: Path) -> None:

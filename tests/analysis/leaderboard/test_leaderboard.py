@@ -457,7 +457,7 @@ def test_a_lead_that_runs_in_groups_is_suspected() -> None:
 def test_several_runs_of_the_same_trials_are_refused_or_listed_as_runs(scores: np.ndarray) -> None:
     again = [{**row, "run": "a-again"} for row in rows_of("a", scores[:, 1].tolist())]
     data = data_of(rows_of("a", scores[:, 0].tolist()), again, rows_of("b", scores[:, 2].tolist()))
-    with pytest.raises(InputError, match=r"'a-again', 'a-run'.*contrast 'run'"):
+    with pytest.raises(InputError, match=r"'a-again', 'a-run'.*contrast='run'"):
         leaderboard(data)
     by_run = leaderboard(data, contrast="run")
     assert {row.name for row in by_run.rows} == {"a-run", "a-again", "b-run"}
