@@ -134,8 +134,8 @@ def kept_apart(names: Sequence[str], width: int) -> dict[str, str]:
 def narrowed(names: Sequence[str], width: int) -> list[list[str]]:
     """Return the lines in which every name fits into `width` terminal cells.
 
-    What all long names begin with is cut first. Where that is not enough, names take up to three lines, broken at blanks and
-    marks; only what cannot be broken loses its middle.
+    What all long names begin and end with is cut first. Where that is not enough, names take up to three lines, broken at
+    blanks and marks; only what cannot be broken loses its middle.
 
     Examples
     --------
@@ -144,11 +144,13 @@ def narrowed(names: Sequence[str], width: int) -> list[list[str]]:
     """
     told = {name: clean(name) for name in names}
     long = {text for text in told.values() if cell_width(text) > width}
-    cut = _common_start(sorted(long), width) if len(long) > 1 else 0
-    short = {text: f"…{text[cut:]}" if cut and text in long else text for text in told.values()}
-    if cut and all(cell_width(text) <= width for text in short.values()):
-        return [[short[told[name]]] for name in names]
-    folded = {text: _folded(text, width) for text in told.values()}
+    short = {text: text for text in told.values()}
+    if len(long) > 1:
+        start = _common_start(sorted(long), width)
+        end = _common_start([text[start:][::-1] for text in sorted(long)], width) if start else 0
+        cut = {text: f"{'…' if start else ''}{text[start : len(text) - end]}{'…' if end else ''}" for text in long}
+        short |= cut if len({short[text] for text in short} - long | set(cut.values())) == len(short) else {}
+    folded = {text: [cut] if cell_width(cut) <= width else _folded(cut, width) for text, cut in short.items()}
     middle = kept_apart(names, width)
     return [folded[told[name]] or [middle[name]] for name in names]
 

@@ -67,7 +67,7 @@ def test_the_answer_comes_first_then_evidence_then_method(outline: Outline) -> N
     order = [
         "Is trained better than baseline on Tenacious-Bench?",
         "Better",
-        "trained is better than baseline on these 43 items; not established for other dimensions than these 7",
+        "trained is better than baseline on these 43 items; not established for other dimensions",
         "100.0% against 51.2% in correct, on the 43 items of Tenacious-Bench",
         # CR2 by dimension: [-5.56, 103.2] clipped at 100 (shared/methods.md, section 3.1).
         "for other dimensions the 95% CI is −5.6 to 100.0",

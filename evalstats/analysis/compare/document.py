@@ -35,8 +35,7 @@ def document(result: Comparison) -> Document:
     """Return what is said of a comparison."""
     refused = bool(graver(result.run_differences))
     drawn = result.conf_low is not None or any(group.conf_low is not None for group in result.groups)
-    watched = None if result.sequential is None else figures.narrowing(result.sequential)
-    figure = watched or (figures.difference(result, table=_groups(result)) if drawn else None)
+    figure = figures.narrowing(result) or (figures.difference(result, table=_groups(result)) if drawn else None)
     return Document(
         kind="compare",
         title=f"Is {result.candidate.name} better than {result.baseline.name}{placed(result.benchmark)}?",
@@ -67,7 +66,7 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
     match result.verdict:
         case "better" | "worse":
             lost = lost_levels(result.verdict, result.other_levels)
-            on = f" on these {plural(result.n_items, 'item')}" if lost else ""
+            on = f" on these {plural(result.n_items, 'item')}" if lost and len(_limits(result)) == 1 else ""
             return f"{second} is {result.verdict} than {first}{on}"
         case "equivalent":
             return f"{second} and {first} differ by less than the margin of {sized(result.margin, result)}"
@@ -90,16 +89,15 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
 
 
 def _limits(result: Comparison) -> list[str]:
-    """Return in a few words what limits a verdict; the cautions and the scope say how."""
+    """Return in a few words what limits a verdict, the gravest first; the cautions and the scope say how."""
     found: list[str] = []
     lost = lost_levels(result.verdict, result.other_levels)
     if lost:
-        found.append(f"not established for other {many(lost[0].factor)} than these {lost[0].n_levels}")
+        found.append(f"not established for other {many(lost[0].factor)}")
     kinds = {note.kind for note in result.qualifiers}
-    if "missing" in kinds:
-        found.append("missing scores could undo it")
-    if "few" in kinds:
-        found.append("rare failures could undo it")
+    undo = [words for kind, words in (("missing", "missing scores"), ("few", "rare failures")) if kind in kinds]
+    if undo:
+        found.append(f"{' or '.join(undo)} could undo it")
     return found
 
 
@@ -357,9 +355,9 @@ def _flipped(result: Comparison) -> Section | None:
         columns=(
             Column(title="Item", kind="name"),
             Column(title="Scenario", kind="name", spare=True),
-            Column(title="Baseline", kind="number", scale=result.scale, digits=0),
-            Column(title="Candidate", kind="number", scale=result.scale, digits=0),
-            Column(title="Row of the candidate", kind="text", spare=True),
+            Column(title=result.baseline.name, kind="number", scale=result.scale, digits=0),
+            Column(title=result.candidate.name, kind="number", scale=result.scale, digits=0),
+            Column(title=f"Row of {result.candidate.name}", kind="text", spare=True),
         ),
         rows=tuple(
             (_item(flip), flip.scenario or "", flip.baseline, flip.candidate, str(flip.candidate_source or ""))
@@ -553,8 +551,8 @@ def _costs(result: Comparison) -> Section | None:
         id="costs",
         columns=(
             Column(title="Mean of an item", kind="text"),
-            Column(title="Baseline", kind="amount"),
-            Column(title="Candidate", kind="amount"),
+            Column(title=result.baseline.name, kind="amount"),
+            Column(title=result.candidate.name, kind="amount"),
             Column(title="Ratio", kind="number", digits=2),
             Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
             Column(title="Typical item", kind="number", digits=2, spare=True),
@@ -576,7 +574,7 @@ def _costs(result: Comparison) -> Section | None:
     )
     drawn = figures.drawn_costs(result.costs)
     notes = [f"{WORDS[row.quantity]}: {text}" for row in result.costs for text in (row.reason, row.note) if text]
-    blocks: list[Block] = [figures.costs(drawn, table=table) if drawn else table]
+    blocks: list[Block] = [figures.costs(result, drawn, table=table) if drawn else table]
     if notes:
         blocks.append(Items(items=tuple(notes)))
     return Section(id="costs", heading=_costs_heading(result), blocks=tuple(blocks))

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalstats.analysis.compare.result import Comparison, GroupRow, SequentialAccount, Verdict
+from evalstats.analysis.compare.result import Comparison, GroupRow, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
 from evalstats.analysis.result import MethodRow, as_columns
 from evalstats.document.model import Figure, Table, Tone
 from evalstats.document.numbers import interval, many, number, p_value, plural, scaled
 
 MOST_GROUPS = 40
+_LONG_NAME = 18  # letters; beside an axis the title above has to name the sides then
 FEWEST_RATIOS = 2  # a figure of one ratio says no more than its numbers
 
 SAME = "The same question by other methods"
@@ -72,8 +73,9 @@ def methods(result: Comparison, *, table: Table | None = None) -> Figure:
     )
 
 
-def costs(rows: Sequence[CostRow], *, table: Table | None = None) -> Figure:
+def costs(result: Comparison, rows: Sequence[CostRow], *, table: Table | None = None) -> Figure:
     """Return the figure of what the candidate takes as a multiple of the baseline; `rows` are those of `drawn_costs`."""
+    who, whose = result.candidate.name, result.baseline.name
     drawn = [_cost(row) for row in rows]
     said = [f"{row['label']} {row['words']}" for row in drawn]
     return Figure(
@@ -81,14 +83,14 @@ def costs(rows: Sequence[CostRow], *, table: Table | None = None) -> Figure:
         plot="forest",
         rows=as_columns(drawn),
         options={
-            "title": "The candidate as a multiple of the baseline (log scale)",
+            "title": f"{who} as a multiple of {whose} (log scale)",
             "reference": 1.0,
             "log": True,
-            "sides": ("← candidate takes less", "candidate takes more →"),
+            "sides": ("← takes less", "takes more →"),
             "side_tones": ("good", "bad"),
         },
-        alt=f"What the candidate takes as a multiple of the baseline: {'; '.join(said)}.",
-        caption="What the candidate takes as a multiple of the baseline; filled points are settled.",
+        alt=f"What {who} takes as a multiple of {whose}: {'; '.join(said)}.",
+        caption=f"What {who} takes as a multiple of {whose}; filled points are settled.",
         table=table,
     )
 
@@ -127,9 +129,10 @@ def flips(result: Comparison, *, table: Table | None = None) -> Figure:
     )
 
 
-def narrowing(account: SequentialAccount) -> Figure | None:
-    """Return how the interval of a watched run narrowed; None where there was no look with an interval."""
-    if not account.path:
+def narrowing(result: Comparison) -> Figure | None:
+    """Return how the interval of a watched run narrowed; None where it is not watched, or no look had an interval."""
+    account = result.sequential
+    if account is None or not account.path:
         return None
     unit = {"pp": "percentage points"}.get(account.unit_shown, account.unit_shown)
     better = (account.estimate > 0.0) == account.higher_is_better
@@ -156,7 +159,8 @@ def narrowing(account: SequentialAccount) -> Figure | None:
             "conf_high": [value * account.scale for _, _, value in ends],
         },
         options={
-            "title": f"Difference in {account.metric}, candidate minus baseline" + (f" ({unit})" if unit else ""),
+            "title": f"{result.candidate.name} minus {result.baseline.name} in {account.metric}"
+            + (f" ({unit})" if unit else ""),
             "x_title": f"{account.unit.capitalize()}s, in order of "
             + ("finishing" if account.order == "timestamp" else "the files"),
             "margin": None if account.margin is None else account.margin * account.scale,
@@ -247,13 +251,15 @@ def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:
 
 def _options(result: Comparison) -> dict[str, Any]:
     """Return the axis of a difference: candidate minus baseline, in the unit it is shown in."""
-    sides = ("← baseline better", "candidate better →")
-    if not result.higher_is_better:
-        sides = ("← candidate better", "baseline better →")
+    who, whose = result.candidate.name, result.baseline.name
+    first, second = (whose, who) if result.higher_is_better else (who, whose)
+    sides = (f"← {first} better", f"{second} better →")
+    if max(len(who), len(whose)) > _LONG_NAME:
+        sides = ("← worse", "better →") if result.higher_is_better else ("← better", "worse →")
     unit = {"pp": "percentage points"}.get(result.unit, result.unit)
     margin = None if result.margin is None else result.margin * result.scale
     options: dict[str, Any] = {
-        "title": f"Difference in {result.metric}, candidate minus baseline" + (f" ({unit})" if unit else ""),
+        "title": f"{who} minus {whose} in {result.metric}" + (f" ({unit})" if unit else ""),
         "sides": sides,
         "side_tones": ("bad", "good") if result.higher_is_better else ("good", "bad"),
     }

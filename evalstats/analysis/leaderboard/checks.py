@@ -216,13 +216,13 @@ def if_clustered(
     )
 
 
-def for_these_items(other: IfClustered | None, best: Sequence[str], n_items: int) -> tuple[str, ...]:
+def for_these_items(other: IfClustered | None, best: Sequence[str]) -> tuple[str, ...]:
     """Say that the one best, or some of the separated pairs, are not established for other levels of the suspect."""
     if other is None:
         return ()
     others = f"other {many(other.factor)} than these {other.n_levels}"
     if len(best) == 1:
-        return () if other.best == tuple(best) else (f"on these {n_items:,} items, not established for {others}",)
+        return () if other.best == tuple(best) else (f"not established for {others}",)
     lost = other.n_separated - other.n_kept
     return (f"{lost} of {other.n_separated} separated pairs are not established for {others}",) if lost else ()
 

@@ -300,7 +300,7 @@ def _answer(
     rivals = () if ignorable else best_if_missing(plan, lines)
     best = [row.name for row in lines if row.may_be_best]
     other = None if is_settled else if_clustered(table, found, plan, clusters, suspects)
-    limits = for_these_items(other, best, len(table.values.values))
+    limits = for_these_items(other, best)
     return Leaderboard(
         **metric.described(),
         score_unit=metric.score_unit,
