@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from evalstats.analysis.judges.options import Scale
 from evalstats.analysis.judges.result import BiasRow, CorrectedRow, JudgeReport, JudgeRow, Standing
@@ -32,7 +31,7 @@ from evalstats.stats.raters.agreement import (
     judge_alpha,
     raw_agreement,
 )
-from evalstats.stats.raters.correction import FEWEST_LABELS, judge_errors, powered_mean, rogan_gladen
+from evalstats.stats.raters.correction import FEWEST_LABELS, equal_means_p, judge_errors, powered_mean, rogan_gladen
 from evalstats.stats.raters.intraclass import intraclass_correlations
 
 _UNIT = ("item", "variant", "run", "model")
@@ -462,16 +461,7 @@ def _favours(panel: _Panel, judge: str) -> float | None:
     groups = [off[of] for of in _errors_by_model(panel, judge).values() if of.sum() >= _FEWEST_OF_A_MODEL]
     if len(groups) < 2 or any(each.var() <= 0 for each in groups):
         return None
-    n = np.array([each.size for each in groups], dtype=np.float64)
-    mean = np.array([each.mean() for each in groups])
-    variance = np.array([each.var(ddof=1) for each in groups])
-    weight = n / variance
-    centre = float(weight @ mean / weight.sum())
-    k = len(groups)
-    spread = float((np.square(1 - weight / weight.sum()) / (n - 1)).sum())
-    statistic = float(weight @ np.square(mean - centre)) / (k - 1) / (1 + 2 * (k - 2) * spread / (k**2 - 1))
-    df = (k**2 - 1) / (3 * spread)
-    return numbers.positive_p(float(special.fdtrc(k - 1, df, statistic)))
+    return equal_means_p(groups)
 
 
 # --- corrected scores ---

@@ -9,6 +9,7 @@ doi:10.1016/j.prevetmed.2013.09.015; Angelopoulos, Bates et al. 2023, doi:10.112
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy import optimize, special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_count, check_level, too_few_clusters
-from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile
+from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, t_quantile
 from evalstats.stats.one_sample import wilson_ends
 
 # Below so much of sensitivity + specificity - 1 a corrected share hangs on the labels of very few items.
@@ -384,6 +385,26 @@ def _matched(value: float, error: float, q: float, bounds: tuple[float, float]) 
     n = max(p * (1.0 - p), 1e-4) / (error / wide) ** 2
     ends = wilson_ends(p, n, q)
     return low + wide * ends[0], low + wide * ends[1]
+
+
+def equal_means_p(groups: Sequence[FloatArray]) -> float:
+    """Return the p of the hypothesis that several groups have one mean, whatever their spreads: Welch's analysis of variance.
+
+    Every group needs two values that differ. Welch 1951, doi:10.1093/biomet/38.3-4.330.
+
+    Examples
+    --------
+    >>> round(equal_means_p([np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 9.0])]), 3)
+    0.284
+    """
+    n = np.array([each.size for each in groups], dtype=np.float64)
+    mean = np.array([each.mean() for each in groups])
+    weight = n / np.array([each.var(ddof=1) for each in groups])
+    centre = float(weight @ mean / weight.sum())
+    k = len(groups)
+    spread = float((np.square(1 - weight / weight.sum()) / (n - 1)).sum())
+    statistic = float(weight @ np.square(mean - centre)) / (k - 1) / (1 + 2 * (k - 2) * spread / (k**2 - 1))
+    return positive_p(float(special.fdtrc(k - 1, (k**2 - 1) / (3 * spread), statistic)))
 
 
 def labels_needed(std_error: float, n_labels: int, half_width: float, *, conf_level: float = 0.95) -> int:

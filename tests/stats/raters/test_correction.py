@@ -5,9 +5,17 @@ import math
 
 import numpy as np
 import pytest
+from statsmodels.stats.oneway import anova_oneway
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.raters.correction import JudgeErrors, judge_errors, labels_needed, powered_mean, rogan_gladen
+from evalstats.stats.raters.correction import (
+    JudgeErrors,
+    equal_means_p,
+    judge_errors,
+    labels_needed,
+    powered_mean,
+    rogan_gladen,
+)
 
 
 def golden_case(golden):
@@ -117,6 +125,14 @@ def test_what_cannot_be_corrected_says_why():
     assert "no width" in str(same.reason)
     weak = rogan_gladen(50, 100, JudgeErrors(yes_yes=60, no_yes=40, yes_no=45, no_no=55))
     assert "weak" in weak.warnings[0]
+
+
+def test_welchs_analysis_of_variance_is_that_of_statsmodels():
+    rng = np.random.default_rng(8)
+    for sizes in ((12, 30), (10, 15, 60), (20, 20, 20, 20)):
+        groups = [rng.normal(0.3 * place, 1 + place, size) for place, size in enumerate(sizes)]
+        expected = anova_oneway(groups, use_var="unequal").pvalue
+        assert equal_means_p(groups) == pytest.approx(expected, rel=1e-9)
 
 
 def test_labels_needed_grows_with_the_square():
