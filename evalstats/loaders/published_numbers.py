@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from evalstats.loaders.rows import metric_row, told
+from evalstats.loaders.rows import metric_row, some_of, told
 from evalstats.loaders.values import as_number, as_text
 
 LEVEL: Final = 0.95
@@ -111,12 +111,12 @@ class Numbers:
         elif rates and 0 < max(rates) <= 1:
             found.append(f"its percentages all lie between 0 and {max(rates):g}; they may be proportions")
         keys = Counter(
-            tuple(row.get(name) for name in ("model", "benchmark", "task", "variant", "metric", "date"))
+            tuple(row.get(name) for name in ("model", "benchmark", "task", "scenario", "variant", "metric", "date"))
             for row in self.rows
         )
         twice = [key for key, n in keys.items() if n > 1]
         if twice:
-            shown = ", ".join(str(key[0]) for key in twice[:5])
+            shown = some_of(dict.fromkeys(str(key[0]) for key in twice))
             found.append(f"{len(twice)} numbers stand more than once under one name ({shown}); all are kept")
         return found
 

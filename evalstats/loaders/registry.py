@@ -58,6 +58,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.every_eval_ever", "LOADER"),
     ("evalstats.loaders.livecodebench", "LOADER"),
     ("evalstats.loaders.leaderboards", "LOADER"),
+    ("evalstats.loaders.benchbench", "LOADER"),
     ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
 )
