@@ -265,20 +265,22 @@ def powered_mean(
     # The judge's weight was fitted to these very residuals: without it they are longer.
     longer = 1.0 / (1.0 - _leverage(f, weights)) if tuned else np.ones(n)
 
-    def mean_of(
-        unlabelled: FloatArray, labelled: FloatArray, stretch: FloatArray, method: str, *, kept: bool
-    ) -> Estimate:
-        value = float(unlabelled.mean() + weights @ labelled)
-        rest = weights * (labelled - weights @ labelled) * stretch
-        return _Mean(value, np.concatenate(((unlabelled - unlabelled.mean()) / extra, rest)), n, codes).estimate(
+    # Where items were chosen by chances that differ, those left over are no random part either; all items together are.
+    pool, within = (f_u, 0.0) if probabilities is None else (np.concatenate((f_u, f)), 1.0)
+    middle = float(pool.mean())
+
+    def mean_of(judge: float, labelled: FloatArray, stretch: FloatArray, method: str, *, kept: bool) -> Estimate:
+        value = judge * middle + float(weights @ labelled)
+        rest = weights * (labelled - weights @ labelled) * stretch + within * judge * (f - middle) / pool.size
+        return _Mean(value, np.concatenate((judge * (f_u - middle) / pool.size, rest)), n, codes).estimate(
             method, level, bounds if kept else None
         )
 
-    zero, same = np.zeros_like(f_u), np.ones(n)
+    same = np.ones(n)
     method = f"prediction-powered mean{f', judge weighted {tuning:.2f}' if tuned else ''}"
-    estimate = mean_of(tuning * f_u, y - tuning * f, longer, method, kept=True)
-    alone = mean_of(zero, y, same, "mean of the labels", kept=True)
-    bias = mean_of(zero, f - y, same, "judge minus label", kept=False)
+    estimate = mean_of(tuning, y - tuning * f, longer, method, kept=True)
+    alone = mean_of(0.0, y, same, "mean of the labels", kept=True)
+    bias = mean_of(0.0, f - y, same, "judge minus label", kept=False)
     worth = n * (alone.std_error / estimate.std_error) ** 2 if alone.std_error and estimate.std_error else float(n)
     return PoweredMean(
         estimate=estimate,

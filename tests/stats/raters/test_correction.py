@@ -66,7 +66,7 @@ def test_shifting_and_scaling_the_judge_changes_nothing_but_the_weight():
 
 def test_known_probabilities_undo_a_choice_of_the_hard_items():
     rng = np.random.default_rng(3)
-    n, estimates = 3000, []
+    n, estimates, corrected = 3000, [], []
     for _ in range(40):
         truth = (rng.random(n) < 0.5).astype(float)
         judge = np.where(rng.random(n) < 0.85, truth, 1 - truth)
@@ -74,9 +74,31 @@ def test_known_probabilities_undo_a_choice_of_the_hard_items():
         chosen = rng.random(n) < chance
         found = powered_mean(judge[~chosen], judge[chosen], truth[chosen], probabilities=chance[chosen])
         estimates.append(found.labels_only.estimate)
+        corrected.append(found.estimate.estimate)
         assert found.labels_only.estimate != pytest.approx(truth[chosen].mean(), abs=1e-6)
     # The mean of 40 runs: its own error is about 0.006.
     assert np.mean(estimates) == pytest.approx(0.5, abs=0.025)
+    # The items left over lack what was chosen more often; a judge's mean over them alone would be .025 too high.
+    assert np.mean(corrected) == pytest.approx(0.5, abs=0.012)
+
+
+def test_known_probabilities_give_the_mean_and_error_of_the_formula():
+    """Hajek's estimator beside the judge's mean over all items, item by item."""
+    rng = np.random.default_rng(9)
+    judge, n = rng.random(400), 400
+    people = judge + rng.normal(0, 0.2, n)
+    chance = np.where(judge > 0.5, 0.3, 0.1)
+    chosen = rng.random(n) < chance
+    found = powered_mean(judge[~chosen], judge[chosen], people[chosen], probabilities=chance[chosen], tuned=False)
+    w = sum(1 / p for p in chance[chosen])
+    rest = sum((people[i] - judge[i]) / chance[i] for i in range(n) if chosen[i]) / w
+    assert found.estimate.estimate == pytest.approx(judge.mean() + rest)
+    squares = sum(
+        ((judge[i] - judge.mean()) / n + (chosen[i] and (people[i] - judge[i] - rest) / chance[i] / w)) ** 2
+        for i in range(n)
+    )
+    labels = int(chosen.sum())
+    assert found.estimate.std_error == pytest.approx((squares * labels / (labels - 1)) ** 0.5)
 
 
 def test_clusters_of_labels_widen():
