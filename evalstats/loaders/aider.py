@@ -95,7 +95,7 @@ def _runs(source: Source, odd: list[int]) -> Iterator[Run]:
     inside: int | None = None  # the column of a run's names
     with open_text(source.path) as stream:
         try:
-            for number, line in enumerate(bounded_lines(stream, str(source.path)), start=1):
+            for number, line in enumerate(bounded_lines(stream.readline, str(source.path)), start=1):
                 text = line.strip()
                 if not text or text.startswith("#") or text in {"---", "..."}:
                     continue

@@ -16,7 +16,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.bound_columns import MAX_FACTORS
-from evalstats.loaders.exported_records import ExportedRecords, cell_value, item_of
+from evalstats.loaders.records import Records, cell_value, item_of
 from evalstats.loaders.rows import Ranges, Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, as_time, first_line, get
 from evalstats.schema.columns import column_names
@@ -84,14 +84,14 @@ class BraintrustLoader(SingleFileLoader):
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield outcomes in batches, the metrics, the runs, and notes."""
-        records, counts = ExportedRecords(source, *_MEMBERS), Counter[str]()
+        records, counts = Records(source, *_MEMBERS, called="spans"), Counter[str]()
         traces, judges = _traces(records, counts)
         metrics: dict[str, dict[str, None]] = {}
         for trace in traces:
             metrics.setdefault(trace.experiment, {}).update(dict.fromkeys(trace.names()))
         if not any(metrics.values()):
             raise UnreadableFileError(
-                f"{source.path}: holds {records.n:,} spans and no scores; export the experiment with its scores"
+                f"{source.path}: holds {records.n_read:,} spans and no scores; export the experiment with its scores"
             )
         rooted = [trace for trace in traces if trace.root is not None]
         counts[_NO_ROOT] = len(traces) - len(rooted)
@@ -101,12 +101,12 @@ class BraintrustLoader(SingleFileLoader):
         known = [metric_row(BENCHMARK, metric, str(ranges.row(BENCHMARK, metric)["kind"])) for _, metric in ranges]
         yield Rows(table="metrics", rows=known)
         yield Rows(table="runs", rows=list(runs.values()))
-        yield from records.problems("are no spans, or have neither input nor a name,")
+        yield from records.problems()
         yield from source.notes(told(Counter({text: n for text, n in counts.items() if text != _NO_ROOT})))
         yield from source.notes(told(Counter({_NO_ROOT: counts[_NO_ROOT]})), "error")
 
 
-def _traces(records: ExportedRecords, counts: Counter[str]) -> tuple[list[_Trace], dict[str, set[str]]]:
+def _traces(records: Records, counts: Counter[str]) -> tuple[list[_Trace], dict[str, set[str]]]:
     """Put spans together by trace; return these, and the models that scorers called, by experiment."""
     traces: dict[tuple[str, str], _Trace] = {}
     judges: dict[str, set[str]] = {}
@@ -123,7 +123,7 @@ def _traces(records: ExportedRecords, counts: Counter[str]) -> tuple[list[_Trace
         span = as_text(event.get("span_id")) or event_id
         top = as_text(event.get("root_span_id")) or span
         if top is None:
-            records.leave_out(locator)
+            records.leave_out(locator, "no span_id")
             continue
         experiment = as_text(event.get("experiment_id")) or ""
         known = traces.setdefault((experiment, top), _Trace(experiment))
@@ -134,13 +134,13 @@ def _traces(records: ExportedRecords, counts: Counter[str]) -> tuple[list[_Trace
     return list(traces.values()), judges
 
 
-def _take_root(trace: _Trace, event: Row, locator: str, records: ExportedRecords, factors: set[str]) -> None:
+def _take_root(trace: _Trace, event: Row, locator: str, records: Records, factors: set[str]) -> None:
     metadata, metrics = as_dict(event.get("metadata")), as_dict(event.get("metrics"))
     name = as_text(get(event, "span_attributes", "name"))
     item = item_of(event.get("input"), event.get("expected")) or as_text(get(event, "origin", "id"))
     item = item or (name if name != _ANY else None)
     if item is None:
-        records.leave_out(locator)
+        records.leave_out(locator, "neither input nor name")
         return
     trace.own = as_dict(event.get("scores"))
     trace.failed.update({scorer: first_line(why) for scorer, why in as_dict(metadata.get("scorer_errors")).items()})

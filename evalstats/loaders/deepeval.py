@@ -68,7 +68,9 @@ class DeepEvalLoader(SingleFileLoader):
 class _File:
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.records = Records(source, *_ARRAYS, keep=(*_ABOUT, *(f"{_WRAP}{name}" for name in _ABOUT)))
+        self.records = Records(
+            source, *_ARRAYS, called="test cases", keep=(*_ABOUT, *(f"{_WRAP}{name}" for name in _ABOUT))
+        )
         self.counts: Counter[str] = Counter()
         self.trials: Counter[str] = Counter()
         self.judges: dict[str, None] = {}
@@ -80,7 +82,7 @@ class _File:
     def parts(self) -> Iterator[Rows | Frame | Problem]:
         for locator, record in self.records:
             if not record.keys() & {"input", "metricsData", "metricsMetadata", "success", "scenario", "turns"}:
-                self.records.leave_out(locator)
+                self.records.leave_out(locator, "no test case")
                 continue
             for row in self.rows(record, locator):
                 self.held.add(row)
@@ -96,7 +98,7 @@ class _File:
         ]
         yield Rows(table="metrics", rows=metrics)
         yield Rows(table="runs", rows=[self.run_row(name)])
-        yield from self.records.problems("test case")
+        yield from self.records.problems()
         yield from self.source.notes(told(self.counts))
         if model is None:
             advice = "log it with hyperparameters={'model': ...}, or rename the file"
@@ -197,7 +199,7 @@ class _File:
         return as_text(self.member("identifier")) or None
 
     def nothing(self) -> str:
-        if self.member("testRunLink") and not self.records.n:
+        if self.member("testRunLink") and not self.records.n_read:
             return "holds only a link to a test run that is kept elsewhere; export that run, or set DEEPEVAL_RESULTS_FOLDER"
         return "holds no test case; DeepEval writes them to testCases after evaluate() or `deepeval test run`"
 

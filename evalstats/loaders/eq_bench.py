@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source
+from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, in_frames
 from evalstats.loaders.files import JsonMember, iter_json
-from evalstats.loaders.record_stream import outcome_frames
 from evalstats.loaders.rows import Row, held, metric_row, scored, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, as_whole, json_text
 from evalstats.schema.data import Problem
@@ -65,7 +64,7 @@ class EQBenchLoader(SingleFileLoader):
         """Yield outcomes, aggregates, metrics, runs and notes."""
         later: list[Rows | Problem] = []
         kinds = dict[str, None]()
-        yield from outcome_frames(_rows(source, later, kinds), {"benchmark": _BENCHMARK, "n_trials": 1})
+        yield from in_frames(_rows(source, later, kinds), "outcomes", {"benchmark": _BENCHMARK, "n_trials": 1})
         if not any(isinstance(part, Rows) for part in later):
             why = next((f" ({part.message})" for part in later if isinstance(part, Problem)), "")
             raise UnreadableFileError(

@@ -18,9 +18,9 @@ from typing import Final
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head
-from evalstats.loaders.exported_records import ExportedRecords
-from evalstats.loaders.files import digest_of, load_json
+from evalstats.loaders.files import digest_of
 from evalstats.loaders.published_numbers import Numbers
+from evalstats.loaders.records import Records
 from evalstats.loaders.rows import Ranges, Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import (
     as_amount,
@@ -164,18 +164,18 @@ class _Reading:
 
     def logs(self) -> Iterator[Row]:
         """Read the logs of the file; yield the samples that stand inside one."""
-        records = ExportedRecords(self.source)
-        for locator, record in _records(records):
+        records = Records(self.source, called="logs", alone=True)
+        for locator, record in records:
             if not isinstance(record.get("evaluation_results"), list):
-                records.leave_out(locator)
+                records.leave_out(locator, "no list evaluation_results")
                 continue
             model = as_text(get(record, "model_info", "id")) or as_text(get(record, "model_info", "name"))
             if not model:
-                records.leave_out(locator)
+                records.leave_out(locator, "no model_info.id")
                 continue
             key = (as_text(record.get("evaluation_id")) or f"{self.source.stem}{locator}", model)
             if key in self.runs:
-                records.leave_out(locator)
+                records.leave_out(locator, "an evaluation_id that stands above")
                 continue
             log = self._log(key, record)
             self._linked = key
@@ -185,9 +185,7 @@ class _Reading:
                 for k, sample in enumerate(as_list(record.get(name))):
                     yield from self._nested(as_dict(sample), key, f"{name}[{k}]")
             self._declared(record)
-        self._problems += records.problems(
-            "have no list evaluation_results or no model_info.id, or repeat an evaluation_id,"
-        )
+        self._problems += records.problems()
         if not self.runs:
             raise InputError(
                 f"{self.source.path}: holds no log with model_info.id and a list evaluation_results; check it with the schema "
@@ -312,18 +310,18 @@ class _Reading:
 
     def samples(self, path: Path) -> Iterator[Row]:
         """Yield a row for every sample of a file."""
-        records = ExportedRecords(Source(path=path))
+        records = Records(Source(path=path), called="samples", alone=True)
         n = 0
         beside = "" if path == self.source.path else f"{plain_name(path)} "
-        for locator, record in _records(records):
+        for locator, record in records:
             if not _ids(record):
-                records.leave_out(locator)
+                records.leave_out(locator, "no sample_id, evaluation_name or model_id")
                 continue
             n += 1
             row = self._sample(record, f"{beside}{locator}")
             if row is not None:
                 yield row
-        self._problems += records.problems("have no sample_id, no evaluation_name or no model_id,")
+        self._problems += records.problems()
         if not n:
             raise InputError(
                 f"{path}: holds no sample with sample_id, evaluation_name and model_id; check it with the schema of Every Eval "
@@ -452,14 +450,6 @@ class _Reading:
         without = ["samples without their log: the range of the scores is not known, nor whether more is better"]
         alone += without if has_items and not self.numbers.rows and not self._metrics else []
         yield from self.source.notes([*self._told, *alone, *self.numbers.doubts(), *told(self._counts)])
-
-
-def _records(records: ExportedRecords) -> Iterator[tuple[str, Row]]:
-    """Yield the records of a file; one that is a single object is its only record."""
-    if records.head.shape == "object":
-        yield "", as_dict(load_json(records.source.path))
-    else:
-        yield from records
 
 
 def _ids(record: Row) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source
-from evalstats.loaders.record_stream import RECORD_SHAPES, Records, Repeats
+from evalstats.loaders.records import RECORD_SHAPES, Records, Repeats
 from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import as_dict, as_list, as_text, as_whole, get
 from evalstats.schema.data import Problem
@@ -72,7 +72,7 @@ class JudgeBenchLoader(SingleFileLoader):
 
     name = "judgebench"
     title = "JudgeBench outputs (dataset=judgebench,...,judge_model=*.jsonl)"
-    version = "1"
+    version = "2"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a pair with its label and judgements; the pairs alone are no results."""
@@ -86,8 +86,8 @@ class JudgeBenchLoader(SingleFileLoader):
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes in batches, the runs, the metrics and notes."""
-        records, runs, counts = Records(source, "pairs"), dict[str, Row](), Counter[str]()
-        known = next((judge for _, record in Records(source, "pairs") if (judge := _judge_of(record))), None)
+        records, runs, counts = Records(source, called="pairs"), dict[str, Row](), Counter[str]()
+        known = next((judge for _, record in Records(source, called="pairs") if (judge := _judge_of(record))), None)
         named = _NAMED.search(source.stem)
         judge = known or (named[1] if named else source.stem)
         yield from records.parts(_bench_rows(records, judge, runs, counts), runs, _ALIKE)
@@ -107,16 +107,16 @@ def _judge_of(record: Mapping[str, object]) -> str | None:
 
 def _bench_rows(records: Records, usual: str, runs: dict[str, Row], counts: Counter[str]) -> Iterator[Row]:
     again = Repeats()
-    for place, record in records:
+    for locator, record in records:
         item, label = as_text(record.get("pair_id")), as_text(record.get("label"))
         games = [_bench_game(value, flip=bool(k)) for k, value in enumerate(as_list(record.get("judgments"))[:2])]
         if not item or label not in _FLIPPED or not games:
-            records.leave_out(place, "no pair_id" if not item else "no judgments" if not games else "no label")
+            records.leave_out(locator, "no pair_id" if not item else "no judgments" if not games else "no label")
             continue
         model, method = _judge_of(record) or usual, as_text(record.get("judge_name"))
         system = f"{model} ({method})" if method else model
         if again.next((item, system)):
-            records.leave_out(place, "copies of earlier ones")
+            records.leave_out(locator, "copies of earlier ones")
             continue
         run = records.source.run_id(system)
         about = {"run": run, "model": model, "system": system, "benchmark": _JUDGEBENCH}
@@ -129,7 +129,7 @@ def _bench_rows(records: Records, usual: str, runs: dict[str, Row], counts: Coun
             "scenario": as_text(record.get("source")),
             "response_model": as_text(record.get("response_model")),
             "label": label,
-            "locator": records.locator(place),
+            "locator": locator,
         }
         for order, game in zip(_ORDERS, games, strict=False):
             yield {**common, "variant": order, "metric": "correct", **game.outcome(label)}
@@ -171,7 +171,7 @@ class LLMBarLoader(SingleFileLoader):
 
     name = "llmbar"
     title = "LLMBar results (evaluators/*/*/result.json)"
-    version = "1"
+    version = "2"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise an instruction, two outputs and the results; the pairs alone and the statistics are no results."""
@@ -186,7 +186,7 @@ class LLMBarLoader(SingleFileLoader):
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes in batches, the run, the metrics and notes."""
-        records, runs, counts = Records(source, "pairs"), dict[str, Row](), Counter[str]()
+        records, runs, counts = Records(source, called="pairs"), dict[str, Row](), Counter[str]()
         parts = source.path.parts
         here = max((place for place, part in enumerate(parts) if part == "evaluators"), default=-1)
         model, *prompt = parts[here + 1 : -1] if here >= 0 else (source.stem,)
@@ -213,13 +213,13 @@ class LLMBarLoader(SingleFileLoader):
 
 def _bar_rows(records: Records, counts: Counter[str]) -> Iterator[Row]:
     repeats = Repeats()
-    for place, record in records:
+    for locator, record in records:
         texts = [as_text(record.get(name)) for name in ("input", "output_1", "output_2")]
         label = _BAR_VERDICTS.get(as_text(record.get("label")) or "")
         last = as_dict(next(reversed(as_list(record.get("results"))), None))
         if None in texts or label is None or not any(swap in last for swap in _SWAPS):
             why = "no label 1 or 2" if label is None else "no input or output" if None in texts else "no results"
-            records.leave_out(place, why)
+            records.leave_out(locator, why)
             continue
         games = [_bar_game(last, swap) for swap in _SWAPS]
         counts[_WITHOUT] += any(game.verdict is None for game in games)
@@ -228,7 +228,7 @@ def _bar_rows(records: Records, counts: Counter[str]) -> Iterator[Row]:
         common: Row = {
             "item": digest[:_HASH_CHARS] + (f"#{number + 1}" if number else ""),
             "label": as_whole(record.get("label")),
-            "locator": records.locator(place),
+            "locator": locator,
         }
         for order, game in zip(_ORDERS, games, strict=True):
             yield {**common, "variant": order, "metric": "correct", **game.outcome(label)}

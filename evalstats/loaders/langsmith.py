@@ -15,8 +15,8 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
-from evalstats.loaders.exported_records import ExportedRecords, item_of
 from evalstats.loaders.files import JsonMember, iter_json
+from evalstats.loaders.records import Records, item_of
 from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_number, as_text, as_time, dicts, first_line, get
 from evalstats.schema.data import Problem
@@ -84,7 +84,7 @@ class LangSmithLoader(SingleFileLoader):
             )
         yield Rows(table="metrics", rows=[file.metric(*key) for key in file.ranges])
         yield Rows(table="runs", rows=list(file.runs.values()))
-        yield from file.records.problems("hold no result or no inputs")
+        yield from file.records.problems()
         yield from source.notes(told(file.counts, model=file.name))
 
 
@@ -93,7 +93,7 @@ class _File:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.records = ExportedRecords(source, "results")
+        self.records = Records(source, "results", called="rows")
         self.counts: Counter[str] = Counter()
         self.ranges = Ranges()
         self.runs: dict[str | None, Row] = {}
@@ -175,7 +175,7 @@ class _File:
             example = as_text(row.get("example_id")) or as_text(row.get("reference_example_id"))
             item = item_of(parts["in"], parts["ref"]) or example
             if item is None:
-                self.records.leave_out(locator)
+                self.records.leave_out(locator, "no inputs")
                 continue
             common: Row = {"latency_s": as_amount(row.get("execution_time")), "locator": locator}
             error = _error(row.get("error"))
@@ -206,7 +206,7 @@ class _File:
         for locator, row in self.records:
             item = item_of(row.get("inputs"), row.get("expected_outputs")) or as_text(row.get("row_id"))
             if item is None:
-                self.records.leave_out(locator)
+                self.records.leave_out(locator, "no inputs")
                 continue
             given: dict[str, list[object]] = {}
             for score in dicts(row.get("evaluation_scores")):
@@ -240,7 +240,7 @@ def _split(name: str) -> tuple[str, str]:
     return ("", "") if kind == "score" and key == _COMMENTS else (kind, key)
 
 
-def _about(records: ExportedRecords) -> Row:
+def _about(records: Records) -> Row:
     """Return what an upload says beside its results."""
     found = dict(records.head.members)
     if not {"experiment_name", "dataset_name"} <= found.keys():

@@ -13,7 +13,7 @@ from typing import Final
 
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source
 from evalstats.loaders.files import partial_object
-from evalstats.loaders.record_stream import RECORD_SHAPES, Records
+from evalstats.loaders.records import RECORD_SHAPES, Records
 from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import as_dict, as_list, as_text, first_line
 from evalstats.schema.data import Problem
@@ -49,7 +49,7 @@ class MMLUProLoader(SingleFileLoader):
 
     name = "mmlu-pro"
     title = "MMLU-Pro outputs (model_outputs_*.json, *_result.json)"
-    version = "1"
+    version = "2"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a question with its key, its category and the letter that was chosen."""
@@ -70,7 +70,7 @@ class MMLUProLoader(SingleFileLoader):
         name = model or source.stem
         about: Row = {"run": source.run_id(), "model": name, "system": name, "benchmark": _BENCHMARK}
         run: Row = {**about, "harness": _BENCHMARK, "n_shots": shots}
-        records, counts = Records(source, "questions"), Counter[str]()
+        records, counts = Records(source, called="questions"), Counter[str]()
         yield from records.parts(_rows(records, counts), {name: run}, {**about, **_ALIKE})
         yield Rows(table="metrics", rows=[metric_row(_BENCHMARK, "correct", primary=True)])
         yield from source.notes(told(counts, all=records.n_read - records.n_left_out))
@@ -96,16 +96,16 @@ def _model_of(source: Source) -> tuple[str | None, int | None]:
 
 def _rows(records: Records, counts: Counter[str]) -> Iterator[Row]:
     seen: set[str] = set()
-    for place, record in records:
+    for locator, record in records:
         number, question, options = as_text(record.get("question_id")), record.get("question"), record.get("options")
         key = as_text(record.get("answer"))
         if not number or not key:
-            records.leave_out(place, "no answer that is right" if number else "no question_id")
+            records.leave_out(locator, "no answer that is right" if number else "no question_id")
             continue
         shown = f"{question}{options}".encode("utf-8", "replace")
         item = f"{number}.{hashlib.sha1(shown, usedforsecurity=False).hexdigest()[:_HASH_CHARS]}"
         if item in seen:
-            records.leave_out(place, "copies of earlier ones")
+            records.leave_out(locator, "copies of earlier ones")
             continue
         seen.add(item)
         index = record.get("answer_index")
@@ -121,7 +121,7 @@ def _rows(records: Records, counts: Counter[str]) -> Iterator[Row]:
             "src": as_text(record.get("src")),
             "answer": key,
             "n_options": len(as_list(options)) or None,
-            "locator": records.locator(place),
+            "locator": locator,
         }
 
 

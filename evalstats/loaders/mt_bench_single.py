@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source
-from evalstats.loaders.record_stream import RECORD_SHAPES, Records, Repeats
+from evalstats.loaders.records import RECORD_SHAPES, Records, Repeats
 from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import as_list, as_number, as_text, as_time, as_whole
 from evalstats.schema.data import Problem
@@ -38,7 +38,7 @@ class MTBenchSingleLoader(SingleFileLoader):
 
     name = "mt-bench-single"
     title = "MT-bench ratings of single answers (gpt-4_single.jsonl)"
-    version = "1"
+    version = "2"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a question, a model, a judge, a turn and a score."""
@@ -53,7 +53,7 @@ class MTBenchSingleLoader(SingleFileLoader):
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes in batches, the runs, the metric and notes."""
-        records, runs, counts = Records(source, "judgements"), dict[str, Row](), Counter[str]()
+        records, runs, counts = Records(source, called="judgements"), dict[str, Row](), Counter[str]()
         yield from records.parts(_rows(records, runs, counts), runs, _ALIKE)
         metric = metric_row(_BENCHMARK, "score", "bounded", low=_LOW, high=_HIGH, unit="points", primary=True)
         yield Rows(table="metrics", rows=[metric])
@@ -62,17 +62,17 @@ class MTBenchSingleLoader(SingleFileLoader):
 
 def _rows(records: Records, runs: dict[str, Row], counts: Counter[str]) -> Iterator[Row]:
     trials, copies = Repeats(), Repeats()
-    for place, record in records:
+    for locator, record in records:
         item, model = as_text(record.get("question_id")), as_text(record.get("model"))
         if not item or not model:
-            records.leave_out(place, "no question_id" if not item else "no model")
+            records.leave_out(locator, "no question_id" if not item else "no model")
             continue
         judge, template = _judge(record.get("judge"))
         turn, time = as_whole(record.get("turn")), as_time(record.get("tstamp"))
         key = (item, model, judge, turn)
         judgment = record.get("judgment")
         if copies.next((*key, held(record.get("score")), judgment if isinstance(judgment, str) else None, time)):
-            records.leave_out(place, "copies of earlier ones")
+            records.leave_out(locator, "copies of earlier ones")
             continue
         trial = trials.next(key)
         outcome = _rated(record)
@@ -95,7 +95,7 @@ def _rows(records: Records, runs: dict[str, Row], counts: Counter[str]) -> Itera
             "judge": judge,
             "judge_template": template,
             "timestamp": time,
-            "locator": records.locator(place),
+            "locator": locator,
             **outcome,
         }
 

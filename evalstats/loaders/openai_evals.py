@@ -79,7 +79,7 @@ class OpenAIEvalsLoader(SingleFileLoader):
 class _File:
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.records = Records(source)
+        self.records = Records(source, called="events")
         self.runs: dict[str, _Run] = {}
         self.counts: Counter[str] = Counter()
         self.ranges = Ranges()
@@ -98,7 +98,7 @@ class _File:
                 better = True if name in _HIGHER else None
                 yield Rows(table="metrics", rows=[self.ranges.row(benchmark, name, higher_is_better=better)])
         yield Rows(table="runs", rows=[self.run_row(run) for run in self.runs.values()])
-        yield from self.records.problems("event with a sample")
+        yield from self.records.problems()
         yield from self.source.notes(told(self.counts))
         if any(run.report is None for run in self.runs.values()):
             yield from self.source.notes([_CUT])
@@ -120,7 +120,7 @@ class _File:
         kind, sample = record.get("type"), as_text(record.get("sample_id"))
         data = as_dict(record.get("data"))
         if not isinstance(kind, str) or not sample:
-            self.records.leave_out(locator)
+            self.records.leave_out(locator, "no type or no sample_id")
             return
         run = self.run_of(record)
         run.has_score.setdefault(sample, False)

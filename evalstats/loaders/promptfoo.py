@@ -105,7 +105,7 @@ class PromptfooLoader(SingleFileLoader):
 class _File:
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.records = Records(source, *_ARRAYS, keep=_KEEP)
+        self.records = Records(source, *_ARRAYS, called="results", keep=_KEEP)
         self.runs: dict[tuple[object, ...], _Run] = {}
         self.counts: Counter[str] = Counter()
         self.ranges = Ranges()
@@ -118,7 +118,7 @@ class _File:
     def parts(self) -> Iterator[Rows | Frame | Problem]:
         for locator, record in self.records:
             if not record.keys() & {"success", "score", "gradingResult", "error", "failureReason"}:
-                self.records.leave_out(locator)
+                self.records.leave_out(locator, "no success, score or error")
                 continue
             for row in self.rows(record, locator):
                 self.held.add(row)
@@ -132,7 +132,7 @@ class _File:
         metrics += [self.ranges.row(benchmark, name, higher_is_better=True) for benchmark, name in self.ranges]
         yield Rows(table="metrics", rows=metrics)
         yield Rows(table="runs", rows=[self.run_row(run, systems[run.run]) for run in self.runs.values()])
-        yield from self.records.problems("results of a test")
+        yield from self.records.problems()
         yield from self.source.notes(told(self.counts))
         if self.unnamed:
             yield from self.source.notes([how_to_name(named_after(self.source))])

@@ -14,7 +14,6 @@ from typing import Final
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
-from evalstats.loaders.files import header_of, iter_cells
 from evalstats.loaders.inspect_ai import Factors
 from evalstats.loaders.records import Records, hashed, how_to_name, named_after
 from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
@@ -96,7 +95,7 @@ class RagasLoader(SingleFileLoader):
 class _File:
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.records = Records(source)
+        self.records = Records(source, called="rows")
         self.runs: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
         self.trials: Counter[tuple[str, str]] = Counter()
@@ -108,7 +107,7 @@ class _File:
         self.called = named_after(source)
 
     def parts(self) -> Iterator[Rows | Problem]:
-        rows = self.cells() if self.records.head.shape == "text" else iter(self.records)
+        rows = iter(self.records)
         first = list(islice(rows, _LOOKED_AT))
         self.columns(first)
         yield from in_batches(self.rows(chain(first, rows)), "outcomes")
@@ -122,20 +121,10 @@ class _File:
         ]
         yield Rows(table="metrics", rows=metrics)
         yield Rows(table="runs", rows=[self.run_row(run, model) for model, run in self.runs.items()])
-        yield from self.records.problems("row with a question that fits the header")
+        yield from self.records.problems()
         yield from self.source.notes(told(self.counts))
         if self.unnamed:
             yield from self.source.notes([how_to_name(self.called)])
-
-    def cells(self) -> Iterator[tuple[str, Row]]:
-        """Yield the rows of a CSV file; one that does not fit the header is left out."""
-        head = self.records.head
-        header = header_of(head.path, head.delimiter)
-        lines = iter_cells(head.path, head.delimiter)
-        next(lines, None)
-        for line, cells in lines:
-            fits = len(cells) == len(header)
-            yield f"line {line}", dict(zip(header, cells, strict=True)) if fits else {}
 
     def columns(self, first: list[tuple[str, Row]]) -> None:
         """Find out which columns are metrics, and which are factors."""
@@ -165,7 +154,7 @@ class _File:
         for locator, record in records:
             question = next((value for name in _QUESTIONS if not _is_empty(value := record.get(name))), None)
             if question is None:
-                self.records.leave_out(locator)
+                self.records.leave_out(locator, "no question")
                 continue
             reference = next((value for name in _REFERENCES if not _is_empty(value := record.get(name))), None)
             item = hashed(self.asked(question), reference)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head, readable_name
+from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
-from evalstats.loaders.record_stream import Repeats, outcome_frames
+from evalstats.loaders.records import Repeats
 from evalstats.loaders.rows import Row, held, metric_row, scored, some_of, told, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, first_line, json_text
 from evalstats.schema.data import Problem
@@ -88,7 +88,7 @@ class ReasoningGymLoader:
         category, counts = as_text(about.get("category")), Counter[str]()
         n = 0
         alike = {**common, "scenario": category, "n_trials": 1, "metric": "score"}
-        for batch in outcome_frames(_rows(source, wanted, counts), alike):
+        for batch in in_frames(_rows(source, wanted, counts), "outcomes", alike):
             n += batch.frame.height
             yield batch
         if not n:

@@ -1,22 +1,41 @@
-"""Records of result files one by one: a bad one is left out and counted, and what the file's end tells reaches all rows."""
+"""Records of result files one by one, from JSON, JSON Lines or delimited text, packed or not.
+
+A bad record is counted, named and left out instead of stopping the rest. Here is also what loaders of records share: names of
+items that have no id, names of runs that name no model, and outcomes that wait for the file's end.
+"""
 
 import hashlib
 import json
-from collections.abc import Iterator
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, cast
 
 import polars as pl
 
-from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import BATCH_ROWS, Frame, Source, read_head
-from evalstats.loaders.files import JsonItem, bounded_lines, encoding_message, iter_json, loads, open_text
-from evalstats.loaders.rows import Row, some_of
-from evalstats.loaders.values import as_dict, as_text, json_text
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders.base import BATCH_ROWS, Frame, Rows, Source, in_frames, read_head
+from evalstats.loaders.files import (
+    JsonItem,
+    NotJson,
+    header_of,
+    iter_cells,
+    iter_json,
+    json_lines,
+    json_value,
+    load_json,
+)
+from evalstats.loaders.rows import Row, held, some_of
+from evalstats.loaders.values import as_text, json_text
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import frame_from_rows
 
-_ITEM_CHARS: Final = 16
+# What a file of records looks like from its first bytes.
+RECORD_SHAPES: Final = frozenset({"array", "lines"})
 _PLACES: Final = 5
+_MISFIT: Final = object()
+_ITEM_CHARS: Final = 16
+_WHOLE_WITH_POINT: Final = re.compile(r"(-?\d+)\.0+")
 # Names that harnesses and their examples give to every file alike; the folder then says more.
 _GENERIC: Final = frozenset(
     {
@@ -28,101 +47,146 @@ _GENERIC: Final = frozenset(
 _GENERIC_FOLDERS: Final = frozenset({".deepeval", "deepeval", "promptfoo", "ragas", "evals", "data", "", "/", "."})
 
 
-def hashed(*parts: object) -> str:
-    """Name an item that has no id by what was asked, the same in every file.
-
-    >>> hashed({"q": "2+2", "n": 1}) == hashed({"n": 1, "q": "2+2"}) != hashed({"q": "2+2"})
-    True
-    """
-    return hashlib.sha256(json_text(parts).encode()).hexdigest()[:_ITEM_CHARS]
-
-
-def named_after(source: Source) -> str:
-    """Return what a run without a model's name is called: its file, or its folder where the file's name is everybody's.
-
-    >>> from pathlib import Path
-    >>> [
-    ...     named_after(Source(path=Path(path)))
-    ...     for path in ("a/gpt.csv", "a/results.json", "m1/.deepeval/.latest_test_run.json")
-    ... ]
-    ['gpt', 'a', 'm1']
-    """
-    if source.stem.lower() not in _GENERIC and not source.stem.startswith("."):
-        return source.stem
-    folders = (as_text(folder) or "" for folder in reversed(source.path.absolute().parts[:-1]))
-    return next((folder for folder in folders if folder.lower() not in {*_GENERIC, *_GENERIC_FOLDERS}), source.stem)
-
-
-def how_to_name(name: str) -> str:
-    """Say that the file names no model, and what to do about it."""
-    return f"the file does not say which model it is of; it is called {name!r} after the file. Rename the file to say otherwise"
-
-
 class Records:
-    """The records of a JSON or JSON Lines file, with the locator of each.
+    """The records of a file, each with its locator ("line 3", "results[2]").
 
-    `members` holds what else an object has, of the names that were asked for. What is no object is left out; `bad` counts
-    those, and `leave_out` more. A JSON document that is cut off is refused.
+    `arrays` are where they may stand in a JSON object, as dotted paths; none means that the file is a list of them. `members`
+    holds what else an object has, of the names in `keep`. With `alone`, an object is the file's only record. `called` is what
+    the records are, for messages.
+
+    `n_read` counts all that stood in the file, `n_left_out` those that no row was made of: what is no JSON or no object, a row
+    of text that does not fit its header, and what a loader gives to `leave_out`. A JSON document that is cut off is refused.
     """
 
-    def __init__(self, source: Source, *arrays: str, keep: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, source: Source, *arrays: str, called: str = "records", keep: Iterable[str] = (), alone: bool = False
+    ) -> None:
         self.source = source
+        self.called = called
         self.head = read_head(source.path)
         self.members: dict[str, object] = {}
-        self.n = 0
+        self.n_read = 0
         self._arrays = arrays
         self._keep = frozenset(keep)
-        self._bad: list[str] = []
-        self._n_bad = 0
+        self._alone = alone
+        self._places: dict[str, list[str]] = {}
+        self._counts: dict[str, int] = {}
+
+    @property
+    def n_left_out(self) -> int:
+        """How many records no row was made of."""
+        return sum(self._counts.values())
 
     def __iter__(self) -> Iterator[tuple[str, Row]]:
-        for locator, value in self._lines() if self.head.shape == "lines" else self._values():
-            record = as_dict(value)
-            if record:
-                self.n += 1
-                yield locator, record
+        shape = self.head.shape
+        values = self._cells() if shape == "text" else self._lines() if shape == "lines" else self._elements()
+        for locator, value in values:
+            self.n_read += 1
+            if isinstance(value, dict):
+                yield locator, cast("Row", value)
             else:
-                self.leave_out(locator)
+                self.leave_out(locator, _no_record(value))
 
-    def leave_out(self, locator: str) -> None:
-        """Take note of a record that cannot be used."""
-        self._n_bad += 1
-        if len(self._bad) <= _PLACES:
-            self._bad.append(locator)
+    def leave_out(self, locator: str, why: str) -> None:
+        """Take note of a record that no row is made of; `why` is what it is or lacks, as in "no item"."""
+        self._counts[why] = self._counts.get(why, 0) + 1
+        places = self._places.setdefault(why, [])
+        if len(places) <= _PLACES:
+            places.append(locator)
 
-    def problems(self, what: str) -> Iterator[Problem]:
-        """Yield what was left out; `what` says in words what makes a record one."""
-        if self._n_bad:
-            message = f"{self._n_bad} records are no {what} and are left out ({some_of(self._bad)})"
-            yield from self.source.notes([message], "error")
+    def problems(self) -> Iterator[Problem]:
+        """Yield what was left out: how many, why, and the first places."""
+        for why, places in self._places.items():
+            what = f"{self._counts[why]:,} of {self.n_read:,} {self.called} are left out ({why}): "
+            yield from self.source.notes([what + some_of(places, _PLACES)], "error")
 
-    def _values(self) -> Iterator[tuple[str, object]]:
+    def parts(
+        self, rows: Iterable[Row], runs: Mapping[str, Row], common: Mapping[str, object] | None = None
+    ) -> Iterator[Rows | Frame | Problem]:
+        """Yield outcomes in batches, then their runs and what was left out; refuse a file that no outcome came of.
+
+        `common` are columns that are alike in every row.
+        """
+        n = 0
+        for batch in in_frames(rows, "outcomes", common):
+            n += batch.frame.height
+            yield batch
+        if not n:
+            first = next((problem.message for problem in self.problems()), "it holds none at all")
+            raise UnreadableFileError(f"{self.source.path}: none of its {self.called} could be read; {first}")
+        yield Rows(table="runs", rows=list(runs.values()))
+        yield from self.problems()
+
+    def _elements(self) -> Iterator[tuple[str, object]]:
+        if self._alone and self.head.shape == "object":
+            yield "", load_json(self.source.path)
+            return
         for part in iter_json(self.source.path, arrays=self._arrays):
             if isinstance(part, JsonItem):
                 yield f"{part.member}[{part.index}]", part.value
+            elif not self._arrays:
+                raise UnreadableFileError(
+                    f"{self.source.path}: is one JSON object; a list of {self.called} was expected"
+                )
             elif part.member in self._keep:
                 self.members[part.member] = part.value
 
     def _lines(self) -> Iterator[tuple[str, object]]:
-        path = self.source.path
-        with open_text(path) as stream:
-            try:
-                for number, line in enumerate(bounded_lines(stream, str(path)), start=1):
-                    if line.strip():
-                        yield f"line {number}", _line(line)
-            except UnicodeDecodeError as error:
-                raise UnreadableFileError(encoding_message(str(path), error)) from error
+        for number, value in json_lines(self.source.path):
+            yield f"line {number}", value
+
+    def _cells(self) -> Iterator[tuple[str, object]]:
+        path, delimiter = self.source.path, self.head.delimiter
+        header = header_of(path, delimiter)
+        named = [(place, name) for place, name in enumerate(header) if name]
+        cells = iter_cells(path, delimiter)
+        next(cells, None)
+        for line, row in cells:
+            fits = len(row) == len(header)
+            yield f"line {line}", {name: row[place] or None for place, name in named} if fits else _MISFIT
 
 
-def _line(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return loads(text, "line")  # a number of thousands of digits
-    except UnreadableFileError:
-        return None
+def _no_record(value: object) -> str:
+    """Say what stands where a record was expected."""
+    if isinstance(value, NotJson):
+        return "no JSON, or cut off"
+    if value is _MISFIT:
+        return "not as many cells as the header"
+    return "a bare text" if isinstance(value, str) else "no JSON object"
+
+
+def objects_in(path: Path, member: str = "", *, word: str = "row") -> Iterator[tuple[str, str, Row]]:
+    """Yield the objects of an array in a JSON document: where each stands in words, its locator, and what it holds.
+
+    `member` names the array; "" is a document that is one. Anything that is no object is refused.
+    """
+    for part in iter_json(path, arrays=(member,) if member else ()):
+        if not isinstance(part, JsonItem) or part.member != member:
+            if not member:
+                raise InputError(f"is a JSON object; a list of {word}s was expected")
+            continue
+        where = f"{word} {part.index}"
+        if not isinstance(value := part.value, dict):
+            raise InputError(f"{where} is {held(value) or 'null'}, not an object")
+        yield where, f"{member}[{part.index}]", cast("Row", value)
+
+
+class Repeats:
+    """Tells the first, second, ... time that something is seen.
+
+    >>> repeats = Repeats()
+    >>> repeats.next("q1"), repeats.next("q1"), repeats.next("q2")
+    (0, 1, 0)
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[object, int] = {}
+
+    def next(self, key: object) -> int:
+        """Return how often the key was seen before."""
+        number = self._seen.get(key, 0)
+        self._seen[key] = number + 1
+        return number
 
 
 class Held:
@@ -148,3 +212,70 @@ class Held:
         if self._rows:
             self._frames.append(frame_from_rows(self._rows, "outcomes"))
             self._rows = []
+
+
+def cell_value(cell: object) -> object:
+    """Return what a cell of delimited text holds as JSON; other text, and what is no text, stays as it is.
+
+    >>> cell_value('{"a": 1}'), cell_value("2+2"), cell_value(3)
+    ({'a': 1}, '2+2', 3)
+    """
+    if isinstance(cell, str) and cell[:1] in {"{", "[", '"'}:
+        found = json_value(cell)
+        return cell if isinstance(found, NotJson) else found
+    return cell
+
+
+def hashed(*parts: object) -> str:
+    """Name an item that has no id by what was asked, the same in every file.
+
+    >>> hashed({"q": "2+2", "n": 1}) == hashed({"n": 1, "q": "2+2"}) != hashed({"q": "2+2"})
+    True
+    """
+    return hashlib.sha256(json_text(parts).encode()).hexdigest()[:_ITEM_CHARS]
+
+
+def item_of(*parts: object) -> str | None:
+    """Name an item by a digest of what was asked, as `hashed` does where a file may be delimited text; None where nothing was.
+
+    A number is the same as its text, since delimited text does not tell them apart, and 4.0 is 4.
+
+    >>> item_of({"q": 4}) == item_of({"q": "4.0"}), item_of({"q": 4}) == item_of({"q": 5}), item_of({}, None)
+    (True, False, None)
+    """
+    plain = [_plain(part) for part in parts]
+    if not any(plain):
+        return None
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:_ITEM_CHARS]
+
+
+def _plain(value: object) -> object:
+    """Return a value without its nulls, and its numbers as text."""
+    if isinstance(value, dict):
+        members = cast("Row", value)
+        return {name: kept for name, inner in members.items() if (kept := _plain(inner)) is not None}
+    if isinstance(value, list):
+        return [_plain(part) for part in cast("list[object]", value)]
+    text = value if isinstance(value, str) else as_text(value)
+    whole = _WHOLE_WITH_POINT.fullmatch(text) if text and text.endswith("0") else None
+    return text if whole is None else whole[1]
+
+
+def named_after(source: Source) -> str:
+    """Return what a run without a model's name is called: its file, or its folder where the file's name is everybody's.
+
+    >>> [
+    ...     named_after(Source(path=Path(path)))
+    ...     for path in ("a/gpt.csv", "a/results.json", "m1/.deepeval/.latest_test_run.json")
+    ... ]
+    ['gpt', 'a', 'm1']
+    """
+    if source.stem.lower() not in _GENERIC and not source.stem.startswith("."):
+        return source.stem
+    folders = (as_text(folder) or "" for folder in reversed(source.path.absolute().parts[:-1]))
+    return next((folder for folder in folders if folder.lower() not in {*_GENERIC, *_GENERIC_FOLDERS}), source.stem)
+
+
+def how_to_name(name: str) -> str:
+    """Say that the file names no model, and what to do about it."""
+    return f"the file does not say which model it is of; it is called {name!r} after the file. Rename the file to say otherwise"

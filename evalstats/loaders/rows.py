@@ -5,36 +5,16 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.loaders.files import JsonItem, iter_json
-from evalstats.loaders.values import as_dict
 
 _SHOWN = 5
 _HELD_CHARS = 200
 
 Row = dict[str, object]
-
-
-def objects_in(path: Path, member: str = "", *, word: str = "row") -> Iterator[tuple[str, str, Row]]:
-    """Yield the objects of an array in a JSON document: where each stands in words, its locator, and what it holds.
-
-    `member` names the array; "" is a document that is one. Anything that is no object is refused.
-    """
-    for part in iter_json(path, arrays=(member,) if member else ()):
-        if not isinstance(part, JsonItem) or part.member != member:
-            if not member:
-                raise InputError(f"is a JSON object; a list of {word}s was expected")
-            continue
-        where = f"{word} {part.index}"
-        found = as_dict(part.value)
-        if not found and part.value != {}:
-            raise InputError(f"{where} is {held(part.value) or 'null'}, not an object")
-        yield where, f"{member}[{part.index}]", found
 
 
 def scored(score: float, **more: object) -> Row:

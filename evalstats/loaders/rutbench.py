@@ -20,7 +20,8 @@ from typing import Final
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head
 from evalstats.loaders.files import JsonMember, iter_json
-from evalstats.loaders.rows import Once, Row, held, metric_row, objects_in, scored, unscored
+from evalstats.loaders.records import objects_in
+from evalstats.loaders.rows import Once, Row, held, metric_row, scored, unscored
 from evalstats.loaders.values import (
     as_dict,
     as_list,

@@ -24,7 +24,8 @@ from typing import Final, Literal
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
-from evalstats.loaders.rows import Row, held, metric_row, objects_in, scored, told, unscored
+from evalstats.loaders.records import objects_in
+from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.tau_bench import reward_metric, snapped_reward
 from evalstats.loaders.values import (
     as_count,

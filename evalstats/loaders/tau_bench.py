@@ -16,7 +16,8 @@ from typing import Final
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
-from evalstats.loaders.rows import Once, Row, metric_row, objects_in, scored, unscored
+from evalstats.loaders.records import objects_in
+from evalstats.loaders.rows import Once, Row, metric_row, scored, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, dicts, first_line, get, user_turns
 from evalstats.schema.data import Problem
 

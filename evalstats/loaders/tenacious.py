@@ -14,7 +14,8 @@ from typing import Final, Literal
 from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines, load_json
-from evalstats.loaders.rows import Once, Row, held, metric_row, objects_in, scored, unscored
+from evalstats.loaders.records import objects_in
+from evalstats.loaders.rows import Once, Row, held, metric_row, scored, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, dicts, get
 from evalstats.schema.data import Problem
 

@@ -7,6 +7,7 @@ looks at: each check first asks what a column knows cheaply (its nulls, sum, end
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, cast
 
 import narwhals as nw
@@ -47,15 +48,25 @@ def frame_from_rows(rows: Iterable[Mapping[str, object]], table: TableName) -> p
 
     Keys that a row lacks are null. Factor values other than text, whole number, number and boolean become text.
     """
-    rows = list(rows)
-    standard = schema_of(table)
-    names = dict.fromkeys(name for row in rows for name in row if name not in standard)
-    columns: dict[str, pl.Series] = {}
-    for column in TABLES[table]:
-        columns[column.name] = _standard_series(column, [row.get(column.name) for row in rows])
-    for name in names:
-        columns[name] = factor_series(name, [row.get(name) for row in rows])
-    return check_table(pl.DataFrame(columns), table)
+    return check_table(columns_of_rows(list(rows), table), table)
+
+
+def columns_of_rows(rows: Sequence[Mapping[str, object]], table: TableName) -> pl.DataFrame:
+    """Return dicts as the columns that any of them has, in the table's dtypes as far as the values fit, not yet checked."""
+    standard = {column.name: column for column in TABLES[table]}
+    shapes = list(dict.fromkeys(map(tuple, rows)))
+    columns: Iterable[list[object]]
+    if len(shapes) == 1:  # the rows are alike, as those of most loaders are
+        names = list(shapes[0])
+        columns = map(list, zip(*(row.values() for row in rows), strict=True))
+    else:
+        names = list(dict.fromkeys(chain.from_iterable(shapes)))
+        columns = ([row.get(name) for row in rows] for name in names)
+    made = [
+        _standard_series(standard[name], values) if name in standard else factor_series(name, values)
+        for name, values in zip(names, columns, strict=True)
+    ]
+    return pl.DataFrame(made)
 
 
 def empty_table(table: TableName) -> pl.DataFrame:
@@ -117,7 +128,10 @@ def factor_series(name: str, values: list[object]) -> pl.Series:
 
 def _text_series(name: str, values: list[object]) -> pl.Series:
     """Make texts of values; half of a character, which no table can hold, becomes the replacement character."""
-    texts = [None if value is None else str(value) for value in values]
+    try:
+        return pl.Series(name, values, dtype=pl.String)
+    except (TypeError, UnicodeEncodeError):
+        texts = [None if value is None else str(value) for value in values]
     try:
         return pl.Series(name, texts, dtype=pl.String)
     except UnicodeEncodeError:

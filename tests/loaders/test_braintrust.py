@@ -13,7 +13,7 @@ import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.braintrust import LOADER
-from evalstats.loaders.exported_records import item_of
+from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -223,7 +223,8 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     ]
     assert "2 scores lie outside 0 to 1 or are no numbers; unscored" in told(data)
     assert "1 rows repeat the id of an earlier row" in told(data)
-    assert "2 rows are no spans, or have neither input nor a name, and are left out ([1], [5])" in told(data, "error")
+    assert "1 of 7 spans are left out (no JSON object): [1]" in told(data, "error")
+    assert "1 of 7 spans are left out (neither input nor name): [5]" in told(data, "error")
     assert "2 traces have no root span" in told(data, "error")
 
 

@@ -236,7 +236,10 @@ def test_bad_test_cases_are_counted_named_and_left_out(tmp_path: Path) -> None:
     ]
     data = load(write(tmp_path / "x.json", content))
     assert data.outcomes["metric"].to_list() == ["success", "F", "success", "metric without a name"]
-    assert data.problems[0].message == "2 records are no test case and are left out (testCases[1], testCases[2])"
+    assert [problem.message for problem in data.problems[:2]] == [
+        "1 of 4 test cases are left out (no JSON object): testCases[1]",
+        "1 of 4 test cases are left out (no test case): testCases[2]",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -322,16 +322,23 @@ def test_lists_and_lines_of_logs_and_packed_ones(tmp_path: Path) -> None:
     (tmp_path / "more.json.gz").write_bytes(gzip.compress(json.dumps([log(result(), model="m/c")]).encode()))
     data = es.read(tmp_path)
     assert sorted(data.runs["model"]) == ["m/a", "m/b", "m/c"]
-    assert any("2 rows have no list" in problem.message and problem.severity == "error" for problem in data.problems)
+    lost = [problem.message for problem in data.problems if problem.severity == "error"]
+    assert lost == [
+        "1 of 4 logs are left out (an evaluation_id that stands above): line 3",
+        "1 of 4 logs are left out (no list evaluation_results): line 4",
+    ]
 
 
 def test_bad_lines_are_counted_and_left_out(tmp_path: Path) -> None:
     samples = [sample("q1"), '{"sample_id": "q2", "eval', "[1]", sample(None), sample("q3", model_id=None)]
     data = es.read(tree(tmp_path, log(result()), samples))
     assert data.outcomes["item"].to_list() == ["q1"]
-    (told,) = (problem.message for problem in data.problems if problem.severity == "error")
-    assert told.startswith("4 rows have no sample_id")
-    assert "line 2, line 3, line 4, line 5" in told
+    told = [problem.message for problem in data.problems if problem.severity == "error"]
+    assert told == [
+        "1 of 5 samples are left out (no JSON, or cut off): line 2",
+        "1 of 5 samples are left out (no JSON object): line 3",
+        "2 of 5 samples are left out (no sample_id, evaluation_name or model_id): line 4, line 5",
+    ]
 
 
 def test_a_score_outside_its_range_keeps_the_number(tmp_path: Path) -> None:

@@ -18,9 +18,11 @@ from evalstats.loaders.files import (
     JsonItem,
     JsonMember,
     JsonStream,
+    NotJson,
     digest_of,
     iter_json,
     iter_json_lines,
+    json_lines,
     load_json,
     loads,
     open_bytes,
@@ -269,3 +271,37 @@ def test_the_head_of_what_is_no_object(text: str) -> None:
     whole, names = partial_object(text)
     assert set(whole) <= {"a"}
     assert set(names) <= {"a"}
+
+
+def test_json_lines_reads_what_json_reads(tmp_path: Path) -> None:
+    texts = [
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        '{"a": 1e400}',
+        '{"a": "\\ud800"}',
+        '{"a": 1, "a": 2}',
+        "12",
+        '"x"',
+        "null",
+    ]
+    texts += ['{"a": 123456789012345678901234567890}', '{"a": -0.0, "b": 0.1234567890123456789}', '{"ä": "ö\\u2028"}']
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(texts), encoding="utf-8")
+    assert repr([value for _, value in json_lines(path)]) == repr([json.loads(text) for text in texts])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_json_lines_in_any_encoding_and_with_any_ends(tmp_path: Path, end: str, encoding: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(end.join(['{"a": 1}', "", '{"a": ', '"é"', ""]).encode(encoding))
+    found = list(json_lines(path))
+    assert [(number, value) for number, value in found if not isinstance(value, NotJson)] == [(1, {"a": 1}), (4, "é")]
+    assert [number for number, value in found if isinstance(value, NotJson)] == [3]
+
+
+def test_a_line_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes('{"a": 1}\n{"a": "é"}\n'.encode("latin-1"))
+    with pytest.raises(UnreadableFileError, match=r"is not utf-8 text \(byte 0xe9\)"):
+        list(json_lines(path))

@@ -236,9 +236,9 @@ def test_bad_instances_are_left_out_and_named(bar: Any) -> None:
     ]
     data = bar(INSTANCE, *bad)
     assert told(data, "error").split("\n") == [
-        "1 of 5 pairs are left out (no label 1 or 2): element 1",
-        "1 of 5 pairs are left out (no input or output): element 2",
-        "2 of 5 pairs are left out (no results): element 3, 4",
+        "1 of 5 pairs are left out (no label 1 or 2): [1]",
+        "1 of 5 pairs are left out (no input or output): [2]",
+        "2 of 5 pairs are left out (no results): [3], [4]",
     ]
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.exported_records import item_of
 from evalstats.loaders.langsmith import LOADER
+from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -255,7 +255,11 @@ def test_bad_rows_are_counted_and_left_out(tmp_path: Path) -> None:
     path.write_text("\n".join([good[0], "{cut", "[1]", good[1], json.dumps({"feedback.correctness": 1})]))
     data = read(path)
     assert data.outcomes.height == 4
-    assert told(data, "error") == "3 rows hold no result or no inputs and are left out (line 2, line 3, line 5)"
+    assert told(data, "error").split("\n") == [
+        "1 of 5 rows are left out (no JSON, or cut off): line 2",
+        "1 of 5 rows are left out (no JSON object): line 3",
+        "1 of 5 rows are left out (no inputs): line 5",
+    ]
     path = tmp_path / "m.csv"
     path.write_text("inputs.q,outputs.a,feedback.ok\nq1,x,1\nq2,x\nq3,x,0\n")
     assert loaded(path).outcomes["locator"].to_list() == ["line 2", "line 4"]

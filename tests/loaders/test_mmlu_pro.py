@@ -102,11 +102,11 @@ def test_bare_texts_and_other_bad_questions_are_left_out(answered: Any) -> None:
     data = answered(QUESTION, *bad)
     assert data.outcomes.height == 1
     assert told(data, "error").split("\n") == [
-        "2 of 7 questions are left out (a bare text): element 1, 2",
-        "1 of 7 questions are left out (no JSON object): element 3",
-        "1 of 7 questions are left out (no question_id): element 4",
-        "1 of 7 questions are left out (no answer that is right): element 5",
-        "1 of 7 questions are left out (copies of earlier ones): element 6",
+        "2 of 7 questions are left out (a bare text): [1], [2]",
+        "1 of 7 questions are left out (no JSON object): [3]",
+        "1 of 7 questions are left out (no question_id): [4]",
+        "1 of 7 questions are left out (no answer that is right): [5]",
+        "1 of 7 questions are left out (copies of earlier ones): [6]",
     ]
     with pytest.raises(UnreadableFileError, match="none of its questions could be read"):
         answered("total")

@@ -47,8 +47,8 @@ def test_a_judgement(judged: Any) -> None:
     data = judged(RECORD, rated(turn=2, judge=["gpt-4", "single-v1-multi-turn"], score=6.5))
     columns = ("item", "variant", "trial", "metric", "score", "judge", "judge_template", "model", "locator")
     assert data.outcomes.select(columns).rows() == [
-        ("81", "turn 1", 0, "score", 8.0, "gpt-4", "single-v1", "my-model", "1"),
-        ("81", "turn 2", 0, "score", 6.5, "gpt-4", "single-v1-multi-turn", "my-model", "2"),
+        ("81", "turn 1", 0, "score", 8.0, "gpt-4", "single-v1", "my-model", "line 1"),
+        ("81", "turn 2", 0, "score", 6.5, "gpt-4", "single-v1-multi-turn", "my-model", "line 2"),
     ]
     run = data.runs.row(0, named=True)
     assert (run["model"], run["benchmark"], run["harness"], run["judge"]) == (
@@ -141,7 +141,7 @@ def test_a_file_without_judgements_is_refused(judged: Any) -> None:
 def test_a_list_is_read_too(judged: Any) -> None:
     data = judged([RECORD, 3, rated(turn=2)], name="single.json")
     assert data.outcomes["locator"].to_list() == ["[0]", "[2]"]
-    assert told(data, "error") == "1 of 3 judgements are left out (no JSON object): element 1"
+    assert told(data, "error") == "1 of 3 judgements are left out (no JSON object): [1]"
 
 
 def test_two_files_of_two_models_pair(tmp_path: Path) -> None:

@@ -165,8 +165,11 @@ def test_bad_lines_are_counted_named_and_left_out(tmp_path: Path) -> None:
     data = load(write(tmp_path / "x.jsonl", *rows))
     assert data.outcomes.height == 2
     assert data.problems[0].severity == "error"
-    told = "4 records are no event with a sample and are left out (line 3, line 4, line 5, line 6)"
-    assert data.problems[0].message == told
+    assert [problem.message for problem in data.problems if problem.severity == "error"] == [
+        "1 of 7 events are left out (no JSON, or cut off): line 3",
+        "1 of 7 events are left out (no JSON object): line 4",
+        "2 of 7 events are left out (no type or no sample_id): line 5, line 6",
+    ]
 
 
 @pytest.mark.parametrize("text", ['{"x": 1}\n{"x": 2}\n', "\n", "[]"])

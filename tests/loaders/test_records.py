@@ -33,8 +33,11 @@ def test_records_say_where_they_stand_and_what_is_none_is_counted(tmp_path: Path
     path.write_text('{"a": 1}\n\n[1]\n{"a": \n{"a": 1' + "0" * 5_000 + "}\n" + "[" * 60_000 + "\n")
     records = Records(Source(path=path))
     assert [locator for locator, _ in records] == ["line 1", "line 5"]
-    (problem,) = records.problems("row")
-    assert problem.message == "3 records are no row and are left out (line 3, line 4, line 6)"
+    assert [problem.message for problem in records.problems()] == [
+        "1 of 5 records are left out (no JSON object): line 3",
+        "2 of 5 records are left out (no JSON, or cut off): line 4, line 6",
+    ]
+    assert (records.n_read, records.n_left_out) == (5, 3)
 
 
 def test_members_that_were_asked_for_are_kept(tmp_path: Path) -> None:
