@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from evalstats import datasets, plots
     from evalstats.analysis.arena.arena import arena
     from evalstats.analysis.arena.result import ArenaRanking
+    from evalstats.analysis.audit.audit import audit
+    from evalstats.analysis.audit.result import Audit
     from evalstats.analysis.compare.compare import compare
     from evalstats.analysis.compare.result import Comparison
     from evalstats.analysis.contamination.contamination import contamination
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "ArenaRanking": "evalstats.analysis.arena.result",
+    "Audit": "evalstats.analysis.audit.result",
     "CannotAnswerError": "evalstats.errors",
     "ColumnMap": "evalstats.loaders.column_map",
     "Comparison": "evalstats.analysis.compare.result",
@@ -78,6 +81,7 @@ _WHERE = {
     "StoreError": "evalstats.errors",
     "UnreadableFileError": "evalstats.errors",
     "arena": "evalstats.analysis.arena.arena",
+    "audit": "evalstats.analysis.audit.audit",
     "compare": "evalstats.analysis.compare.compare",
     "contamination": "evalstats.analysis.contamination.contamination",
     "from_frame": "evalstats.loaders.frames",
@@ -102,6 +106,7 @@ _WHERE = {
 
 __all__ = [
     "ArenaRanking",
+    "Audit",
     "CannotAnswerError",
     "ColumnMap",
     "Comparison",
@@ -124,6 +129,7 @@ __all__ = [
     "StoreError",
     "UnreadableFileError",
     "arena",
+    "audit",
     "compare",
     "contamination",
     "datasets",

@@ -34,6 +34,7 @@ RESULTS = {
     "Score": "evalstats.analysis.score.result",
     "Scores": "evalstats.analysis.score.result",
     "ArenaRanking": "evalstats.analysis.arena.result",
+    "Audit": "evalstats.analysis.audit.result",
     "ContaminationCheck": "evalstats.analysis.contamination.result",
     "Frontier": "evalstats.analysis.frontier.result",
     "JudgeReport": "evalstats.analysis.judges.result",

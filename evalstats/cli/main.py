@@ -12,6 +12,7 @@ import typer
 
 from evalstats.cli import (
     arena,
+    audit,
     compare,
     contamination,
     demo,
@@ -66,6 +67,7 @@ for command in (
     ingest,
     store,
     formats,
+    audit,
     compare,
     leaderboard,
     scenarios,

@@ -89,6 +89,28 @@ def _contamination() -> Result:
     return replace(found, notes=(_MADE_UP, *found.notes))
 
 
+def _audit() -> Result:
+    """Five models on 400 items: one had timeouts on hard items, one was run on fewer items."""
+    from evalstats.analysis.audit.audit import audit
+    from evalstats.loaders.frames import from_frame
+
+    draw = np.random.default_rng(_SEED)
+    ease = draw.normal(size=400)
+    made = (("model-a", 0.0), ("model-b", 0.25), ("model-c", 0.45), ("model-d", 0.6), ("model-e", 1.3))
+    rows: list[dict[str, object]] = []
+    for name, strength in made:
+        right = ease + strength + draw.logistic(size=400) > 0
+        timeout = (ease < 0) & (draw.random(400) < 0.35) if name == "model-b" else np.zeros(400, dtype=bool)
+        rows += [
+            {"item": i, "model": name, "score": None if timeout[i] else float(right[i])}
+            for i in range(400)
+            if name != "model-d" or i % 5
+        ]
+    frame = pl.DataFrame(rows, schema_overrides={"score": pl.Float64})
+    found = audit(from_frame(frame, item="item", model="model", score="score", benchmark="@maths problems"))
+    return replace(found, notes=(_MADE_UP, *found.notes))
+
+
 def _judges() -> Result:
     """Two people and two judges on 400 answers of two models; people rated 120 answers of each, one judge favours a model."""
     from evalstats.analysis.judges.judges import judges
@@ -190,6 +212,7 @@ def _arena() -> Result:
 
 EXAMPLES: Mapping[str, Callable[[], Result]] = {
     "arena": _arena,
+    "audit": _audit,
     "compare": _compare,
     "contamination": _contamination,
     "frontier": _frontier,

@@ -9,7 +9,7 @@ import pytest
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.render import render_results
 
-KINDS = ("arena", "contamination", "frontier", "leaderboard", "power")
+KINDS = ("arena", "audit", "contamination", "frontier", "leaderboard", "power")
 HOSTILE = "<script>alert(1)</script>"
 
 

@@ -43,7 +43,7 @@ def entries_of(
         raise InputError(
             f"models names {plural(len(models), 'system')}; a leaderboard needs two, and `score` takes one"
         )
-    labelled, notes = _labelled(data.outcomes, contrast) if models is None else _named(data, models, contrast)
+    labelled, notes = with_entries(data.outcomes, contrast) if models is None else _named(data, models, contrast)
     chosen = choose_metric(data, labelled, metric, contrast=contrast)
     own = labelled.filter((pl.col("benchmark") == chosen.benchmark) & (pl.col("metric") == chosen.name))
     with_rows: list[str] = own[ENTRY].unique().sort().to_list()
@@ -84,7 +84,7 @@ def entry_of(arms: Sequence[Arm], name: str) -> str:
     raise InputError(f"the baseline {name!r} {problem}: {listed(held or names)}")
 
 
-def _labelled(outcomes: pl.DataFrame, contrast: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def with_entries(outcomes: pl.DataFrame, contrast: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Name the entry of every row; rows without a level of the contrast have none and are left out."""
     if contrast == "model":
         several = (

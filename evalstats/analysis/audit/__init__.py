@@ -1,0 +1,1 @@
+"""Can these numbers be trusted, before anybody compares them?"""

@@ -1,0 +1,255 @@
+"""Can these numbers be trusted? Every check of the tuple, its findings ranked by the conclusions that hang on them."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from evalstats.aggregate.items import ITEM_KEY, Ints, constant_factors
+from evalstats.analysis.arms import Metric, choose_metric, direction_of, require_outcomes
+from evalstats.analysis.audit.checks import CHECKS
+from evalstats.analysis.audit.conclusions import Conclusions, conclusions, ranked
+from evalstats.analysis.audit.panel import ITEM, MODEL, NotChecked, Observation, Panel
+from evalstats.analysis.audit.result import EFFECTS, Audit, Audited, Finding, Kind, Unchecked
+from evalstats.analysis.grouping import named_clusters
+from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import unknown_name
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData, as_data
+from evalstats.stats.checks import check_level
+
+
+def audit(
+    data: EvalData | object,
+    *,
+    metric: str | None = None,
+    models: Sequence[str] | None = None,
+    cluster: str | Sequence[str] | None = None,
+    all_metrics: bool = False,
+    conf_level: float = 0.95,
+) -> Audit:
+    """Say what is doubtful about scores before anybody compares them, ranked by whether it changes a conclusion.
+
+    Parameters
+    ----------
+    data
+        What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
+    metric
+        The score to look at; by itself every benchmark's headline, or all its metrics where it declares none.
+    models
+        Systems to keep; None for all.
+    cluster
+        Column whose levels make items dependent, beside those that the data declare; "none" for none.
+    all_metrics
+        Look at every metric.
+
+    Returns
+    -------
+    Audit
+        The findings. The conclusions are the verdicts on all pairs of models, each by its own paired interval. Where the rows
+        of a finding could defensibly be handled otherwise, the conclusions are drawn again, and what flips is named.
+
+    Raises
+    ------
+    InputError
+        If a name or column is unknown.
+    CannotAnswerError
+        If there are no scores of single items.
+
+    Examples
+    --------
+    >>> import evalstats as es
+    >>> rows = {"item": [*range(60)] * 2, "model": ["a"] * 60 + ["b"] * 60}
+    >>> rows["score"] = [float(i % 3 > 0) for i in range(59)] + [None] + [float(i % 7 > 4) for i in range(60)]
+    >>> found = es.audit(es.from_frame(rows, item="item", model="model", score="score"))
+    >>> [(each.kind, each.effect) for each in found.findings]
+    [('missing scores', 'moves')]
+    """
+    given = as_data(data)
+    require_outcomes(given, *(models or ()))
+    rows = _kept(given, models)
+    panels = list(_panels(given, rows, metric, cluster, all_metrics=all_metrics, conf_level=check_level(conf_level)))
+    findings: list[Finding] = []
+    unchecked: list[Unchecked] = []
+    looked: list[Audited] = []
+    for panel in panels:
+        before = conclusions(panel)
+        seen = list(_observed(panel))
+        judged = [ranked(panel, before, each) for each in seen if isinstance(each, Observation)]
+        depends = np.zeros(before.verdict.size, dtype=np.bool_)
+        for each in judged:
+            depends |= each.depends
+        findings += [each.finding for each in judged]
+        looked.append(_audited(panel, before, int(depends.sum())))
+        unchecked += [
+            Unchecked(kind=each.kind, metric=panel.metric.name, reason=each.reason)
+            for each in seen
+            if isinstance(each, NotChecked)
+        ]
+    findings.sort(key=_weight)
+    silent = {each.kind for each in findings} | {each.kind for each in unchecked}
+    kinds: list[Kind] = [kind for check in CHECKS for kind in check.kinds]
+    runs = rows["run"].unique().sort().to_list()
+    return Audit(
+        findings=tuple(findings),
+        metrics=tuple(looked),
+        passed=tuple(kind for kind in kinds if kind not in silent),
+        unchecked=tuple(unchecked),
+        conf_level=conf_level,
+        version=toolkit_version(),
+        sources=sources_of(given, runs),
+        notes=run_notes(given, runs),
+    )
+
+
+def _observed(panel: Panel) -> Iterator[Observation | NotChecked]:
+    for check in CHECKS:
+        yield from check.look(panel)
+
+
+def _weight(finding: Finding) -> tuple[int, float, float]:
+    """Sort flips first, those of most comparisons in front; then what moves most; then the largest."""
+    largest = max((each.largest or 0.0 for each in finding.shifts), default=0.0)
+    return EFFECTS.index(finding.effect), -finding.n_flips, -largest
+
+
+def _audited(panel: Panel, before: Conclusions, n_depend: int) -> Audited:
+    metric = panel.metric
+    return Audited(
+        benchmark=metric.benchmark,
+        metric=metric.name,
+        n_rows=panel.rows.height,
+        n_items=panel.items.height,
+        n_models=len(panel.models),
+        n_pairs=int(before.compared.sum()),
+        n_depend=n_depend,
+        scale=metric.scale,
+        unit=metric.shown_unit,
+        clusters=panel.clusters,
+    )
+
+
+# --- the rows of every metric ---
+
+
+def _kept(data: EvalData, models: Sequence[str] | None) -> pl.DataFrame:
+    """Return the outcomes with the name of the system that each is of, of some systems or all."""
+    rows = with_entries(data.outcomes, "model")[0]
+    known = rows[ENTRY].unique().sort().to_list()
+    for name in models or ():
+        if name not in known:
+            raise InputError(unknown_name(name, known))
+    return rows if models is None else rows.filter(pl.col(ENTRY).is_in(list(models)))
+
+
+def _panels(
+    data: EvalData,
+    rows: pl.DataFrame,
+    metric: str | None,
+    cluster: str | Sequence[str] | None,
+    *,
+    all_metrics: bool,
+    conf_level: float,
+) -> Iterator[Panel]:
+    chosen = _metrics(data, rows, metric, all_metrics=all_metrics)
+    for benchmark, name in chosen:
+        own = rows.filter((pl.col("benchmark") == benchmark) & (pl.col("metric") == name))
+        yield _panel(data, own, benchmark, name, cluster, conf_level)
+
+
+def _metrics(data: EvalData, rows: pl.DataFrame, metric: str | None, *, all_metrics: bool) -> list[tuple[str, str]]:
+    """Return the metrics to look at: the one that was named, else the headline of each benchmark, else all."""
+    there = rows.select("benchmark", "metric").unique().sort("benchmark", "metric")
+    if metric is not None:
+        found = there.filter(pl.col("metric") == metric)
+        if not found.height:
+            raise InputError(unknown_name(metric, there["metric"].unique().sort().to_list(), what="metric"))
+        return found.rows()
+    if all_metrics:
+        return there.rows()
+    primary = data.metrics.filter(pl.col("primary")).select("benchmark", "metric").unique()
+    heads = there.join(primary, on=["benchmark", "metric"], how="semi")
+    headless = there.join(heads.select("benchmark").unique(), on="benchmark", how="anti")
+    return pl.concat([heads, headless]).sort("benchmark", "metric").rows()
+
+
+def _panel(  # noqa: PLR0917 - what names the rows of a metric, and how they are looked at
+    data: EvalData,
+    rows: pl.DataFrame,
+    benchmark: str,
+    name: str,
+    cluster: str | Sequence[str] | None,
+    conf_level: float,
+) -> Panel:
+    described, refusal = _described(data, rows, benchmark, name)
+    key = list(ITEM_KEY)
+    items = rows.select(key).unique().sort(key)
+    models = tuple(rows[ENTRY].unique().sort().to_list())
+    columns = pl.DataFrame({ENTRY: models, MODEL: range(len(models))}, schema_overrides={ENTRY: pl.String})
+    placed = rows.join(items.with_row_index(ITEM), on=key, how="left", maintain_order="left")
+    placed = placed.join(columns, on=ENTRY, how="left", maintain_order="left")
+    names, codes = _clusters(data, rows, items, cluster)
+    return Panel(
+        data=data,
+        metric=described,
+        rows=rows,
+        models=models,
+        items=items,
+        item=placed[ITEM].to_numpy().astype(np.int64),
+        model=placed[MODEL].to_numpy().astype(np.int64),
+        score=rows["score"].to_numpy().astype(np.float64),
+        trials=_trials(rows),
+        clusters=names,
+        codes=codes,
+        refusal=refusal,
+        conf_level=conf_level,
+    )
+
+
+def _trials(rows: pl.DataFrame) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Return how many trials a row stands for: more than one where only their average is known."""
+    averaged = pl.when(pl.col("trial").is_null()).then(pl.col("n_trials").fill_null(1)).otherwise(1)
+    return rows.select(averaged.cast(pl.Float64)).to_series().to_numpy()
+
+
+def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str) -> tuple[Metric, str | None]:
+    """Return the metric, and why a comparison would refuse it, if it would."""
+    try:
+        return choose_metric(data, rows, name), None
+    except (InputError, CannotAnswerError) as error:
+        found = data.metrics.filter((pl.col("benchmark") == benchmark) & (pl.col("metric") == name)).to_dicts()
+        declared = found[0] if found else {}
+        better, direction = direction_of(name, declared=declared.get("higher_is_better"))
+        metric = Metric(
+            benchmark=benchmark,
+            name=name,
+            kind=str(declared.get("kind") or "continuous"),
+            low=declared.get("low"),
+            high=declared.get("high"),
+            higher_is_better=better,
+            unit=str(declared.get("unit") or ""),
+            direction=direction,
+        )
+        return metric, str(error)
+
+
+def _clusters(
+    data: EvalData, rows: pl.DataFrame, items: pl.DataFrame, cluster: str | Sequence[str] | None
+) -> tuple[tuple[str, ...], Ints | None]:
+    """Return the columns by which items are known to be dependent, and every item's cluster by the coarsest of them."""
+    named = named_clusters(data, cluster)
+    if not named and cluster is None:
+        declared = data.runs.filter(pl.col("run").is_in(rows["run"].unique().to_list()))["dependence"]
+        named = [each for each in declared.explode().drop_nulls().unique().sort().to_list() if each in rows.columns]
+    found = constant_factors(rows, [each for each in named if each not in ITEM_KEY])
+    levels = {name: found[name] for name in named if found[name].null_count() == 0}
+    if not levels and cluster is None and items["item"].n_unique() < items.select("task", "item", "variant").height:
+        # Versions of one item are dependent by what they are.
+        whole = items.select(pl.concat_str("task", "item", separator="\x1f")).to_series()
+        levels = {"item": whole} if whole.n_unique() < items.height else {}
+    coarsest = min(levels, key=lambda name: levels[name].n_unique(), default=None)
+    if coarsest is None:
+        return (), None
+    codes = levels[coarsest].rank("dense").cast(pl.Int64).to_numpy() - 1
+    return (coarsest,), codes.astype(np.int64)

@@ -1,0 +1,19 @@
+"""The checks, in the order in which they look.
+
+To add one, write a function that takes a `Panel` (the rows of one metric, and where each stands in the table of items by
+models) and yields an `Observation` for each thing it sees: its kind (listed in `result.KINDS`), a clause on what was found with
+its number, a clause on what to do, and, where the same rows could defensibly be handled otherwise, `Treatment`s: rows to keep
+(`panel.of_items(items)` makes rows of items), other scores, or other clusters. Where the data do not allow the check, it yields
+`NotChecked` with the reason; where nothing is wrong, nothing. Then add it to the tuple. What a treatment does to the
+conclusions is worked out by `conclusions.ranked`, never by the check.
+"""
+
+from evalstats.analysis.audit.missing import harness_errors, item_sets, judge_failures, missing_scores
+from evalstats.analysis.audit.panel import Check
+
+CHECKS: tuple[Check, ...] = (
+    Check(kinds=("harness errors",), look=harness_errors),
+    Check(kinds=("missing scores",), look=missing_scores),
+    Check(kinds=("judge failures",), look=judge_failures),
+    Check(kinds=("item sets",), look=item_sets),
+)

@@ -1,0 +1,209 @@
+"""What is concluded from one metric, and what another handling of the same rows does to it.
+
+The conclusions are the verdicts on all pairs of models that share enough items, each by its own interval, as `compare` would
+give them, and who leads. A treatment gives another table of scores (or other clusters), from which all of them are drawn anew.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evalstats.aggregate.items import Bools, Floats, Ints
+from evalstats.analysis.audit.panel import Observation, Panel, Treatment
+from evalstats.analysis.audit.result import Effect, Finding, Flip, Shift, Verdict
+from evalstats.analysis.leaderboard.comparability import MIN_SHARED
+from evalstats.analysis.result import Estimate, finite
+from evalstats.stats.many.pairwise import PairwiseDifferences, pairwise_differences
+
+# A difference that changes by less than this share of its standard error, and by less than half a point, stands.
+MOVED = 0.25
+HALF_A_POINT = 0.005
+_FEW_DF, _FEWEST_DIFFERING = 4.0, 6
+_SHOWN_FLIPS = 20
+_VERDICTS: dict[int, Verdict] = {1: "better", -1: "worse", 0: "inconclusive"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusions:
+    """Verdicts on all pairs of models, first minus second in the order of the columns, shape (n_pairs,).
+
+    `verdict` is 1 where the first is better, -1 where it is worse, 0 where neither is shown; `compared` are pairs with enough
+    items in common. `means` are the models' mean scores, NaN without any.
+    """
+
+    pairs: PairwiseDifferences
+    verdict: npt.NDArray[np.int8]
+    compared: Bools
+    means: Floats
+    leader: str
+
+
+def conclusions(panel: Panel, treatment: Treatment | None = None) -> Conclusions:
+    """Draw all conclusions from a panel, under a treatment of its rows."""
+    scores = panel.table(treatment)
+    codes = panel.codes if treatment is None or treatment.clusters is None else treatment.clusters
+    pairs = _differences(panel, scores, codes)
+    compared = pairs.n_items >= MIN_SHARED
+    with np.errstate(invalid="ignore"):
+        apart = compared & ((pairs.conf_low > 0) | (pairs.conf_high < 0))
+    # Too few items on which two models differ, or clusters, decide nothing whatever their interval says.
+    if pairs.n_differing is not None:
+        apart &= pairs.n_differing >= _FEWEST_DIFFERING
+    if pairs.n_clusters is not None:
+        apart &= pairs.df >= _FEW_DF
+    better = 1 if panel.metric.higher_is_better else -1
+    verdict = np.where(apart, better * np.sign(np.nan_to_num(pairs.estimate)), 0).astype(np.int8)
+    seen = ~np.isnan(scores)
+    n = seen.sum(axis=0)
+    means = np.divide(np.where(seen, scores, 0.0).sum(axis=0), n, out=np.full(len(n), np.nan), where=n > 0)
+    return Conclusions(
+        pairs=pairs, verdict=verdict, compared=compared, means=means, leader=_leader(panel, means, better)
+    )
+
+
+def _differences(panel: Panel, scores: Floats, codes: Ints | None) -> PairwiseDifferences:
+    metric = panel.metric
+    if scores.shape[1] < 2:  # one model: a pair of which nothing is known
+        scores = np.column_stack([scores, np.full(scores.shape[0], np.nan)])
+    known = scores[~np.isnan(scores)]
+    bounds = None
+    if metric.low is not None and metric.high is not None:
+        inside = known.size == 0 or (known.min() >= metric.low and known.max() <= metric.high)
+        bounds = (metric.low, metric.high) if inside else None
+    binary = metric.is_share and codes is None and bool(np.isin(known, (0.0, 1.0)).all())
+    return pairwise_differences(
+        scores,
+        clusters=codes,
+        binary=binary,
+        bounds=bounds,
+        shares=metric.kind in ("binary", "proportion") and not binary,
+        adjust="none",
+        conf_level=panel.conf_level,
+    )
+
+
+def _leader(panel: Panel, means: Floats, better: int) -> str:
+    if np.isnan(means).all():
+        return ""
+    return panel.models[int(np.nanargmax(better * means))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """An observation as a finding, and the pairs whose verdict some treatment of it changes, shape (n_pairs,)."""
+
+    finding: Finding
+    depends: Bools
+
+
+def ranked(panel: Panel, before: Conclusions, seen: Observation) -> Ranked:
+    """Apply every treatment of an observation, and say what it does to the conclusions."""
+    depends = np.zeros(before.verdict.size, dtype=np.bool_)
+    shifts: list[Shift] = []
+    moves = False
+    for treatment in seen.treatments:
+        after = conclusions(panel, treatment)
+        flipped = _flipped(before, after)
+        size, points = _sizes(before, after)
+        depends |= flipped
+        moves |= bool((size > MOVED).any()) or _beyond_half_a_point(panel, points)
+        shifts.append(_shift(panel, treatment, before, after, flipped=flipped, size=size))
+    shifts.sort(key=lambda each: (-each.n_flips, -(each.largest or 0.0)))
+    effect: Effect = "open" if not shifts else "flips" if depends.any() else "moves" if moves else "stands"
+    metric = panel.metric
+    finding = Finding(
+        kind=seen.kind,
+        benchmark=metric.benchmark,
+        metric=metric.name,
+        text=seen.text,
+        remedy=seen.remedy,
+        effect=effect,
+        n_rows=seen.n_rows,
+        n_items=seen.n_items,
+        models=seen.models,
+        examples=seen.examples,
+        shifts=tuple(shifts),
+    )
+    return Ranked(finding=finding, depends=depends)
+
+
+def _flipped(before: Conclusions, after: Conclusions) -> Bools:
+    """Pairs whose verdict changes; one that can no longer be compared has lost its verdict, one that never could has none."""
+    lost = before.compared & ~after.compared & (before.verdict != 0)
+    return lost | (before.compared & after.compared & (before.verdict != after.verdict))
+
+
+def _sizes(before: Conclusions, after: Conclusions) -> tuple[Floats, Floats]:
+    """Return how much each pair moves: in its standard error, its width included, and in the metric's own unit."""
+    own, other = before.pairs, after.pairs
+    both = before.compared & after.compared
+    with np.errstate(invalid="ignore", divide="ignore"):
+        points = np.where(both, np.abs(other.estimate - own.estimate), 0.0)
+        shift = points / own.std_error
+        width = np.where(both, np.abs(other.std_error / own.std_error - 1.0), 0.0)
+    points, shift, width = (np.where(np.isfinite(each), each, 0.0) for each in (points, shift, width))
+    return np.maximum(shift, width), points
+
+
+def _beyond_half_a_point(panel: Panel, points: Floats) -> bool:
+    span = panel.metric.span
+    return span is not None and bool((points > HALF_A_POINT * span).any())
+
+
+def _shift(
+    panel: Panel, treatment: Treatment, before: Conclusions, after: Conclusions, *, flipped: Bools, size: Floats
+) -> Shift:
+    largest = float(size.max(initial=0.0))
+    places = _weightiest(before, after, size, np.flatnonzero(flipped))
+    if not len(places) and largest > 0:
+        places = [int(np.argmax(size))]
+    return Shift(
+        treatment=treatment.words,
+        n_pairs=int(before.compared.sum()),
+        n_flips=int(flipped.sum()),
+        largest=finite(largest),
+        leader_before=before.leader,
+        leader_after=after.leader,
+        flips=tuple(_flip(panel, before, after, k) for k in places[:_SHOWN_FLIPS]),
+    )
+
+
+def _weightiest(before: Conclusions, after: Conclusions, size: Floats, places: Ints) -> list[int]:
+    """Order pairs: verdicts turned round first, then those of the better models, then by how far they move."""
+    order = np.argsort(np.argsort(-np.abs(np.nan_to_num(before.means - np.nanmax(before.means, initial=-np.inf)))))
+    standing = order[before.pairs.first] + order[before.pairs.second]
+    turned = before.verdict * after.verdict < 0
+    return sorted(places.tolist(), key=lambda k: (not turned[k], -size[k], standing[k]))
+
+
+def _flip(panel: Panel, before: Conclusions, after: Conclusions, k: int) -> Flip:
+    """Return one pair before and after, the one that was better (or does better on average) first."""
+    better = 1 if panel.metric.higher_is_better else -1
+    first, second = (panel.models[int(each[k])] for each in (before.pairs.first, before.pairs.second))
+    turn = (int(before.verdict[k]) or better * np.sign(before.pairs.estimate[k])) < 0
+    return Flip(
+        first=second if turn else first,
+        second=first if turn else second,
+        before=_estimate(before.pairs, k, turn=turn),
+        after=_estimate(after.pairs, k, turn=turn),
+        verdict_before=_VERDICTS[int(before.verdict[k]) * (-1 if turn else 1)],
+        verdict_after=_VERDICTS[int(after.verdict[k]) * (-1 if turn else 1)],
+    )
+
+
+def _estimate(pairs: PairwiseDifferences, k: int, *, turn: bool) -> Estimate:
+    ends: Sequence[float] = (float(pairs.conf_low[k]), float(pairs.conf_high[k]))
+    low, high = (-ends[1], -ends[0]) if turn else ends
+    value = float(pairs.estimate[k])
+    return Estimate(
+        estimate=finite(-value if turn else value),
+        std_error=finite(float(pairs.std_error[k])),
+        conf_low=finite(low),
+        conf_high=finite(high),
+        conf_level=pairs.conf_level,
+        p_value=finite(float(pairs.p_value[k])),
+        method=pairs.method,
+        reason=None if pairs.n_items[k] else "no item in common",
+    )

@@ -1,0 +1,295 @@
+"""What is said of an audit: how many findings change a conclusion, each in words, the comparisons that flip, what was checked."""
+
+from collections.abc import Sequence
+
+from evalstats.analysis.audit.result import Audit, Audited, Finding, Flip, Kind, Shift, Verdict
+from evalstats.analysis.provenance import placed, sources_section
+from evalstats.analysis.result import Estimate
+from evalstats.document.model import (
+    Block,
+    Column,
+    Document,
+    Figure,
+    Items,
+    Section,
+    Table,
+    Text,
+    Tone,
+    sentence,
+)
+from evalstats.document.numbers import interval_words, number, plural, several
+
+_TOLD = 3  # findings told in the answer
+_DRAWN = 8  # comparisons in the figure
+_EACH = 3  # of them at most so many of one finding
+_EFFECTS: dict[str, Tone] = {"flips": "bad", "moves": "caution", "stands": "good"}
+_CHANGES: dict[tuple[Verdict, Verdict], str] = {
+    ("better", "inconclusive"): "{first} is no longer shown to be better than {second}",
+    ("worse", "inconclusive"): "{first} is no longer shown to be worse than {second}",
+    ("inconclusive", "better"): "{first} is shown to be better than {second}",
+    ("inconclusive", "worse"): "{first} is shown to be worse than {second}",
+    ("better", "worse"): "{first} turns from better to worse than {second}",
+    ("worse", "better"): "{first} turns from worse to better than {second}",
+}
+
+
+def document(result: Audit) -> Document:
+    """Return all that is said of an audit."""
+    return Document(
+        kind="audit",
+        title=f"Can {_whose(result)} be trusted?",
+        label=_label(result),
+        tone="bad" if result.n_flipping else "good" if result.n_pairs else "neutral",
+        headline=_headline(result),
+        scope=_scope(result),
+        answer=_answer(result),
+        notes=result.notes,
+        actions=tuple(dict.fromkeys(sentence(each.remedy) for each in result.findings if each.effect == "flips")),
+        evidence=_evidence(result),
+        method=(_method(result), sources_section(result.sources, version=result.version)),
+    )
+
+
+# --- the answer ---
+
+
+def _whose(result: Audit) -> str:
+    names = list(dict.fromkeys(each.benchmark for each in result.metrics))
+    where = placed(names[0]) if len(names) == 1 else f" on {several(names)}"
+    return f"these scores{where}"
+
+
+def _label(result: Audit) -> str:
+    if result.n_flipping:
+        return "Settle first"
+    return "Holds" if result.n_pairs else "No comparison"
+
+
+def _headline(result: Audit) -> str:
+    n, flipping = len(result.findings), result.n_flipping
+    pairs = plural(result.n_pairs, "comparison")
+    if not result.n_pairs:
+        found = plural(n, "finding") if n else "nothing found"
+        return f"{found}, and no two models share enough items to compare"
+    if not n:
+        return f"Nothing was found that could change any of {pairs}"
+    if not flipping:
+        whose = "The one finding changes none" if n == 1 else f"None of {n} findings changes any"
+        return f"{whose} of {pairs}"
+    which = f"{flipping} of {n} findings change{'s' if flipping == 1 else ''}" if n > 1 else "The one finding changes"
+    depend = "depends" if result.n_depend == 1 else "depend"
+    return f"{which} a conclusion; {result.n_depend:,} of {pairs} {depend} on {'it' if flipping == 1 else 'them'}"
+
+
+def _scope(result: Audit) -> str:
+    told = [
+        f"{each.metric}{placed(each.benchmark)}: {plural(each.n_models, 'model')}, {plural(each.n_items, 'item')}, "
+        f"{plural(each.n_rows, 'row')}"
+        for each in result.metrics
+    ]
+    return "; ".join(told[:2]) + (f"; and {len(told) - 2} more metrics" if len(told) > 2 else "")
+
+
+def _answer(result: Audit) -> tuple[Block, ...]:
+    told = [_told(result, each) for each in result.findings[:_TOLD]]
+    if len(result.findings) > _TOLD:
+        rest = result.findings[_TOLD:]
+        told.append(f"{len(rest)} more with --full: {several(list(dict.fromkeys(each.kind for each in rest)), 5)}.")
+    blocks: list[Block] = [Items(items=tuple(told))] if told else []
+    figure = _figure(result)
+    if figure is not None:
+        blocks.append(figure)
+    if not told:
+        blocks.append(Text(text=f"Checked: {', '.join(result.passed)}."))
+    return tuple(blocks)
+
+
+def _told(result: Audit, finding: Finding) -> str:
+    """Say in two sentences what was found, and what hangs on it."""
+    parts = [sentence(finding.text)]
+    if finding.shifts:
+        parts.append(_consequence(result.of(finding.benchmark, finding.metric), finding))
+    parts.append(sentence(finding.remedy))
+    return " ".join(part for part in parts if part)
+
+
+def _consequence(audited: Audited, finding: Finding) -> str:
+    shift = finding.shifts[0]
+    if not shift.flips:
+        return f"{sentence(shift.treatment).rstrip('.')}, no verdict changes."
+    flip = shift.flips[0]
+    when = sentence(shift.treatment).rstrip(".")
+    numbers = f"{_estimate(audited, flip.before)} becomes {_estimate(audited, flip.after)}"
+    if not shift.n_flips:
+        return f"{when}, no verdict changes; {flip.first} minus {flip.second} moves most: {numbers}."
+    others = f"; {shift.n_flips:,} of {shift.n_pairs:,} comparisons flip" if shift.n_flips > 1 else ""
+    return f"{when}, {_change(flip)}: {numbers}{others}."
+
+
+def _change(flip: Flip) -> str:
+    words = _CHANGES[flip.verdict_before, flip.verdict_after]
+    return words.format(first=flip.first, second=flip.second)
+
+
+def _estimate(audited: Audited, found: Estimate) -> str:
+    if found.estimate is None:
+        return "no comparison"
+    unit = f" {audited.unit}" if audited.unit else ""
+    digits = 1 if audited.scale > 1 or audited.unit == "pp" else 2
+    value = number(found.estimate * audited.scale, digits, sign=True)
+    if found.ends is None:
+        return f"{value}{unit}, no interval,"
+    return f"{value}{unit} ({interval_words(found.conf_low, found.conf_high, audited.scale, digits)})"
+
+
+def _drawn(result: Audit) -> list[tuple[Finding, Shift, Flip]]:
+    """Choose the comparisons to draw: the weightiest of every finding that moves some, those of flips first."""
+    found: list[tuple[Finding, Shift, Flip]] = []
+    unit = None
+    for finding in result.findings:
+        if finding.effect not in ("flips", "moves") or not finding.shifts:
+            continue
+        audited = result.of(finding.benchmark, finding.metric)
+        unit = unit or (audited.unit, audited.scale)
+        if unit != (audited.unit, audited.scale):
+            continue  # one axis, one unit
+        shift = finding.shifts[0]
+        found += [
+            (finding, shift, flip)
+            for flip in shift.flips[:_EACH]
+            if flip.before.estimate is not None and flip.after.estimate is not None
+        ]
+    return found[:_DRAWN]
+
+
+def _figure(result: Audit) -> Figure | None:
+    drawn = _drawn(result)
+    if not drawn:
+        return None
+    audited = result.of(drawn[0][0].benchmark, drawn[0][0].metric)
+
+    def scaled(values: Sequence[float | None]) -> list[float | None]:
+        return [None if value is None else value * audited.scale for value in values]
+
+    level = f"{100 * result.conf_level:g}%"
+    unit = f" ({audited.unit})" if audited.unit else ""
+    told = [
+        f"{flip.first} minus {flip.second}, {finding.kind}: {_estimate(audited, flip.before)} becomes "
+        f"{_estimate(audited, flip.after)}"
+        for finding, _, flip in drawn
+    ]
+    return Figure(
+        id="flips",
+        plot="dumbbell",
+        rows={
+            "label": [f"{flip.first} − {flip.second}" for _, _, flip in drawn],
+            "start": scaled([flip.before.estimate for _, _, flip in drawn]),
+            "estimate": scaled([flip.after.estimate for _, _, flip in drawn]),
+            "conf_low": scaled([flip.after.conf_low for _, _, flip in drawn]),
+            "conf_high": scaled([flip.after.conf_high for _, _, flip in drawn]),
+            "kind": [finding.kind for finding, _, _ in drawn],
+            "verdict": [flip.verdict_after if shift.n_flips else "same verdict" for _, shift, flip in drawn],
+        },
+        options={
+            "title": f"Difference{unit}: before (square), after with its {level} interval",
+            "columns": {"kind": "Finding", "verdict": "Then"},
+        },
+        alt=f"Comparisons that move most: {'; '.join(told)}.",
+        caption="The comparisons that hang most on each finding, before and after",
+    )
+
+
+# --- evidence and method ---
+
+
+def _evidence(result: Audit) -> tuple[Section, ...]:
+    sections: list[Section] = []
+    if result.findings:
+        sections.append(Section(id="findings", heading=_findings_heading(result), blocks=(_findings_table(result),)))
+    if len(result.findings) > _TOLD:
+        told = tuple(_told(result, each) for each in result.findings[_TOLD:])
+        sections.append(Section(id="others", heading="The other findings in words", blocks=(Items(items=told),)))
+    return tuple(sections)
+
+
+def _findings_heading(result: Audit) -> str:
+    counts = {
+        effect: sum(each.effect == effect for each in result.findings)
+        for effect in ("flips", "moves", "stands", "open")
+    }
+    words = {
+        "flips": "{} change a verdict",
+        "moves": "{} move a difference",
+        "stands": "{} make no difference",
+        "open": "{} could not be tried",
+    }
+    told = [words[effect].format(n) for effect, n in counts.items() if n]
+    return several(
+        [
+            text.replace("1 change a", "1 changes a").replace("1 move a", "1 moves a").replace("1 make", "1 makes")
+            for text in told
+        ]
+    )
+
+
+def _findings_table(result: Audit) -> Table:
+    several_metrics = len(result.metrics) > 1
+    rows = tuple(
+        (
+            each.kind,
+            f"{each.benchmark} {each.metric}" if several_metrics else None,
+            each.effect,
+            f"{each.n_flips:,} of {each.shifts[0].n_pairs:,}" if each.shifts else None,
+            each.shifts[0].treatment if each.shifts else None,
+            _weight(each),
+        )
+        for each in result.findings
+    )
+    return Table(
+        id="findings",
+        columns=(
+            Column(title="Finding"),
+            Column(title="Metric", kind="name"),
+            Column(title="Verdicts", kind="verdict"),
+            Column(title="Flip", kind="amount"),
+            Column(title="When"),
+            Column(title="Moves most (SE)", kind="amount", spare=True),
+        ),
+        rows=rows,
+        caption="What each finding does to the comparisons of two models",
+        tones=_EFFECTS,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+
+
+def _weight(finding: Finding) -> str | None:
+    largest = finding.shifts[0].largest if finding.shifts else None
+    return None if largest is None else number(largest, 1)
+
+
+def _method(result: Audit) -> Section:
+    level = f"{100 * result.conf_level:g}%"
+    clusters = sorted({name for each in result.metrics for name in each.clusters})
+    by = f", clustered by {several(clusters)}" if clusters else ""
+    drawn = (
+        f"Conclusions: the verdict on every two models with 10 shared items or more, each by its own {level} paired interval, "
+        f"not adjusted for their number{by}."
+    )
+    flips = (
+        "A finding flips a conclusion where another defensible handling of its rows gives another verdict; it moves one where a "
+        "difference changes by more than a quarter of its standard error, or half a point of a hundred; else it stands."
+    )
+    items = [drawn, flips, "A finding is consistent with the fault that its name says, and no proof of it."]
+    if result.passed and result.findings:
+        items.append(f"Checked, nothing found: {', '.join(result.passed)}.")
+    items += _unchecked(result)
+    return Section(id="method", heading="How it was audited", blocks=(Items(items=tuple(items)),))
+
+
+def _unchecked(result: Audit) -> list[str]:
+    reasons: dict[str, list[Kind]] = {}
+    for each in result.unchecked:
+        kinds = reasons.setdefault(each.reason, [])
+        if each.kind not in kinds:
+            kinds.append(each.kind)
+    return [f"Not checked: {several(list(kinds), 9)}, because {reason}." for reason, kinds in reasons.items()]

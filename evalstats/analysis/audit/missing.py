@@ -1,0 +1,147 @@
+"""Rows without a score, and items that only some models were run on: who is concerned, and what they would change."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from evalstats.aggregate.items import Bools
+from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
+from evalstats.document.numbers import plural, several, share_in_percent
+
+
+def harness_errors(panel: Panel) -> Iterator[Observation]:
+    """Rows on which the harness failed, left out of every mean: would the conclusions differ if they counted?"""
+    rows = panel.status == "error"
+    if not rows.any():
+        return
+    yield Observation(
+        kind="harness errors",
+        text=f"{_count(panel, rows, 'row')} are harness errors{_most(panel, rows)}",
+        remedy="run them again, or say before looking whether they count as failures",
+        n_rows=int(rows.sum()),
+        models=_models(panel, rows),
+        examples=_reasons(panel, rows),
+        treatments=_counted(panel, rows, both_ends=True),
+    )
+
+
+def missing_scores(panel: Panel) -> Iterator[Observation]:
+    """Rows that ran and got no score, without those that a judge left open."""
+    rows = (panel.status == "unscored") & ~_judged(panel)
+    if not rows.any():
+        return
+    yield Observation(
+        kind="missing scores",
+        text=f"{_count(panel, rows, 'answer')} have no score{_most(panel, rows)}",
+        remedy="say before looking how such answers count",
+        n_rows=int(rows.sum()),
+        models=_models(panel, rows),
+        examples=_reasons(panel, rows),
+        treatments=(*_counted(panel, rows), *_complete(panel, panel.count(panel.scored) > 0)),
+    )
+
+
+def judge_failures(panel: Panel) -> Iterator[Observation | NotChecked]:
+    """Answers that a judge was given and did not score."""
+    judged = _judged(panel)
+    if not judged.any():
+        yield NotChecked(kind="judge failures", reason="no row names a judge")
+        return
+    rows = judged & (panel.status == "unscored")
+    if not rows.any():
+        return
+    yield Observation(
+        kind="judge failures",
+        text=f"{_count(panel, rows, 'answer')} were judged and got no score{_most(panel, rows)}",
+        remedy="have them judged again",
+        n_rows=int(rows.sum()),
+        models=_models(panel, rows),
+        examples=_reasons(panel, rows),
+        treatments=(*_counted(panel, rows, both_ends=True), *_complete(panel, panel.count(panel.scored) > 0)),
+    )
+
+
+def item_sets(panel: Panel) -> Iterator[Observation | NotChecked]:
+    """Items that only some of the models were run on: averages over each model's own items are of other things."""
+    n, m = panel.shape
+    if m < 2:
+        yield NotChecked(kind="item sets", reason="there is one model")
+        return
+    present = panel.present
+    lacking: Bools = present.sum(axis=1) < m
+    if not lacking.any():
+        return
+    shared = n - int(lacking.sum())
+    sizes = present.sum(axis=0)
+    order = sorted(range(m), key=lambda j: int(sizes[j]))
+    fewest = order[0]
+    text = f"models were run on different items: all share {shared:,} of {n:,}, and {panel.models[fewest]} has {sizes[fewest]:,}"
+    yield Observation(
+        kind="item sets",
+        text=text,
+        remedy="compare models on the items that they share, never by averages over their own",
+        n_items=int(lacking.sum()),
+        models=tuple(panel.models[j] for j in order[:5] if sizes[j] < n),
+        examples=panel.item_names(lacking),
+        treatments=_complete(panel, present),
+    )
+
+
+def _judged(panel: Panel) -> Bools:
+    return panel.rows["judge"].is_not_null().to_numpy()
+
+
+def _counted(panel: Panel, rows: Bools, *, both_ends: bool = False) -> tuple[Treatment, ...]:
+    """Give some rows the worst score, or (in turn) either end of the scale; nothing where the metric has no end."""
+    metric = panel.metric
+    ends = [metric.low, metric.high] if both_ends else [metric.worst]
+    return tuple(
+        Treatment(words=f"counted as {end:g}", score=np.where(rows, end, panel.score))
+        for end in ends
+        if end is not None
+    )
+
+
+def _complete(panel: Panel, there: Bools) -> tuple[Treatment, ...]:
+    """Keep the items that all models have, where these are some of all."""
+    whole: Bools = there.sum(axis=1) == there.shape[1]
+    if not whole.any() or whole.all():
+        return ()
+    return (
+        Treatment(words=f"on the {plural(int(whole.sum()), 'item')} that all models have", keep=panel.of_items(whole)),
+    )
+
+
+def _count(panel: Panel, rows: Bools, noun: str) -> str:
+    return f"{int(rows.sum()):,} of {plural(panel.rows.height, noun)}"
+
+
+def _shares(panel: Panel, rows: Bools) -> tuple["np.ndarray[tuple[int], np.dtype[np.float64]]", Sequence[int]]:
+    """Return the share of each model's rows that are among these, and the models with the largest first."""
+    m = len(panel.models)
+    share = np.bincount(panel.model[rows], minlength=m) / np.maximum(np.bincount(panel.model, minlength=m), 1)
+    return share, np.argsort(-share, kind="stable").tolist()
+
+
+def _most(panel: Panel, rows: Bools) -> str:
+    """Name the model with the largest share of these rows, where shares differ."""
+    share, order = _shares(panel, rows)
+    if len(order) < 2 or share[order[0]] < 1.5 * rows.mean():
+        return ""
+    return f", {share_in_percent(float(share[order[0]]))} of {panel.models[order[0]]}'s"
+
+
+def _models(panel: Panel, rows: Bools, most: int = 5) -> tuple[str, ...]:
+    share, order = _shares(panel, rows)
+    return tuple(panel.models[j] for j in order[:most] if share[j] > 0)
+
+
+def _reasons(panel: Panel, rows: Bools, most: int = 3) -> tuple[str, ...]:
+    """Return the commonest reasons that the files give."""
+    counted = panel.rows["status_reason"].filter(rows.tolist()).drop_nulls().value_counts(sort=True)
+    return tuple(str(text) for text in counted["status_reason"].head(most).to_list())
+
+
+def named(models: Sequence[str]) -> str:
+    """Name some models in running text."""
+    return several(list(models), 3)

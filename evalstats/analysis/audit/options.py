@@ -1,0 +1,17 @@
+"""What can be asked of an audit."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from evalstats.analysis.options import Cluster, ConfLevel, MetricName, Models, Option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """Options of `evalstats.audit` and of `evalstats audit`."""
+
+    metric: MetricName = None
+    models: Models = None
+    cluster: Cluster = None
+    all_metrics: Annotated[bool, Option("Look at every metric, not the headline alone.", ("--all-metrics",))] = False
+    conf_level: ConfLevel = 0.95

@@ -1,0 +1,165 @@
+"""The prepared rows of one metric, where each stands in the table of items by models, and what can be done with them instead."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from evalstats.aggregate.items import HELPER, ITEM_KEY, Bools, Floats, Ints
+from evalstats.analysis.arms import Metric
+from evalstats.analysis.audit.result import Kind
+from evalstats.schema.data import EvalData
+
+ITEM, MODEL = f"{HELPER}item", f"{HELPER}model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Treatment:
+    """Another defensible handling of the same rows. What is None stays as it is.
+
+    Attributes
+    ----------
+    words
+        What is done, as the end of a sentence: "counted as 0", "without them".
+    keep
+        Rows that stay, shape (n_rows,).
+    score
+        Score of every row, NaN for none, shape (n_rows,).
+    absent
+        Score of an item of which a model has no row at all.
+    clusters
+        Code of every item's cluster, shape (n_items,): intervals change, scores do not.
+    """
+
+    words: str
+    keep: Bools | None = None
+    score: Floats | None = None
+    absent: float | None = None
+    clusters: Ints | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What a check saw. `text` and `remedy` are clauses without a full stop; see `Finding` for the rest."""
+
+    kind: Kind
+    text: str
+    remedy: str
+    n_rows: int | None = None
+    n_items: int | None = None
+    models: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    treatments: tuple[Treatment, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotChecked:
+    """That these data do not allow a check, and why: a clause."""
+
+    kind: Kind
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Rows of one metric of one benchmark, in the order of the files.
+
+    Attributes
+    ----------
+    rows
+        Outcomes of the metric, shape (n_rows, ...): all glossary columns and factors.
+    models, items
+        Names of the columns, and the key of every line (task, item, variant), of the table of scores.
+    item, model
+        Line and column of every row, shape (n_rows,).
+    score, trials
+        Score of every row (NaN where it has none) and trials that stand behind it, shape (n_rows,).
+    clusters, codes
+        Columns by which items are known to be dependent, and the cluster of every item, shape (n_items,); None without any.
+    refusal
+        Why a comparison of this metric would be refused, if it would.
+    """
+
+    data: EvalData
+    metric: Metric
+    rows: pl.DataFrame
+    models: tuple[str, ...]
+    items: pl.DataFrame
+    item: Ints
+    model: Ints
+    score: Floats
+    trials: Floats
+    clusters: tuple[str, ...] = ()
+    codes: Ints | None = None
+    refusal: str | None = None
+    conf_level: float = 0.95
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of items and of models."""
+        return self.items.height, len(self.models)
+
+    @cached_property
+    def status(self) -> npt.NDArray[np.str_]:
+        """Status of every row: scored, error or unscored."""
+        return self.rows["status"].to_numpy().astype(np.str_)
+
+    @cached_property
+    def scored(self) -> Bools:
+        """Rows that have a score."""
+        return ~np.isnan(self.score)
+
+    @cached_property
+    def present(self) -> Bools:
+        """Cells of the table that have any row, shape (n_items, n_models)."""
+        return self.count(np.ones(self.rows.height, dtype=np.bool_)) > 0
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Mean score of every item under every model, NaN where there is none, shape (n_items, n_models)."""
+        return self.table()
+
+    def count(self, keep: Bools) -> Ints:
+        """Count some of the rows by item and model."""
+        n, m = self.shape
+        return np.bincount(self.item[keep] * m + self.model[keep], minlength=n * m).reshape(n, m).astype(np.int64)
+
+    def table(self, treatment: Treatment | None = None) -> Floats:
+        """Return the mean score of every item under every model, under a treatment of the rows."""
+        n, m = self.shape
+        score = self.score if treatment is None or treatment.score is None else treatment.score
+        use = ~np.isnan(score)
+        if treatment is not None and treatment.keep is not None:
+            use = use & treatment.keep
+        cell = self.item[use] * m + self.model[use]
+        total = np.bincount(cell, weights=score[use] * self.trials[use], minlength=n * m)
+        count = np.bincount(cell, weights=self.trials[use], minlength=n * m)
+        means = np.divide(total, count, out=np.full(n * m, np.nan), where=count > 0).reshape(n, m)
+        if treatment is not None and treatment.absent is not None:
+            means[~self.present] = treatment.absent
+        return means
+
+    def of_items(self, items: Bools) -> Bools:
+        """Return the rows of some items, shape (n_rows,)."""
+        return items[self.item]
+
+    def item_names(self, items: Bools | Sequence[int] | Ints, most: int = 10) -> tuple[str, ...]:
+        """Name some items, the first of them."""
+        places = np.flatnonzero(items) if np.asarray(items).dtype == np.bool_ else np.asarray(items, dtype=np.int64)
+        rows = self.items.select(ITEM_KEY)[places[:most].tolist()].iter_rows()
+        return tuple(" / ".join(part for part in row if part) for row in rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A check: what it looks for, and the function that looks.
+
+    The function takes the panel of one metric and yields an `Observation` for each thing it sees, or `NotChecked` where the
+    data do not allow to look; nothing at all is a pass.
+    """
+
+    kinds: tuple[Kind, ...]
+    look: Callable[[Panel], Iterable[Observation | NotChecked]]

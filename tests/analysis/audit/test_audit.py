@@ -1,0 +1,128 @@
+"""The frame of the audit: conclusions against their slow form, what a treatment does to them, the ranking, the result's forms."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import evalstats as es
+from evalstats.analysis.audit.audit import _kept, _panels
+from evalstats.analysis.audit.conclusions import conclusions, ranked
+from evalstats.analysis.audit.panel import Observation, Treatment
+from evalstats.errors import CannotAnswerError, InputError
+from tests.analysis.audit.builders import clean, kinds, read
+
+
+def panel_of(frame: pl.DataFrame):
+    data = read(frame)
+    return next(_panels(data, _kept(data, None), None, None, all_metrics=False, conf_level=0.95))
+
+
+def graded(seed: int = 1) -> pl.DataFrame:
+    draw = np.random.default_rng(seed)
+    frame = clean(60, 4, seed=seed)
+    return frame.with_columns(pl.Series("score", np.round(draw.normal(50, 10, frame.height), 2)))
+
+
+def test_the_table_of_scores_is_what_the_rows_say():
+    frame = clean(30, 3).sample(fraction=1.0, shuffle=True, seed=3).head(80)
+    panel = panel_of(frame)
+    for item, row in enumerate(panel.items["item"].to_list()):
+        for model, name in enumerate(panel.models):
+            own = frame.filter((pl.col("item") == row) & (pl.col("model") == name))["score"]
+            value = panel.scores[item, model]
+            assert value == own[0] if len(own) else np.isnan(value)
+
+
+def test_conclusions_are_those_of_paired_t_tests():
+    panel = panel_of(graded())
+    found = conclusions(panel)
+    scores = panel.scores
+    for k, (i, j) in enumerate(zip(found.pairs.first, found.pairs.second, strict=True)):
+        d = scores[:, i] - scores[:, j]
+        ci = stats.ttest_1samp(d, 0).confidence_interval(0.95)
+        assert found.pairs.estimate[k] == pytest.approx(d.mean())
+        assert (found.pairs.conf_low[k], found.pairs.conf_high[k]) == pytest.approx((ci.low, ci.high))
+        assert found.verdict[k] == (0 if ci.low <= 0 <= ci.high else np.sign(d.mean()))
+
+
+def test_treatments_equal_rows_changed_before_reading():
+    frame = clean(80, 4, seed=2)
+    panel = panel_of(frame)
+    draw = np.random.default_rng(0)
+    keep = draw.random(panel.rows.height) < 0.8
+    kept = conclusions(panel, Treatment(words="without them", keep=keep))
+    again = conclusions(panel_of(frame.filter(pl.Series(keep))))
+    np.testing.assert_allclose(kept.pairs.estimate, again.pairs.estimate)
+    np.testing.assert_array_equal(kept.verdict, again.verdict)
+    flipped = Treatment(words="turned round", score=1.0 - panel.score)
+    np.testing.assert_array_equal(conclusions(panel, flipped).verdict, -conclusions(panel).verdict)
+
+
+def test_a_treatment_that_changes_nothing_stands():
+    panel = panel_of(clean())
+    before = conclusions(panel)
+    seen = Observation(
+        kind="missing scores", text="x", remedy="y", treatments=(Treatment(words="as it is", score=panel.score),)
+    )
+    found = ranked(panel, before, seen)
+    assert (found.finding.effect, found.finding.n_flips, found.depends.any()) == ("stands", 0, False)
+    assert found.finding.shifts[0].largest == 0.0
+    assert ranked(panel, before, replace(seen, treatments=())).finding.effect == "open"
+
+
+def test_a_flip_is_told_from_the_better_model_with_both_estimates():
+    panel = panel_of(clean(200, 3, seed=4))
+    before = conclusions(panel)
+    turned = Treatment(words="turned round", score=1.0 - panel.score)
+    found = ranked(panel, before, Observation(kind="scale", text="x", remedy="y", treatments=(turned,))).finding
+    assert found.effect == "flips"
+    for flip in found.shifts[0].flips:
+        assert (flip.verdict_before, flip.verdict_after) == ("better", "worse")
+        assert flip.after.estimate == pytest.approx(-flip.before.estimate)
+        assert flip.before.conf_low == pytest.approx(-flip.after.conf_high)
+
+
+def test_shuffled_rows_and_renamed_models_change_nothing():
+    frame = clean(100, 4, seed=5).with_columns(
+        pl.when(pl.int_range(pl.len()) % 11 == 0).then(None).otherwise("score").alias("score")
+    )
+    one, other = (es.audit(read(each)) for each in (frame, frame.sample(fraction=1.0, shuffle=True, seed=1)))
+    assert one.findings == other.findings
+    names = {f"m{j}": f"m{3 - j}" for j in range(4)}
+    turned = es.audit(read(frame.with_columns(pl.col("model").replace(names))))
+    assert kinds(turned) == kinds(one)
+    assert turned.n_depend == one.n_depend
+
+
+def test_it_is_saved_and_loaded(tmp_path):
+    frame = clean(100, 4).with_columns(
+        pl.when(pl.int_range(pl.len()) % 5 == 0).then(None).otherwise("score").alias("score")
+    )
+    found = es.audit(read(frame))
+    found.save(tmp_path / "audit.json")
+    assert es.load_result(tmp_path / "audit.json") == found
+    assert json.loads((tmp_path / "audit.json").read_text())["result"] == "Audit"
+    assert found.to_frame().height == len(found.findings)
+    assert "missing scores" in found.to_markdown()
+
+
+def test_what_cannot_be_audited_is_refused_by_name():
+    with pytest.raises(CannotAnswerError, match="no outcomes"):
+        es.audit(es.EvalData())
+    with pytest.raises(InputError, match="no model 'm9'"):
+        es.audit(read(clean()), models=["m9"])
+    with pytest.raises(InputError, match="no metric 'x'"):
+        es.audit(read(clean()), metric="x")
+    with pytest.raises(InputError, match="conf_level"):
+        es.audit(read(clean()), conf_level=95)
+
+
+def test_one_model_has_no_comparison_and_says_so():
+    found = es.audit(read(clean(models=1)))
+    assert found.n_pairs == 0
+    assert "no two models" in found.summary()
+    assert any(each.reason == "there is one model" for each in found.unchecked)
