@@ -286,6 +286,7 @@ def html_arguments(extension: Path) -> list[str]:
         "--to=html5",
         f"--template={extension / 'template.html'}",
         f"--css={extension / 'evalstats.css'}",
+        f"--css={extension / 'page.css'}",
         "--embed-resources",
         "--mathml",
         "--toc",

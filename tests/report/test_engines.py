@@ -122,7 +122,7 @@ def test_quarto_renders_a_copy_in_a_folder_of_its_own(quarto: Path, job: Job) ->
     assert Path(seen["cwd"]).resolve() == job.folder.resolve()
     assert seen["parameters"] == dict(job.parameters)
     assert seen["environment"] == {"QUARTO_PYTHON": sys.executable, "SOURCE_DATE_EPOCH": "1763683200"}
-    for name in ("_extension.yml", "evalstats.css", "template.html", "typst-template.typ", "typst-show.typ"):
+    for name in ("_extension.yml", "evalstats.css", "page.css", "template.html", "typst-template.typ", "typst-show.typ"):
         assert f"_extensions/evalstats/{name}" in seen["files"]
 
 
