@@ -122,7 +122,14 @@ def test_quarto_renders_a_copy_in_a_folder_of_its_own(quarto: Path, job: Job) ->
     assert Path(seen["cwd"]).resolve() == job.folder.resolve()
     assert seen["parameters"] == dict(job.parameters)
     assert seen["environment"] == {"QUARTO_PYTHON": sys.executable, "SOURCE_DATE_EPOCH": "1763683200"}
-    for name in ("_extension.yml", "evalstats.css", "page.css", "template.html", "typst-template.typ", "typst-show.typ"):
+    for name in (
+        "_extension.yml",
+        "evalstats.css",
+        "page.css",
+        "template.html",
+        "typst-template.typ",
+        "typst-show.typ",
+    ):
         assert f"_extensions/evalstats/{name}" in seen["files"]
 
 
@@ -160,7 +167,7 @@ def test_the_extension_names_files_that_are_there() -> None:
 
     folder = find_page("compare").extension
     formats = yaml.safe_load((folder / "_extension.yml").read_text())["contributes"]["formats"]
-    named = [formats["html"]["template"], formats["html"]["css"], *formats["typst"]["template-partials"]]
+    named = [formats["html"]["template"], *formats["html"]["css"], *formats["typst"]["template-partials"]]
     assert all((folder / name).is_file() for name in named)
     assert formats["html"]["html-math-method"] == "mathml"
     assert formats["html"]["embed-resources"] is True
