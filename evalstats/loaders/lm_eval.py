@@ -25,6 +25,15 @@ from evalstats.loaders import lm_eval_results as lighteval
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
 from evalstats.loaders.lm_eval_results import BYPASS, Results, metric_name, read_results
+from evalstats.loaders.open_llm_scores import (
+    V1,
+    normalised_metric,
+    normalised_rows,
+    v1_metric,
+    v1_rows,
+    with_v1_headlines,
+)
+from evalstats.loaders.records import parquet_records
 from evalstats.loaders.rows import Ranges, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, shortened
 from evalstats.schema.data import Problem
@@ -267,7 +276,7 @@ def _could_be_value(value: object) -> bool:
 
 # Local time without a zone; ":" became "-" in 2023.
 _STAMP: Final = r"\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(?:\.\d+)?"
-_SAMPLES_NAME = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<stamp>{_STAMP}))?\.(?:jsonl|json|ndjson)")
+_SAMPLES_NAME = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<stamp>{_STAMP}))?\.(?:jsonl|json|ndjson|parquet)")
 _RESULTS_NAME = re.compile(rf"(?:.*_)?(?P<stamp>{_STAMP})\.json")
 _DETAILS_PREFIX: Final = "details_"
 _DETAILS_SUFFIX: Final = "-details"
@@ -314,7 +323,8 @@ def model_of_folder(path: Path) -> str:
 
 def looks_like_samples(head: Head) -> bool:
     """Whether the first object of a file is a sample."""
-    if {"doc_id", "doc"} <= head.keys and (head.keys & {"target", "arguments", "resps", "filtered_resps"}):
+    names = frozenset(head.columns) or head.keys
+    if {"doc_id", "doc"} <= names and (names & {"target", "arguments", "resps", "filtered_resps"}):
         return True
     if not ({"doc_id", "doc_hash"} & head.keys):
         return False
@@ -350,7 +360,7 @@ def _is_of_samples(path: Path) -> bool:
 
 def holds_samples(head: Head) -> bool:
     """Whether a file of this format holds samples; else it holds results."""
-    if head.shape in ("array", "lines"):
+    if head.shape in ("array", "lines", "parquet"):
         return True
     return looks_like_samples(head) or (head.shape != "object" and plain_name(head.path).startswith("samples_"))
 
@@ -379,7 +389,7 @@ class LmEvalLoader:
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise samples by doc_id with doc and answers, results by the harness's own members or metric keys."""
-        if head.shape in ("array", "lines", "object") and looks_like_samples(head):
+        if head.shape in ("array", "lines", "object", "parquet") and looks_like_samples(head):
             return Match(confidence=0.9, reason="a sample has doc_id, doc and responses")
         if head.shape != "object" or "results" not in head.keys:
             return None
@@ -454,12 +464,17 @@ class LmEvalLoader:
         day = day_of_stamp(stamp_of_name(plain_name(source.path)))
         yield from source.notes(["published numbers without items: no two models can be compared item by item"])
         numbers = list(lighteval.aggregate_rows(results, model, run_of, day))
-        yield Rows(table="aggregates", rows=numbers)
-        yield Rows(table="metrics", rows=_metrics(results, {}, numbers, Ranges()))
+        metrics = with_v1_headlines(_metrics(results, {}, numbers, Ranges()))
         runs = [
             lighteval.run_row(results, run, model, tuple(key for key in keys if key.benchmark == benchmark))
             for benchmark, run in run_of.items()
         ]
+        shown = list(v1_rows(results, model, source.run_id(V1)))
+        if shown:
+            metrics.append(v1_metric())
+            runs.append({**runs[0], "run": source.run_id(V1), "benchmark": V1, "n_shots": None, "task_version": None})
+        yield Rows(table="aggregates", rows=[*numbers, *shown])
+        yield Rows(table="metrics", rows=metrics)
         yield Rows(table="runs", rows=runs)
 
 
@@ -477,11 +492,16 @@ def _task_of_run(source: Source, results: Results, model: str, name: str) -> Tas
 
 
 def _samples_of(path: Path, source: Source) -> Iterator[PlacedSample]:
-    """Yield the samples of a file, from JSON Lines or from the one list of older files, each with its place.
+    """Yield the samples of a file, from JSON Lines, Parquet or the one list of older files, each with its place.
 
     A place in a file that stands beside the results is named with that file.
     """
-    if read_head(path).shape != "array":
+    shape = read_head(path).shape
+    if shape == "parquet":
+        for number, row in parquet_records(path):
+            yield PlacedSample(row, f"{path}: row {number}", f"row {number}")
+        return
+    if shape != "array":
         beside = "" if path == source.path else f"{readable_name(path.name)} "
         for number, value in iter_json_lines(path):
             yield PlacedSample(value, f"{path}: line {number}", f"{beside}line {number}")
@@ -512,8 +532,11 @@ def _summaries(source: Source, results: Results, model: str, reading: _Reading) 
         )
     run_of = {benchmark: source.run_id(benchmark) for benchmark in tasks_of}
     numbers = list(results.aggregate_rows(model, run_of))
-    yield Rows(table="aggregates", rows=numbers)
-    yield Rows(table="metrics", rows=_metrics(results, tasks_of, numbers, reading.ranges))
+    above_chance = list(normalised_rows(results, model, run_of))
+    yield Rows(table="aggregates", rows=[*numbers, *above_chance])
+    metrics = _metrics(results, tasks_of, numbers, reading.ranges)
+    metrics += [normalised_metric(str(name)) for name in dict.fromkeys(row["benchmark"] for row in above_chance)]
+    yield Rows(table="metrics", rows=metrics)
     rows = [results.run_row(run_of[benchmark], model, benchmark, tasks) for benchmark, tasks in tasks_of.items()]
     yield Rows(table="runs", rows=rows)
 

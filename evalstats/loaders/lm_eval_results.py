@@ -194,6 +194,7 @@ class Results:
             as_text(self.members.get("model_name"))
             or self._name_in_arguments
             or as_text(self.part("config_general").get("model_name"))
+            or as_text(self.part("config").get("model_name"))
             or as_text(self.part("config").get("model"))
         )
 

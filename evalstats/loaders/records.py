@@ -7,14 +7,15 @@ items that have no id, names of runs that name no model, and outcomes that wait 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, cast
 
 import polars as pl
+from polars.selectors import by_name
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import BATCH_ROWS, Frame, Rows, Source, in_frames, read_head
+from evalstats.loaders.base import BATCH_ROWS, PARQUET_FAULTS, Frame, Rows, Source, in_frames, read_head, readable_name
 from evalstats.loaders.files import (
     JsonItem,
     NotJson,
@@ -33,6 +34,8 @@ from evalstats.schema.tables import frame_from_rows
 # What a file of records looks like from its first bytes.
 RECORD_SHAPES: Final = frozenset({"array", "lines"})
 _PLACES: Final = 5
+# Rows of results hold prompts and answers, so few are held at a time.
+_PARQUET_ROWS: Final = 1_000
 _MISFIT: Final = object()
 _ITEM_CHARS: Final = 16
 _WHOLE_WITH_POINT: Final = re.compile(r"(-?\d+)\.0+")
@@ -153,6 +156,24 @@ def _no_record(value: object) -> str:
     if value is _MISFIT:
         return "not as many cells as the header"
     return "a bare text" if isinstance(value, str) else "no JSON object"
+
+
+def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterator[tuple[int, Row]]:
+    """Yield (number from 0, members) of every row of a Parquet file; `names` are the columns to read, or None for all."""
+    try:
+        with path.open("rb") as stream:
+            # A path tells Polars where to read and a stream is held whole; but Polars takes paths in Unicode only.
+            source = path if readable_name(path) == str(path) else stream
+            scan = pl.scan_parquet(source, glob=False, hive_partitioning=False)
+            # A bare name such as "*" would be a pattern.
+            scan = scan.select(by_name([name for name in scan.collect_schema() if names is None or name in names]))
+            height = scan.select(pl.len()).collect().item()
+            for first in range(0, height, _PARQUET_ROWS):
+                yield from enumerate(scan.slice(first, _PARQUET_ROWS).collect().iter_rows(named=True), start=first)
+    except PARQUET_FAULTS as error:
+        raise UnreadableFileError(
+            f"{path}: is not a Parquet file that can be read ({error}); write it again, or fetch it again"
+        ) from error
 
 
 def objects_in(path: Path, member: str = "", *, word: str = "row") -> Iterator[tuple[str, str, Row]]:

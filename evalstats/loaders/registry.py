@@ -25,6 +25,7 @@ from evalstats.schema.tables import check_table
 # Module and attribute of each built-in loader. Order settles equal confidence.
 BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.lm_eval", "LOADER"),
+    ("evalstats.loaders.lighteval_details", "LOADER"),
     ("evalstats.loaders.inspect_ai", "LOADER"),
     ("evalstats.loaders.tau_bench", "LOADER"),
     ("evalstats.loaders.promptfoo", "LOADER"),
@@ -59,6 +60,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.livecodebench", "LOADER"),
     ("evalstats.loaders.leaderboards", "LOADER"),
     ("evalstats.loaders.benchbench", "LOADER"),
+    ("evalstats.loaders.open_llm_leaderboard", "LOADER"),
     ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
 )

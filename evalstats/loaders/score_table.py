@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width
+from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, parquet_blocks
 from evalstats.loaders.files import (
     HEAD_BYTES,
     header_of,
@@ -63,7 +63,7 @@ class ScoreRows:
             self.records = list(_bounded(head, _delimited_records(head, header)))
             self.columns: Sequence[str] = [name for name in header if name]
         else:
-            self.records = list(_bounded(head, _json_records(head)))
+            self.records = list(_bounded(head, _other_records(head)))
             self.columns = list(dict.fromkeys(name for record in self.records for name in record))
             check_width(len(self.columns))
         n_short = sum(len(record) < len(self.columns) for record in self.records) if head.shape == "text" else 0
@@ -94,7 +94,11 @@ def _delimited_records(head: Head, header: Sequence[str]) -> Iterator[Record]:
         yield {name: cell for name, cell in zip(header, cells, strict=False) if name}
 
 
-def _json_records(head: Head) -> Iterator[Record]:
+def _other_records(head: Head) -> Iterator[Record]:
+    if head.shape == "parquet":
+        for block in parquet_blocks(head.path):
+            yield from block.frame.iter_rows(named=True)
+        return
     if head.shape == "lines":
         found: Iterator[object] = (value for _, value in iter_json_lines(head.path))
     else:

@@ -1,0 +1,194 @@
+"""The Open LLM Leaderboard's own table: a row for each model that was submitted, with raw and normalised scores.
+
+Format: the `contents` dataset of both leaderboards (Parquet, CSV or JSON), whose second version has for each of six tasks a
+raw score from 0 to 1 and one above chance from 0 to 100, and whose first has one score from 0 to 100 for each task.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
+from evalstats.loaders.blocks import MAX_FACTOR_CHARS
+from evalstats.loaders.open_llm_scores import GPQA_CHOICES, MMLU_PRO_CHOICES, NORMALISED, V1, V2, above_chance
+from evalstats.loaders.published_numbers import Numbers
+from evalstats.loaders.rows import Row, told
+from evalstats.loaders.score_table import Record, ScoreRows
+from evalstats.loaders.values import as_number, as_text, day_of
+from evalstats.schema.data import Problem
+
+_RAW: Final = "raw"
+_V2: Final = ("IFEval", "BBH", "MATH Lvl 5", "GPQA", "MUSR", "MMLU-PRO")
+_V1: Final = ("ARC", "HellaSwag", "MMLU", "TruthfulQA", "Winogrande", "GSM8K")
+# Tasks without parts, whose normalised score follows from the raw one. That of BBH and MUSR follows from their parts, which
+# the table does not have.
+_CHOICES: Final = {"IFEval": 0, "MATH Lvl 5": 0, "GPQA": GPQA_CHOICES, "MMLU-PRO": MMLU_PRO_CHOICES}
+_MODEL: Final = ("fullname", "model name for query", "model name", "model")
+_FACTS: Final = {
+    "precision": "precision",
+    "type": "model_type",
+    "weight type": "weight_type",
+    "model sha": "revision",
+    "params b": "params_b",
+    "chat template": "chat_template",
+    "flagged": "flagged",
+    "available on the hub": "available_on_hub",
+    "moe": "moe",
+    "merged": "merged",
+    "base model": "base_model",
+    "official providers": "official_provider",
+}
+_DAYS: Final = ("submission date", "date")
+_TAG: Final = re.compile(r"<[^<>]*>")
+# Published numbers are floats to the last digit; in a copy they may be rounded to two.
+_ROUNDING: Final = 0.0051
+
+_EMPTY: Final = "{n} scores are empty; they are missing, not 0"
+_APART: Final = (
+    "{n} normalised scores differ from what follows from the raw ones beside them (chance level taken out); the published "
+    "ones are kept"
+)
+_MEAN_APART: Final = "{n} averages differ from the mean of the six scores beside them; the published ones are kept"
+_SCALE: Final = "{n} scores lie outside their scale (0 to 1 raw, 0 to 100 otherwise) and are left out"
+_FLAGGED: Final = (
+    "{n} models are flagged by the leaderboard, often as trained on the tests; the column flagged names them"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Where a table keeps what; the keys of `scores` and `raw` are tasks."""
+
+    version: str
+    model: str
+    average: str | None
+    scores: Mapping[str, str]
+    raw: Mapping[str, str]
+    facts: Mapping[str, str]
+    day: str | None
+
+
+class OpenLLMLeaderboardLoader(SingleFileLoader):
+    """Loader of the leaderboard's tables into aggregates, both versions.
+
+    The task is the benchmark's name there, and "" for the average of all six. Version 2 has the metrics `raw` (a share) and
+    `normalised` (percent above chance), version 1 `score` (percent). The variant is the precision, since one model may stand
+    there in several.
+    """
+
+    name = "open-llm-leaderboard"
+    title = "Open LLM Leaderboard tables, v1 and v2 (contents .parquet, .csv, .json)"
+    version = "1"
+
+    def sniff(self, head: Head) -> Match | None:
+        """Recognise a table with a column for each of the six tasks and one for the model."""
+        if head.shape not in {"text", "parquet", "array", "lines"}:
+            return None
+        found = _columns(head.columns or tuple(head.keys))
+        if found is None:
+            return None
+        return Match(confidence=0.9, reason=f"a column for each task of the {found.version}")
+
+    def read(self, source: Source) -> Iterator[Rows | Problem]:
+        """Yield aggregates, their metrics, the run, and notes."""
+        table = ScoreRows(read_head(source.path))
+        columns = _columns(tuple(table.columns))
+        if columns is None:
+            raise UnreadableFileError(
+                f"{source.path}: has not a column for each of the six tasks of the Open LLM Leaderboard and one for the model "
+                f"({', '.join(table.columns[:8])}); take the `contents` dataset as it is published"
+            )
+        numbers, counts = Numbers(higher_is_better=True), Counter[str]()
+        for record in table.records:
+            _add(numbers, record, columns, counts)
+        if not numbers.rows:
+            raise UnreadableFileError(f"{source.path}: holds no published number of any model")
+        run = source.run_id()
+        yield from in_batches(({**row, "run": run} for row in numbers.rows), "aggregates")
+        headline = NORMALISED if columns.version == V2 else "score"
+        metrics = [{**row, "primary": row["metric"] == headline} for row in numbers.metrics.values()]
+        yield Rows(table="metrics", rows=metrics)
+        yield Rows(table="runs", rows=[{"run": run, "benchmark": columns.version, "harness": "Open LLM Leaderboard"}])
+        yield from source.notes([*told(counts), *numbers.doubts()])
+
+
+def _plain(name: str) -> str:
+    return " ".join(re.sub(r"[^a-z0-9]+", " ", name.lower()).split())
+
+
+def _columns(names: tuple[str, ...]) -> _Columns | None:
+    """Say where a table keeps what; None where it is not the leaderboard's."""
+    by_name = {_plain(name): name for name in reversed(names)}
+    model = next((by_name[name] for name in _MODEL if name in by_name), None)
+    for version, tasks in ((V2, _V2), (V1, _V1)):
+        scores = {task: by_name[_plain(task)] for task in tasks if _plain(task) in by_name}
+        if model is None or len(scores) < len(tasks):
+            continue
+        raw = {task: by_name[name] for task in tasks if (name := _plain(f"{task} raw")) in by_name}
+        facts = {ours: by_name[name] for name, ours in _FACTS.items() if name in by_name}
+        day = next((by_name[name] for name in _DAYS if name in by_name), None)
+        return _Columns(version, model, by_name.get("average"), scores, raw, facts, day)
+    return None
+
+
+def _add(numbers: Numbers, record: Record, columns: _Columns, counts: Counter[str]) -> None:
+    known = _about(record, columns)
+    counts[_FLAGGED] += str(known.get("flagged")).lower() == "true"
+    metric = NORMALISED if columns.version == V2 else "score"
+    shown: dict[str, float] = {}
+    for task in columns.scores:
+        raw = _number(record, columns.raw.get(task), 1.0, counts)
+        if raw is not None:
+            numbers.add(raw, {**known, "task": task, "metric": _RAW, "unit": "proportion"})
+        score, method = _number(record, columns.scores[task], 100.0, counts), "published"
+        if raw is not None and task in _CHOICES:
+            expected = above_chance(raw, _CHOICES[task])
+            if score is None:
+                score, method = expected, "computed: chance level taken out of the raw score"
+            counts[_APART] += abs(score - expected) > _ROUNDING
+        if score is not None:
+            shown[task] = score
+            numbers.add(score, {**known, "task": task, "metric": metric, "unit": "percent", "method": method})
+    average = _number(record, columns.average, 100.0, counts)
+    if average is not None:
+        counts[_MEAN_APART] += len(shown) == len(columns.scores) and abs(average - fmean(shown.values())) > _ROUNDING
+        numbers.add(average, {**known, "task": "", "metric": metric, "unit": "percent"})
+
+
+def _number(record: Record, column: str | None, high: float, counts: Counter[str]) -> float | None:
+    if column is None:
+        return None
+    value = record.get(column)
+    number = None if isinstance(value, bool) else as_number(value)
+    if number is None:
+        counts[_EMPTY] += 1
+        return None
+    if not 0 <= number <= high:
+        counts[_SCALE] += 1
+        return None
+    return number
+
+
+def _about(record: Record, columns: _Columns) -> Row:
+    facts: Row = {}
+    for ours, column in columns.facts.items():
+        value = record.get(column)
+        text = as_text(value)
+        facts[ours] = text if text and len(text) <= MAX_FACTOR_CHARS else None
+    # The name may be the text of a link, with another link behind it.
+    written = [part.strip() for part in _TAG.split(as_text(record.get(columns.model)) or "") if part.strip()]
+    return {
+        **facts,
+        "model": written[0] if written else None,
+        "benchmark": columns.version,
+        "variant": facts.get("precision") or "",
+        "setting": "lab",
+        "date": day_of(record.get(columns.day)) if columns.day else None,
+    }
+
+
+LOADER: Final = OpenLLMLeaderboardLoader()
