@@ -36,6 +36,10 @@ class Declared(Planned):
     weights: Annotated[
         Path | None, Option("Share of each level, instead of --average: CSV (level,share) or TOML.", metavar="FILE")
     ] = None
+    labels: Annotated[
+        Path | None,
+        Option("People's labels of a part of the items, to correct a judge: item, model, value.", metavar="FILE"),
+    ] = None
     fail_on: Annotated[
         tuple[str, ...],
         Option(
@@ -63,7 +67,7 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         told_in_junit,
         with_gate,
     )
-    from evalstats.cli.load import averages, column_map, columns_for, sides
+    from evalstats.cli.load import averages, column_map, columns_for, label_table, sides
     from evalstats.cli.output import say
 
     if not given.targets:
@@ -90,6 +94,7 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
             **asdict(asked),
             **averages(asked.average, asked.over, declaring.weights),
             "plan": plan,
+            "labels": None if declaring.labels is None else label_table(declaring.labels),
         }
         aliases = dict(declared.plan.aliases) if declared else dict[str, str]()
         result = compare_data(

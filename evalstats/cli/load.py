@@ -12,6 +12,8 @@ from evalstats.errors import CannotAnswerError, InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import polars as pl
+
     from evalstats.analysis.options import AverageKind
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.data import EvalData
@@ -109,6 +111,14 @@ def ratings(
         named[name] = column
     rows = named.pop("rows", None)
     return read_ratings(paths, raters=raters, humans=humans, columns=named, rows=rows)
+
+
+def label_table(path: Path) -> "EvalData | pl.DataFrame":
+    """Read people's labels: the ratings of a store, or a table with its own columns."""
+    from evalstats.loaders.ratings import read_table
+    from evalstats.store.manifest import is_store
+
+    return load((), store=path, quiet=True) if is_store(path) else read_table(path)
 
 
 def filtered(data: "EvalData", where: Sequence[str] | None) -> "EvalData":

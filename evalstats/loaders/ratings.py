@@ -127,7 +127,7 @@ def read_ratings(
     InputError
         As `from_ratings`.
     """
-    frames = [_frame(path, rows) for path in paths]
+    frames = [read_table(path, rows) for path in paths]
     if not frames:
         raise InputError("nothing to read: give files with ratings")
     benchmark = paths[0].name.partition(".")[0] or "ratings"
@@ -144,7 +144,16 @@ def read_ratings(
     )
 
 
-def _frame(path: Path, rows: str | None) -> pl.DataFrame:
+def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
+    """Read a table as it is; columns of numbers as numbers, empty cells as null.
+
+    Raises
+    ------
+    UnreadableFileError
+        If the file is no table.
+    InputError
+        If it holds no rows.
+    """
     survey, blocks = surveyed(open_table(read_head(path), rows))
     parts = [block.frame.select(pl.all().cast(pl.String)) for block in blocks]
     if not parts:

@@ -20,6 +20,7 @@ from evalstats.analysis.arms import (
     shared_benchmarks,
 )
 from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
+from evalstats.analysis.compare.labels import labels_of
 from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.compare.question import Question, as_invalid
 from evalstats.analysis.compare.result import DECIDED, Comparison, OtherLevels, lost_levels
@@ -80,6 +81,7 @@ def compare(
     weights: Mapping[str, float] | None = None,
     missing: str | None = None,
     plan: Plan | None = None,
+    labels: EvalData | object | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Compare two systems on the items that both answered: candidate minus baseline.
@@ -138,6 +140,11 @@ def compare(
     plan
         What was declared before looking, as `evalstats.read_plan` gives it. Options that are given go before it, and the
         result says where it departs from the plan.
+    labels
+        People's labels of a part of the items, where a judge gave the scores: what `from_ratings` gave, or a table with item,
+        model and value (or item and a column for each side), on the scale of the scores. The difference is then the
+        prediction-powered one, which the judge's errors do not bend. Labelled items must be a random part, or `label_prob` hold
+        the chance of each; at least 20 need labels for both sides.
     seed
         For permutations and random sign flips; intervals do not depend on it.
 
@@ -182,6 +189,7 @@ def compare(
         weights=weights,
         missing=missing,
         plan=plan,
+        labels=labels,
         seed=seed,
     )
     data = (as_data(data) if plan is None else with_plan(as_data(data), plan)).with_metric(
@@ -228,6 +236,9 @@ def _answer(data: EvalData, baseline: str, candidate: str, asked: CompareOptions
         settled=bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS}),
         average=_average(data, pairs, clusters, asked),
         shared_trials=both.shared,
+        labels=None
+        if asked.labels is None
+        else labels_of(asked.labels, pairs.subset(pairs.paired), (first, second), chosen),
     )
     result = question.answer(contrast=asked.contrast, notes=(*dropped, *both.notes, *notes))
     departures = () if account is None else account.departures
@@ -296,7 +307,10 @@ def _claims(result: Comparison) -> bool:
 
 def _as_python(asked: CompareOptions) -> tuple[tuple[str, str], ...]:
     """Return the options that were given as Python."""
-    written = {name: repr(_listed(value)) for name, value in given(asked).items()}
+    plain = replace(asked, labels=None)  # a table has no equality that could be asked for
+    written = {name: repr(_listed(value)) for name, value in given(plain).items()}
+    if asked.labels is not None:
+        written["labels"] = "labels"
     if asked.plan is not None:
         written["plan"] = f"es.read_plan({PurePath(asked.plan.source or 'evalstats.toml').name!r})"
     return tuple(written.items())
@@ -418,6 +432,18 @@ def _check_options(asked: CompareOptions, names: tuple[str, str]) -> None:
         raise InputError(f"seed is {asked.seed}; it must be a whole number from 0")
     if asked.method not in METHODS:
         raise InputError(f"method {asked.method!r} is unknown; choose one of {', '.join(METHODS)}")
+    if asked.labels is not None:
+        unlike = {
+            "--by": asked.by,
+            "--sequential": asked.sequential,
+            "--average": asked.average or asked.weights,
+            "--pass-hat": asked.pass_hat,
+            "--pass-at": asked.pass_at,
+            "--method": asked.method != "auto",
+        }
+        for option, wanted in unlike.items():
+            if wanted:
+                raise InputError(f"labels correct the mean difference over all items; leave out {option}")
     if asked.contrast in ("item", "task"):
         raise InputError(
             f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"

@@ -119,7 +119,8 @@ def _scope(result: Comparison) -> str:
         )
     elif result.n_clusters is not None:
         items += f" in {result.n_clusters} {many(' and '.join(result.clusters))}"
-    parts = [f"{sides} in {result.metric}, on the {items} that both answered"]
+    judge = " by the judge" if result.labels is not None else ""
+    parts = [f"{sides} in {result.metric}{judge}, on the {items} that both answered", *_by_labels(result)]
     lost = lost_levels(result.verdict, result.other_levels)
     if lost and lost[0].conf_low is not None:
         ends = interval_words(lost[0].conf_low, lost[0].conf_high, result.scale, figures.digits_of(result))
@@ -131,6 +132,18 @@ def _scope(result: Comparison) -> str:
     if result.average and _asked(result, "average", "weights"):
         parts.append(result.average)
     return "; ".join(parts)
+
+
+def _by_labels(result: Comparison) -> list[str]:
+    """Say what the correction is made of: the judge's difference, and that of the labels alone."""
+    account = result.labels
+    if account is None:
+        return []
+    alone = account.labels_only
+    ends = interval_words(alone.conf_low, alone.conf_high, result.scale, figures.digits_of(result))
+    judged, labels = _shown(result, account.judged.estimate), f"{_shown(result, alone.estimate)} ({ends})"
+    n = plural(account.n_labels, "item")
+    return [f"corrected by people's labels of {n}: the judge alone says {judged}, labels alone {labels}"]
 
 
 def _asked(result: Comparison, *names: str) -> bool:
@@ -184,6 +197,8 @@ def _actions(result: Comparison) -> list[str]:
             found.append(f"Keep {first}: {second} loses at least {_least(result)}.")
         case "equivalent":
             found.append("Choose by cost, speed or convenience: the scores do not speak against either.")
+        case "powerless" if result.labels is not None:
+            found += _more_labels(result)
         case "powerless":
             found.append("Collect more items before you look again; evalstats power says how many.")
         case "inconclusive" if result.missing.withheld:
@@ -193,7 +208,7 @@ def _actions(result: Comparison) -> list[str]:
         case "inconclusive":
             found += [
                 "Do not read this as equal: declare a margin before the next run to show that.",
-                *_more_items(result),
+                *(_more_items(result) if result.labels is None else _more_labels(result)),
             ]
         case "invalid":
             grave = graver(result.run_differences)
@@ -204,6 +219,23 @@ def _actions(result: Comparison) -> list[str]:
     if lost and result.verdict in ("better", "equivalent", "inconclusive"):
         found.append(f"Read the {plural(len(lost), 'item')} that got worse before you ship it.")
     return found
+
+
+def _more_labels(result: Comparison) -> list[str]:
+    """Return how many items need labels to find a difference as large as the margin."""
+    account = result.labels
+    if account is None or result.margin is None:
+        return []
+    size = sized(result.margin, result)
+    if account.labels_for_margin is None:
+        return [
+            f"Collect more items: even with labels of all, a difference of {size} would not be found with 80% power."
+        ]
+    if account.labels_for_margin <= account.n_labels:
+        return []
+    return [
+        f"Labels of about {rounded_up(account.labels_for_margin):,} items would find a difference of {size} with 80% power."
+    ]
 
 
 def _more_items(result: Comparison) -> list[str]:
@@ -224,6 +256,7 @@ def _more_items(result: Comparison) -> list[str]:
 def _evidence(result: Comparison) -> list[Section]:
     parts = (
         _scores(result),
+        _labels(result),
         _by_group(result),
         _margin(result),
         _looks(result),
@@ -256,7 +289,51 @@ def _scores(result: Comparison) -> Section:
     shared = "The difference is paired item by item, so it is surer than these two intervals suggest."
     blocks: tuple[Block, ...] = (table, Text(text=shared)) if result.conf_low is not None else (table,)
     sides = " against ".join(_own_score(side) for side in (result.candidate, result.baseline))
-    return Section(id="scores", heading=f"Each side on its own: {sides}", blocks=blocks)
+    judge = " by the judge" if result.labels is not None else ""
+    return Section(id="scores", heading=f"Each side on its own{judge}: {sides}", blocks=blocks)
+
+
+def _labels(result: Comparison) -> Section | None:
+    """Show what the judge, people's labels and both together say of the difference, and how the judge errs."""
+    account = result.labels
+    if account is None:
+        return None
+    head = "The judge is not shown to favour a side"
+    if account.excludes_zero and account.estimate:
+        favoured = result.candidate if (account.estimate > 0) == result.higher_is_better else result.baseline
+        head = f"The judge favours {favoured.name} by {sized(abs(account.estimate), result)}"
+    digits = figures.digits_of(result)
+    corrected = (result.estimate, result.ends, result.p_value)
+    rows: list[tuple[str, float | None, tuple[float | None, float | None] | None, float | None]] = [
+        ("Corrected", *corrected),
+        *(
+            (name, each.estimate, each.ends, each.p_value)
+            for name, each in (
+                ("Judge alone", account.judged),
+                ("Labels alone", account.labels_only),
+                ("By the judge's error rates", account.by_errors),
+                ("Judge minus people", account),
+            )
+            if each is not None
+        ),
+    ]
+    table = Table(
+        id="labels",
+        columns=(
+            Column(title="Difference by", kind="name"),
+            Column(
+                title=titled("Difference", result.unit), kind="number", scale=result.scale, sign=True, digits=digits
+            ),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale, digits=digits),
+            Column(title="p", kind="p"),
+        ),
+        rows=tuple(rows),
+        caption=f"The difference by the judge on {account.n_judged:,} items and by people on {account.n_labels:,} of them",
+        lead=True,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+    worth = f"The correction is as precise as {number(account.label_worth, 0)} labels alone would be."
+    return Section(id="labels", heading=head, blocks=(table, Text(text=worth)))
 
 
 def _groups(result: Comparison) -> Table | None:
@@ -378,7 +455,9 @@ def _flipped(result: Comparison) -> Section | None:
         blocks.append(Items(items=tuple(found)))
     who = result.candidate.name
     return Section(
-        id="flips", heading=f"{who} gained {plural(gained, 'item')} and lost {lost or 'none'}", blocks=tuple(blocks)
+        id="flips",
+        heading=f"{who} gained {plural(gained, 'item')} and lost {lost or 'none'}{' by the judge' if result.labels else ''}",
+        blocks=tuple(blocks),
     )
 
 
@@ -491,7 +570,8 @@ def _methods(result: Comparison) -> Section | None:
     rows = [
         row for row in result.rows if row.term == "difference" and row.role in ("headline", "check", "second interval")
     ]
-    if len(rows) < 2 or result.ends is None:
+    # What labels say of a judge's difference has a section of its own.
+    if len(rows) < 2 or result.ends is None or result.labels is not None:
         return None
     said = [(row.method, _excludes(row, 1 - result.conf_level)) for row in rows[1:]]
     against = [method for method, excludes in said if excludes is not None and excludes != result.excludes_zero]

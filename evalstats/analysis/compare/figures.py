@@ -36,7 +36,7 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
     At most 40 groups are drawn, those with the most items; one without an interval says why.
     """
     groups = shown_groups(result)
-    rows = [_overall(result), *_hinted(result), *(_group(result, group) for group in groups)]
+    rows = [_overall(result), *_by_labels(result), *_hinted(result), *(_group(result, group) for group in groups)]
     by = f", overall and by {result.by}" if groups else ""
     more = f" Drawn are the {MOST_GROUPS} groups with the most items." if len(result.groups) > MOST_GROUPS else ""
     return Figure(
@@ -287,7 +287,7 @@ def _words(result: Comparison, estimate: float | None, low: float | None, high: 
 def _overall(result: Comparison) -> dict[str, Any]:
     reason = why_none(result.n_items, result.n_clusters, result.verdict_reason)
     return {
-        "label": "All items",
+        "label": "All items" if result.labels is None else "Corrected",
         "detail": plural(result.n_items, "item"),
         "words": _words(result, result.estimate, result.conf_low, result.conf_high, reason),
         **_numbers(result, result.estimate, result.conf_low, result.conf_high),
@@ -295,6 +295,28 @@ def _overall(result: Comparison) -> dict[str, Any]:
         "settled": result.verdict in _SETTLED,
         "strong": True,
     }
+
+
+def _by_labels(result: Comparison) -> list[dict[str, Any]]:
+    """Return what the judge and people's labels say by themselves, where labels correct a judge."""
+    account = result.labels
+    if account is None:
+        return []
+    parts = (
+        ("Judge alone", plural(account.n_judged, "item"), account.judged, "neutral"),
+        ("Labels alone", plural(account.n_labels, "item"), account.labels_only, "neutral"),
+    )
+    return [
+        {
+            "label": name,
+            "detail": detail,
+            "words": _words(result, each.estimate, each.conf_low, each.conf_high, ""),
+            **_numbers(result, each.estimate, each.conf_low, each.conf_high),
+            "tone": tone,
+            "settled": False,
+        }
+        for name, detail, each, tone in parts
+    ]
 
 
 def _hinted(result: Comparison) -> list[dict[str, Any]]:

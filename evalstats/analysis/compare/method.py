@@ -115,7 +115,7 @@ def _fewer_missing(result: Comparison) -> list[str]:
 
 def _more_data(result: Comparison) -> list[str]:
     estimate, mde = abs(result.estimate or 0.0), result.mde
-    if mde is None or result.verdict not in ("inconclusive", "powerless") or result.excludes_zero:
+    if mde is None or result.verdict not in ("inconclusive", "powerless") or result.excludes_zero or result.labels:
         return []
     # Far below what can be found, the number needed says only that the observed difference is next to nothing.
     if estimate <= mde / 30:
@@ -152,6 +152,10 @@ def _bias(result: Comparison) -> list[str]:
     """Say how large an error that all items share would have to be: no interval knows of such errors."""
     if result.verdict not in ("better", "worse") or result.conf_low is None or result.conf_high is None:
         return []
+    if result.labels is not None:
+        return [
+            "Labels that are no random part of the items, or people who err themselves: the interval knows nothing of either"
+        ]
     least = sized(min(abs(result.conf_low), abs(result.conf_high)), result)
     return [
         (

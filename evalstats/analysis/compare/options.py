@@ -60,4 +60,5 @@ class CompareOptions:
     ] = None
     weights: Annotated[Mapping[str, float] | None, Option(hidden=True)] = None
     plan: Annotated[Any, Option(hidden=True)] = None
+    labels: Annotated[Any, Option(hidden=True)] = None
     seed: Seed = 0

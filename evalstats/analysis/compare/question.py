@@ -11,10 +11,12 @@ from evalstats.analysis.comparability.comparability import difference_notes
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.compare.evidence import ScenarioFlips, effect_rows, flipped_items, flips_by_scenario
+from evalstats.analysis.compare.labels import Labels, corrected, corrected_headline
 from evalstats.analysis.compare.result import (
     DECIDED,
     Comparison,
     GroupRow,
+    LabelAccount,
     Missing,
     OtherLevels,
     SequentialAccount,
@@ -75,6 +77,7 @@ class Question:
     average: Average | None = None
     ignorable: bool = False
     shared_trials: bool = False
+    labels: Labels | None = None
 
     def answer(self, *, contrast: str, notes: tuple[str, ...]) -> Comparison:
         """Compare on all paired items."""
@@ -86,6 +89,7 @@ class Question:
         )
         watched = self._watched()
         found = self._with_same_items(found, paired, scores.runs) if watched is None else as_difference(watched, found)
+        found, account = self._corrected(found, scores, self.conf_level)
         if self.identical is not None:
             found = replace(found, doubts=(self.identical,), no_equivalence=(*found.no_equivalence, self.identical))
         strata = None if self.average is None else self.average.strata(self.pairs.items)
@@ -150,12 +154,13 @@ class Question:
             at_margin=at_the_margin,
             sequential=watched,
             missing=replace(missing, withheld=ruled.withheld),
+            labels=account,
             flipped=flipped_items(paired, self.baseline, self.candidate, self.data.runs) if self._may_flip else (),
-            # Effect sizes take every item alike, which an average over levels does not.
+            # Effect sizes take every item alike, which an average over levels does not; with labels they are the judge's.
             effects=effect_rows(
                 scores.differences, found.table, scores.clusters, self.conf_level, failures=found.failures
             )
-            if scores.strata is None
+            if scores.strata is None and account is None
             else (),
             costs=cost_rows(
                 paired,
@@ -185,11 +190,16 @@ class Question:
         paired = self.pairs.subset(self.pairs.paired)
         paired = paired if keep is None else paired.subset(keep)
         conf_level = self.conf_level if conf_level is None else conf_level
-        scores = self._scores(paired, tuple(without_nested(paired, (*self.clusters, column))))
+        # Labels correct with one column of clusters.
+        names = (column,) if self.labels is not None else tuple(without_nested(paired, (*self.clusters, column)))
+        scores = self._scores(paired, names)
         metric, margin = self.metric, self.margin
         found = paired_difference(scores, metric, conf_level=conf_level, method="auto", seed=self.seed, further=False)
+        found, _ = self._corrected(found, scores, conf_level)
         low, high = None, None
-        if margin is not None:
+        if margin is not None and self.labels is not None:
+            low, high = self._equivalence(scores, conf_level)
+        elif margin is not None:
             narrower = headline_interval(scores, metric, conf_level=2 * conf_level - 1, method="auto")
             low, high = narrower.conf_low, narrower.conf_high
         then, _ = decide(self._evidence(found, conf_level, low, high))
@@ -201,6 +211,23 @@ class Question:
             verdict=then,
             holds=then == verdict,
             noninferior=None if account is None else account.noninferior,
+        )
+
+    def _corrected(
+        self, found: Difference, scores: PairedScores, conf_level: float
+    ) -> tuple[Difference, LabelAccount | None]:
+        """Correct the difference by people's labels, where there are such."""
+        if self.labels is None:
+            return found, None
+        return corrected(
+            found,
+            self.labels.pair((scores.baseline, scores.candidate), scores.clusters),
+            self.metric,
+            labels=self.labels,
+            names=(self.baseline.name, self.candidate.name),
+            conf_level=conf_level,
+            margin=self.margin,
+            runs=scores.runs,
         )
 
     def by_level(self, column: str, suspects: Sequence[str] = ()) -> tuple[GroupRow, ...]:
@@ -419,6 +446,10 @@ class Question:
     def _equivalence(self, scores: PairedScores, conf_level: float) -> tuple[float | None, float | None]:
         if self.margin is None:
             return None, None
+        if self.labels is not None:
+            pair = self.labels.pair((scores.baseline, scores.candidate), scores.clusters)
+            _, narrower = corrected_headline(pair, self.metric, conf_level=2 * conf_level - 1, runs=scores.runs)
+            return narrower.conf_low, narrower.conf_high
         found = headline_interval(
             scores, self.metric, conf_level=2 * conf_level - 1, method=self._method_for(scores.clusters)
         )

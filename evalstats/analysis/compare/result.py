@@ -121,6 +121,42 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelAccount(Estimate):
+    """What people's labels of a part of the items say of the judge, and what each says of the difference.
+
+    The estimate is the judge's error in the difference: by how much it puts the candidate higher than people do.
+
+    Attributes
+    ----------
+    judged, labels_only
+        The difference by the judge alone, on all items, and by the labels alone.
+    by_errors
+        Of yes-or-no scores: each side corrected by the judge's sensitivity and specificity on it (Rogan and Gladen).
+    n_labels, n_judged
+        Items with labels for both sides, and all items.
+    tuning
+        Weight of the judge in the corrected difference: 0 labels alone, 1 in full.
+    label_worth
+        So many labels alone would be as precise as the corrected difference.
+    labels_for_margin
+        Items to label in all, for both sides, to find a difference as large as the declared margin with 80% power; None where no
+        margin is declared, or labels of all items would not do.
+    people
+        Who labelled, where that is known.
+    """
+
+    judged: Estimate
+    labels_only: Estimate
+    by_errors: Estimate | None = None
+    n_labels: int
+    n_judged: int
+    tuning: float
+    label_worth: float
+    labels_for_margin: int | None = None
+    people: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OtherLevels(Estimate):
     """Does the answer hold for other levels of a factor than these? The comparison with its levels as clusters.
 
@@ -182,6 +218,8 @@ class Comparison(Result, Estimate):
         metric's name suggests that lower is better; then no side is called the better one).
     qualifiers
         What limits the verdict, such as "not established for other passages"; the first line of every output says so.
+    labels
+        Where people's labels correct the judge: what the judge and the labels say by themselves. The two scores are the judge's.
     asked
         Options that were given, as Python: (name, value).
     other_levels
@@ -222,6 +260,7 @@ class Comparison(Result, Estimate):
     equivalence_high: float | None = None
     at_margin: AtMargin | None = None
     missing: Missing
+    labels: LabelAccount | None = None
     flipped: tuple[Flip, ...] = ()
     flipped_by: tuple[ScenarioFlips, ...] = ()
     effects: tuple[MethodRow, ...] = ()

@@ -18,7 +18,7 @@ from scipy import optimize, special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_count, check_level, too_few_clusters
-from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, t_quantile
+from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
 
 # Below so much of sensitivity + specificity - 1 a corrected share hangs on the labels of very few items.
@@ -223,8 +223,8 @@ def powered_mean(
     judged_labelled, labels
         float64, shape (n_labels,): the judge's score and the label of every labelled item.
     probabilities
-        Probability with which each labelled item was chosen, where they differ (Horvitz-Thompson weights, normalised); labels
-        without it must be a simple random part.
+        Probability with which each labelled item was chosen, where they differ (Horvitz-Thompson weights, normalised); `judged`
+        then holds every item that was not chosen. Labels without it must be a simple random part.
     clusters
         Codes of clusters of the items without and with a label; an item and its cluster may stand in both.
     bounds
@@ -264,7 +264,6 @@ def powered_mean(
     n, extra = y.size, f_u.size
     # The judge's weight was fitted to these very residuals: without it they are longer.
     longer = 1.0 / (1.0 - _leverage(f, weights)) if tuned else np.ones(n)
-
     # Where items were chosen by chances that differ, those left over are no random part either; all items together are.
     pool, within = (f_u, 0.0) if probabilities is None else (np.concatenate((f_u, f)), 1.0)
     middle = float(pool.mean())
@@ -321,7 +320,7 @@ def _tuning(f_u: FloatArray, f: FloatArray, y: FloatArray, weights: FloatArray) 
 
 def _leverage(f: FloatArray, weights: FloatArray) -> FloatArray:
     """Return how much each label counts for the judge's fitted weight, at most 0.5."""
-    away = np.square(f - weights @ f)
+    away = weights * np.square(f - weights @ f)
     total = float(away.sum())
     return np.minimum(away / total, 0.5) if total > 0 else np.zeros_like(f)
 
@@ -362,6 +361,7 @@ class _Mean:
         df = units - 1.0
         q = t_quantile(level, df)
         low, high = self.value - q * error, self.value + q * error
+        statistic = self.value / error
         if bounds is not None:
             low, high = _matched(self.value, error, q, bounds)
         return Estimate(
@@ -372,7 +372,9 @@ class _Mean:
             std_error=error,
             conf_low=low,
             conf_high=high,
+            statistic=statistic if bounds is None else None,
             df=df,
+            p_value=two_sided_t_p(statistic, df) if bounds is None else None,
             n_clusters=n_clusters,
             warnings=few,
         )
@@ -407,18 +409,3 @@ def equal_means_p(groups: Sequence[FloatArray]) -> float:
     spread = float((np.square(1 - weight / weight.sum()) / (n - 1)).sum())
     statistic = float(weight @ np.square(mean - centre)) / (k - 1) / (1 + 2 * (k - 2) * spread / (k**2 - 1))
     return positive_p(float(special.fdtrc(k - 1, (k**2 - 1) / (3 * spread), statistic)))
-
-
-def labels_needed(std_error: float, n_labels: int, half_width: float, *, conf_level: float = 0.95) -> int:
-    """Return how many labels in all would bring an interval to plus or minus `half_width`, the judge as good as now.
-
-    The part of the error that shrinks with labels is taken to be all of it, so the number is an upper bound where the judged
-    items are many.
-
-    Examples
-    --------
-    >>> labels_needed(0.04, 150, 0.05)
-    369
-    """
-    target = half_width / normal_quantile(conf_level)
-    return math.ceil(n_labels * (std_error / target) ** 2)

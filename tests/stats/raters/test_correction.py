@@ -12,7 +12,6 @@ from evalstats.stats.raters.correction import (
     JudgeErrors,
     equal_means_p,
     judge_errors,
-    labels_needed,
     powered_mean,
     rogan_gladen,
 )
@@ -155,10 +154,6 @@ def test_welchs_analysis_of_variance_is_that_of_statsmodels():
         groups = [rng.normal(0.3 * place, 1 + place, size) for place, size in enumerate(sizes)]
         expected = anova_oneway(groups, use_var="unequal").pvalue
         assert equal_means_p(groups) == pytest.approx(expected, rel=1e-9)
-
-
-def test_labels_needed_grows_with_the_square():
-    assert labels_needed(0.04, 100, 0.02) == pytest.approx(4 * labels_needed(0.04, 100, 0.04), abs=4)
 
 
 @pytest.mark.slow

@@ -1,0 +1,108 @@
+"""Differences of two models by a judge and people: definitions, properties, and coverage where the judge favours one side."""
+
+import numpy as np
+import pytest
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.raters.correction import judge_errors, rogan_gladen
+from evalstats.stats.raters.differences import (
+    JudgeWorld,
+    corrected_intervals,
+    judged_pair,
+    not_random,
+    powered_difference,
+    rogan_gladen_difference,
+)
+
+
+def sample(n_labels: int = 80, n: int = 300, seed: int = 1):
+    world = JudgeWorld(n_items=n, n_labels=n_labels, rates=(0.5, 0.6), sensitivity=(0.9, 0.95), false_yes=(0.1, 0.3))
+    return world.draw(np.random.default_rng(seed))
+
+
+def test_each_side_of_the_error_rates_is_rogan_and_gladens():
+    pair = sample()
+    known = np.isfinite(pair.labels[:, 0])
+    shares = []
+    for side in (0, 1):
+        f, y = pair.judged[:, side], pair.labels[:, side]
+        errors = judge_errors(f[known], y[known])
+        shares.append(rogan_gladen(int(f.sum()), f.size, errors).estimate)
+    assert rogan_gladen_difference(pair).estimate == pytest.approx(shares[1] - shares[0])
+
+
+def test_the_error_of_the_error_rates_is_that_of_a_bootstrap():
+    pair, rng = sample(n_labels=150, n=600), np.random.default_rng(2)
+    drawn = []
+    for _ in range(1500):
+        rows = rng.integers(0, len(pair.judged), len(pair.judged))
+        drawn.append(rogan_gladen_difference(judged_pair(pair.judged[rows], pair.labels[rows])).estimate)
+    assert rogan_gladen_difference(pair).std_error == pytest.approx(np.std(drawn), rel=0.08)
+
+
+def test_swapping_and_shuffling():
+    pair = sample()
+    rows = np.random.default_rng(1).permutation(len(pair.judged))
+    for statistic in (rogan_gladen_difference, lambda each: powered_difference(each).estimate):
+        one = statistic(pair)
+        swapped = statistic(judged_pair(pair.judged[:, ::-1], pair.labels[:, ::-1]))
+        assert (-swapped.estimate, -swapped.conf_high) == pytest.approx((one.estimate, one.conf_low))
+        mixed = statistic(judged_pair(pair.judged[rows], pair.labels[rows]))
+        assert (mixed.estimate, mixed.conf_low, mixed.p_value) == pytest.approx(
+            (one.estimate, one.conf_low, one.p_value)
+        )
+
+
+def test_each_item_twice_as_clusters_is_each_item_once():
+    pair = sample()
+    double = judged_pair(
+        np.repeat(pair.judged, 2, axis=0),
+        np.repeat(pair.labels, 2, axis=0),
+        clusters=np.repeat(np.arange(len(pair.judged)), 2),
+    )
+    one, two = rogan_gladen_difference(pair), rogan_gladen_difference(double)
+    assert (two.estimate, two.std_error) == pytest.approx((one.estimate, one.std_error))
+
+
+def test_what_cannot_be_corrected_says_why():
+    pair = sample()
+    with pytest.raises(CannotAnswerError, match="19 items have labels for both sides"):
+        powered_difference(sample(n_labels=19))
+    with pytest.raises(CannotAnswerError, match="no judge is needed"):
+        powered_difference(judged_pair(pair.judged, pair.judged))
+    with pytest.raises(CannotAnswerError, match="only one of yes and no"):
+        rogan_gladen_difference(judged_pair(pair.judged, np.where(np.isfinite(pair.labels), 1.0, np.nan)))
+    with pytest.raises(InputError, match="two columns"):
+        judged_pair(pair.judged[:, 0], pair.labels[:, 0])
+    with pytest.raises(InputError, match="lacks a score"):
+        judged_pair(np.full((5, 2), np.nan), np.zeros((5, 2)))
+
+
+def test_a_random_part_is_seldom_called_odd():
+    rng = np.random.default_rng(5)
+    called = sum(not_random(rng.random(40), rng.random(400)) for _ in range(2000))
+    assert called <= 12  # 2 expected
+    assert not_random(rng.random(60) * 0.5, rng.random(400))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_labels", [20, 50, 100, 200])
+@pytest.mark.parametrize("kind", ["yes or no", "1 to 10", "clusters"])
+def test_corrected_intervals_hold_the_truth_where_the_judge_favours_one_side(n_labels, kind):
+    world = {
+        "yes or no": JudgeWorld(n_items=1000, n_labels=n_labels, sensitivity=(0.85, 0.95), false_yes=(0.15, 0.3)),
+        "1 to 10": JudgeWorld(n_items=1000, n_labels=n_labels, graded=True, leaning=0.6),
+        "clusters": JudgeWorld(
+            n_items=1000, n_labels=n_labels, sensitivity=(0.85, 0.95), false_yes=(0.15, 0.3), n_clusters=50
+        ),
+    }[kind]
+    rng, repeats = np.random.default_rng(6), 1500
+    found = [corrected_intervals(world, rng) for _ in range(repeats)]
+
+    def held(method: str) -> float:
+        ends = [each[method] for each in found]
+        return float(np.mean([e.conf_low is not None and e.conf_low <= world.truth <= e.conf_high for e in ends]))
+
+    error = 4 * np.sqrt(0.95 * 0.05 / repeats)
+    assert 0.95 - error - 0.01 < held("corrected") < 0.985
+    assert held("judge alone") < 0.7
