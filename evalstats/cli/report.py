@@ -26,7 +26,7 @@ class ReportOptions:
         tuple[str, ...],
         Option(
             "Saved results (what --format json printed); several become one document with an index. Or a stored study: "
-            "validation (the error rates of evalstats itself), arena-sampling.",
+            "validation (the error rates of evalstats itself), arena-sampling, tenacious (a headline taken apart).",
             metavar="RESULT.json",
         ),
     ] = ()
@@ -35,6 +35,9 @@ class ReportOptions:
         Option("File to write, .html or .pdf, or a folder; may be repeated.", ("--output", "-o"), metavar="FILE"),
     ] = ()
     to: Annotated[tuple[Form, ...], Option("Forms, where --output names none.", ("--to",))] = ()
+    data: Annotated[
+        Path | None, Option("For tenacious: the original traces, or the folder of the repository.", metavar="PATH")
+    ] = None
     engine: Annotated[Literal["auto", "quarto", "embedded"], Option("What renders the page.")] = "auto"
     quiet: Annotated[bool, Option("Say nothing but errors.", ("--quiet", "-q"))] = False
 
@@ -52,14 +55,14 @@ def report(asked: ReportOptions) -> None:
     from evalstats.report.render import STUDIES, render_results
 
     if not asked.targets:
-        raise InputError("nothing to render: give a saved result (RESULT.json), or validation, or arena-sampling")
+        raise InputError(f"nothing to render: give a saved result (RESULT.json), or {' or '.join(STUDIES)}")
     study = asked.targets[0] if asked.targets[0] in STUDIES else None
     if study and len(asked.targets) > 1:
         raise InputError(f"{study} is a page of its own; found {len(asked.targets) - 1} more beside it")
     results = study or [load_result(target) for target in asked.targets]
     name = study or (Path(asked.targets[0]).stem if len(asked.targets) == 1 else "results")
     with step_line(quiet=asked.quiet) as on_step:
-        made = render_results(results, outputs(asked, name), engine=asked.engine, on_step=on_step)
+        made = render_results(results, outputs(asked, name), engine=asked.engine, data=asked.data, on_step=on_step)
     for page in made:
         say(f"rendered: {page.path} ({page.engine} engine)", quiet=asked.quiet)
 

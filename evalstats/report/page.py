@@ -19,6 +19,7 @@ from evalstats.document.model import Block, Code, Document, Figure, Items, Note,
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.pieces import (
     both,
+    boxed,
     bullets,
     code_block,
     csv_link,
@@ -101,6 +102,14 @@ class Page:
                 section = self.document.section(name)
                 show(*(self._once(section) if section else []))
 
+    def show_boxed(self, name: str) -> None:
+        """Print the text of a section in a box, its heading as the label; nothing where there is no such section."""
+        section = self.document.section(name)
+        if section is not None and section.id not in self.shown:
+            self.shown.add(section.id)
+            text = " ".join(block.text for block in section.blocks if isinstance(block, Text))
+            show(boxed(section.heading, text))
+
     def _once(self, section: Section) -> list[str]:
         if section.id in self.shown:
             return []
@@ -172,6 +181,13 @@ def open_sampling(*, engine: str = "", rendered: str = "") -> Page:
     from evalstats.report.arena_sampling import document
 
     return Page(document=document(), engine=engine, day=shown_day(rendered))
+
+
+def open_tenacious(*, data: str = "", engine: str = "", rendered: str = "") -> Page:
+    """Open the audit of Tenacious-Bench's headline: from the original files at `data`, else from the figures that ship."""
+    from evalstats.report.tenacious import document, opened
+
+    return Page(document=document(opened(data)), engine=engine, day=shown_day(rendered))
 
 
 def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") -> None:

@@ -208,6 +208,16 @@ def verdict_banner(
     return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
 
 
+def boxed(label: str, text: str) -> str:
+    """Return a text in a box like the verdict's, with a label above it; both are escaped here."""
+    html = (
+        f'<section class="es-verdict es-neutral es-boxed" aria-label="{for_html(label)}"><div>'
+        f'<p class="es-label">{for_html(label)}</p><p>{for_html(text)}</p></div></section>'
+    )
+    told = f'label: {typst_string(label)}, tone: "neutral", answer: {typst_string(text)}'
+    return both(html, f"#es-verdict({told})")
+
+
 FOLDER = "comparison_files"
 _PDF_FONT = "Libertinus Serif"
 

@@ -23,7 +23,9 @@ from evalstats.report.page import today
 
 _TARGETS: tuple[Target, ...] = ("html", "pdf")
 # Pages of stored studies: they take no result.
-STUDIES = ("validation", "arena-sampling")
+STUDIES = ("validation", "arena-sampling", "tenacious")
+# Of these, the ones that can be computed from files of their own.
+_FROM_FILES = ("tenacious",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ def report(
     *outputs: str | Path,
     engine: str = "auto",
     time_limit: int = 600,
+    data: str | Path | None = None,
 ) -> tuple[Path, ...]:
     """Render a result as its page, or several as one document with an index; nothing is computed again.
 
@@ -46,7 +49,7 @@ def report(
     ----------
     results
         What a question returned, or several; or the name of a stored study: "validation" (the error rates of evalstats
-        itself) or "arena-sampling".
+        itself), "arena-sampling", or "tenacious" (a published headline taken apart).
     *outputs
         Files to write: a name that ends in .html gives one page that loads nothing, one in .pdf a PDF. None: an HTML page
         named after the question, in the working folder.
@@ -54,6 +57,8 @@ def report(
         "quarto", "embedded", or "auto": Quarto where it is on the machine.
     time_limit
         Seconds that any one step may take.
+    data
+        For "tenacious": the original traces, or the folder of the repository. None: the figures that ship with evalstats.
 
     Returns
     -------
@@ -63,7 +68,7 @@ def report(
     Raises
     ------
     InputError
-        If there is no result, a name ends in neither .html nor .pdf, or a folder is not there.
+        If there is no result, a name ends in neither .html nor .pdf, or a file or folder is not there.
     RenderError
         If the engine fails, with its own words.
 
@@ -74,7 +79,7 @@ def report(
     >>> es.report(r, "page.html", "page.pdf")  # doctest: +SKIP
     (PosixPath('page.html'), PosixPath('page.pdf'))
     """
-    made = render_results(results, outputs, engine=engine, time_limit=time_limit)
+    made = render_results(results, outputs, engine=engine, time_limit=time_limit, data=data)
     return tuple(each.path for each in made)
 
 
@@ -84,6 +89,7 @@ def render_results(
     *,
     engine: str = "auto",
     time_limit: int = 600,
+    data: str | Path | None = None,
     on_step: Callable[[str], None] = no_one_listens,
 ) -> tuple[Rendered, ...]:
     """Render as `report` does, and say which engine made each file.
@@ -93,10 +99,11 @@ def render_results(
     those before it.
     """
     kind, given = _asked(results)
+    own = _own_data(kind, data)
     page, chosen, day = find_page(kind), choose_engine(engine), today()
     paths = [output_path(output, kind) for output in outputs or (f"{kind}.html",)]
     with tempfile.TemporaryDirectory(prefix="evalstats-report-") as temporary:
-        parameters: dict[str, object] = {"engine": chosen.description, "rendered": day.isoformat()}
+        parameters: dict[str, object] = {"engine": chosen.description, "rendered": day.isoformat(), **own}
         if given:
             saved = [str(Path(temporary, f"result-{place}.json")) for place, _ in enumerate(given)]
             for result, file in zip(given, saved, strict=True):
@@ -136,6 +143,18 @@ def _asked(results: Result | Sequence[Result] | str) -> tuple[str, tuple[Result,
     if not given:
         raise InputError("there is no result to render")
     return (given[0].document().kind if len(given) == 1 else "results"), given
+
+
+def _own_data(kind: str, data: str | Path | None) -> dict[str, object]:
+    """Return the parameter of a page that is computed from files of its own; cells run elsewhere, so the path is whole."""
+    if data is None:
+        return {}
+    if kind not in _FROM_FILES:
+        raise InputError(f"--data is for {', '.join(_FROM_FILES)}; the page {kind} takes none")
+    path = Path(data)
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder; give the original traces or the folder they are in")
+    return {"data": str(path.resolve())}
 
 
 def _made(  # noqa: PLR0917 - what a job is made of

@@ -1,0 +1,250 @@
+"""Tenacious-Bench, published three times: how two critics did on every held-out pair, and counts of what the files hold.
+
+Only figures ship: no licence was found in the repository, so none of its text is carried. `to_csv` writes the two files from
+what was read of the original ones, so that anybody who has them can make ours again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from itertools import groupby
+from typing import Final, Literal
+
+from evalstats.datasets.tables import rows_of
+from evalstats.errors import InputError
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import frame_from_rows
+
+Outcome = Literal["right", "tie", "wrong"]
+OUTCOMES: Final[tuple[Outcome, ...]] = ("right", "tie", "wrong")
+CRITICS: Final = ("baseline", "trained")
+SOURCE: Final = "github.com/nebiyuephrata/SignalForge"
+
+_HERE = "evalstats.datasets"
+_RUNS, _FACTS = "tenacious_runs.csv", "tenacious_facts.csv"
+_CREDIT = {"right": 1.0, "tie": 0.5, "wrong": 0.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredPair:
+    """One pair: "right" where a critic scored the better draft higher, "tie" where it scored both alike.
+
+    `scores` numbers the distinct rows of a run: two pairs with one number have the same dimension and the same four scores.
+    """
+
+    dimension: str
+    baseline: Outcome
+    trained: Outcome
+    scores: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenaciousRun:
+    """One published run: its pairs in the order of its file, and what it published.
+
+    Gain and interval are in percentage points, trained minus baseline. `shared_ids` counts pairs whose task id is in the
+    held-out set of the last run, too.
+    """
+
+    commit: str
+    pairs: tuple[ScoredPair, ...]
+    baseline_accuracy: float
+    trained_accuracy: float
+    gain: float
+    conf_low: float
+    conf_high: float
+    p_value: float
+    shared_ids: int
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Names of the dimensions, in order of appearance."""
+        return tuple(dict.fromkeys(pair.dimension for pair in self.pairs))
+
+    def distinct(self) -> tuple[ScoredPair, ...]:
+        """Return one pair of every distinct row."""
+        return tuple({pair.scores: pair for pair in reversed(self.pairs)}.values())[::-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenaciousFiles:
+    """Counts of what the files of the last run hold beside its scores.
+
+    `tasks_*` count the tasks of a shipped split, `readme_*` what its README states, `run_*` those that the run's own
+    evaluation lists. `pairs_in_*`: scored pairs that a shipped split holds. `other_split`: shipped tasks whose field `split`
+    is not the split they are filed under; `held_out_trained_on`: tasks of the shipped held-out split on which the run was
+    trained.
+    `rated_scores` were given twice; `rated_alike` of them agree, and `rated_as_evaluated` are what the program printed.
+    `checked` held-out tasks were checked for 8-word sequences shared with training; `check_violations` is what was published
+    and `shared_ngrams` what is found again, by the same rule. `pairs_shared_ngrams` is found for the scored pairs against the
+    tasks that the run was trained on, `pairs_shared_any` without sparing sequences that occur in more than three tasks.
+    `cosines_again` of `cosines` word-count cosines are found again.
+    """
+
+    tasks_train: int
+    tasks_dev: int
+    tasks_held_out: int
+    readme_train: int
+    readme_dev: int
+    readme_held_out: int
+    run_train: int
+    run_dev: int
+    run_held_out: int
+    pairs_in_train: int
+    pairs_in_dev: int
+    pairs_in_held_out: int
+    other_split: int
+    held_out_trained_on: int
+    rated_tasks: int
+    rated_scores: int
+    rated_alike: int
+    rated_as_evaluated: int
+    checked: int
+    check_violations: int
+    shared_ngrams: int
+    pairs_shared_ngrams: int
+    pairs_shared_any: int
+    cosines: int
+    cosines_again: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenaciousStudy:
+    """The three runs, the headline's last, and the files of the last; `origin` says what they were read from."""
+
+    runs: tuple[TenaciousRun, ...]
+    files: TenaciousFiles
+    origin: str
+
+    @property
+    def last(self) -> TenaciousRun:
+        """The run that the headline is of."""
+        return self.runs[-1]
+
+
+@cache
+def load_tenacious() -> TenaciousStudy:
+    """Return the study from the figures that ship with evalstats."""
+    published: dict[str, dict[str, float]] = {}
+    for row in rows_of(_HERE, _FACTS):
+        published.setdefault(row["run"], {})[row["fact"]] = float(row["value"])
+    pairs: dict[str, list[ScoredPair]] = {run: [] for run in published}
+    for row in rows_of(_HERE, _RUNS):
+        pair = ScoredPair(
+            dimension=row["dimension"],
+            baseline=outcome_of(row["baseline"]),
+            trained=outcome_of(row["trained"]),
+            scores=int(row["scores"]),
+        )
+        pairs[row["run"]] += [pair] * int(row["pairs"])
+    runs = tuple(_run(commit, pairs[commit], facts) for commit, facts in published.items())
+    counts = {field.name: int(published[runs[-1].commit][field.name]) for field in fields(TenaciousFiles)}
+    return TenaciousStudy(runs=runs, files=TenaciousFiles(**counts), origin="counts that ship with evalstats")
+
+
+def _run(commit: str, pairs: Sequence[ScoredPair], facts: Mapping[str, float]) -> TenaciousRun:
+    numbers = {name: facts[name] for name in PUBLISHED}
+    return TenaciousRun(commit=commit, pairs=tuple(pairs), shared_ids=int(facts["shared_ids"]), **numbers)
+
+
+PUBLISHED: Final = ("baseline_accuracy", "trained_accuracy", "gain", "conf_low", "conf_high", "p_value")
+
+
+def outcome_of(word: str) -> Outcome:
+    """Return the word as an outcome; InputError if it is none."""
+    if word not in OUTCOMES:
+        raise InputError(f"{word!r} is no outcome of a pair; expected {', '.join(OUTCOMES)}")
+    return word
+
+
+def to_csv(study: TenaciousStudy) -> dict[str, str]:
+    """Return the text of the two shipped files by name: pairs as counts of equal neighbours, and facts one a row."""
+    head = (
+        f"# Source: {SOURCE} @ {study.last.commit} and two earlier commits; no licence was found there, so these are\n"
+    )
+    rows = ["run,dimension,baseline,trained,scores,pairs"]
+    for run in study.runs:
+        for pair, same in groupby(run.pairs):
+            told = (run.commit, pair.dimension, pair.baseline, pair.trained, pair.scores, len(list(same)))
+            rows.append(",".join(map(str, told)))
+    facts = ["run,fact,value"]
+    for run in study.runs:
+        facts += [f"{run.commit},{name},{getattr(run, name):g}" for name in (*PUBLISHED, "shared_ids")]
+    counts = [(field.name, getattr(study.files, field.name)) for field in fields(study.files)]
+    facts += [f"{study.last.commit},{name},{count}" for name, count in counts]
+    return {
+        _RUNS: "# Tenacious-Bench: pairs of the held-out split in three published runs, in file order.\n"
+        + head
+        + "# figures alone. Pairs with one number in `scores` have the same dimension and the same scores.\n"
+        + "".join(f"{row}\n" for row in rows),
+        _FACTS: "# Tenacious-Bench: what three runs published, and counts of what the files of the last one hold.\n"
+        + head
+        + "# figures alone. Each is explained in evalstats/datasets/tenacious.py.\n"
+        + "".join(f"{row}\n" for row in facts),
+    }
+
+
+def as_data(run: TenaciousRun, pairs: Sequence[ScoredPair] | None = None) -> EvalData:
+    """Return the pairs of a run (or some of them) as outcomes of two models.
+
+    Metric "correct" counts a tie as wrong, as the source does; "half_credit" counts it as half right. The dimension is the
+    scenario; the item ids are made.
+
+    Examples
+    --------
+    >>> run = load_tenacious().last
+    >>> as_data(run).outcomes.filter(model="baseline", metric="half_credit")["score"].sum()
+    32.5
+    """
+    benchmark = "Tenacious-Bench"
+    rows: list[dict[str, object]] = []
+    for place, pair in enumerate(run.pairs if pairs is None else pairs, start=1):
+        for critic in CRITICS:
+            outcome: Outcome = getattr(pair, critic)
+            for metric, score in (("correct", float(outcome == "right")), ("half_credit", _CREDIT[outcome])):
+                rows.append(
+                    {
+                        "run": f"{run.commit}.{critic}",
+                        "model": critic,
+                        "system": critic,
+                        "benchmark": benchmark,
+                        "task": "held_out",
+                        "item": f"pair-{place:02d}",
+                        "trial": 0,
+                        "n_trials": 1,
+                        "metric": metric,
+                        "score": score,
+                        "status": "scored",
+                        "scenario": pair.dimension,
+                    }
+                )
+    runs: list[dict[str, object]] = [
+        {
+            "run": f"{run.commit}.{critic}",
+            "model": critic,
+            "system": critic,
+            "benchmark": benchmark,
+            "source": f"{SOURCE} @ {run.commit}",
+            "harness": benchmark,
+            "factor_names": ["dimension=scenario"],
+        }
+        for critic in CRITICS
+    ]
+    metrics: list[dict[str, object]] = [
+        {
+            "benchmark": benchmark,
+            "metric": metric,
+            "kind": kind,
+            "low": 0.0,
+            "high": 1.0,
+            "higher_is_better": True,
+            "unit": "proportion",
+            "primary": metric == "correct",
+        }
+        for metric, kind in (("correct", "binary"), ("half_credit", "bounded"))
+    ]
+    return EvalData(
+        outcomes=frame_from_rows(rows, "outcomes"),
+        runs=frame_from_rows(runs, "runs"),
+        metrics=frame_from_rows(metrics, "metrics"),
+    )
