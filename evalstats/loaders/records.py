@@ -44,10 +44,12 @@ _GENERIC: Final = frozenset(
     {
         *(".latest_test_run", ".latest_run_full", ".temp_test_run_data", "latest_test_run", "results", "result"),
         *("output", "outputs", "ragas_results", "promptfoo-results", "promptfoo_results", "eval_results"),
-        *("evaluation_results", "scores", "ragas_scores", "ragas_evaluation"),
+        *("evaluation_results", "eval_results_table", "metrics", "scores", "ragas_scores", "ragas_evaluation"),
     }
 )
-_GENERIC_FOLDERS: Final = frozenset({".deepeval", "deepeval", "promptfoo", "ragas", "evals", "data", "", "/", "."})
+_GENERIC_FOLDERS: Final = frozenset(
+    {".deepeval", "deepeval", "promptfoo", "ragas", "evals", "artifacts", "data", "", "/", "."}
+)
 
 
 class Records:

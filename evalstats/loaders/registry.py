@@ -32,6 +32,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.deepeval", "LOADER"),
     ("evalstats.loaders.openai_evals", "LOADER"),
     ("evalstats.loaders.ragas", "LOADER"),
+    ("evalstats.loaders.mlflow", "LOADER"),
     ("evalstats.loaders.tau2_bench", "LOADER"),
     ("evalstats.loaders.rutbench", "LOADER"),
     ("evalstats.loaders.tenacious", "LOADER"),
