@@ -11,10 +11,13 @@ from evalstats.analysis.audit.checks import CHECKS
 from evalstats.analysis.audit.conclusions import Conclusions, conclusions, ranked
 from evalstats.analysis.audit.panel import ITEM, MODEL, NotChecked, Observation, Panel
 from evalstats.analysis.audit.result import EFFECTS, Audit, Audited, Finding, Kind, Unchecked
+from evalstats.analysis.audit.votes import with_scores_of_votes
 from evalstats.analysis.grouping import named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import unknown_name
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import check_level
@@ -34,7 +37,8 @@ def audit(
     Parameters
     ----------
     data
-        What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
+        What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns. Votes against
+        one opponent count as scores.
     metric
         The score to look at; by itself every benchmark's headline, or all its metrics where it declares none.
     models
@@ -66,7 +70,8 @@ def audit(
     >>> [(each.kind, each.effect) for each in found.findings]
     [('missing scores', 'moves')]
     """
-    given = as_data(data)
+    asked = as_data(data)
+    given = with_scores_of_votes(asked)
     require_outcomes(given, *(models or ()))
     rows = _kept(given, models)
     panels = list(_panels(given, rows, metric, cluster, all_metrics=all_metrics, conf_level=check_level(conf_level)))
@@ -99,8 +104,14 @@ def audit(
         conf_level=conf_level,
         version=toolkit_version(),
         sources=sources_of(given, runs),
-        notes=run_notes(given, runs),
+        notes=(*run_notes(given, runs), *_votes_left_out(asked, given)),
     )
+
+
+def _votes_left_out(asked: EvalData, given: EvalData) -> tuple[Note, ...]:
+    n = 0 if given is asked else asked.comparisons.height - given.outcomes.height
+    text = f"{plural(n, 'vote')} between models without a common opponent, or without an item, left out"
+    return (Note(kind="left_out", text=text, caution=False),) if n else ()
 
 
 def _observed(panel: Panel) -> Iterator[Observation | NotChecked]:
@@ -111,7 +122,7 @@ def _observed(panel: Panel) -> Iterator[Observation | NotChecked]:
 def _weight(finding: Finding) -> tuple[int, float, float]:
     """Sort flips first, those of most comparisons in front; then what moves most; then the largest."""
     largest = max((each.largest or 0.0 for each in finding.shifts), default=0.0)
-    return EFFECTS.index(finding.effect), -finding.n_flips, -largest
+    return EFFECTS.index(finding.effect), -finding.n_depend, -largest
 
 
 def _audited(panel: Panel, before: Conclusions, n_depend: int) -> Audited:

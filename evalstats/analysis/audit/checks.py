@@ -10,8 +10,18 @@ conclusions is worked out by `conclusions.ranked`, never by the check.
 
 from evalstats.analysis.audit.missing import harness_errors, item_sets, judge_failures, missing_scores
 from evalstats.analysis.audit.panel import Check
+from evalstats.analysis.audit.repeats import identical_models, repeated_rows, repeated_runs
+from evalstats.analysis.audit.scale import failure_codes, scale_oddities
+from evalstats.analysis.audit.versions import too_small, versions
 
 CHECKS: tuple[Check, ...] = (
+    Check(kinds=("repeated rows",), look=repeated_rows),
+    Check(kinds=("repeated runs",), look=repeated_runs),
+    Check(kinds=("identical models",), look=identical_models),
+    Check(kinds=("versions",), look=versions),
+    Check(kinds=("scale",), look=scale_oddities),
+    Check(kinds=("failure codes",), look=failure_codes),
+    Check(kinds=("too small",), look=too_small),
     Check(kinds=("harness errors",), look=harness_errors),
     Check(kinds=("missing scores",), look=missing_scores),
     Check(kinds=("judge failures",), look=judge_failures),

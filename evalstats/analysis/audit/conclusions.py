@@ -46,6 +46,8 @@ def conclusions(panel: Panel, treatment: Treatment | None = None) -> Conclusions
     codes = panel.codes if treatment is None or treatment.clusters is None else treatment.clusters
     pairs = _differences(panel, scores, codes)
     compared = pairs.n_items >= MIN_SHARED
+    if treatment is not None and treatment.apart is not None:
+        compared &= treatment.apart[pairs.first] == treatment.apart[pairs.second]
     with np.errstate(invalid="ignore"):
         apart = compared & ((pairs.conf_low > 0) | (pairs.conf_high < 0))
     # Too few items on which two models differ, or clusters, decide nothing whatever their interval says.
@@ -103,14 +105,15 @@ def ranked(panel: Panel, before: Conclusions, seen: Observation) -> Ranked:
     depends = np.zeros(before.verdict.size, dtype=np.bool_)
     shifts: list[Shift] = []
     moves = False
-    for treatment in seen.treatments:
+    # Without a comparison there is no conclusion that could change.
+    for treatment in seen.treatments if before.compared.any() else ():
         after = conclusions(panel, treatment)
         flipped = _flipped(before, after)
         size, points = _sizes(before, after)
         depends |= flipped
         moves |= bool((size > MOVED).any()) or _beyond_half_a_point(panel, points)
         shifts.append(_shift(panel, treatment, before, after, flipped=flipped, size=size))
-    shifts.sort(key=lambda each: (-each.n_flips, -(each.largest or 0.0)))
+    shifts.sort(key=lambda each: (-each.n_flips - each.n_lost, -(each.largest or 0.0)))
     effect: Effect = "open" if not shifts else "flips" if depends.any() else "moves" if moves else "stands"
     metric = panel.metric
     finding = Finding(
@@ -125,6 +128,7 @@ def ranked(panel: Panel, before: Conclusions, seen: Observation) -> Ranked:
         models=seen.models,
         examples=seen.examples,
         shifts=tuple(shifts),
+        n_depend=int(depends.sum()),
     )
     return Ranked(finding=finding, depends=depends)
 
@@ -162,7 +166,8 @@ def _shift(
     return Shift(
         treatment=treatment.words,
         n_pairs=int(before.compared.sum()),
-        n_flips=int(flipped.sum()),
+        n_flips=int((flipped & after.compared).sum()),
+        n_lost=int((flipped & ~after.compared).sum()),
         largest=finite(largest),
         leader_before=before.leader,
         leader_after=after.leader,
@@ -172,6 +177,8 @@ def _shift(
 
 def _weightiest(before: Conclusions, after: Conclusions, size: Floats, places: Ints) -> list[int]:
     """Order pairs: verdicts turned round first, then those of the better models, then by how far they move."""
+    if not places.size:
+        return []
     order = np.argsort(np.argsort(-np.abs(np.nan_to_num(before.means - np.nanmax(before.means, initial=-np.inf)))))
     standing = order[before.pairs.first] + order[before.pairs.second]
     turned = before.verdict * after.verdict < 0
@@ -186,14 +193,17 @@ def _flip(panel: Panel, before: Conclusions, after: Conclusions, k: int) -> Flip
     return Flip(
         first=second if turn else first,
         second=first if turn else second,
-        before=_estimate(before.pairs, k, turn=turn),
-        after=_estimate(after.pairs, k, turn=turn),
+        before=_estimate(before, k, turn=turn),
+        after=_estimate(after, k, turn=turn),
         verdict_before=_VERDICTS[int(before.verdict[k]) * (-1 if turn else 1)],
         verdict_after=_VERDICTS[int(after.verdict[k]) * (-1 if turn else 1)],
     )
 
 
-def _estimate(pairs: PairwiseDifferences, k: int, *, turn: bool) -> Estimate:
+def _estimate(found: Conclusions, k: int, *, turn: bool) -> Estimate:
+    pairs = found.pairs
+    if not found.compared[k]:
+        return Estimate(estimate=None, conf_level=pairs.conf_level, reason="not compared")
     ends: Sequence[float] = (float(pairs.conf_low[k]), float(pairs.conf_high[k]))
     low, high = (-ends[1], -ends[0]) if turn else ends
     value = float(pairs.estimate[k])
@@ -205,5 +215,4 @@ def _estimate(pairs: PairwiseDifferences, k: int, *, turn: bool) -> Estimate:
         conf_level=pairs.conf_level,
         p_value=finite(float(pairs.p_value[k])),
         method=pairs.method,
-        reason=None if pairs.n_items[k] else "no item in common",
     )

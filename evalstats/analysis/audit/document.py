@@ -44,7 +44,6 @@ def document(result: Audit) -> Document:
         scope=_scope(result),
         answer=_answer(result),
         notes=result.notes,
-        actions=tuple(dict.fromkeys(sentence(each.remedy) for each in result.findings if each.effect == "flips")),
         evidence=_evidence(result),
         method=(_method(result), sources_section(result.sources, version=result.version)),
     )
@@ -68,14 +67,15 @@ def _label(result: Audit) -> str:
 def _headline(result: Audit) -> str:
     n, flipping = len(result.findings), result.n_flipping
     pairs = plural(result.n_pairs, "comparison")
+    any_of = "the one comparison" if result.n_pairs == 1 else f"any of {pairs}"
     if not result.n_pairs:
         found = plural(n, "finding") if n else "nothing found"
         return f"{found}, and no two models share enough items to compare"
     if not n:
-        return f"Nothing was found that could change any of {pairs}"
+        return f"Nothing was found that could change {any_of}"
     if not flipping:
-        whose = "The one finding changes none" if n == 1 else f"None of {n} findings changes any"
-        return f"{whose} of {pairs}"
+        whose = "The one finding does not change" if n == 1 else f"None of {n} findings changes"
+        return f"{whose} {any_of}"
     which = f"{flipping} of {n} findings change{'s' if flipping == 1 else ''}" if n > 1 else "The one finding changes"
     depend = "depends" if result.n_depend == 1 else "depend"
     return f"{which} a conclusion; {result.n_depend:,} of {pairs} {depend} on {'it' if flipping == 1 else 'them'}"
@@ -119,11 +119,23 @@ def _consequence(audited: Audited, finding: Finding) -> str:
         return f"{sentence(shift.treatment).rstrip('.')}, no verdict changes."
     flip = shift.flips[0]
     when = sentence(shift.treatment).rstrip(".")
-    numbers = f"{_estimate(audited, flip.before)} becomes {_estimate(audited, flip.after)}"
-    if not shift.n_flips:
+    if flip.after.estimate is None:
+        numbers = f"{_estimate(audited, flip.before)} now, and no comparison then"
+    else:
+        numbers = f"{_estimate(audited, flip.before)} becomes {_estimate(audited, flip.after)}"
+    if not (shift.n_flips or shift.n_lost):
         return f"{when}, no verdict changes; {flip.first} minus {flip.second} moves most: {numbers}."
-    others = f"; {shift.n_flips:,} of {shift.n_pairs:,} comparisons flip" if shift.n_flips > 1 else ""
-    return f"{when}, {_change(flip)}: {numbers}{others}."
+    return f"{when}, {_change(flip)}: {numbers}{_others(shift)}."
+
+
+def _others(shift: Shift) -> str:
+    """Say how many comparisons change beside the one that was told."""
+    if shift.n_flips + shift.n_lost < 2:
+        return ""
+    if not shift.n_lost:
+        return f"; {shift.n_flips:,} of {shift.n_pairs:,} comparisons flip"
+    flips = f"{shift.n_flips:,} flip and " if shift.n_flips else ""
+    return f"; of {shift.n_pairs:,} comparisons {flips}{shift.n_lost:,} cannot be made"
 
 
 def _change(flip: Flip) -> str:
@@ -188,7 +200,9 @@ def _figure(result: Audit) -> Figure | None:
             "conf_low": scaled([flip.after.conf_low for _, _, flip in drawn]),
             "conf_high": scaled([flip.after.conf_high for _, _, flip in drawn]),
             "kind": [finding.kind for finding, _, _ in drawn],
-            "verdict": [flip.verdict_after if shift.n_flips else "same verdict" for _, shift, flip in drawn],
+            "verdict": [
+                flip.verdict_after if shift.n_flips or shift.n_lost else "same verdict" for _, shift, flip in drawn
+            ],
         },
         options={
             "title": f"Difference{unit}: before (square), after with its {level} interval",
@@ -218,18 +232,13 @@ def _findings_heading(result: Audit) -> str:
         for effect in ("flips", "moves", "stands", "open")
     }
     words = {
-        "flips": "{} change a verdict",
-        "moves": "{} move a difference",
-        "stands": "{} make no difference",
-        "open": "{} could not be tried",
+        "flips": ("{} changes a verdict", "{} change a verdict"),
+        "moves": ("{} moves a difference", "{} move a difference"),
+        "stands": ("{} makes no difference", "{} make no difference"),
+        "open": ("{} has no other handling to try", "{} have no other handling to try"),
     }
-    told = [words[effect].format(n) for effect, n in counts.items() if n]
-    return several(
-        [
-            text.replace("1 change a", "1 changes a").replace("1 move a", "1 moves a").replace("1 make", "1 makes")
-            for text in told
-        ]
-    )
+    told = [words[effect][n > 1].format(n) for effect, n in counts.items() if n]
+    return several(told)
 
 
 def _findings_table(result: Audit) -> Table:
@@ -239,7 +248,7 @@ def _findings_table(result: Audit) -> Table:
             each.kind,
             f"{each.benchmark} {each.metric}" if several_metrics else None,
             each.effect,
-            f"{each.n_flips:,} of {each.shifts[0].n_pairs:,}" if each.shifts else None,
+            f"{each.n_depend:,} of {each.shifts[0].n_pairs:,}" if each.shifts else None,
             each.shifts[0].treatment if each.shifts else None,
             _weight(each),
         )
@@ -250,8 +259,8 @@ def _findings_table(result: Audit) -> Table:
         columns=(
             Column(title="Finding"),
             Column(title="Metric", kind="name"),
-            Column(title="Verdicts", kind="verdict"),
-            Column(title="Flip", kind="amount"),
+            Column(title="Effect", kind="verdict"),
+            Column(title="Depend", kind="amount"),
             Column(title="When"),
             Column(title="Moves most (SE)", kind="amount", spare=True),
         ),

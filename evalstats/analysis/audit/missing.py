@@ -1,12 +1,15 @@
 """Rows without a score, and items that only some models were run on: who is concerned, and what they would change."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from evalstats.aggregate.items import Bools
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
-from evalstats.document.numbers import plural, several, share_in_percent
+from evalstats.document.numbers import plural, share_in_percent
+
+# Items that all models have stand for all items where they are so many of them.
+_MOST = 0.5
 
 
 def harness_errors(panel: Panel) -> Iterator[Observation]:
@@ -16,10 +19,10 @@ def harness_errors(panel: Panel) -> Iterator[Observation]:
         return
     yield Observation(
         kind="harness errors",
-        text=f"{_count(panel, rows, 'row')} are harness errors{_most(panel, rows)}",
+        text=f"{_count(panel, rows, 'row', ('is a harness error', 'are harness errors'))}{_most(panel, rows)}",
         remedy="run them again, or say before looking whether they count as failures",
         n_rows=int(rows.sum()),
-        models=_models(panel, rows),
+        models=panel.models_of(rows),
         examples=_reasons(panel, rows),
         treatments=_counted(panel, rows, both_ends=True),
     )
@@ -32,12 +35,12 @@ def missing_scores(panel: Panel) -> Iterator[Observation]:
         return
     yield Observation(
         kind="missing scores",
-        text=f"{_count(panel, rows, 'answer')} have no score{_most(panel, rows)}",
+        text=f"{_count(panel, rows, 'answer', ('has no score', 'have no score'))}{_most(panel, rows)}",
         remedy="say before looking how such answers count",
         n_rows=int(rows.sum()),
-        models=_models(panel, rows),
+        models=panel.models_of(rows),
         examples=_reasons(panel, rows),
-        treatments=(*_counted(panel, rows), *_complete(panel, panel.count(panel.scored) > 0)),
+        treatments=(*_counted(panel, rows), *_without_their_items(panel, rows)),
     )
 
 
@@ -52,12 +55,12 @@ def judge_failures(panel: Panel) -> Iterator[Observation | NotChecked]:
         return
     yield Observation(
         kind="judge failures",
-        text=f"{_count(panel, rows, 'answer')} were judged and got no score{_most(panel, rows)}",
+        text=f"{_count(panel, rows, 'answer', ('was', 'were'))} judged and got no score{_most(panel, rows)}",
         remedy="have them judged again",
         n_rows=int(rows.sum()),
-        models=_models(panel, rows),
+        models=panel.models_of(rows),
         examples=_reasons(panel, rows),
-        treatments=(*_counted(panel, rows, both_ends=True), *_complete(panel, panel.count(panel.scored) > 0)),
+        treatments=(*_counted(panel, rows, both_ends=True), *_without_their_items(panel, rows)),
     )
 
 
@@ -102,46 +105,40 @@ def _counted(panel: Panel, rows: Bools, *, both_ends: bool = False) -> tuple[Tre
     )
 
 
+def _without_their_items(panel: Panel, rows: Bools) -> tuple[Treatment, ...]:
+    """Leave out, for all models, the items on which any has such a row."""
+    concerned: Bools = panel.count(rows).sum(axis=1) > 0
+    if concerned.mean() > 1.0 - _MOST:
+        return ()
+    words = f"without the {plural(int(concerned.sum()), 'item')} concerned"
+    return (Treatment(words=words, keep=~panel.of_items(concerned)),)
+
+
 def _complete(panel: Panel, there: Bools) -> tuple[Treatment, ...]:
-    """Keep the items that all models have, where these are some of all."""
+    """Keep the items that all models have, if these are most: a small remainder would be other items, not another handling."""
     whole: Bools = there.sum(axis=1) == there.shape[1]
-    if not whole.any() or whole.all():
+    if whole.mean() < _MOST or whole.all():
         return ()
     return (
         Treatment(words=f"on the {plural(int(whole.sum()), 'item')} that all models have", keep=panel.of_items(whole)),
     )
 
 
-def _count(panel: Panel, rows: Bools, noun: str) -> str:
-    return f"{int(rows.sum()):,} of {plural(panel.rows.height, noun)}"
-
-
-def _shares(panel: Panel, rows: Bools) -> tuple["np.ndarray[tuple[int], np.dtype[np.float64]]", Sequence[int]]:
-    """Return the share of each model's rows that are among these, and the models with the largest first."""
-    m = len(panel.models)
-    share = np.bincount(panel.model[rows], minlength=m) / np.maximum(np.bincount(panel.model, minlength=m), 1)
-    return share, np.argsort(-share, kind="stable").tolist()
+def _count(panel: Panel, rows: Bools, noun: str, verbs: tuple[str, str]) -> str:
+    n = int(rows.sum())
+    return f"{n:,} of {plural(panel.rows.height, noun)} {verbs[n > 1]}"
 
 
 def _most(panel: Panel, rows: Bools) -> str:
     """Name the model with the largest share of these rows, where shares differ."""
-    share, order = _shares(panel, rows)
-    if len(order) < 2 or share[order[0]] < 1.5 * rows.mean():
+    share = panel.shares(rows)
+    top = int(np.argmax(share))
+    if len(share) < 2 or share[top] < 1.5 * rows.mean():
         return ""
-    return f", {share_in_percent(float(share[order[0]]))} of {panel.models[order[0]]}'s"
-
-
-def _models(panel: Panel, rows: Bools, most: int = 5) -> tuple[str, ...]:
-    share, order = _shares(panel, rows)
-    return tuple(panel.models[j] for j in order[:most] if share[j] > 0)
+    return f", {share_in_percent(float(share[top]))} of {panel.models[top]}'s"
 
 
 def _reasons(panel: Panel, rows: Bools, most: int = 3) -> tuple[str, ...]:
     """Return the commonest reasons that the files give."""
     counted = panel.rows["status_reason"].filter(rows.tolist()).drop_nulls().value_counts(sort=True)
     return tuple(str(text) for text in counted["status_reason"].head(most).to_list())
-
-
-def named(models: Sequence[str]) -> str:
-    """Name some models in running text."""
-    return several(list(models), 3)

@@ -32,6 +32,8 @@ class Treatment:
         Score of an item of which a model has no row at all.
     clusters
         Code of every item's cluster, shape (n_items,): intervals change, scores do not.
+    apart
+        Code of every model, shape (n_models,): models with other codes are not compared.
     """
 
     words: str
@@ -39,6 +41,7 @@ class Treatment:
     score: Floats | None = None
     absent: float | None = None
     clusters: Ints | None = None
+    apart: Ints | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +148,17 @@ class Panel:
     def of_items(self, items: Bools) -> Bools:
         """Return the rows of some items, shape (n_rows,)."""
         return items[self.item]
+
+    def shares(self, rows: Bools) -> Floats:
+        """Return the share of each model's rows that are among these."""
+        m = len(self.models)
+        return np.bincount(self.model[rows], minlength=m) / np.maximum(np.bincount(self.model, minlength=m), 1)
+
+    def models_of(self, rows: Bools, most: int = 5) -> tuple[str, ...]:
+        """Name the models that some rows are of, those with the largest share first."""
+        share = self.shares(rows)
+        order: list[int] = np.argsort(-share, kind="stable").tolist()
+        return tuple(self.models[j] for j in order[:most] if share[j] > 0)
 
     def item_names(self, items: Bools | Sequence[int] | Ints, most: int = 10) -> tuple[str, ...]:
         """Name some items, the first of them."""

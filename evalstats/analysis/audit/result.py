@@ -58,8 +58,8 @@ class Shift:
     ----------
     treatment
         What was done, as the end of a sentence: "counted as 0".
-    n_pairs, n_flips
-        Comparisons of two models, and those whose verdict changes.
+    n_pairs, n_flips, n_lost
+        Comparisons of two models, those whose verdict changes, and those with a verdict that can no longer be made.
     largest
         The largest change of a difference, in its standard error (or of that standard error, where only it changes).
     leader_before, leader_after
@@ -71,6 +71,7 @@ class Shift:
     treatment: str
     n_pairs: int
     n_flips: int
+    n_lost: int
     largest: float | None
     leader_before: str
     leader_after: str
@@ -86,12 +87,14 @@ class Finding:
     text, remedy
         What was found, and what to do about it: clauses without a full stop.
     effect
-        "flips": a treatment changes the verdict of some comparison; "moves": it changes a difference by more than a quarter of
-        its standard error, or half a point; "stands": by less; "open": no treatment was tried.
+        "flips": a treatment changes the verdict of some comparison, or takes it away; "moves": it changes a difference by more
+        than a quarter of its standard error, or half a point; "stands": by less; "open": no treatment was tried.
     models, examples
         Whom it concerns, and some items (or rows) by name.
     shifts
         What each treatment does, the weightiest first.
+    n_depend
+        Comparisons whose verdict any of them changes or takes away.
     """
 
     kind: Kind
@@ -105,11 +108,7 @@ class Finding:
     models: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     shifts: tuple[Shift, ...] = ()
-
-    @property
-    def n_flips(self) -> int:
-        """Comparisons that flip under the weightiest treatment."""
-        return self.shifts[0].n_flips if self.shifts else 0
+    n_depend: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +189,7 @@ class Audit(Result):
         """One row for each finding, in glossary names; the comparison is the weightiest of its weightiest treatment."""
         rows = [_row(each) for each in self.findings]
         numbers = dict.fromkeys(("before", "before_low", "before_high", "after", "after_low", "after_high"), pl.Float64)
-        counts = dict.fromkeys(("n_rows", "n_items", "n_pairs", "n_flips"), pl.Int64)
+        counts = dict.fromkeys(("n_rows", "n_items", "n_pairs", "n_depend"), pl.Int64)
         texts = dict.fromkeys(_TEXTS, pl.String)
         return pl.DataFrame(rows, schema={**texts, **counts, **numbers})
 
@@ -215,7 +214,7 @@ def _row(finding: Finding) -> dict[str, object]:
         "n_rows": finding.n_rows,
         "n_items": finding.n_items,
         "n_pairs": None if shift is None else shift.n_pairs,
-        "n_flips": None if shift is None else shift.n_flips,
+        "n_depend": None if shift is None else finding.n_depend,
         "before": None if flip is None else flip.before.estimate,
         "before_low": None if flip is None else flip.before.conf_low,
         "before_high": None if flip is None else flip.before.conf_high,

@@ -69,7 +69,7 @@ def test_a_treatment_that_changes_nothing_stands():
         kind="missing scores", text="x", remedy="y", treatments=(Treatment(words="as it is", score=panel.score),)
     )
     found = ranked(panel, before, seen)
-    assert (found.finding.effect, found.finding.n_flips, found.depends.any()) == ("stands", 0, False)
+    assert (found.finding.effect, found.finding.n_depend, found.depends.any()) == ("stands", 0, False)
     assert found.finding.shifts[0].largest == 0.0
     assert ranked(panel, before, replace(seen, treatments=())).finding.effect == "open"
 
