@@ -14,7 +14,7 @@ from contextlib import contextmanager
 _ON_THE_SHELL = [False]
 _PAIR = re.compile(r"(--[a-z][^()]*?) \(((?:[^()]|\([^()]*\))*) in Python\)")
 # How a table of one's own is mapped: on the shell by an option, in Python by what from_frame takes.
-_OF_FRAMES = re.compile(r"(--map [^()]*?) \((?:in from_frame: |in Python: )((?:[^()]|\([^()]*\))*)\)")
+_OF_FRAMES = re.compile(r"(--map (?:(?!--map )[^()])*?) \((?:in from_frame: |in Python: )((?:[^()]|\([^()]*\))*)\)")
 _FLAGS = {
     "--lower-is-better": "higher_is_better=False",
     "--higher-is-better": "higher_is_better=True",

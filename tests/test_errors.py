@@ -17,6 +17,7 @@ from evalstats.errors import InputError, as_arguments, on_the_shell
         ("with --where task=LEVEL", "with data.where(task=LEVEL)"),
         ("add --accept n_shots --accept judge", "add accept=['n_shots', 'judge']"),
         ('say --map scale=percent (in from_frame: scale="percent"), or', 'say scale="percent", or'),
+        ('apart: --map variant=x, or --map trial=y (in from_frame: trial="y")', 'apart: variant=x, or trial="y"'),
         ("--reference MODEL (references= in Python)", "references="),
         ("make one with `evalstats ingest FILES --store x`", "make one with `evalstats ingest FILES --store x`"),
         ("a model called x--metric", "a model called x--metric"),

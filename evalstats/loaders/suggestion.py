@@ -33,6 +33,9 @@ _TRIAL_WORDS: Final = (
     "generation completion_index draw"
 )
 _TRIALS: Final = tuple(_TRIAL_WORDS.split())
+# Inside such a part of a benchmark items are counted anew.
+_PART_WORDS: Final = "task subtask dataset subset subject category domain benchmark split config language"
+_PARTS: Final = tuple(_PART_WORDS.split())
 # What such a column holds is too often something else to be taken for it without being asked.
 _VAGUE_WORDS: Final = (
     "name title description number no index idx key result outcome verdict value points label overall reward"
@@ -246,26 +249,38 @@ def _outcomes(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     keys = [(as_text(row.get(item)), as_text(row.get(model)) if model else None) for row in records]
     if len(set(keys)) == len(keys):
         return found
-    apart = repeats_told_apart([name for name in left if name not in {item, score}], records, keys)
-    return [*found, *([apart] if apart else [])]
+    return [*found, *repeats_told_apart([name for name in left if name not in {item, score}], records, keys)]
 
 
 def repeats_told_apart(
     columns: Sequence[str], records: Sequence[Record], keys: Sequence[tuple[str | None, ...]]
-) -> str:
-    """Say what tells rows with the same key apart: a column of trials, another column, or their order; "" if unclear."""
+) -> list[str]:
+    """Say what tells rows with the same key apart: a column of trials, another column, both, or their order; [] if unclear.
 
-    def tells(column: str) -> bool:
-        with_it = {(*key, as_text(row.get(column))) for key, row in zip(keys, records, strict=True)}
+    >>> rows = [{"dataset": d, "trial": t} for d in "xy" for t in "01"]
+    >>> repeats_told_apart(["dataset", "trial"], rows, [("q1",)] * 4)
+    ['trial=trial', 'task=dataset']
+    """
+
+    def tells(*names: str) -> bool:
+        with_it = {(*key, *(as_text(row.get(name)) for name in names)) for key, row in zip(keys, records, strict=True)}
         return len(with_it) == len(keys)
+
+    def option(column: str) -> str:
+        whole = all(cell.isdigit() for cell in _cells(records, column))
+        return f"trial={column}" if whole else f"variant={column}"
 
     trial = _called(_TRIALS, columns, tells)
     if trial is not None:
-        whole = all(cell.isdigit() for cell in _cells(records, trial))
-        return f"trial={trial}" if whole else f"variant={trial}"
+        return [option(trial)]
     few = [name for name in columns if len(set(_cells(records, name))) <= max(2, len(records) // 2)]
     other = next((name for name in few if tells(name)), None)
     if other is not None:
-        return f"variant={other}"
+        return [f"variant={other}"]
+    trial, part = _called(_TRIALS, columns), None
+    if trial is not None:
+        part = _called(_PARTS, few, lambda name: name != trial and tells(trial, name))
+    if trial is not None and part is not None:
+        return [option(trial), f"task={part}"]
     # Where a further column might say what the rows are, their order is no answer: the reader will ask.
-    return "" if any(len(set(_cells(records, name))) > 1 for name in few) else f"trial={ORDER}"
+    return [] if any(len(set(_cells(records, name))) > 1 for name in few) else [f"trial={ORDER}"]

@@ -200,6 +200,11 @@ def how_to_map(head: Head) -> str:
         return ""
     flat_rows = [flat(dict(record)) for record in records[:_LOOKED_AT]]
     columns = [name for name in head.columns or tuple(dict.fromkeys(name for row in flat_rows for name in row)) if name]
+    if head.shape == "text" and len(columns) < 2:
+        return "It is text without columns; a table of your own needs a header with an item and a score"
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        return f"Column {twice!r} stands twice in its header; rename one of the two"
     prices = prices_in(columns, flat_rows)
     if prices:
         return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"

@@ -16,7 +16,7 @@ from evalstats.loaders.blocks import Block
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts
 from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
-from evalstats.loaders.suggestion import repeats_told_apart
+from evalstats.loaders.suggestion import as_options, repeats_told_apart
 from evalstats.loaders.values import (
     FAILURE,
     PLACE,
@@ -396,8 +396,8 @@ class Tidier:
         repeated = frame.filter(frame.select(names).is_duplicated()).head(_LOOKED_AT)
         records = repeated.select(pl.col(name).cast(pl.String).alias(source) for source, name in factors.items())
         keys = repeated.select(pl.col(names).cast(pl.String)).rows()
-        found = repeats_told_apart(list(factors), records.to_dicts(), keys) if keys and factors else ""
-        return f"--map {found}" if found and ORDER not in found else "--map trial=COLUMN"
+        found = repeats_told_apart(list(factors), records.to_dicts(), keys) if keys and factors else []
+        return as_options(found) if found and f"trial={ORDER}" not in found else "--map trial=COLUMN"
 
     def _take_note(self, frame: pl.DataFrame) -> None:
         self._n_empty += int((frame["status"] == "unscored").sum())
