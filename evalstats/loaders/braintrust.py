@@ -24,8 +24,11 @@ from evalstats.schema.data import Problem
 
 BENCHMARK: Final = "Braintrust"
 _NEEDED: Final = frozenset({"span_id", "root_span_id", "scores"})
+# The file that the page of an experiment offers has a row for each root span, with or without its ids.
+_PAGE: Final = frozenset({"input", "output", "expected"})
 _MEMBERS: Final = ("events", "data")
 _CELLS: Final = ("input", "expected", "error", "scores", "metadata", "metrics", "tags", "span_attributes", "origin")
+_SPREAD: Final = frozenset({"scores", "metadata", "metrics"})  # members that may be broken out into columns
 _OWN: Final = frozenset({*column_names("outcomes"), "scorer_errors"})
 _ANY: Final = "eval"  # what the framework calls every root span
 _NO_SCORE: Final = "the scorer gave no score"
@@ -80,7 +83,15 @@ class BraintrustLoader(SingleFileLoader):
             return found if inside else None
         if head.shape not in {"lines", "array", "text"}:
             return None
-        return found if frozenset(head.columns or head.keys) >= _NEEDED else None
+        names = frozenset(head.columns or head.keys)
+        if names >= _NEEDED:
+            return found
+        scores = "scores" in names or any(name.startswith("scores.") for name in names)
+        if scores and names >= _PAGE:
+            return Match(
+                confidence=0.6, reason="input, output, expected and scores, as the page of an experiment exports"
+            )
+        return None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield outcomes in batches, the metrics, the runs, and notes."""
@@ -115,6 +126,10 @@ def _traces(records: Records, counts: Counter[str]) -> tuple[list[_Trace], dict[
     for locator, event in records:
         if records.head.shape == "text":
             event.update({name: cell_value(event.get(name)) for name in _CELLS})
+        for name in [name for name in event if name.partition(".")[0] in _SPREAD and "." in name]:
+            member, _, key = name.partition(".")
+            value = event.pop(name)
+            event[member] = {**as_dict(event.get(member)), key: _plain(value) if member != "metadata" else value}
         event_id = as_text(event.get("id"))
         if event_id is not None and event_id in seen:
             counts[_COPIES] += 1
@@ -122,6 +137,8 @@ def _traces(records: Records, counts: Counter[str]) -> tuple[list[_Trace], dict[
         seen.update([event_id] if event_id else [])
         span = as_text(event.get("span_id")) or event_id
         top = as_text(event.get("root_span_id")) or span
+        if span is None and top is None and event.keys() >= _PAGE:
+            span = top = locator
         if top is None:
             records.leave_out(locator, "no span_id")
             continue
@@ -132,6 +149,12 @@ def _traces(records: Records, counts: Counter[str]) -> tuple[list[_Trace], dict[
         else:
             _take_inner(known, event, judges.setdefault(experiment, set()))
     return list(traces.values()), judges
+
+
+def _plain(value: object) -> object:
+    """Return the number that a cell of delimited text holds; anything else as it is."""
+    number = as_number(value) if isinstance(value, str) else None
+    return value if number is None else number
 
 
 def _take_root(trace: _Trace, event: Row, locator: str, records: Records, factors: set[str]) -> None:

@@ -2,22 +2,25 @@
 
 Format: `ExperimentResults.to_pandas()` and `Client.get_test_results()` of langchain-ai/langsmith-sdk
 (`python/langsmith/evaluation/_runner.py`, `client.py`), saved as CSV or JSON; runs as `Client.list_runs()` gives them, with
-`feedback_stats`; the body of `/datasets/upload-experiment`, as LangSmith's documentation describes it.
+`feedback_stats`; the body of `/datasets/upload-experiment`, as LangSmith's documentation describes it; the file that the page of
+an experiment offers for download, whose columns its user may have changed.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, islice
 from statistics import fmean
 from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.files import JsonMember, iter_json
-from evalstats.loaders.records import Records, item_of
-from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
+from evalstats.loaders.records import Records, cell_value, item_of
+from evalstats.loaders.rows import Ranges, Row, held, scored, some_of, told, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_number, as_text, as_time, dicts, first_line, get
 from evalstats.schema.data import Problem
 
@@ -25,6 +28,15 @@ BENCHMARK: Final = "LangSmith"
 _RUN: Final = frozenset({"feedback_stats", "reference_example_id"})
 _PREFIXES: Final = {"inputs": "in", "input": "in", "reference": "ref", "feedback": "score"}
 _UPLOAD: Final = frozenset({"experiment_name", "results"})
+# The file that the page of an experiment offers: whole inputs, outputs and reference in a cell each, then a column for each key
+# of feedback and what was measured. Its columns may be renamed, hidden and broken out there.
+_PAGE: Final = ("inputs", "outputs", "reference_outputs")
+_PAGE_NAMES: Final = {"reference_output": "reference_outputs", "latency_seconds": "latency", "model_name": "model"}
+_PAGE_FACTS: Final = re.compile(
+    r"(?:.*_)?(?:id|name|status|error|run|created_at|modified_at|start_time|end_time|latency|time|duration|tokens?|cost|url|split"
+    r"|model|repetition|metadata|tags|notes?|comments?|first_token|)"
+)
+_LOOKED_AT: Final = 1_000
 _NO_VALUE: Final = frozenset({"", "nan", "none", "null", "<na>"})
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _COMMENTS: Final = "note"  # the key of free remarks, which are no feedback
@@ -72,6 +84,11 @@ class LangSmithLoader(SingleFileLoader):
         kinds = {name.partition(".")[0] for name in names if "." in name}
         if "feedback" in kinds and kinds & {"inputs", "input", "outputs"}:
             return Match(confidence=0.9, reason="columns feedback.* beside inputs.* or outputs.*")
+        plain = {_page_name(name) for name in head.columns} if head.shape == "text" else set[str]()
+        if plain >= {*_PAGE}:
+            return Match(
+                confidence=0.6, reason="inputs, outputs and reference outputs, as the page of an experiment exports"
+            )
         return None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
@@ -132,6 +149,8 @@ class _File:
 
     def _results(self) -> tuple[Iterable[_Result], Iterable[str]]:
         """Return the results, and every key of feedback where not each result has them all."""
+        if self.records.head.shape == "text" and {_page_name(name) for name in self._names} >= {*_PAGE}:
+            return self._page(), ()
         if self.records.head.shape != "object" and not self._names >= _RUN:
             return self._table(), ()
         results = list(self._uploaded() if self.records.head.shape == "object" else self._exported())
@@ -180,6 +199,33 @@ class _File:
             common: Row = {"latency_s": as_amount(row.get("execution_time")), "locator": locator}
             error = _error(row.get("error"))
             yield _Result(common, item, parts["score"], error, as_text(row.get("model")) or None)
+
+    def _page(self) -> Iterator[_Result]:
+        """Read what the page of an experiment exports; a column that holds numbers only and is no known fact is feedback."""
+        records = iter(self.records)
+        first = list(islice(records, _LOOKED_AT))
+        names = {name: _page_name(name) for _, row in first[:1] for name in row}
+        keys = [
+            name
+            for name, plain in names.items()
+            if plain not in _PAGE and not _PAGE_FACTS.fullmatch(plain) and _holds_numbers(row[name] for _, row in first)
+        ]
+        if first and not keys:
+            raise UnreadableFileError(
+                f"{self.source.path}: has no column of feedback, one with a number in each row; found {some_of(names, 12)}"
+            )
+        for locator, row in chain(first, records):
+            known = {plain: row[name] for name, plain in names.items()}
+            inputs, _, reference = (cell_value(known[part]) for part in _PAGE)
+            item = item_of(inputs, reference) or as_text(known.get("example_id"))
+            if item is None:
+                self.records.leave_out(locator, "no inputs")
+                continue
+            failed = _error(known.get("error"))
+            if failed is None and str(known.get("status")).lower() == "error":
+                failed = "the run failed; the file does not say why"
+            common: Row = {"latency_s": as_amount(known.get("latency")), "locator": locator}
+            yield _Result(common, item, {key: row[key] for key in keys}, failed, as_text(known.get("model")) or None)
 
     def _exported(self) -> Iterator[_Result]:
         """Read runs as the API gives them; those below a root have no example and are passed over."""
@@ -238,6 +284,20 @@ def _split(name: str) -> tuple[str, str]:
     prefix, dot, key = name.partition(".")
     kind = _PREFIXES.get(prefix, "") if dot and key else ""
     return ("", "") if kind == "score" and key == _COMMENTS else (kind, key)
+
+
+@lru_cache(maxsize=1_000)
+def _page_name(name: str) -> str:
+    """Return a column's name as the page of an experiment may have it, spelled in one way."""
+    plain = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+    return _PAGE_NAMES.get(plain, plain)
+
+
+def _holds_numbers(cells: Iterable[object]) -> bool:
+    """Whether all cells with something in them are numbers or words for right and wrong, and there are such."""
+    filled = [str(cell).strip().lower() for cell in cells if cell is not None]
+    filled = [cell for cell in filled if cell not in _NO_VALUE]
+    return bool(filled) and all(cell in _WORDS or as_number(cell) is not None for cell in filled)
 
 
 def _about(records: Records) -> Row:

@@ -385,7 +385,7 @@ class LmEvalLoader:
 
     name = "lm-eval"
     title = "lm-evaluation-harness results and samples (results_*.json, samples_*.jsonl)"
-    version = "2"
+    version = "3"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise samples by doc_id with doc and answers, results by the harness's own members or metric keys."""

@@ -289,3 +289,25 @@ def test_any_values_are_read_or_refused_in_words(tmp_path: Path, data: st.DataOb
     else:
         fault = ""
     assert "could not be read by" not in fault
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_what_the_page_of_an_experiment_exports(tmp_path: Path, spread: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {"input": f"q{k}", "output": "a", "expected": "e", "error": None, "tags": None} for k in (1, 2, 1)
+    ]
+    for row, score in zip(rows, (1.0, None, 0.5), strict=True):
+        if spread:
+            row.update({"scores.Factuality": score, "metadata.model": "m1", "metrics.prompt_tokens": 30})
+        else:
+            row.update(scores={"Factuality": score}, metadata={"model": "m1"}, metrics={"prompt_tokens": 30})
+    data = read(as_csv(tmp_path / "export.csv", rows))
+    assert set(data.runs["loader"]) == {"braintrust"}
+    assert data.outcomes.select("model", "metric", "trial", "status", "score", "input_tokens").rows() == [
+        ("m1", "Factuality", 0, "scored", 1.0, 30),
+        ("m1", "Factuality", 0, "unscored", None, 30),
+        ("m1", "Factuality", 1, "scored", 0.5, 30),
+    ]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(rows))
+    assert read(path).outcomes["score"].to_list() == [1.0, None, 0.5]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.base import Head, Source, read_head, with_digest
 from evalstats.loaders.langsmith import LOADER
 from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
@@ -325,3 +325,59 @@ def test_any_values_are_read_or_refused_in_words(tmp_path: Path, kind: str, data
     else:
         fault = ""
     assert "could not be read by" not in fault
+
+
+def page(tmp_path: Path, *rows: dict[str, Any], name: str = "gpt-x.csv") -> Path:
+    pd.DataFrame(list(rows)).to_csv(tmp_path / name, index=False)
+    return tmp_path / name
+
+
+def page_row(question: str, score: object = 1, **more: Any) -> dict[str, Any]:
+    return {
+        "ID": f"run of {question}",
+        "Inputs": json.dumps({"question": question}),
+        "Reference Outputs": json.dumps({"answer": "4"}),
+        "Outputs": json.dumps({"answer": "five"}),
+        "Correctness": score,
+        "Concise?": True,
+        "Verdict": "good, I think",
+        "Status": "success",
+        "Latency": 1.5,
+        "Total Tokens": 30,
+        **more,
+    }
+
+
+def test_what_the_page_of_an_experiment_exports(tmp_path: Path) -> None:
+    rows = [page_row("a"), page_row("b", None), page_row("a", 0), page_row("c", 0, Status="error")]
+    data = read(page(tmp_path, *rows))
+    assert set(data.runs["loader"]) == {"langsmith"}
+    assert set(data.outcomes["metric"]) == {"Correctness", "Concise?"}  # no ids, texts, times or tokens
+    correct = data.outcomes.filter(metric="Correctness")
+    assert correct.select("trial", "status", "score", "latency_s").rows() == [
+        (0, "scored", 1.0, 1.5),
+        (0, "unscored", None, 1.5),
+        (1, "scored", 0.0, 1.5),
+        (0, "error", None, 1.5),
+    ]
+    assert correct["item"].n_unique() == 3
+    assert set(data.outcomes["model"]) == {"gpt-x"}
+
+
+def test_a_page_pairs_with_the_table_of_the_same_experiment(tmp_path: Path) -> None:
+    page(tmp_path, *[page_row(f"q{k}", int(k < 9)) for k in range(20)], name="a.csv")
+    page(tmp_path, *[page_row(f"q{k}", int(k < 3)) for k in range(20)], name="b.csv")
+    found = es.compare(read(tmp_path), "b", "a", metric="Correctness")
+    assert found.n_items == 20
+    assert found.estimate == pytest.approx(0.3)
+
+
+def test_a_page_without_feedback_is_refused(tmp_path: Path) -> None:
+    row = {name: page_row("a")[name] for name in ("Inputs", "Outputs", "Reference Outputs", "Latency")}
+    with pytest.raises(UnreadableFileError, match="has no column of feedback"):
+        read_source(LOADER, with_digest(Source(path=page(tmp_path, row))))
+
+
+def test_a_table_of_your_own_is_no_page(tmp_path: Path) -> None:
+    path = page(tmp_path, {"input": "q", "output": "a", "reference": "b", "score": 1})
+    assert LOADER.sniff(read_head(path)) is None
