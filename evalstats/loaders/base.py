@@ -28,6 +28,8 @@ Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "
 # How a file begins that stands for one which git-LFS has not fetched.
 _LFS = b"version https://git-lfs.github.com/spec/"
 
+_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
+
 # How many rows a loader may hold before it hands them on.
 BATCH_ROWS = 5_000
 
@@ -52,7 +54,7 @@ class Head:
 
     @property
     def name(self) -> str:
-        """File name without the folder, and without .gz or .zst."""
+        """File name without the folder, and without the ending of a packer."""
         return plain_name(self.path)
 
     @cached_property
@@ -243,8 +245,16 @@ def readable_name(path: str | Path) -> str:
 
 
 def plain_name(path: Path) -> str:
-    """File name without the ending of a packer."""
-    return path.name.removesuffix(".gz").removesuffix(".zst")
+    """File name without the ending of a packer.
+
+    >>> plain_name(Path("a.jsonl.gz")), plain_name(Path("a.csv.zip")), plain_name(Path("gpt-4.1.zip"))
+    ('a.jsonl', 'a.csv', 'gpt-4.1.zip')
+    """
+    name = path.name.removesuffix(".gz").removesuffix(".zst")
+    bare = name.removesuffix(".zip")
+    return (
+        bare if bare.endswith(_ENDINGS) else name
+    )  # without an ending of its own, what is behind its last point is a name
 
 
 class SingleFileLoader:

@@ -11,6 +11,8 @@ import io
 import json
 import re
 import tomllib
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +36,11 @@ RATIO_FROM_BYTES = 64 << 20
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
+_ZIP = b"PK\x03\x04"
+_ZIP_NOISE = "__MACOSX/"
+_ZIP_SHOWN = 3
+# zipfile raises the last two for an encrypted member and for a method that it does not know.
+_ZIP_FAULTS = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, ValueError, RuntimeError, NotImplementedError)
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _CHUNK = 1 << 20
 _MANY_DIGITS = 400  # a float ends at 309
@@ -66,7 +73,7 @@ class BoundedReader(io.RawIOBase):
         view = memoryview(cast("bytearray", buffer)).cast("B")
         try:
             data = self._stream.read(len(view))
-        except (OSError, EOFError, zstandard.ZstdError) as error:
+        except (OSError, EOFError, zstandard.ZstdError, zipfile.BadZipFile, zlib.error) as error:
             raise UnreadableFileError(
                 f"{self._name}: the compressed data are damaged or cut off ({error}); fetch the file again"
             ) from error
@@ -118,7 +125,10 @@ class _ZstdFrames:
 
 @contextmanager
 def open_bytes(path: Path) -> Generator[BinaryIO]:
-    """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name)."""
+    """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name).
+
+    A file `*.zip` that holds a single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed.
+    """
     try:
         raw = path.open("rb")
     except OSError as error:
@@ -130,12 +140,44 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
             unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
         elif magic == _ZSTD:
             unpacked = cast("BinaryIO", _ZstdFrames(raw))
+        elif magic == _ZIP and path.suffix.lower() == ".zip" and (member := _only_member(path, raw)):
+            unpacked = member
         else:
+            raw.seek(0)
             yield raw
             return
         bounded = BoundedReader(unpacked, name=str(path), compressed_size=path.stat().st_size)
         with io.BufferedReader(bounded, buffer_size=_CHUNK) as stream:
             yield cast("BinaryIO", stream)
+
+
+def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:
+    """Open the one file in a ZIP archive, unread; None for an archive that is an Inspect log by another name.
+
+    Names in the archive are labels and never paths, and nothing is written to disk.
+    """
+    try:
+        directory = zipfile.ZipFile(raw)
+        held = [
+            info
+            for info in directory.infolist()
+            if not info.is_dir()
+            and not info.filename.startswith(_ZIP_NOISE)
+            and not info.filename.endswith(".DS_Store")
+        ]
+        if {"header.json", "_journal/start.json"} & {info.filename for info in held}:
+            return None
+        if len(held) != 1:
+            names = ", ".join(repr(info.filename) for info in held[:_ZIP_SHOWN])
+            raise UnreadableFileError(
+                f"{path}: holds {len(held)} files ({names or 'none'}{', ...' if len(held) > _ZIP_SHOWN else ''}); an archive of "
+                "one result file was expected. Unpack it and give the folder"
+            )
+        return cast("BinaryIO", directory.open(held[0]))
+    except _ZIP_FAULTS as error:
+        raise UnreadableFileError(
+            f"{path}: is no ZIP archive that can be read ({error}); unpack it yourself, or fetch it again"
+        ) from error
 
 
 def digest_of(path: Path) -> str:

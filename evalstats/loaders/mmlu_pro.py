@@ -1,6 +1,6 @@
 """MMLU-Pro: the letter that a model chose for every question, beside the key.
 
-Format: `eval_results/model_outputs_<model>_<k>shots.json` (unpacked from its zip) and `<subject>_result.json` of
+Format: `eval_results/model_outputs_<model>_<k>shots.json`, alone or in a zip, and `<subject>_result.json` of
 TIGER-AI-Lab/MMLU-Pro at f418b11, as `evaluate_from_local.py` and `evaluate_from_api.py` write them. The benchmark draws an
 option at random where no letter could be read; here such a question is unscored.
 """

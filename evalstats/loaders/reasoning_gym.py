@@ -1,8 +1,9 @@
 """Reasoning Gym: several completions of every generated question, each with a score from 0 to 1.
 
 Format: `<model>_<time>/<category>/<dataset>.json` and `summary.json` beside the categories, as `eval/eval.py` of
-open-thought/reasoning-gym at 0508141 writes them. Questions are generated from a seed, and not always alike: of datasets whose
-seed and size agree, some were published with other questions for each model. Items are therefore hashes of the questions.
+open-thought/reasoning-gym at 0508141 writes them, and `results.json` with a whole run, as `training/evaluations` does. Questions
+are generated from a seed, and not always alike: of datasets whose seed and size agree, some were published with other questions
+for each model. Items are therefore hashes of the questions.
 """
 
 import hashlib
@@ -17,11 +18,22 @@ from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, 
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.records import Repeats
 from evalstats.loaders.rows import Row, held, metric_row, scored, some_of, told, unscored
-from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, first_line, json_text
+from evalstats.loaders.values import (
+    as_count,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+    as_time,
+    dicts,
+    first_line,
+    json_text,
+)
 from evalstats.schema.data import Problem
 
 _BENCHMARK: Final = "Reasoning Gym"
 _KEYS: Final = frozenset({"name", "category", "config", "completions_per_prompt"})
+_WHOLE: Final = frozenset({"metadata", "categories"})
 _SUMMARY: Final = "summary.json"
 _RUN_FOLDER: Final = re.compile(r"(?P<model>.+?)_\d{8}_\d{6}")
 _HASH_CHARS: Final = 12
@@ -41,7 +53,7 @@ _NO_MODEL: Final = (
 
 
 class ReasoningGymLoader:
-    """Loader of Reasoning Gym's results; one run for every dataset file.
+    """Loader of Reasoning Gym's results; one run for every dataset.
 
     The task is the dataset, the item a hash of the question, the trial the completion; metric `score`. `task_version` is a
     hash of the dataset's configuration, so that an easy and a hard one are told apart. Where files of one configuration hold
@@ -49,7 +61,7 @@ class ReasoningGymLoader:
     """
 
     name = "reasoning-gym"
-    title = "Reasoning Gym results (<category>/<dataset>.json, summary.json)"
+    title = "Reasoning Gym results (<category>/<dataset>.json, summary.json, results.json)"
     version = "1"
 
     def sniff(self, head: Head) -> Match | None:
@@ -58,6 +70,8 @@ class ReasoningGymLoader:
             return None
         if head.keys >= _KEYS and head.keys & {"results", "average_mean_score"}:
             return Match(confidence=0.95, reason="name, category, config, completions_per_prompt and results")
+        if head.keys >= _WHOLE and '"datasets"' in head.text and '"average_' in head.text:
+            return Match(confidence=0.95, reason="metadata and categories of datasets with their averages")
         if head.keys >= {"total_datasets", "dataset_best_scores", "dataset_mean_scores"}:
             return Match(confidence=0.95, reason="total_datasets, dataset_best_scores and dataset_mean_scores")
         return None
@@ -65,7 +79,12 @@ class ReasoningGymLoader:
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
         """Put each dataset together with the summary of its run, and tell where one configuration has several item lists."""
         summaries = {path.parent: path for path in files if plain_name(path) == _SUMMARY}
-        datasets = [path for path in files if plain_name(path) != _SUMMARY]
+        whole = [path for path in files if plain_name(path) != _SUMMARY and _is_whole(path)]
+        datasets = [path for path in files if plain_name(path) != _SUMMARY and path not in whole]
+        for path in whole:
+            # `--full-results` writes all datasets once more.
+            if not any(path.parent in dataset.parents for dataset in datasets):
+                yield Source(path=path)
         beside = {path: next((summaries[up] for up in path.parents[:2] if up in summaries), None) for path in datasets}
         yield from _misaligned(datasets)
         for path, summary in beside.items():
@@ -76,32 +95,73 @@ class ReasoningGymLoader:
                 yield Problem(path=str(summary), message=message)
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
-        """Yield outcomes in batches, the metric, the run and notes."""
-        about = _members(source.path)
-        summary = as_dict(load_json(source.companions[0])) if source.companions else {}
-        model = as_text(summary.get("model")) or _model_of(source)
-        dataset = as_text(about.get("name")) or source.stem
-        name = model or source.stem
-        run = source.run_id(*([name] if model else []))
-        common: Row = {"run": run, "model": name, "system": name, "benchmark": _BENCHMARK, "task": dataset}
-        wanted = as_count(about.get("completions_per_prompt"))
-        category, counts = as_text(about.get("category")), Counter[str]()
-        n = 0
-        alike = {**common, "scenario": category, "n_trials": 1, "metric": "score"}
-        for batch in in_frames(_rows(source, wanted, counts), "outcomes", alike):
-            n += batch.frame.height
-            yield batch
-        if not n:
-            failed = first_line(about.get("error"))
-            why = f"the harness failed on it: {failed}" if failed else "it has no results"
+        """Yield outcomes in batches, the metric, the runs and notes."""
+        counts, runs = Counter[str](), list[Row]()
+        model, n = None, 0
+        for about, summary, results in _datasets(source):
+            model = as_text(summary.get("model")) or _model_of(source)
+            dataset = as_text(about.get("name")) or source.stem
+            name = model or source.stem
+            parts = [*([name] if model else []), *([dataset] if _is_whole(source.path) else [])]
+            common: Row = {"run": source.run_id(*parts), "model": name, "system": name, "benchmark": _BENCHMARK}
+            wanted = as_count(about.get("completions_per_prompt", summary.get("eval_repeats")))
+            alike = {
+                **common,
+                "task": dataset,
+                "scenario": as_text(about.get("category")),
+                "n_trials": 1,
+                "metric": "score",
+            }
+            held_here = 0
+            for batch in in_frames(_rows(results, wanted, counts), "outcomes", alike):
+                held_here += batch.frame.height
+                yield batch
+            if not held_here:
+                failed = first_line(about.get("error"))
+                why = f"the harness failed on it: {failed}" if failed else "it has no results"
+                message = f"holds no question of {dataset!r} ({why}); leave it out or run it again"
+                if not _is_whole(source.path):
+                    raise UnreadableFileError(f"{source.path}: {message}")
+                yield from source.notes([message], "error")
+                continue
+            n += held_here
+            runs.append(_run_row(common, about, summary))
+        if not runs:
             raise UnreadableFileError(
-                f"{source.path}: holds no question of {dataset!r} ({why}); leave it out or run it again"
+                f"{source.path}: holds no dataset with results; the results of a run were expected"
             )
         yield Rows(table="metrics", rows=[metric_row(_BENCHMARK, "score", "bounded", primary=True)])
-        yield Rows(table="runs", rows=[_run_row(common, about, summary)])
+        yield Rows(table="runs", rows=runs)
         yield from source.notes(told(counts, all=n))
         if model is None:
-            yield from source.notes([_NO_MODEL.format(name=name)])
+            yield from source.notes([_NO_MODEL.format(name=source.stem)])
+
+
+_Results = Iterable[tuple[str, object]]
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file holds a whole run: its datasets by category."""
+    return read_head(path).keys >= _WHOLE
+
+
+def _datasets(source: Source) -> Iterator[tuple[Row, Row, _Results]]:
+    """Yield each dataset of a file: what it says of itself, what is said of the run, and its results with their places."""
+    if not _is_whole(source.path):
+        summary = as_dict(load_json(source.companions[0])) if source.companions else {}
+        parts = iter_json(source.path, arrays=("results",))
+        results = ((f"results[{part.index}]", part.value) for part in parts if isinstance(part, JsonItem))
+        yield _members(source.path), summary, results
+        return
+    about: Row = {}
+    for part in iter_json(source.path, arrays=("categories",)):
+        if not isinstance(part, JsonItem):
+            about |= as_dict(part.value) if part.member == "metadata" else {}
+            continue
+        for at, dataset in enumerate(dicts(as_dict(part.value).get("datasets"))):
+            where = f"categories[{part.index}].datasets[{at}].results"
+            results = ((f"{where}[{place}]", value) for place, value in enumerate(as_list(dataset.get("results"))))
+            yield dataset, about, results
 
 
 def _members(path: Path) -> Row:
@@ -126,14 +186,12 @@ def _item(question: object) -> str:
     return hashlib.sha1(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:_HASH_CHARS]
 
 
-def _rows(source: Source, wanted: int | None, counts: Counter[str]) -> Iterator[Row]:
+def _rows(results: _Results, wanted: int | None, counts: Counter[str]) -> Iterator[Row]:
     repeats = Repeats()
-    for part in iter_json(source.path, arrays=("results",)):
-        if not isinstance(part, JsonItem):
-            continue
-        result = as_dict(part.value)
+    for place, value in results:
+        result = as_dict(value)
         question = result.get("question")
-        item = _item(question if question is not None else f"result {part.index}")
+        item = _item(question if question is not None else place)
         number = repeats.next(item)
         counts[_AGAIN] += number > 0
         row: Row = {"item": f"{item}#{number + 1}" if number else item}
@@ -142,12 +200,12 @@ def _rows(source: Source, wanted: int | None, counts: Counter[str]) -> Iterator[
             reason = first_line(result.get("error")) or "the question has no completion"
             counts[_FAILED] += 1
             raw = held(result.get("mean_score"))
-            yield {**row, "trial": 0, "locator": f"results[{part.index}]", **unscored(reason, raw, error=True)}
-        for trial, value in enumerate(completions):
-            outcome = _scored(as_dict(value))
+            yield {**row, "trial": 0, "locator": place, **unscored(reason, raw, error=True)}
+        for trial, completion in enumerate(completions):
+            outcome = _scored(as_dict(completion))
             counts[_FAILED] += outcome["status"] == "error"
             counts[_SILENT] += outcome.get("status_reason") == _NO_ANSWER
-            locator = f"results[{part.index}].completions[{trial}]"
+            locator = f"{place}.completions[{trial}]"
             yield {**row, "trial": trial, "locator": locator, **outcome}
         counts[_FEWER] += bool(completions) and wanted is not None and len(completions) < wanted
 

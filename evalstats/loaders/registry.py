@@ -70,7 +70,7 @@ _HIDDEN = (".", "__MACOSX")
 # A folder with this file is a store (evalstats.store.manifest.MARKER): its tables hold results that were read already.
 STORE_MARKER = "evalstats-store.json"
 # Inside a folder only such files are looked at; a file that the user names is always looked at.
-_RESULT_ENDINGS = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval"})
+_RESULT_ENDINGS = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval", ".zip"})
 _PACKED = frozenset({".gz", ".zst"})
 # DeepEval's older versions write results without an ending.
 _BARE = re.compile(r"test_run_\d{8}_\d{6}(?:_\d+)?")

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import math
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders import files
+from evalstats.loaders.base import read_head
 from evalstats.loaders.files import (
     JsonItem,
     JsonMember,
@@ -305,3 +307,50 @@ def test_a_line_in_another_encoding_is_refused(tmp_path: Path) -> None:
     path.write_bytes('{"a": 1}\n{"a": "é"}\n'.encode("latin-1"))
     with pytest.raises(UnreadableFileError, match=r"is not utf-8 text \(byte 0xe9\)"):
         list(json_lines(path))
+
+
+def zipped(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_of_one_file_is_that_file(tmp_path: Path, method: int) -> None:
+    members = {"folder/": b"", "__MACOSX/._a.json": b"junk", "../../a.json": b'[{"a": 1}]'}
+    path = zipped(tmp_path / "x.zip", members, method)
+    assert load_json(path) == [{"a": 1}]
+    assert [part.value for part in iter_json(path) if isinstance(part, JsonItem)] == [{"a": 1}]
+    assert sorted(file.name for file in tmp_path.rglob("*")) == ["x.zip"]  # nothing is written, inside or outside
+
+
+def test_an_archive_of_several_files_is_refused_by_name(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "x.zip", {"a.json": b"[]", "b.json": b"[]"})
+    with pytest.raises(UnreadableFileError, match=r"x\.zip: holds 2 files \('a\.json', 'b\.json'\)"):
+        load_json(path)
+    with pytest.raises(UnreadableFileError, match=r"holds 0 files \(none\)"):
+        load_json(zipped(tmp_path / "empty.zip", {"a/": b""}))
+
+
+def test_a_zip_by_another_name_stays_closed(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "log.eval", {"header.json": b"{}"})
+    assert read_head(path).shape == "zip"
+    assert read_head(zipped(tmp_path / "log.zip", {"header.json": b"{}", "samples/1.json": b"{}"})).shape == "zip"
+
+
+def test_archives_that_cannot_be_read_are_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = zipped(tmp_path / "whole.zip", {"a.json": json.dumps(list(range(9_999))).encode()}).read_bytes()
+    with pytest.raises(UnreadableFileError, match=r"cut\.zip: is no ZIP archive that can be read"):
+        load_json(written(tmp_path / "cut.zip", whole[: len(whole) // 2]))
+    bent = bytearray(whole)
+    bent[len(bent) // 3] ^= 0xFF
+    with pytest.raises(UnreadableFileError, match=r"bent\.zip: the compressed data are damaged"):
+        load_json(written(tmp_path / "bent.zip", bytes(bent)))
+    locked = bytearray(whole)
+    locked[locked.index(b"PK\x01\x02") + 8] |= 1  # says that the member is encrypted
+    with pytest.raises(UnreadableFileError, match="is no ZIP archive that can be read"):
+        load_json(written(tmp_path / "locked.zip", bytes(locked)))
+    monkeypatch.setattr(files, "RATIO_FROM_BYTES", 1 << 20)
+    with pytest.raises(UnreadableFileError, match="refused as a decompression bomb"):
+        load_json(zipped(tmp_path / "bomb.zip", {"a.json": b"0" * (8 << 20)}))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.base import Head, Source, read_head, with_digest
 from evalstats.loaders.reasoning_gym import LOADER
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
@@ -236,3 +236,49 @@ def test_real_files(shared_data: Path) -> None:
     means = dict(data.outcomes.group_by("task").agg(pl.col("score").mean()).iter_rows())
     assert means == pytest.approx({"complex_arithmetic": 0.964808444651303, "knights_knaves": 0.6153333333333331})
     assert data.runs.select("n_scored", "n_error", "n_unscored").rows() == [(150, 0, 0), (150, 0, 0)]
+
+
+def whole(*datasets: dict[str, Any], **about: Any) -> dict[str, Any]:
+    metadata = {"timestamp": "2025-04-01T12:18:18", "model": "lab/m", "temperature": 0.7, "eval_repeats": 2, **about}
+    return {"metadata": metadata, "categories": [{"name": "reasoning", "datasets": list(datasets)}]}
+
+
+def of_whole(name: str, *results: object) -> dict[str, Any]:
+    held = {"name": name, "category": "reasoning", "average_score": 0.5, "total_examples": 2, "config": {"seed": 42}}
+    return {**held, "results": list(results)}
+
+
+def test_a_whole_run_in_one_file(tmp_path: Path) -> None:
+    sums = of_whole("sums", result("2+2?", completion(), completion(0.0)), result("1+3?", completion()))
+    path = write(
+        tmp_path, whole(sums, of_whole("sorts", result("sort", completion(0.5, None)))), "local_1", "results.json"
+    )
+    data = read(tmp_path)
+    assert data.outcomes.select("model", "task", "scenario", "trial", "score", "locator").rows() == [
+        ("lab/m", "sums", "reasoning", 0, 1.0, "categories[0].datasets[0].results[0].completions[0]"),
+        ("lab/m", "sums", "reasoning", 1, 0.0, "categories[0].datasets[0].results[0].completions[1]"),
+        ("lab/m", "sums", "reasoning", 0, 1.0, "categories[0].datasets[0].results[1].completions[0]"),
+        ("lab/m", "sorts", "reasoning", 0, 0.5, "categories[0].datasets[1].results[0].completions[0]"),
+    ]
+    assert data.runs.height == 2
+    assert set(data.runs["temperature"]) == {0.7}
+    assert "2 questions have fewer completions" in told(data)
+    found = sniffed(read_head(path))[0]
+    assert found is not None
+    assert found[0] is LOADER
+
+
+def test_a_whole_run_beside_its_datasets_is_not_counted_twice(tmp_path: Path) -> None:
+    folder = "lab_my-model_20250315_163713"
+    write(tmp_path, dataset(result("2+2?", completion())))
+    write(tmp_path, whole(of_whole("sums", result("2+2?", completion()))), folder, "results.json")
+    assert read(tmp_path).outcomes.height == 1
+
+
+def test_a_dataset_of_a_whole_run_without_results_is_told(tmp_path: Path) -> None:
+    content = whole(of_whole("sums", result("2+2?", completion())), {**of_whole("sorts"), "error": "out of memory"})
+    data = load(write(tmp_path, content, "x", "results.json"))
+    assert data.outcomes.height == 1
+    assert "holds no question of 'sorts' (the harness failed on it: out of memory)" in told(data, "error")
+    with pytest.raises(UnreadableFileError, match="holds no dataset with results"):
+        load(write(tmp_path, whole(), "y", "results.json"))
