@@ -103,6 +103,8 @@ def ratings(
         return load(paths, store=store, quiet=quiet)
     from evalstats.loaders.ratings import read_ratings
 
+    if not raters and not humans and not pairs and _known_format(paths):
+        return load(paths, quiet=quiet)
     named: dict[str, str] = {}
     for pair in pairs:
         name, equals, column = pair.partition("=")
@@ -111,6 +113,16 @@ def ratings(
         named[name] = column
     rows = named.pop("rows", None)
     return read_ratings(paths, raters=raters, humans=humans, columns=named, rows=rows)
+
+
+def _known_format(paths: Sequence[Path]) -> bool:
+    """Whether the files are results or votes that a loader knows, and not tables of one's own."""
+    from evalstats.loaders.base import read_head
+    from evalstats.loaders.registry import list_files, sniffed
+
+    found = [sniffed(read_head(path))[0] for path, _ in list_files(paths)]
+    known = [match for match in found if match is not None and not match[1].skip]
+    return bool(known) and all(match[0].name != "table" for match in known)
 
 
 def label_table(path: Path) -> "EvalData | pl.DataFrame":

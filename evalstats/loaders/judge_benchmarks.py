@@ -132,7 +132,7 @@ def _bench_rows(records: Records, usual: str, runs: dict[str, Row], counts: Coun
             "locator": locator,
         }
         for order, game in zip(_ORDERS, games, strict=False):
-            yield {**common, "variant": order, "metric": "correct", **game.outcome(label)}
+            yield {**common, "variant": order, "metric": "correct", "verdict": game.verdict, **game.outcome(label)}
         ahead = sum((game.verdict == label) - (game.verdict == _FLIPPED[label]) for game in games)
         yield {**common, "metric": "pair_correct", **_together(games, float(ahead > 0))}
 
@@ -231,7 +231,7 @@ def _bar_rows(records: Records, counts: Counter[str]) -> Iterator[Row]:
             "locator": locator,
         }
         for order, game in zip(_ORDERS, games, strict=True):
-            yield {**common, "variant": order, "metric": "correct", **game.outcome(label)}
+            yield {**common, "variant": order, "metric": "correct", "verdict": game.verdict, **game.outcome(label)}
         both, same = all(game.verdict == label for game in games), games[0].verdict == games[1].verdict
         yield {**common, "metric": "correct_both", **_together(games, float(both))}
         yield {**common, "metric": "consistent", **_together(games, float(same))}

@@ -33,7 +33,7 @@ def document(result: JudgeReport) -> Document:
     tone: Tone = "bad" if favours else _TONES[best.standing]
     level = f"{100 * result.conf_level:g}% CI"
     known = "" if best.ends is None else f"{level} {_ends(best)}"
-    among = "" if best.people is None else f"people among themselves {number(best.people.estimate, 2)}"
+    among = "" if best.people is None else f"{_truth(result)} among themselves {number(best.people.estimate, 2)}"
     return Document(
         kind="judges",
         title=_title(result),
@@ -73,7 +73,7 @@ def _options(result: JudgeReport) -> dict[str, object]:
 def _title(result: JudgeReport) -> str:
     what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
     who = result.rows[0].name if len(result.rows) == 1 else f"any of {len(result.rows)} judges"
-    return f"Can {who} stand in for people{f' on {what}' if what else ''}?"
+    return f"Can {who} stand in for {_truth(result)}{f' on {what}' if what else ''}?"
 
 
 def _favouring(result: JudgeReport) -> JudgeRow | None:
@@ -87,17 +87,24 @@ def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
     if favours is not None:
         most = _most_favoured(result, favours.name)
         return f"Not to compare models: {best.name} favours {most.name}" if most else f"{best.name} errs by model"
+    whose = _truth(result)
     match best.standing:
         case "as people":
-            return f"Yes: {best.name} agrees with people about as well as people agree among themselves"
+            return f"Yes: {best.name} agrees with {whose} about as well as {whose} agree among themselves"
         case "above people":
-            return f"Yes: {best.name} agrees with people better than people agree among themselves"
+            return f"Yes: {best.name} agrees with {whose} better than {whose} agree among themselves"
         case "below people":
-            return f"Not fully: {best.name} agrees with people less than people agree among themselves"
+            return f"Not fully: {best.name} agrees with {whose} less than {whose} agree among themselves"
         case "open":
-            return f"{best.name} is not shown to agree with people as well as people agree among themselves"
+            return f"{best.name} is not shown to agree with {whose} as well as {whose} agree among themselves"
         case "no second person":
-            return f"{best.name} gives the people's rating on {_percent(best.raw)} of answers"
+            what = "verdict" if result.unit == "pair" else "rating"
+            return f"{best.name} gives {whose}'s {what} on {_percent(best.raw)} of {result.unit}s"
+
+
+def _truth(result: JudgeReport) -> str:
+    """Whose ratings judges are held against."""
+    return result.truth
 
 
 def _most_favoured(result: JudgeReport, judge: str) -> BiasRow | None:
@@ -106,9 +113,11 @@ def _most_favoured(result: JudgeReport, judge: str) -> BiasRow | None:
 
 
 def _scope(result: JudgeReport, best: JudgeRow) -> str:
-    units = f"{plural(best.n_units, 'answer')} that it and {plural(best.n_people, 'person', 'people')} rated"
+    who = plural(best.n_people, "person", "people") if result.truth == "people" else result.truth
+    units = f"{plural(best.n_units, result.unit)} that it and {who} rated"
     clusters = f", in clusters by {several(result.clusters)}" if result.clusters else ""
-    return f"For answers and people like these: {units}{clusters}"
+    also = " and people" if result.truth == "people" else ""
+    return f"For {result.unit}s{also} like these: {units}{clusters}"
 
 
 def _percent(found: Estimate) -> str:
@@ -123,7 +132,7 @@ def _figure(result: JudgeReport) -> Figure:
     rows: list[tuple[str, Estimate, str]] = [(row.name, row, _TONES[row.standing]) for row in result.rows[:_SHOWN]]
     people = result.rows[0].people
     if people is not None:
-        rows.append(("people among themselves", people, "plain"))
+        rows.append((f"{_truth(result)} among themselves", people, "plain"))
     told = [f"{name} {number(each.estimate, 2)}" for name, each, _ in rows]
     level = f"{100 * result.conf_level:g}%"
     return Figure(
@@ -161,7 +170,7 @@ def _judges_table(result: JudgeReport) -> Table:
     ]
     people = result.rows[0].people
     if people is not None:
-        rows.append(("people among themselves", people.estimate, people.ends, None, None, None, None, None))
+        rows.append((f"{_truth(result)} among themselves", people.estimate, people.ends, None, None, None, None, None))
     return Table(
         id="judges",
         columns=(
@@ -172,10 +181,10 @@ def _judges_table(result: JudgeReport) -> Table:
             Column(title="Kappa", kind="number", digits=2, spare=True),
             Column(title="AC1", kind="number", digits=2, spare=True),
             Column(title="ICC", kind="number", digits=2, spare=True),
-            Column(title="Answers", kind="count", spare=True),
+            Column(title=f"{result.unit.capitalize()}s", kind="count", spare=True),
         ),
         rows=tuple(rows),
-        caption="Agreement with people: alpha beyond chance, and how often the rating is the same",
+        caption=f"Agreement with {_truth(result)}: alpha beyond chance, and how often the rating is the same",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
@@ -194,9 +203,9 @@ def _actions(result: JudgeReport, favours: JudgeRow | None) -> list[str]:
         found.append("Label a random part of every model's answers, so that scores can be corrected.")
     if best.standing == "below people":
         found.append(
-            "Give the judge the cases below on which it and people differ, or another rubric, and measure again."
+            f"Give the judge cases on which it and {_truth(result)} differ, or another rubric, and measure again."
         )
-    if best.standing == "no second person":
+    if best.standing == "no second person" and result.truth == "people":
         found.append("Have a second person rate some answers: without, nobody knows how high agreement can be.")
     if best.standing == "open":
         found.append("More answers rated by two people would settle it.")
@@ -214,7 +223,7 @@ def _evidence(result: JudgeReport) -> list[Section]:
 def _errors(result: JudgeReport) -> Section | None:
     """Tell how judges err on average, where ratings are numbers."""
     known = [row for row in result.rows if row.bias is not None]
-    if not known:
+    if not known or result.unit == "pair":  # of a pair, whichever model is first by name has no side to lean to
         return None
     best = known[0]
     bias = best.bias
@@ -231,7 +240,7 @@ def _errors(result: JudgeReport) -> Section | None:
         id="errors",
         columns=(
             Column(title="Judge", kind="name"),
-            Column(title="Judge minus people", kind="number", digits=2, sign=True),
+            Column(title=f"Judge minus {_truth(result)}", kind="number", digits=2, sign=True),
             Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
             Column(title="Yes where people say yes", kind="amount"),
             Column(title="No where people say no", kind="amount"),
@@ -257,7 +266,8 @@ def _models(result: JudgeReport) -> Section | None:
         return None
     favours = best.favours_p is not None and best.favours_p < _SURE
     head = f"{best.name} favours {own[0].name}" if favours else f"{best.name} is not shown to favour any model"
-    tested = "" if best.favours_p is None else f"Equal errors for all models: {p_words(best.favours_p)} (Welch's test)."
+    test = "t tests, Bonferroni" if result.unit == "pair" else "Welch's test"
+    tested = "" if best.favours_p is None else f"Equal errors for all models: {p_words(best.favours_p)} ({test})."
     rows = [row for row in result.by_model if row.estimate is not None]
     told = [f"{row.name} {number(row.estimate, 2, sign=True)}" for row in own[:_SHOWN]]
     figure = Figure(
@@ -270,17 +280,21 @@ def _models(result: JudgeReport) -> Section | None:
             "conf_high": [row.conf_high for row in own[:_SHOWN]],
             "words": [f"{number(row.estimate, 2, sign=True)} ({_ends(row)})" for row in own[:_SHOWN]],
         },
-        options={"title": "Judge minus people", "sides": ("← too strict", "too kind →"), "side_tones": ("bad", "bad")},
-        alt=f"Judge minus people by model: {', '.join(told)}.",
-        caption=f"How far {best.name} rates each model above or below people",
+        options={
+            "title": f"Judge minus {_truth(result)}",
+            "sides": ("← too strict", "too kind →"),
+            "side_tones": ("bad", "bad"),
+        },
+        alt=f"Judge minus {_truth(result)} by model: {', '.join(told)}.",
+        caption=f"How far {best.name} rates each model above or below {_truth(result)}",
         table=Table(
             id="by-model",
             columns=(
                 Column(title="Judge", kind="name"),
                 Column(title="Model", kind="name"),
-                Column(title="Judge minus people", kind="number", digits=2, sign=True),
+                Column(title=f"Judge minus {_truth(result)}", kind="number", digits=2, sign=True),
                 Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
-                Column(title="Answers", kind="count"),
+                Column(title=f"{result.unit.capitalize()}s", kind="count"),
             ),
             rows=tuple((row.judge, row.name, row.estimate, row.ends, row.n_units) for row in rows),
             caption="Each judge's error by model",
@@ -359,11 +373,12 @@ def _confusion(result: JudgeReport) -> Section | None:
     if not off:
         return None
     (people, judge), n = max(off.items(), key=lambda each: each[1])
-    head = f"The commonest disagreement: people say {people}, {best.name} says {judge} ({n:,} of {sum(off.values()):,})"
+    who = "people say" if result.truth == "people" else f"{result.truth} says"
+    head = f"The commonest disagreement: {who} {people}, {best.name} says {judge} ({n:,} of {sum(off.values()):,})"
     table = Table(
         id="confusion",
         columns=(
-            Column(title="People"),
+            Column(title=f"{_truth(result)[:1].upper()}{_truth(result)[1:]}"),
             *(Column(title=f"{best.name}: {level}", kind="count") for level in best.levels),
         ),
         rows=tuple((level, *row) for level, row in zip(best.levels, best.confusion, strict=True)),
@@ -378,8 +393,8 @@ def _spread(result: JudgeReport) -> Section | None:
     if best.estimate is None or best.ac1.estimate is None or best.ac1.estimate - best.estimate < 0.2:
         return None
     text = (
-        f"Ratings are the same on {_percent(best.raw)} of answers, yet alpha is {number(best.estimate, 2)}: nearly all fall "
-        f"into one category. Gwet's AC1, which does not suffer from that, is {number(best.ac1.estimate, 2)} ({_ends(best.ac1)})."
+        f"Ratings are the same on {_percent(best.raw)} of {result.unit}s, yet alpha is {number(best.estimate, 2)}: nearly all "
+        f"fall into one category. Gwet's AC1, which does not suffer, is {number(best.ac1.estimate, 2)} ({_ends(best.ac1)})."
     )
     return Section(id="prevalence", heading="One rating is so common that alpha is low", blocks=(Text(text=text),))
 
@@ -387,7 +402,7 @@ def _spread(result: JudgeReport) -> Section | None:
 def _method(result: JudgeReport) -> Section:
     best = result.rows[0]
     items = [
-        f"Agreement: {best.method}. It is over pairs of the judge and one person: with the mean of several it would be higher.",
+        f"Agreement: {best.method}. It is with one person at a time: with the mean of several it would be higher.",
         "Kappa, AC1, yes and no: against the rating that most people gave; answers on which they are tied are left out there.",
     ]
     if best.reason:

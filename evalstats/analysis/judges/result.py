@@ -111,6 +111,8 @@ class JudgeReport(Result):
         Each judge's bias for each model.
     corrected
         Each model's score corrected for each judge's errors, where a part of its answers has labels.
+    truth, unit
+        Whose ratings judges are held against (people, the key, or a judge by name), and what was rated: answers or pairs.
     scale
         What kind of numbers the ratings were taken for.
     """
@@ -118,6 +120,8 @@ class JudgeReport(Result):
     benchmark: str
     criterion: str
     reference: tuple[str, ...]
+    truth: str = "people"
+    unit: str = "answer"
     scale: str
     rows: tuple[JudgeRow, ...]
     by_model: tuple[BiasRow, ...] = ()

@@ -165,7 +165,7 @@ def test_clusters_widen_and_are_named():
 
 def test_what_cannot_be_answered_is_refused_in_words():
     frame = ratings(8)
-    with pytest.raises(CannotAnswerError, match="hold no ratings"):
+    with pytest.raises(CannotAnswerError, match="name no judge"):
         judges(es.datasets.tenacious_held_out())
     with pytest.raises(InputError, match="closest: judge"):
         judges(data_of(frame), reference="judges")

@@ -1,0 +1,172 @@
+"""Ratings out of what loaders give: votes, scores by judges, verdicts beside a key."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats.analysis.judges.judges import judges
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import check_table
+
+
+def votes(rows: list[dict[str, object]]) -> EvalData:
+    """Return votes with the columns that comparisons need."""
+    full = [{"run": "r", "battle": str(place), "status": "scored", **row} for place, row in enumerate(rows)]
+    schema = {"rater": pl.String, "judge": pl.String, "order": pl.String}
+    frame = pl.DataFrame(full, infer_schema_length=None)
+    frame = frame.with_columns(
+        pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns
+    )
+    return EvalData(comparisons=check_table(frame, "comparisons", source="test"))
+
+
+def vote(item: int, a: str, b: str, outcome: str, **more: object) -> dict[str, object]:
+    return {"item": f"q{item}", "model_a": a, "model_b": b, "outcome": outcome, **more}
+
+
+def crowd(n: int = 120, seed: int = 1) -> list[dict[str, object]]:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        better = rng.random() < 0.6
+        for person in ("ann", "ben"):
+            right = better if rng.random() < 0.9 else not better
+            # The sides are swapped for one person: the pair is the same.
+            sides = ("m1", "m2") if person == "ann" else ("m2", "m1")
+            rows.append(vote(i, *sides, "a" if right == (person == "ann") else "b", rater=person))
+        said = better if rng.random() < 0.85 else not better
+        rows.append(vote(i, "m1", "m2", "a" if said else "b", judge="gpt"))
+    return rows
+
+
+def test_votes_are_ratings_of_pairs_whichever_side_was_first():
+    report = judges(votes(crowd()))
+    row = report.row("gpt")
+    assert (report.unit, report.truth, row.n_units, row.n_people) == ("pair", "people", 120, 2)
+    assert row.people.estimate == pytest.approx(0.64, abs=0.15)  # 2(.9*.9 + .1*.1) - 1
+    by_hand = {}
+    for each in crowd():
+        who = each.get("rater") or each["judge"]
+        for_m1 = (each["outcome"] == "a") == (each["model_a"] == "m1")
+        by_hand.setdefault(each["item"], {})[who] = for_m1
+    same = [ratings["gpt"] == ratings["ann"] for ratings in by_hand.values() if ratings["ann"] == ratings["ben"]]
+    assert row.raw.estimate == pytest.approx(np.mean(same))
+    shuffled = judges(votes(crowd()[::-1]))
+    assert shuffled.row("gpt").estimate == pytest.approx(row.estimate)
+
+
+def test_a_pair_judged_both_ways_counts_as_a_tie_where_the_judge_goes_by_the_place():
+    rows = [each for each in crowd() if "rater" in each]
+    for i in range(120):
+        rows += [vote(i, *sides, "a", judge="first", order="a_first") for sides in (("m1", "m2"), ("m2", "m1"))]
+    report = judges(votes(rows))
+    levels = report.rows[0].levels
+    told = np.array(report.rows[0].confusion).sum(axis=0)
+    assert told[levels.index("tie")] == told.sum()
+
+
+def test_a_judge_that_prefers_one_model_of_many_is_named():
+    rng = np.random.default_rng(3)
+    models, rows = ["m0", "m1", "m2", "m3"], []
+    for i in range(300):
+        a, b = rng.choice(models, 2, replace=False)
+        better = rng.random() < 0.5
+        rows.append(vote(i, a, b, "a" if better else "b", rater="ann"))
+        said = better
+        if "m3" in (a, b) and rng.random() < 0.4:
+            said = a == "m3"
+        rows.append(vote(i, a, b, "a" if said else "b", judge="gpt"))
+    report = judges(votes(rows))
+    most = max(report.by_model, key=lambda each: each.estimate)
+    assert most.name == "m3"
+    assert report.row("gpt").favours_p < 0.01
+    assert "favours m3" in report.document().headline
+    fair = [each | ({"judge": "gpt"} if "judge" in each else {}) for each in rows]
+    for person, judge in zip(fair[::2], fair[1::2], strict=True):
+        judge["outcome"] = person["outcome"] if rng.random() < 0.8 else {"a": "b", "b": "a"}[person["outcome"]]
+    assert judges(votes(fair)).row("gpt").favours_p > 0.01
+
+
+def outcomes(judge_names: tuple[str, ...], **more: object) -> EvalData:
+    rng = np.random.default_rng(5)
+    truth = rng.integers(1, 6, 80)
+    rows = [
+        {
+            "item": f"q{i}",
+            "model": "m",
+            "score": float(np.clip(truth[i] + rng.integers(-1, 2), 1, 5)),
+            "judge": name,
+            "trial": place,
+            **{key: values[place] for key, values in more.items()},
+        }
+        for place, name in enumerate(judge_names)
+        for i in range(80)
+    ]
+    return es.from_frame(pl.DataFrame(rows).drop("trial"), item="item", score="score", model="model")
+
+
+def test_scores_by_several_judges_one_of_them_a_person():
+    report = judges(outcomes(("human", "gpt", "claude")))
+    assert report.reference == ("human",)
+    assert {row.name for row in report.rows} == {"gpt", "claude"}
+    assert report.truth == "people"
+    kinds = judges(outcomes(("ann", "gpt"), judge_kind=("human", "judge")))
+    assert kinds.reference == ("ann",)
+    by_name = judges(outcomes(("gpt", "claude")), reference="claude")
+    assert by_name.truth == "claude"
+    assert "people" not in by_name.document().headline
+    assert by_name.corrected == ()
+
+
+def test_what_is_missing_is_said_in_one_sentence():
+    with pytest.raises(InputError, match="no person rated, only 2 judges"):
+        judges(outcomes(("gpt", "claude")))
+    with pytest.raises(CannotAnswerError, match="name no item"):
+        judges(votes([{**vote(1, "a", "b", "a", rater="x"), "item": None}]))
+    with pytest.raises(CannotAnswerError, match="name no judge"):
+        judges(es.datasets.tenacious_held_out())
+    with pytest.raises(CannotAnswerError, match="all raters are people"):
+        judges(votes([each for each in crowd() if "rater" in each]))
+
+
+def test_a_judge_that_met_nobody_is_left_out_by_name():
+    rows = crowd()
+    rows += [vote(900 + i, "m1", "m2", "a", judge="stranger") for i in range(30)]
+    report = judges(votes(rows))
+    assert [row.name for row in report.rows] == ["gpt"]
+    assert any("stranger" in note.text for note in report.notes)
+
+
+def test_verdicts_of_a_benchmark_of_judges_are_held_against_its_key(tmp_path):
+    rng = np.random.default_rng(2)
+    path = tmp_path / "dataset=judgebench,response_model=x,judge_name=arena_hard,judge_model=j.jsonl"
+    right = 0
+    with path.open("w") as file:
+        for i in range(90):
+            label = "A>B" if i % 2 else "B>A"
+            first = label if rng.random() < 0.8 else "B>A" if label == "A>B" else "A>B"
+            # The second verdict speaks of the answers swapped; this judge says the same place again in a fifth.
+            swapped = {"A>B": "B>A", "B>A": "A>B"}[first] if rng.random() < 0.8 else first
+            right += (first == label) + ({"A>B": "B>A", "B>A": "A>B"}[swapped] == label)
+            judged = [{"judgment": {"judge_model": "lab/j"}, "decision": each} for each in (first, swapped)]
+            record = {"pair_id": f"p{i}", "response_A": "x", "response_B": "y", "label": label, "source": "s"}
+            file.write(json.dumps({**record, "judge_name": "arena_hard", "judgments": judged}) + "\n")
+    report = judges(es.read(path))
+    assert report.truth == "the key"
+    assert report.rows[0].raw.estimate == pytest.approx(right / 180)
+    assert report.clusters == ("prompt",)
+    assert "the key's verdict" in report.document().headline
+
+
+def test_crowd_and_judge_of_llmfao(shared_data):
+    files = [shared_data / "llmfao" / f"{name}-comparisons.csv" for name in ("crowd", "gpt4-crowd", "gpt3-crowd")]
+    report = judges(es.read(*files))
+    assert [row.name for row in report.rows] == ["gpt-4", "gpt-3"]
+    assert report.rows[0].n_units == 2139
+    assert report.rows[0].people.estimate > report.rows[0].estimate
+    # The counts of the files themselves: votes of people, and verdicts of both judges.
+    assert report.n_ratings <= 8931 + 2 * 2139
