@@ -2,8 +2,9 @@
 
 References: Holm 1979, Scandinavian Journal of Statistics 6:65; Benjamini & Hochberg 1995,
 doi:10.1111/j.2517-6161.1995.tb02031.x; Benjamini & Yekutieli 2001, doi:10.1214/aos/1013699998; Piepho 2004,
-doi:10.1198/1061860043515 (letters); Wang & Ramdas 2022, doi:10.1111/rssb.12489 (e-BH); Cochran 1950, Biometrika 37:256;
-Friedman 1937, doi:10.1080/01621459.1937.10503522.
+doi:10.1198/1061860043515 (letters); Wang & Ramdas 2022, doi:10.1111/rssb.12489 (e-BH); Zhao, Small & Su
+2019, doi:10.1080/01621459.2018.1497499 (conservative hypotheses); Cochran 1950, Biometrika 37:256; Friedman 1937,
+doi:10.1080/01621459.1937.10503522.
 """
 
 from dataclasses import dataclass
@@ -46,6 +47,31 @@ def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
     [0.03, 0.04, 0.04]
     """
     return _step_up(_checked(p_values), 1.0)
+
+
+def conditional_benjamini_hochberg(p_values: ArrayLike, cuts: ArrayLike) -> FloatArray:
+    """Benjamini-Hochberg among the p-values up to a cut, each divided by its cut; the others are 1.
+
+    For one-sided tests of hypotheses most of which hold with room to spare: their p-values crowd near 1 and count in vain. Valid
+    for independent tests wherever P(p <= a c) <= a P(p <= c), as for one-sided tests in families with a monotone likelihood
+    ratio.
+
+    Parameters
+    ----------
+    cuts
+        One number for each p, fixed without a look at it. Of a discrete test it must be a value that p can take, else the
+        quotient is too small; 0 takes a test out of the family.
+
+    Examples
+    --------
+    >>> conditional_benjamini_hochberg([0.01, 0.3, 0.8, 0.9, 1.0], [0.5] * 5).tolist()
+    [0.04, 0.6, 1.0, 1.0, 1.0]
+    """
+    p, cut = _checked(p_values), np.asarray(cuts, dtype=np.float64)
+    inside = (p <= cut) & (cut > 0.0)
+    adjusted = np.ones_like(p)
+    adjusted[inside] = benjamini_hochberg(p[inside] / cut[inside])
+    return adjusted
 
 
 def benjamini_yekutieli(p_values: ArrayLike) -> FloatArray:

@@ -1,0 +1,335 @@
+"""Whether items of one passage, scenario or user hang together: intraclass correlation, design effect, a test of each factor.
+
+Of scores of many models at once, where `undeclared_dependence` looks at one difference. Scores are of shape
+(n_items, n_models), NaN where a model has none.
+
+References: Donner & Koval 1980, doi:10.2307/2530491 (unbalanced analysis of variance); Mantel 1967, Cancer Research 27:209
+(the moments of the permutation law); Kish 1965, Survey Sampling (design effect); Box 1954, doi:10.1214/aoms/1177728786
+(scaled degrees of freedom).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from evalstats.errors import InputError
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_level, too_few_clusters
+from evalstats.stats.estimate import Estimate, positive_p
+from evalstats.stats.many.multiplicity import holm
+from evalstats.stats.many.pair_table import as_scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterCorrelation:
+    """How alike items of one cluster are, and what that does to the variance of a mean.
+
+    Attributes
+    ----------
+    estimate
+        Intraclass correlation: the share of the variance that lies between clusters. Below 0 where items of one cluster
+        differ more than others.
+    cluster_size
+        Mean size of the cluster that an item is in, sum n_g^2 / n.
+    design_effect, design_effect_low, design_effect_high
+        1 + (cluster_size - 1) times the correlation and its limits, at least 0: the factor on the variance of a mean of
+        these items if the clusters are a sample. None where the correlation has none.
+    """
+
+    estimate: Estimate
+    cluster_size: float
+    design_effect: float | None
+    design_effect_low: float | None
+    design_effect_high: float | None
+
+
+def cluster_correlation(values: ArrayLike, clusters: ArrayLike, *, conf_level: float = 0.95) -> ClusterCorrelation:
+    """Estimate the intraclass correlation of items in clusters of any sizes, by the analysis of variance.
+
+    Parameters
+    ----------
+    values
+        Shape (n_items,), or (n_items, n_columns) for a correlation pooled over columns, each with a mean of its own. No NaN.
+    clusters
+        Integer codes, shape (n_items,).
+
+    Returns
+    -------
+    ClusterCorrelation
+        Without an interval, and with a reason, where there are fewer than 5 clusters, every item is alone in its cluster, or
+        the items within clusters do not differ.
+
+    Notes
+    -----
+    With mean squares B between and W within clusters and n0 = (n - sum n_g^2 / n) / (G - 1), it is (B - W) / (B + (n0 - 1) W);
+    limits invert F with G - 1 and n - G degrees of freedom, which of several columns are multiplied by
+    trace(S)^2 / trace(S^2), S the covariance of the columns within clusters. Exact for one normal column and equal clusters;
+    close enough elsewhere unless clusters are very unequal and correlation is strong.
+
+    Examples
+    --------
+    >>> values = [9, 2, 5, 8, 6, 1, 3, 2, 8, 4, 6, 8, 7, 1, 2, 6, 10, 5, 6, 9, 6, 2, 4, 7]
+    >>> found = cluster_correlation(values, np.repeat(np.arange(6), 4))
+    >>> round(found.estimate.estimate, 2), round(found.estimate.conf_low, 2), round(found.estimate.conf_high, 2)
+    (0.17, -0.13, 0.72)
+    """
+    y = np.asarray(values, dtype=np.float64)
+    y = y[:, None] if y.ndim == 1 else y
+    if y.ndim != 2 or y.size == 0 or not np.isfinite(y).all():
+        raise InputError(f"values have shape {y.shape}; give finite numbers, one row an item")
+    level = check_level(conf_level)
+    n = y.shape[0]
+    codes, n_clusters = as_codes(clusters, n)
+    sizes = np.bincount(codes).astype(np.float64)
+    size = float(np.square(sizes).sum() / n)
+    centred = y - y.mean(axis=0)
+    sums = _cluster_sums(centred, codes, n_clusters)
+    within_each = centred - (sums / sizes[:, None])[codes]
+    between = float((np.square(sums) / sizes[:, None]).sum()) / max(n_clusters - 1, 1)
+    within = float(np.square(within_each).sum()) / max(n - n_clusters, 1)
+    rounding = 1e-20 * float(np.square(y).max())
+    method = "intraclass correlation, one-way analysis of variance"
+    if n_clusters < 2 or n == n_clusters or between + within <= rounding:
+        reason = (
+            "the values do not differ" if 2 <= n_clusters < n else "a correlation needs 2 clusters, one with 2 items"
+        )
+        bare = Estimate(estimate=0.0, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason)
+        return ClusterCorrelation(
+            estimate=bare, cluster_size=size, design_effect=None, design_effect_low=None, design_effect_high=None
+        )
+    n0 = (n - size) / (n_clusters - 1)
+    icc = (between - within) / (between + (n0 - 1.0) * within)
+    reason = too_few_clusters(n_clusters)
+    if reason is None and within <= rounding:
+        reason = "the items of each cluster do not differ, so the interval would have no width"
+    ends: tuple[float, float] | None = None
+    if reason is None:
+        free = _columns_worth(within_each)
+        ends = _limits(between / within, ((n_clusters - 1) * free, (n - n_clusters) * free), n0, level)
+    estimate = Estimate(
+        estimate=icc,
+        method=method,
+        conf_level=level,
+        n=n,
+        conf_low=None if ends is None else ends[0],
+        conf_high=None if ends is None else ends[1],
+        n_clusters=n_clusters,
+        reason=reason,
+    )
+
+    def effect(r: float) -> float:
+        return max(0.0, 1.0 + (size - 1.0) * r)
+
+    return ClusterCorrelation(
+        estimate=estimate,
+        cluster_size=size,
+        design_effect=effect(icc),
+        design_effect_low=None if ends is None else effect(ends[0]),
+        design_effect_high=None if ends is None else effect(ends[1]),
+    )
+
+
+def _cluster_sums(table: FloatArray, codes: IntArray, n_clusters: int) -> FloatArray:
+    """Return the sum of the rows of each cluster, shape (n_clusters, n_columns)."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(n_clusters))
+    return np.add.reduceat(table[order], starts, axis=0)
+
+
+def _columns_worth(residuals: FloatArray) -> float:
+    s = residuals.T @ residuals
+    square = float(np.square(s).sum())
+    return float(np.trace(s)) ** 2 / square if square > 0.0 else 1.0
+
+
+def _limits(f: float, free: tuple[float, float], n0: float, level: float) -> tuple[float, float]:
+    beyond = 0.5 + 0.5 * level
+    low, high = f / float(special.fdtri(*free, beyond)), f * float(special.fdtri(free[1], free[0], beyond))
+    return (low - 1.0) / (low + n0 - 1.0), (high - 1.0) / (high + n0 - 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorDependence:
+    """What one factor does to the differences between models.
+
+    Attributes
+    ----------
+    n_levels
+        Levels with an item that has scores.
+    design_effect
+        Factor on the variance of a difference between two models if the levels are a sample: squared sums of residuals over
+        levels, by squared residuals, over all pairs of models. With two models it is that of `undeclared_dependence`.
+    design_effect_cr2
+        The same with the small-sample correction of CR2; None where all items are in one level.
+    chance
+        The design effect that would be expected if the factor did not matter.
+    p_value, p_adjusted
+        One-sided, of a factor that does not matter; adjusted over the factors (Holm).
+    of_differences, of_scores
+        Intraclass correlation, with interval, of the models' scores less each item's mean, and of the scores themselves.
+    """
+
+    factor: str
+    n_levels: int
+    design_effect: float
+    design_effect_cr2: float | None
+    chance: float
+    p_value: float
+    p_adjusted: float
+    of_differences: ClusterCorrelation
+    of_scores: ClusterCorrelation
+
+    @property
+    def matters(self) -> bool:
+        """Whether an interval without these clusters is clearly too short: adjusted p up to .05, design effect from 1.5."""
+        return self.p_adjusted <= _ALPHA and self.design_effect >= _LARGE_EFFECT
+
+
+_ALPHA = 0.05
+_SWEEPS = 50
+_LARGE_EFFECT = 1.5  # as in undeclared_dependence
+
+
+def factor_dependence(
+    scores: ArrayLike, factors: Mapping[str, ArrayLike], *, conf_level: float = 0.95
+) -> tuple[FactorDependence, ...]:
+    """Measure, for each factor, how far differences between models hang together within its levels; the largest first.
+
+    Parameters
+    ----------
+    scores
+        At least two models. Items that only one model has say nothing of differences.
+    factors
+        Name of each factor and its integer codes, shape (n_items,). A null level is a level: code it as one.
+
+    Returns
+    -------
+    tuple of FactorDependence
+        Of the factors with 2 to n/2 levels; empty where no difference varies.
+
+    Notes
+    -----
+    Scores less item means and models' means (fitted to the cells that there are) are residuals e; a cell without a score counts
+    0. The statistic sums e_i . e_j over all pairs of items of one level, so its mean and variance over all permutations of the
+    items are known (Mantel) and none need be drawn; p is from a gamma law with these moments.
+    A factor with few levels and one with many are thus on one footing, and p can be as small as many factors require.
+
+    Examples
+    --------
+    >>> d = np.repeat([1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0], [8, 6, 8, 6, 2, 6, 7])
+    >>> levels = np.repeat(np.arange(7), [8, 6, 8, 6, 2, 6, 7])
+    >>> (found,) = factor_dependence(np.column_stack([np.zeros(43), d]), {"dimension": levels})
+    >>> round(found.design_effect, 2), round(found.design_effect_cr2, 2), found.matters
+    (6.74, 7.87, True)
+    """
+    y = as_scores(scores)
+    check_level(conf_level)
+    coded = {name: as_codes(codes, y.shape[0], f"codes of {name!r}")[0] for name, codes in factors.items()}
+    seen = ~np.isnan(y)
+    several = seen.sum(axis=1) > 1
+    y, seen = y[several], seen[several]
+    n = y.shape[0]
+    if n < 2:
+        return ()
+    residuals = double_centred(y, seen)
+    total = float(np.square(residuals).sum())
+    if total <= 1e-18 * max(float(np.square(np.where(seen, y, 0.0)).sum()), 1e-300):
+        return ()
+    pooled = np.where(seen, y - _model_means(y, seen), 0.0)
+    moments = _Moments.of(residuals)
+    rows: list[FactorDependence] = []
+    for name, codes_of_all in coded.items():
+        codes, n_levels = as_codes(codes_of_all[several], n)
+        if not 2 <= n_levels <= n / 2:
+            continue
+        sizes = np.bincount(codes).astype(np.float64)
+        squares = np.square(_cluster_sums(residuals, codes, n_levels)).sum(axis=1)
+        chance, p = moments.tail(sizes, float(squares.sum()) - total)
+        rows.append(
+            FactorDependence(
+                factor=name,
+                n_levels=n_levels,
+                design_effect=float(squares.sum()) / total,
+                design_effect_cr2=float((squares / (1.0 - sizes / n)).sum()) / (total * n / (n - 1.0)),
+                chance=1.0 + chance / total,
+                p_value=p,
+                p_adjusted=p,
+                of_differences=cluster_correlation(residuals, codes, conf_level=conf_level),
+                of_scores=cluster_correlation(pooled, codes, conf_level=conf_level),
+            )
+        )
+    adjusted = holm([row.p_value for row in rows]) if rows else np.empty(0)
+    ranked = sorted(
+        zip(rows, adjusted, strict=True), key=lambda pair: (pair[1], -pair[0].design_effect, pair[0].factor)
+    )
+    return tuple(replace(row, p_adjusted=float(p)) for row, p in ranked)
+
+
+def double_centred(scores: FloatArray, seen: BoolArray) -> FloatArray:
+    """Return scores less effects of items and of models, fitted by least squares to the cells that are seen; 0 elsewhere.
+
+    Examples
+    --------
+    >>> double_centred(np.array([[1.0, 3.0], [2.0, 8.0]]), np.ones((2, 2), dtype=bool)).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    rest = np.where(seen, scores, 0.0)
+    of_item, of_model = np.maximum(seen.sum(axis=1, keepdims=True), 1), np.maximum(seen.sum(axis=0), 1)
+    scale = float(np.abs(rest).max(initial=0.0))
+    for _ in range(_SWEEPS):
+        rest -= np.where(seen, rest.sum(axis=1, keepdims=True) / of_item, 0.0)
+        shift = rest.sum(axis=0) / of_model
+        rest -= np.where(seen, shift, 0.0)
+        if float(np.abs(shift).max(initial=0.0)) <= 1e-10 * scale:
+            break
+    return rest
+
+
+def _model_means(scores: FloatArray, seen: BoolArray) -> FloatArray:
+    return np.where(seen, scores, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """Sums over pairs of different items of e_i . e_j, of its square, and of the square of its row sums."""
+
+    n: int
+    total: float
+    one: float
+    two: float
+    three: float
+
+    @classmethod
+    def of(cls, residuals: FloatArray) -> "_Moments":
+        lengths = np.square(residuals).sum(axis=1)
+        to_others = residuals @ residuals.sum(axis=0) - lengths
+        fourth = float(np.square(lengths).sum())
+        return cls(
+            n=residuals.shape[0],
+            total=float(lengths.sum()),
+            one=float(to_others.sum()),
+            two=float(np.square(residuals.T @ residuals).sum()) - fourth,
+            three=float(np.square(to_others).sum()),
+        )
+
+    def tail(self, sizes: FloatArray, observed: float) -> tuple[float, float]:
+        """Return the mean of the statistic over permutations, and the chance of one as large as observed."""
+        n = float(self.n)
+        pairs = float((sizes * (sizes - 1.0)).sum())  # ones stay ones when squared
+        rows = float((sizes * np.square(sizes - 1.0)).sum())
+        mean = pairs * self.one / (n * (n - 1.0))
+        second = 2.0 * pairs * self.two / (n * (n - 1.0))
+        if n > 2:
+            second += 4.0 * (rows - pairs) * (self.three - self.two) / (n * (n - 1.0) * (n - 2.0))
+        if n > 3:
+            rest = pairs**2 + 2.0 * pairs - 4.0 * rows, self.one**2 + 2.0 * self.two - 4.0 * self.three
+            second += rest[0] * rest[1] / (n * (n - 1.0) * (n - 2.0) * (n - 3.0))
+        variance = second - mean**2
+        level = mean + self.total
+        if variance <= 1e-12 * self.total**2 or level <= 0.0:
+            return mean, 1.0
+        shape = level**2 / variance
+        p = float(special.gammaincc(shape, shape * (observed + self.total) / level))
+        return mean, positive_p(p)

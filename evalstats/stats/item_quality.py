@@ -1,0 +1,274 @@
+"""Items that tell nothing, items that only weak models get right, and items that are copies of each other.
+
+All scores are of shape (n_items, n_models), NaN where a model has none, higher is better.
+
+Reference: Lord & Novick 1968, Statistical Theories of Mental Test Scores (item-rest correlation).
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from evalstats.errors import InputError
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_count
+from evalstats.stats.many.multiplicity import conditional_benjamini_hochberg
+from evalstats.stats.many.pair_table import as_scores
+from evalstats.stats.strength_ranks import (
+    CUT,
+    least_p,
+    ranks_within,
+    row_correlations,
+    strength_ranks,
+    weak_models_test,
+)
+
+Keys: TypeAlias = NDArray[np.uint64]
+
+FEWEST_MODELS = 8
+_STRATUM = 40  # items that are taken to be about equally hard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemInformation:
+    """Which items tell models apart. Arrays are bool, shape (n_items,).
+
+    Attributes
+    ----------
+    saturated, unsolvable
+        Every model (of two or more) has the highest, or the lowest, possible score.
+    tied
+        Every model has the same score, these two included.
+    informative
+        At least two models differ. The other items add 0 to every difference.
+    """
+
+    saturated: BoolArray
+    unsolvable: BoolArray
+    tied: BoolArray
+    informative: BoolArray
+
+
+def item_information(scores: ArrayLike, *, low: float = 0.0, high: float = 1.0) -> ItemInformation:
+    """Return which items all models get right, all get wrong, and which tell models apart.
+
+    `low` and `high` are the ends of the scale. An item that only one model has is none of these.
+
+    Examples
+    --------
+    >>> found = item_information([[1, 1, 1], [0, 0, 0], [1, 0, 1], [0.5, 0.5, 0.5], [1, np.nan, np.nan]])
+    >>> [int(each.sum()) for each in (found.saturated, found.unsolvable, found.tied, found.informative)]
+    [1, 1, 3, 1]
+    """
+    y = as_scores(scores)
+    seen = ~np.isnan(y)
+    several = seen.sum(axis=1) > 1
+    least = np.where(seen, y, np.inf).min(axis=1)
+    most = np.where(seen, y, -np.inf).max(axis=1)
+    tied = several & (most <= least)
+    return ItemInformation(
+        saturated=tied & (least >= high), unsolvable=tied & (most <= low), tied=tied, informative=several & ~tied
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSlopes:
+    """Whether weak models do better on an item than strong ones. Arrays have shape (n_items,), NaN where nothing can be said.
+
+    Attributes
+    ----------
+    correlation
+        Correlation over models of the score on the item with the rank of the model on all other items.
+    p_value, p_adjusted
+        One-sided, of "strong models do at least as well as weak ones"; adjusted by Benjamini and Hochberg over the items
+        that lean the other way at all.
+    n_models
+        Models with a score on the item.
+    least_p
+        The smallest p that an item with as many models, half of them right, can have.
+    """
+
+    correlation: FloatArray
+    p_value: FloatArray
+    p_adjusted: FloatArray
+    n_models: IntArray
+    least_p: float
+
+    @property
+    def n_tested(self) -> int:
+        """Items with a test: at least eight models, and not all with the same score."""
+        return int(np.count_nonzero(~np.isnan(self.p_value)))
+
+
+def item_slopes(scores: ArrayLike) -> ItemSlopes:
+    """Test of every item whether the models that do well on it are the weak ones: the sign of a wrong key.
+
+    A model's strength is its mean over the other items, each less the item's mean, so that models need not have the same
+    items. Items with a score of fewer than eight models are not tested.
+
+    Notes
+    -----
+    If an item has nothing to do with strength, every assignment of its scores to its models is as likely as any other. Scores of
+    two values have the rank-sum test of `weak_models_test`; graded scores are ranked too, and their correlation is referred to
+    Student's t. On most items strong models do better and p is near 1: the family is those with p up to one half, each p
+    taken as conditional on that (`conditional_benjamini_hochberg`).
+
+    The law takes models as independent. Weak models of one family that share an answer can make a good key look wrong: a
+    suspect is to be read, not dropped.
+
+    Examples
+    --------
+    >>> strength = np.linspace(-2, 2, 20)
+    >>> rng = np.random.default_rng(1)
+    >>> scores = (rng.random((200, 20)) < 1 / (1 + np.exp(-strength))).astype(float)
+    >>> scores[7] = strength < 0
+    >>> found = item_slopes(scores)
+    >>> int(np.nanargmin(found.p_value)), round(float(found.correlation[7]), 2), bool(found.p_adjusted[7] < 0.01)
+    (7, -0.87, True)
+    """
+    y = as_scores(scores)
+    n_models = (~np.isnan(y)).sum(axis=1)
+    testable = (n_models >= FEWEST_MODELS) & item_information(y).informative
+    ranks = strength_ranks(y, ~np.isnan(y))[testable]
+    seen = ~np.isnan(y[testable])
+    values = np.where(seen, y[testable], 0.0)
+    correlation, p_value, p_adjusted = (np.full(y.shape[0], np.nan) for _ in range(3))
+    if _two_valued(values[seen]):
+        r = row_correlations(values, ranks, seen)
+        test = weak_models_test(values == values.max(initial=-np.inf), ranks, seen)
+        p, cut = test.p_value, test.cut
+    else:
+        r = row_correlations(ranks_within(values, seen), ranks, seen)
+        df = n_models[testable] - 2.0
+        t = r * np.sqrt(df / np.maximum(1.0 - np.square(r), 1e-12))
+        p, cut = np.asarray(special.stdtr(df, t), dtype=np.float64), np.full(r.size, CUT)
+    correlation[testable], p_value[testable] = r, p
+    p_adjusted[testable] = conditional_benjamini_hochberg(p, cut)
+    return ItemSlopes(
+        correlation=correlation,
+        p_value=p_value,
+        p_adjusted=p_adjusted,
+        n_models=n_models.astype(np.int64),
+        least_p=least_p(int(n_models.max())),
+    )
+
+
+def _two_valued(values: FloatArray) -> bool:
+    return values.size == 0 or bool(np.all((values == values.min()) | (values == values.max())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedRows:
+    """How many different rows of scores there are, beside how many there would be if models erred independently.
+
+    Attributes
+    ----------
+    n_rows, n_distinct
+        Items whose scores are not all alike, and how many different rows they have.
+    expected, expected_low
+        Mean, and 1% quantile, of that number where the scores of each model are shuffled among items about as hard.
+    p_value
+        Share of shuffles (the observed rows included) with so few different rows.
+    group
+        int64, shape (n_items,): items with the same row have the same code.
+    """
+
+    n_rows: int
+    n_distinct: int
+    expected: float
+    expected_low: float
+    p_value: float
+    group: IntArray
+
+
+def repeated_rows(scores: ArrayLike, *, n_permutations: int = 99, seed: int = 0) -> RepeatedRows | None:
+    """Count items whose whole row of scores is the same as another's, and what chance would give.
+
+    Parameters
+    ----------
+    scores
+        Shape (n_items, n_columns): one column for every model and every metric. NaN equals NaN.
+
+    Returns
+    -------
+    RepeatedRows or None
+        None where fewer than ten items have scores that differ.
+
+    Notes
+    -----
+    Items are sorted by their mean and cut into runs of 40, within which each column is shuffled by itself: the columns keep their
+    values, the items about their difficulty, and what is left to chance is which values meet in one row. Models that resemble
+    each other make rows coincide too, so fewer rows than expected are a reason to look, and no proof of copies, where
+    scores are only right and wrong. Items on which all scores are alike are left out: that easy and hopeless items
+    resemble each other says nothing.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> once = rng.random((20, 3)).round(2)
+    >>> found = repeated_rows(np.repeat(once, 2, axis=0))
+    >>> found.n_rows, found.n_distinct, found.p_value
+    (40, 20, 0.01)
+    """
+    y = np.asarray(scores, dtype=np.float64)
+    if y.ndim != 2 or np.isinf(y).any():
+        raise InputError(f"scores have shape {y.shape}; give finite numbers, one row an item, and NaN for none")
+    draws = check_count(n_permutations, "n_permutations", least=1)
+    codes = _column_codes(y)
+    group = (
+        np.unique(_cell_keys(codes).sum(axis=1, dtype=np.uint64), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    )
+    seen = ~np.isnan(y)
+    least, most = np.where(seen, y, np.inf).min(axis=1), np.where(seen, y, -np.inf).max(axis=1)
+    kept = np.flatnonzero(most > least)
+    if kept.size < 10:
+        return None
+    mean = np.where(seen, y, 0.0)[kept].sum(axis=1) / seen[kept].sum(axis=1)
+    cells = _cell_keys(codes)[kept[np.argsort(mean, kind="stable")]]
+    observed = _n_distinct(cells)
+    rng = np.random.default_rng(seed)
+    # Rows that are all different now would be so after any shuffle, or nearly: no surprise to weigh.
+    counts = np.array([_n_distinct(_shuffled(cells, rng)) for _ in range(draws if observed < kept.size else 1)])
+    return RepeatedRows(
+        n_rows=kept.size,
+        n_distinct=observed,
+        expected=float(counts.mean()),
+        expected_low=float(np.quantile(counts, 0.01)),
+        p_value=float((1 + np.count_nonzero(counts <= observed)) / (1 + counts.size)) if observed < kept.size else 1.0,
+        group=group,
+    )
+
+
+def _column_codes(y: FloatArray) -> IntArray:
+    """Code the values of each column from 0, NaN as one value."""
+    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in y.T]).astype(np.int64)
+
+
+def _cell_keys(codes: IntArray) -> Keys:
+    """Return a random-looking number for every value of every column; the sum over a row stands for the row.
+
+    Two different rows have the same sum with a chance of about 2^-64.
+    """
+    rng = np.random.default_rng(1)
+    table = rng.integers(0, 2**64, size=(int(codes.max(initial=0)) + 1, codes.shape[1]), dtype=np.uint64)
+    return table[codes, np.arange(codes.shape[1])]
+
+
+def _n_distinct(cells: Keys) -> int:
+    ordered = np.sort(cells.sum(axis=1, dtype=np.uint64))
+    return int(1 + np.count_nonzero(ordered[1:] != ordered[:-1]))
+
+
+def _shuffled(table: Keys, rng: np.random.Generator) -> Keys:
+    """Shuffle each column within runs of 40 rows; the last run takes the rest."""
+    n, width = table.shape
+    n_full = max(n // _STRATUM, 1)
+    main = (n_full - 1) * _STRATUM
+    out = np.empty_like(table)
+    if main:
+        blocks = table[:main].reshape(n_full - 1, _STRATUM, width)
+        out[:main] = rng.permuted(blocks, axis=1).reshape(main, width)
+    out[main:] = rng.permuted(table[main:], axis=0)
+    return out
