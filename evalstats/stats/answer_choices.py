@@ -268,7 +268,8 @@ def position_bias(
     Notes
     -----
     Each wrong answer is one draw among n_options - 1 positions; the statistic is the quadratic form of observed less expected
-    counts in the inverse of their covariance. The interval of the excess is adjusted for the positions (Bonferroni).
+    counts in the inverse of their covariance, with a chi-squared law. The interval of the excess is adjusted for the positions
+    (Bonferroni).
 
     Examples
     --------
@@ -293,8 +294,7 @@ def position_bias(
     observed, expected = np.bincount(chosen, minlength=width).astype(np.float64), p.sum(axis=0)
     covariance = np.diag(expected) - p.T @ p
     apart = observed - expected
-    inverse, rank = np.linalg.pinv(covariance, hermitian=True), int(np.linalg.matrix_rank(covariance, hermitian=True))
-    p_value = float(special.gammaincc(rank / 2.0, float(apart @ inverse @ apart) / 2.0)) if rank else 1.0
+    p_value = _quadratic_p(apart, covariance)
     favourite = int(np.argmax(apart))
     score = (chosen == favourite) - p[:, favourite]
     std_error = float(score.std(ddof=1)) / math.sqrt(n)
@@ -316,6 +316,16 @@ def position_bias(
         excess=excess,
         p_value=positive_p(p_value),
     )
+
+
+def _quadratic_p(apart: FloatArray, covariance: FloatArray) -> float:
+    """Return the chi-squared p of a vector with this covariance, on the directions in which it varies."""
+    values, vectors = np.linalg.eigh(covariance)
+    varies = values > 1e-9 * float(values.max(initial=0.0))
+    if not varies.any():
+        return 1.0
+    along = np.square(vectors[:, varies].T @ apart) / values[varies]
+    return float(special.gammaincc(int(varies.sum()) / 2.0, float(along.sum()) / 2.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ from evalstats.stats.strength_ranks import (
 Keys: TypeAlias = NDArray[np.uint64]
 
 FEWEST_MODELS = 8
-_STRATUM = 40  # items that are taken to be about equally hard
+_STRATUM = 20  # items that are taken to be about equally hard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +166,7 @@ class RepeatedRows:
     Attributes
     ----------
     n_rows, n_distinct
-        Items whose scores are not all alike, and how many different rows they have.
+        Items with any score, and how many different rows they have.
     expected, expected_low
         Mean, and 1% quantile, of that number where the scores of each model are shuffled among items about as hard.
     p_value
@@ -194,15 +194,14 @@ def repeated_rows(scores: ArrayLike, *, n_permutations: int = 99, seed: int = 0)
     Returns
     -------
     RepeatedRows or None
-        None where fewer than ten items have scores that differ.
+        None with fewer than ten items.
 
     Notes
     -----
-    Items are sorted by their mean and cut into runs of 40, within which each column is shuffled by itself: the columns keep their
+    Items are sorted by their mean and cut into runs of 20, within which each column is shuffled by itself: the columns keep their
     values, the items about their difficulty, and what is left to chance is which values meet in one row. Models that resemble
     each other make rows coincide too, so fewer rows than expected are a reason to look, and no proof of copies, where
-    scores are only right and wrong. Items on which all scores are alike are left out: that easy and hopeless items
-    resemble each other says nothing.
+    scores are only right and wrong.
 
     Examples
     --------
@@ -221,8 +220,7 @@ def repeated_rows(scores: ArrayLike, *, n_permutations: int = 99, seed: int = 0)
         np.unique(_cell_keys(codes).sum(axis=1, dtype=np.uint64), return_inverse=True)[1].reshape(-1).astype(np.int64)
     )
     seen = ~np.isnan(y)
-    least, most = np.where(seen, y, np.inf).min(axis=1), np.where(seen, y, -np.inf).max(axis=1)
-    kept = np.flatnonzero(most > least)
+    kept = np.flatnonzero(seen.any(axis=1))
     if kept.size < 10:
         return None
     mean = np.where(seen, y, 0.0)[kept].sum(axis=1) / seen[kept].sum(axis=1)
@@ -262,7 +260,7 @@ def _n_distinct(cells: Keys) -> int:
 
 
 def _shuffled(table: Keys, rng: np.random.Generator) -> Keys:
-    """Shuffle each column within runs of 40 rows; the last run takes the rest."""
+    """Shuffle each column within runs of 20 rows; the last run takes the rest."""
     n, width = table.shape
     n_full = max(n // _STRATUM, 1)
     main = (n_full - 1) * _STRATUM

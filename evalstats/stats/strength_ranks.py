@@ -30,7 +30,7 @@ def strength_ranks(scores: FloatArray, seen: BoolArray) -> FloatArray:
     filled = np.where(seen, scores, 0.0)
     count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
     excess = np.where(seen, filled - filled.sum(axis=1, keepdims=True) / count, 0.0)
-    rest = (excess.sum(axis=0) - excess) / np.maximum(seen.sum(axis=0) - 1, 1)
+    rest: FloatArray = (excess.sum(axis=0) - excess) / np.maximum(seen.sum(axis=0) - 1, 1)
     # Rounding must not decide between equal strengths.
     order = np.lexsort((filled, np.where(seen, np.round(rest, 12), np.inf)), axis=1)
     ranks = np.empty(filled.shape)

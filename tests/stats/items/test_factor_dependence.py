@@ -1,0 +1,171 @@
+"""Dependence by factor: known intraclass correlations, the permutation moments, error rates and coverage."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.stats.clusters import cluster_mean, undeclared_dependence
+from evalstats.stats.factor_dependence import cluster_correlation, double_centred, factor_dependence
+from evalstats.stats.raters.intraclass import intraclass_correlations
+
+
+def test_equal_clusters_have_shrouts_and_fleiss_first_correlation():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(20, 5)) + rng.normal(size=(20, 1))
+    found = cluster_correlation(table.ravel(), np.repeat(np.arange(20), 5)).estimate
+    known = intraclass_correlations(table).estimates["ICC1"]
+    assert (found.estimate, found.conf_low, found.conf_high) == pytest.approx(
+        (known.estimate, known.conf_low, known.conf_high)
+    )
+
+
+def test_unequal_clusters_have_the_estimator_of_the_analysis_of_variance():
+    """Donner and Koval's estimator, written out cluster by cluster."""
+    rng = np.random.default_rng(1)
+    sizes = [2, 3, 9, 4, 7, 1, 5]
+    codes = np.repeat(np.arange(7), sizes)
+    values = rng.normal(size=31) + rng.normal(size=7)[codes]
+    groups = [values[codes == g] for g in range(7)]
+    between = sum(len(x) * (x.mean() - values.mean()) ** 2 for x in groups) / 6
+    within = sum(((x - x.mean()) ** 2).sum() for x in groups) / 24
+    n0 = (31 - sum(s * s for s in sizes) / 31) / 6
+    found = cluster_correlation(values, codes)
+    assert found.estimate.estimate == pytest.approx((between - within) / (between + (n0 - 1) * within))
+    assert found.cluster_size == pytest.approx(sum(s * s for s in sizes) / 31)
+    assert found.design_effect == pytest.approx(1 + (found.cluster_size - 1) * found.estimate.estimate)
+
+
+def test_columns_that_repeat_each_other_are_worth_one():
+    rng = np.random.default_rng(2)
+    codes = np.repeat(np.arange(15), 6)
+    one = rng.normal(size=90) + 0.7 * rng.normal(size=15)[codes]
+    alone, twice = cluster_correlation(one, codes), cluster_correlation(np.column_stack([one, -one, one]), codes)
+    assert twice.estimate.conf_low == pytest.approx(alone.estimate.conf_low)
+    assert twice.estimate.estimate == pytest.approx(alone.estimate.estimate)
+
+
+def test_what_cannot_be_estimated_has_a_reason():
+    constant = cluster_correlation([1.0, 1.0, 0.0, 0.0] * 3, np.repeat(np.arange(6), 2))
+    assert constant.estimate.estimate == pytest.approx(1.0)
+    assert constant.estimate.conf_low is None
+    assert "no width" in (constant.estimate.reason or "")
+    few = cluster_correlation(np.arange(8.0), np.repeat(np.arange(4), 2)).estimate
+    assert few.conf_low is None
+    assert "at least 5" in (few.reason or "")
+    assert cluster_correlation(np.arange(4.0), np.arange(4)).design_effect is None
+    assert cluster_correlation(np.ones(6), np.repeat([0, 1, 2], 2)).estimate.reason == "the values do not differ"
+
+
+@pytest.mark.parametrize("unbalanced", [False, True])
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("n_clusters", [7, 30])
+def test_intervals_hold_the_true_correlation(n_clusters: int, binary: bool, unbalanced: bool):
+    rng = np.random.default_rng(n_clusters)
+    held = 0
+    for _ in range(600):
+        sizes = rng.integers(2, 19, n_clusters) if unbalanced else np.full(n_clusters, 10)
+        codes = np.repeat(np.arange(n_clusters), sizes)
+        if binary:  # a beta-binomial has the correlation 1 / (a + b + 1)
+            values = (rng.random(codes.size) < rng.beta(2.0, 2.0, n_clusters)[codes]).astype(float)
+        else:
+            values = rng.normal(size=n_clusters)[codes] * 0.5 + rng.normal(size=codes.size)
+        end = cluster_correlation(values, codes).estimate
+        assert end.conf_low is not None
+        assert end.conf_high is not None
+        held += end.conf_low <= 0.2 <= end.conf_high
+    assert held / 600 >= (0.90 if binary else 0.92)
+
+
+def test_residuals_have_no_means_left_where_cells_are_missing():
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(50, 6)) + rng.normal(size=(50, 1)) + rng.normal(size=6)
+    seen = rng.random((50, 6)) < 0.8
+    seen[:, 0] = True
+    found = double_centred(scores, seen)
+    np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(found.sum(axis=1), 0, atol=1e-6)
+    # Least squares with a column for every item and model.
+    i, j = np.nonzero(seen)
+    design = np.zeros((i.size, 56))
+    design[np.arange(i.size), i] = design[np.arange(i.size), 50 + j] = 1
+    fit = design @ np.linalg.lstsq(design, scores[seen], rcond=None)[0]
+    np.testing.assert_allclose(found[seen], scores[seen] - fit, atol=1e-6)
+
+
+def test_two_models_have_the_known_design_effect_and_its_permutation_p():
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 8, 60)
+    d = rng.normal(size=60) + 0.4 * rng.normal(size=8)[codes]
+    scores = np.column_stack([np.zeros(60), d])
+    (found,) = factor_dependence(scores, {"passage": codes})
+    (known,) = undeclared_dependence(d, {"passage": codes}, n_permutations=9999)
+    assert found.design_effect == pytest.approx(known.design_effect)
+    assert found.design_effect_cr2 == pytest.approx(cluster_mean(d, codes).design_effect)
+    assert found.p_value == pytest.approx(known.p_value, abs=0.02)
+
+
+def slow_effect(scores: np.ndarray, codes: np.ndarray) -> float:
+    """The design effect of all pairs of models, pair by pair."""
+    top = bottom = 0.0
+    for a, b in itertools.combinations(range(scores.shape[1]), 2):
+        d = scores[:, a] - scores[:, b]
+        d = d - d.mean()
+        top += sum(d[codes == g].sum() ** 2 for g in np.unique(codes))
+        bottom += (d**2).sum()
+    return top / bottom
+
+
+def test_the_design_effect_is_that_of_all_pairs_and_its_law_has_the_moments_of_all_permutations():
+    rng = np.random.default_rng(5)
+    scores, codes = rng.normal(size=(7, 4)), np.array([0, 0, 0, 1, 1, 2, 2])
+    (found,) = factor_dependence(scores, {"f": codes})
+    assert found.design_effect == pytest.approx(slow_effect(scores, codes))
+    every = np.array([slow_effect(scores[list(rows)], codes) for rows in itertools.permutations(range(7))])
+    assert found.chance == pytest.approx(every.mean())
+    law = stats.gamma(every.mean() ** 2 / every.var(), scale=every.var() / every.mean())
+    assert found.p_value == pytest.approx(law.sf(found.design_effect))
+    assert found.p_value == pytest.approx(np.mean(every >= found.design_effect - 1e-12), abs=0.05)
+
+
+def test_the_published_audit_is_caught(reference):
+    items, gained = np.array(reference["tenacious"]["clusters"]).T
+    codes = np.repeat(np.arange(7), items)
+    d = np.concatenate([np.repeat([1.0, 0.0], [g, m - g]) for m, g in zip(items, gained, strict=True)])
+    rng = np.random.default_rng(0)
+    factors = {f"unrelated {k}": rng.integers(0, 6, 43) for k in range(9)} | {"dimension": codes}
+    found = factor_dependence(np.column_stack([1 - d, np.ones(43)]), factors)
+    assert [each.factor for each in found if each.matters] == ["dimension"]
+    assert found[0].design_effect == pytest.approx(6.74, abs=0.005)
+    assert found[0].design_effect_cr2 == pytest.approx(7.87, abs=0.005)
+    assert found[0].of_differences.design_effect == pytest.approx(289 / 43)
+
+
+def test_unrelated_factors_are_flagged_as_rarely_as_promised():
+    """Ten factors, 300 tables each of right-or-wrong and skewed scores with missing cells."""
+    rng = np.random.default_rng(6)
+    for binary in (True, False):
+        alarms = 0
+        for _ in range(300):
+            ease = rng.normal(size=(80, 1))
+            scores = (
+                (rng.random((80, 5)) < 1 / (1 + np.exp(-ease))).astype(float)
+                if binary
+                else rng.exponential(size=(80, 5)) ** 2
+            )
+            scores[rng.random((80, 5)) < 0.1] = np.nan
+            factors = {str(k): rng.integers(0, 3 + 3 * k, 80) for k in range(10)}
+            alarms += any(each.p_adjusted <= 0.05 for each in factor_dependence(scores, factors))
+        assert alarms / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+
+
+def test_nothing_to_say_is_empty():
+    assert factor_dependence(np.ones((20, 2)), {"f": np.arange(20) // 5}) == ()
+    assert (
+        factor_dependence(np.random.default_rng(0).normal(size=(20, 2)), {"f": np.arange(20), "g": np.zeros(20, int)})
+        == ()
+    )
+    alone = np.full((10, 2), np.nan)
+    alone[:, 0] = 1.0
+    assert factor_dependence(alone, {"f": np.arange(10) // 5}) == ()

@@ -1,0 +1,86 @@
+"""Drift within runs: planted changes, silence for sorted files and weak categories, error rates."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from evalstats.errors import InputError
+from evalstats.stats.run_drift import run_drifts
+
+
+def drawn(rng: np.random.Generator, n: int, m: int, *, ease: np.ndarray | None = None, extra: float | np.ndarray = 0.0):
+    ease = rng.normal(size=n) * 2 if ease is None else ease
+    return (rng.random((n, m)) < 1 / (1 + np.exp(-(rng.normal(size=m) * 1.5 + extra + ease[:, None])))).astype(float)
+
+
+def places(n: int, m: int) -> np.ndarray:
+    return np.repeat(np.arange(float(n))[:, None], m, axis=1)
+
+
+def test_the_statistic_is_that_of_a_loop():
+    rng = np.random.default_rng(0)
+    scores, order = drawn(rng, 120, 4), rng.permuted(places(120, 4), axis=0)
+    found = run_drifts(scores, order)
+    for each in found:
+        rows = np.argsort(order[:, each.run])
+        excess = [scores[i, each.run] - scores[i].mean() for i in rows]
+        v = [scores[i].var() for i in rows]
+        b = sum(excess) / sum(v)
+        values = np.array([e - b * w for e, w in zip(excess, v, strict=True)])
+        path = np.abs(np.cumsum(values))
+        assert each.p_value == pytest.approx(special.kolmogorov(path.max() / np.sqrt((values**2).sum())))
+        assert each.at == pytest.approx((path.argmax() + 1) / 120)
+        cut = path.argmax() + 1
+        assert each.change == pytest.approx(values[cut:].mean() - values[:cut].mean())
+
+
+def test_a_run_that_breaks_is_found_and_alone():
+    rng = np.random.default_rng(1)
+    scores = drawn(rng, 600, 5)
+    scores[400:, 3] *= rng.random(200) < 0.5
+    found = run_drifts(scores, places(600, 5))
+    assert [each.run for each in found if each.clear] == [3]
+    assert found[0].at == pytest.approx(2 / 3, abs=0.1)
+    assert found[0].change < -0.1
+    backwards = run_drifts(scores, -places(600, 5))
+    assert backwards[0].change == pytest.approx(-found[0].change, abs=0.02)
+    rows = rng.permutation(600)
+    again = run_drifts(scores[rows], places(600, 5)[rows])
+    assert [(each.run, each.at) for each in again] == [(each.run, each.at) for each in found]
+    assert [each.p_value for each in again] == pytest.approx([each.p_value for each in found])
+
+
+def test_a_batch_of_one_time_is_one_unit_and_few_units_are_not_tested():
+    rng = np.random.default_rng(2)
+    scores = drawn(rng, 200, 3)
+    assert run_drifts(scores, np.floor(places(200, 3) / 20)) == ()
+    batched = np.floor(places(200, 3) / 4)
+    one = run_drifts(scores, batched)
+    inside = rng.permuted(np.arange(200).reshape(50, 4), axis=1).ravel()
+    assert [each.p_value for each in run_drifts(scores[inside], batched)] == pytest.approx(
+        [each.p_value for each in one]
+    )
+    unknown = places(200, 3)
+    unknown[:, 1] = np.nan
+    assert [each.run for each in run_drifts(scores, unknown)] == [0, 2]
+    with pytest.raises(InputError, match="at least 3"):
+        run_drifts(scores[:, :2], unknown[:, :2])
+
+
+@pytest.mark.parametrize("kind", ["random", "sorted", "partly sorted", "weak categories", "graded"])
+def test_sound_runs_are_flagged_as_rarely_as_promised(kind: str):
+    rng = np.random.default_rng(3)
+    alarms = 0
+    for _ in range(200):
+        n, m = 300, 6
+        ease, strata, extra = rng.normal(size=n) * 2, None, 0.0
+        if kind == "sorted":
+            ease.sort()
+        if kind == "partly sorted":
+            ease = ease[np.argsort(0.05 * ease + rng.normal(size=n))]
+        if kind == "weak categories":
+            strata = np.arange(n) // 30
+            extra = rng.normal(size=(10, m))[strata]
+        scores = rng.normal(size=(n, m)) if kind == "graded" else drawn(rng, n, m, ease=ease, extra=extra)
+        alarms += any(each.clear for each in run_drifts(scores, places(n, m), strata=strata))
+    assert alarms / 200 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
