@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray, IntArray, as_values, check_level
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_values, check_level
 from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, t_quantile
 from evalstats.stats.many.multiplicity import conditional_benjamini_hochberg
 from evalstats.stats.one_sample import wilson
@@ -22,6 +22,7 @@ from evalstats.stats.strength_ranks import least_p, strength_ranks, weak_models_
 
 FEWEST_MODELS = 8
 FEWEST_WRONG = 30
+_AGREED, _CLEAR = 0.9, 0.05
 
 
 def as_choices(choices: ArrayLike) -> IntArray:
@@ -178,6 +179,16 @@ class RivalOptions:
         """Items with a test: at least eight answers, some of them the rival and some not."""
         return int(np.count_nonzero(~np.isnan(self.p_value)))
 
+    @property
+    def suspect(self) -> BoolArray:
+        """Items that more models answer with the rival than with the key, strong models above all.
+
+        Either the test says so (adjusted p up to .05), or nine tenths of the stronger half agree on the rival: where all models
+        do, nobody is left to test against.
+        """
+        agreed = (self.strong_share >= _AGREED) & (self.n_models >= FEWEST_MODELS)
+        return (self.n_chosen > self.n_right) & (agreed | (self.p_adjusted <= _CLEAR))
+
 
 def rival_options(choices: ArrayLike, keys: ArrayLike) -> RivalOptions:
     """Test of every item whether strong models agree on another option than the key: a wrong key, or a trap.
@@ -189,7 +200,9 @@ def rival_options(choices: ArrayLike, keys: ArrayLike) -> RivalOptions:
     Notes
     -----
     The rank-sum test of `weak_models_test` on those who did not choose the rival; the family as in `item_slopes`. Strong
-    models may share a misconception: a rival is a reason to look at the item.
+    models may share a misconception: a rival is a reason to look at the item. Of 33 questions of MMLU-Pro whose key was
+    changed later, the rival under the old key was the new key in 23, and 13 of these were suspects; of all questions
+    2.4% are.
 
     Examples
     --------
