@@ -52,21 +52,30 @@ def texts_for(method: str) -> tuple[MethodText, ...]:
 
 
 @cache
+def groups() -> tuple[tuple[str, tuple[tuple[tuple[str, ...], MethodText], ...]], ...]:
+    """Return the texts as they are laid out: each group's heading, and its methods with all their names."""
+    text = files("evalstats.analysis").joinpath("method_texts.md").read_text(encoding="utf-8")
+    found: list[tuple[str, tuple[tuple[tuple[str, ...], MethodText], ...]]] = []
+    for group in text.split("\n# ")[1:]:
+        heading, *methods = group.split("\n## ")
+        found.append((heading.strip(), tuple(_method(each) for each in methods)))
+    return tuple(found)
+
+
+def _method(text: str) -> tuple[tuple[str, ...], MethodText]:
+    paragraphs = text.replace("\n- ", "\n\n- ").strip().split("\n\n")
+    names, what, how, *rest = (" ".join(each.split()) for each in paragraphs)
+    takes = next((each.removeprefix(_TAKES) for each in rest if each.startswith(_TAKES)), "")
+    sources = tuple(each.removeprefix("- ") for each in rest if each.startswith("- "))
+    return tuple(names.split("; ")), MethodText(what=what, how=how, takes=takes, sources=sources)
+
+
+@cache
 def _read() -> tuple[Mapping[str, MethodText], Mapping[str, MethodText]]:
     """Return the texts that are looked for inside names, and those of whole names."""
     parts: dict[str, MethodText] = {}
     whole: dict[str, MethodText] = {}
-    groups = files("evalstats.analysis").joinpath("method_texts.md").read_text(encoding="utf-8").split("\n# ")
-    for group in groups[1:]:
-        heading, *methods = group.split("\n## ")
-        for method in methods:
-            names, what, how, *rest = (" ".join(each.split()) for each in _paragraphs(method))
-            takes = next((each.removeprefix(_TAKES) for each in rest if each.startswith(_TAKES)), "")
-            sources = tuple(each.removeprefix("- ") for each in rest if each.startswith("- "))
-            text = MethodText(what=what, how=how, takes=takes, sources=sources)
-            (whole if heading.strip() == _WHOLE else parts).update(dict.fromkeys(names.split("; "), text))
+    for heading, methods in groups():
+        for names, text in methods:
+            (whole if heading == _WHOLE else parts).update(dict.fromkeys(names, text))
     return parts, whole
-
-
-def _paragraphs(text: str) -> list[str]:
-    return text.replace("\n- ", "\n\n- ").strip().split("\n\n")

@@ -1,0 +1,1 @@
+"""The website: what it is made from beyond the guides and notebooks that are written by hand."""

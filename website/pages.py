@@ -1,0 +1,264 @@
+"""Write the pages of the website that are made rather than written: `quarto render` runs this first.
+
+Every page is Markdown with its results in it, so that nothing has to run while the site is rendered: examples of all reports,
+the notebooks with their stored outputs, methods, tables, the API. What is made is not kept under version control.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# Rooms of the site that are made anew each time.
+MADE = ("gallery", "questions", "docs/methods", "docs/reference")
+
+QUESTIONS = {
+    "compare": "Is B better than A?",
+    "leaderboard": "How do all models stand?",
+    "scenarios": "Where do models break?",
+    "arena": "Whom do live users prefer?",
+    "lab-live": "Does the lab predict the live world?",
+    "judges": "Can the judge be trusted?",
+    "audit": "Can these numbers be trusted?",
+    "contamination": "Has a model seen the items?",
+    "frontier": "Who scores most for the money?",
+    "score": "How sure is one score?",
+    "power": "How many items do I need?",
+}
+
+
+def main() -> None:
+    """Write all made pages, each room whole or not at all."""
+    sys.path.insert(0, str(ROOT))
+    only_what_changed = os.environ.get("QUARTO_PROJECT_RENDER_ALL") != "1" and "QUARTO_PROJECT_OUTPUT_DIR" in os.environ
+    if only_what_changed and all((ROOT / room).is_dir() for room in MADE):
+        return  # one page is being rendered again
+    for room, pages in rooms():
+        _replace(ROOT / room, pages)
+    _write(ROOT / "docs" / "tables.md", tables_page())
+    _write(ROOT / "docs" / "formats" / "index.md", formats_page())
+
+
+def rooms() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield each room's folder with its files: names and texts."""
+    yield "gallery", gallery()
+    yield "questions", notebooks()
+    yield "docs/methods", methods()
+    yield "docs/reference", reference()
+
+
+def front(title: str, **more: object) -> str:
+    """Return a page's front matter; JSON is YAML."""
+    return "\n".join(
+        ["---", f"title: {json.dumps(title)}", *(f"{k}: {json.dumps(v)}" for k, v in more.items()), "---", ""]
+    )
+
+
+# --- reports on shipped data ---
+
+
+def gallery() -> dict[str, str]:
+    """Return a page for every question, answered on shipped or simulated data, and the page that shows them all."""
+    from evalstats.analysis.result import draw
+    from evalstats.plots.style import svg
+    from evalstats.report.examples import example
+    from evalstats.report.page import open_page
+
+    files: dict[str, str] = {}
+    cards: list[str] = []
+    for kind, question in QUESTIONS.items():
+        result = example(kind)
+        page = open_page(result)
+        body = _printed(lambda page=page: page.show("answer", "evidence", "method"))
+        files[f"{kind}.md"] = front(question, **{"description-meta": page.document.headline}) + body
+        figure = next(iter(page.document.figures.values()), None)
+        if figure is not None:
+            files[f"{kind}.svg"] = svg(draw(figure, size="phone"), adaptive=False, font="sans-serif", alt=figure.alt)
+        cards.append(_card(kind, question, page.document.headline, picture=figure is not None))
+    files["index.md"] = (
+        front("Reports", toc=False)
+        + "Each page is what `--report page.html` writes, here on shipped or simulated data.\n\n"
+        + "::: {.es-cards}\n\n"
+        + "\n\n".join(cards)
+        + "\n\n:::\n"
+    )
+    return files
+
+
+def _card(kind: str, question: str, headline: str, *, picture: bool) -> str:
+    from evalstats.report.pieces import prose
+
+    shown = f"[![]({kind}.svg){{fig-alt=''}}]({kind}.md)\n\n" if picture else ""
+    return f"::: {{.es-card}}\n\n{shown}**[{prose(question)}]({kind}.md)**\n\n{prose(headline)}\n\n:::"
+
+
+@contextlib.contextmanager
+def _elsewhere() -> Iterator[None]:
+    """Work in a folder that is thrown away, with nothing printed: drawings for the PDF, an inventory for other sites."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def _printed(show: Callable[[], None]) -> str:
+    """Return what a page prints."""
+    printed = io.StringIO()
+    with _elsewhere(), contextlib.redirect_stdout(printed):
+        show()
+    return printed.getvalue()
+
+
+# --- notebooks ---
+
+
+def notebooks() -> dict[str, str]:
+    """Return the notebooks with their outputs, HTML as raw Markdown: for any other HTML Quarto loads scripts from afar."""
+    files: dict[str, str] = {}
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            for output in cell.get("outputs", ()):
+                data = output.get("data", {})
+                if "text/html" in data:
+                    html = "".join(data["text/html"])
+                    output["data"] = {"text/markdown": f"`````{{=html}}\n{html}\n`````\n"}
+        files[path.name] = json.dumps(notebook)
+    return files
+
+
+# --- methods, tables, the API ---
+
+
+def methods() -> dict[str, str]:
+    """Return a page for each group of methods, from the texts that `explain()` shows, and the page that lists them."""
+    from evalstats.analysis.method_texts import groups
+    from evalstats.report.pieces import bullets, linked, prose
+
+    files: dict[str, str] = {}
+    listed: list[str] = []
+    for heading, texts in groups():
+        name = "-".join(word for word in re.sub(r"[^a-z ]", " ", heading.lower()).split())[:40].strip("-")
+        parts = [
+            "\n\n".join(
+                [
+                    f"## {prose(' · '.join(names))}",
+                    f"*{prose(text.what[:1].upper() + text.what[1:])}.*",
+                    linked(text.how),
+                    f"**Takes for granted.** {linked(text.takes)}" if text.takes else "",
+                    bullets([linked(source) for source in text.sources]),
+                ]
+            )
+            for names, text in texts
+        ]
+        files[f"{name}.md"] = front(heading) + "\n\n".join(parts) + "\n"
+        listed.append(f"- [{prose(heading)}]({name}.md): {len(texts)} methods")
+    files["index.md"] = front("Methods") + _METHODS + "\n".join(listed) + "\n"
+    return files
+
+
+_METHODS = """Every answer names its method and says why it was taken; `--explain` prints the text that stands here.
+
+"""
+
+
+def formats_page() -> str:
+    """Return the list of formats, with links to those that have a page."""
+    from evalstats.loaders.registry import loaders
+    from evalstats.report.pieces import prose
+
+    pages = {path.stem for path in (ROOT / "docs" / "formats").glob("*.md")}
+    rows = [
+        f"| {f'[{prose(loader.name)}]({loader.name}.md)' if loader.name in pages else prose(loader.name)} | {prose(loader.title)} |"
+        for loader in loaders()
+    ]
+    return "\n".join(
+        [front("Formats", toc=False) + _FORMATS, "| format | what it reads |", "|:---|:--------|", *rows, ""]
+    )
+
+
+_FORMATS = """Files are recognised by what is in them; `evalstats formats FILE` says what a file is taken for. Any other table is read by
+[naming its columns](../own-tables.md).
+"""
+
+
+def tables_page() -> str:
+    """Return the glossary: every table, every column."""
+    from evalstats.report.pieces import prose
+    from evalstats.schema.columns import glossary
+
+    parts = [front("Tables", description="Every column of the tidy tables: its type, unit and meaning"), _TABLES]
+    for (table,), rows in glossary().group_by("table", maintain_order=True):
+        parts += [f"## {prose(str(table))}", "", "| column | type | meaning |", "|:---|:---|:------------|"]
+        for row in rows.iter_rows(named=True):
+            more = f" ({row['levels']})" if row["levels"] else f" ({row['unit']})" if row["unit"] else ""
+            needed = " *Required.*" if row["required"] else ""
+            parts.append(f"| `{row['column']}` | {prose(row['dtype'])} | {prose(row['meaning'] + more)}{needed} |")
+        parts.append(': {tbl-colwidths="[22,18,60]"}\n')
+    return "\n".join(parts)
+
+
+_TABLES = """All formats are read into these Polars frames; `evalstats.glossary()` is this page as a frame. Any further column of
+a file is kept under its own name, as a factor.
+"""
+
+
+def reference() -> dict[str, str]:
+    """Return a page for each public name, from its docstring."""
+    from quartodoc import Builder
+
+    import evalstats
+    from website.contents import API
+
+    named = {name for _, _, names in API for name in names}
+    missing = sorted(set(evalstats.__all__) - named - {"datasets", "plots"})
+    if missing:
+        raise SystemExit(f"website/contents.py: the API page has no place for {', '.join(missing)}")
+    # `evalstats.report` is a room, which is callable; what is called stands inside.
+    placed = {"report": {"name": "report", "package": "evalstats.report.render"}}
+    sections = [
+        {"title": title, "desc": said, "contents": [placed.get(name, name) for name in names]}
+        for title, said, names in API
+    ]
+    settings = {
+        "package": "evalstats",
+        "dir": "pages",
+        "title": "Python",
+        "dynamic": True,
+        "parser": "numpy",
+        "sections": sections,
+    }
+    with _elsewhere(), contextlib.redirect_stdout(sys.stderr):
+        Builder.from_quarto_config({"quartodoc": {**settings, "style": "pkgdown"}}).build()
+        return {path.name: path.read_text(encoding="utf-8") for path in sorted(Path("pages").glob("*.qmd"))}
+
+
+# --- files ---
+
+
+def _replace(folder: Path, files: Mapping[str, str]) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    for name, text in files.items():
+        _write(new / name, text)
+    shutil.rmtree(folder, ignore_errors=True)
+    new.chmod(0o755)
+    new.rename(folder)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
