@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from evalstats.report.pieces import bullets, linked, prose, raw
+
 ROOT = Path(__file__).resolve().parents[1]
 # Rooms of the site that are made anew each time.
 MADE = ("gallery", "questions", "docs/methods", "docs/reference")
@@ -36,12 +38,12 @@ QUESTIONS = {
 
 def main() -> None:
     """Write all made pages, each room whole or not at all."""
-    sys.path.insert(0, str(ROOT))
+    sys.path.insert(0, str(ROOT))  # Quarto runs this as a file
     only_what_changed = os.environ.get("QUARTO_PROJECT_RENDER_ALL") != "1" and "QUARTO_PROJECT_OUTPUT_DIR" in os.environ
     if only_what_changed and all((ROOT / room).is_dir() for room in MADE):
         return  # one page is being rendered again
     for room, pages in rooms():
-        _replace(ROOT / room, pages)
+        replace_room(ROOT / room, pages)
     _write(ROOT / "docs" / "tables.md", tables_page())
     _write(ROOT / "docs" / "formats" / "index.md", formats_page())
 
@@ -93,8 +95,6 @@ def gallery() -> dict[str, str]:
 
 
 def _card(kind: str, question: str, headline: str, *, picture: bool) -> str:
-    from evalstats.report.pieces import prose
-
     shown = f"[![]({kind}.svg){{fig-alt=''}}]({kind}.md)\n\n" if picture else ""
     return f"::: {{.es-card}}\n\n{shown}**[{prose(question)}]({kind}.md)**\n\n{prose(headline)}\n\n:::"
 
@@ -131,8 +131,7 @@ def notebooks() -> dict[str, str]:
             for output in cell.get("outputs", ()):
                 data = output.get("data", {})
                 if "text/html" in data:
-                    html = "".join(data["text/html"])
-                    output["data"] = {"text/markdown": f"`````{{=html}}\n{html}\n`````\n"}
+                    output["data"] = {"text/markdown": raw("html", "".join(data["text/html"]))}
         files[path.name] = json.dumps(notebook)
     return files
 
@@ -143,7 +142,6 @@ def notebooks() -> dict[str, str]:
 def methods() -> dict[str, str]:
     """Return a page for each group of methods, from the texts that `explain()` shows, and the page that lists them."""
     from evalstats.analysis.method_texts import groups
-    from evalstats.report.pieces import bullets, linked, prose
 
     files: dict[str, str] = {}
     listed: list[str] = []
@@ -175,26 +173,29 @@ _METHODS = """Every answer names its method and says why it was taken; `--explai
 def formats_page() -> str:
     """Return the list of formats, with links to those that have a page."""
     from evalstats.loaders.registry import loaders
-    from evalstats.report.pieces import prose
 
-    pages = {path.stem for path in (ROOT / "docs" / "formats").glob("*.md")}
-    rows = [
-        f"| {f'[{prose(loader.name)}]({loader.name}.md)' if loader.name in pages else prose(loader.name)} | {prose(loader.title)} |"
-        for loader in loaders()
-    ]
+    pages: dict[str, str] = {}
+    for path in sorted((ROOT / "docs" / "formats").glob("*.md")):
+        if path.name != "index.md":
+            heading = path.read_text(encoding="utf-8").partition("\n")[0]
+            pages |= dict.fromkeys([path.stem, *re.findall(r"`([^`]+)`", heading)], path.name)
+    rows: list[str] = []
+    for loader in loaders():
+        name = prose(loader.name)
+        shown = f"[{name}]({pages[loader.name]})" if loader.name in pages else name
+        rows.append(f"| {shown} | {prose(loader.title)} |")
     return "\n".join(
         [front("Formats", toc=False) + _FORMATS, "| format | what it reads |", "|:---|:--------|", *rows, ""]
     )
 
 
-_FORMATS = """Files are recognised by what is in them; `evalstats formats FILE` says what a file is taken for. Any other table is read by
-[naming its columns](../own-tables.md).
+_FORMATS = """Files are recognised by what is in them; `evalstats formats FILE` says what a file is taken for. Any other table is
+read by [naming its columns](../own-tables.md).
 """
 
 
 def tables_page() -> str:
     """Return the glossary: every table, every column."""
-    from evalstats.report.pieces import prose
     from evalstats.schema.columns import glossary
 
     parts = [front("Tables", description="Every column of the tidy tables: its type, unit and meaning"), _TABLES]
@@ -246,7 +247,8 @@ def reference() -> dict[str, str]:
 # --- files ---
 
 
-def _replace(folder: Path, files: Mapping[str, str]) -> None:
+def replace_room(folder: Path, files: Mapping[str, str]) -> None:
+    """Put new files in place of a folder's old ones."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     for name, text in files.items():

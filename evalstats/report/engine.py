@@ -51,7 +51,7 @@ def _folders() -> tuple[Path, Path]:
     if inside.is_dir():
         return inside, inside / "_extensions"
     root = _HERE.parents[1]
-    return root / "reports", root / "_extensions"
+    return root / "reports", root / "reports" / "_extensions"
 
 
 Target = Literal["html", "pdf"]

@@ -218,7 +218,8 @@ def boxed(label: str, text: str) -> str:
     return both(html, f"#es-verdict({told})")
 
 
-FOLDER = "comparison_files"
+# Quarto keeps NAME_files for itself.
+FOLDER = "drawings"
 _PDF_FONT = "Libertinus Serif"
 
 

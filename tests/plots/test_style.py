@@ -12,7 +12,7 @@ from evalstats.plots import forest
 from evalstats.plots.style import DARK, LIGHT, Palette, contrast, svg
 from tests.plots.gallery import DIFFERENCES
 
-EXTENSION = Path(__file__).resolve().parents[2] / "_extensions" / "evalstats"
+EXTENSION = Path(__file__).resolve().parents[2] / "reports" / "_extensions" / "evalstats"
 TEXT_ROLES = ("ink", "muted", "good", "bad", "caution", "neutral")
 
 

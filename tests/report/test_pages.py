@@ -15,7 +15,7 @@ def test_in_the_project() -> None:
 
 
 def test_inside_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wheel carries reports/ and _extensions/ below evalstats/report/pages (pyproject's force-include)."""
+    """The wheel carries reports/, the extension inside it, below evalstats/report/pages (pyproject's force-include)."""
     inside = tmp_path / "evalstats" / "report" / "pages"
     inside.mkdir(parents=True)
     (inside / "weather.qmd").write_text("x")
@@ -32,7 +32,7 @@ def test_the_wheel_is_told_to_carry_them() -> None:
 
     project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())
     carried = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert carried == {"reports": "evalstats/report/pages", "_extensions": "evalstats/report/pages/_extensions"}
+    assert carried == {"reports": "evalstats/report/pages"}
 
 
 @pytest.mark.parametrize("kind", ["../compare", "compare.qmd", "", "*"])
