@@ -1,5 +1,6 @@
 """Can these numbers be trusted? Every check of the tuple, its findings ranked by the conclusions that hang on them."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -93,8 +94,9 @@ def audit(
             if isinstance(each, NotChecked)
         ]
     findings.sort(key=_weight)
-    silent = {each.kind for each in findings} | {each.kind for each in unchecked}
-    kinds: list[Kind] = [kind for check in CHECKS for kind in check.kinds]
+    kinds: list[Kind] = list(dict.fromkeys(kind for check in CHECKS for kind in check.kinds))
+    times = Counter(each.kind for each in unchecked)
+    silent = {each.kind for each in findings} | {kind for kind in kinds if times[kind] >= len(panels)}
     runs = rows["run"].unique().sort().to_list()
     return Audit(
         findings=tuple(findings),

@@ -11,7 +11,7 @@ conclusions is worked out by `conclusions.ranked`, never by the check.
 from evalstats.analysis.audit.answers import multiple_choice
 from evalstats.analysis.audit.groups import groups_and_drift
 from evalstats.analysis.audit.items import near_duplicates, uninformative_items
-from evalstats.analysis.audit.missing import harness_errors, item_sets, judge_failures, missing_scores
+from evalstats.analysis.audit.missing import harness_errors, item_sets, judge_failures, missing_scores, run_item_sets
 from evalstats.analysis.audit.panel import Check
 from evalstats.analysis.audit.repeats import identical_models, repeated_rows, repeated_runs
 from evalstats.analysis.audit.scale import failure_codes, scale_oddities
@@ -29,6 +29,7 @@ CHECKS: tuple[Check, ...] = (
     Check(kinds=("missing scores",), look=missing_scores),
     Check(kinds=("judge failures",), look=judge_failures),
     Check(kinds=("item sets",), look=item_sets),
+    Check(kinds=("item sets",), look=run_item_sets),
     Check(kinds=("near-duplicate items",), look=near_duplicates),
     Check(kinds=("saturated items", "unsolvable items"), look=uninformative_items),
     Check(kinds=("wrong keys", "guessed answers", "answer position", "agreement"), look=multiple_choice),

@@ -298,6 +298,8 @@ def _method(result: Audit) -> Section:
 def _unchecked(result: Audit) -> list[str]:
     reasons: dict[str, list[Kind]] = {}
     for each in result.unchecked:
+        if each.kind in result.passed or any(each.kind == found.kind for found in result.findings):
+            continue  # another metric was looked at
         kinds = reasons.setdefault(each.reason, [])
         if each.kind not in kinds:
             kinds.append(each.kind)

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 
 import numpy as np
+import polars as pl
 
 from evalstats.aggregate.items import Bools
-from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
+from evalstats.analysis.audit.panel import ITEM, NotChecked, Observation, Panel, Treatment
+from evalstats.analysis.leaderboard.comparability import MIN_SHARED
+from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.numbers import plural, share_in_percent
 
 # Items that all models have stand for all items where they are so many of them.
@@ -87,6 +90,37 @@ def item_sets(panel: Panel) -> Iterator[Observation | NotChecked]:
         models=tuple(panel.models[j] for j in order[:5] if sizes[j] < n),
         examples=panel.item_names(lacking),
         treatments=_complete(panel, present),
+    )
+
+
+def run_item_sets(panel: Panel) -> Iterator[Observation]:
+    """Find systems whose runs share items and yet hold different ones: versions of a benchmark, or runs that were cut."""
+    cells = panel.rows.select(ENTRY, "run").with_columns(pl.Series(ITEM, panel.item)).unique()
+    per_item = cells.group_by(ENTRY, ITEM).agg(pl.len().alias("n"))
+    of_model = per_item.group_by(ENTRY).agg(pl.col("n").max().alias("most"), pl.len().alias("items"))
+    runs = cells.select(ENTRY, "run").unique().group_by(ENTRY).agg(pl.len().alias("runs"))
+    of_model = of_model.join(runs, on=ENTRY).filter(pl.col("most") > 1)
+    per_item = per_item.join(of_model, on=ENTRY).with_columns((pl.col("n") == pl.col("runs")).alias("whole"))
+    partial = per_item.filter(~pl.col("whole"))
+    if not partial.height:
+        return
+    first = str(partial.group_by(ENTRY).len().sort("len", ENTRY, descending=[True, False])[ENTRY][0])
+    own = per_item.filter(pl.col(ENTRY) == first)
+    shared = int(own["whole"].sum())
+    models = partial[ENTRY].unique().sort().to_list()
+    also = f", and those of {plural(len(models) - 1, 'other model')} differ too" if len(models) > 1 else ""
+    concerned = np.zeros(panel.shape[0], dtype=np.bool_)
+    concerned[partial[ITEM].unique().to_numpy()] = True
+    kept = int((~concerned).sum())
+    words = f"on the {plural(kept, 'item')} that all {'its ' if len(models) == 1 else ''}runs hold"
+    yield Observation(
+        kind="item sets",
+        text=f"the {own['runs'][0]} runs of {first} hold different items: all share {shared:,} of {own.height:,}{also}",
+        remedy="find out which set of items is meant, and compare on that one",
+        n_items=int(concerned.sum()),
+        models=tuple(models[:5]),
+        examples=panel.item_names(concerned),
+        treatments=(Treatment(words=words, keep=panel.of_items(~concerned)),) if kept >= MIN_SHARED else (),
     )
 
 

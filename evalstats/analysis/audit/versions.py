@@ -34,7 +34,7 @@ def versions(panel: Panel) -> Iterator[Observation | NotChecked]:
     """Find settings in which runs differ, by the rules of `compare`: grave ones keep models apart, or mix two things in one."""
     names, side = _sides(panel)
     if len(names) < 2:
-        yield NotChecked(kind="versions", reason="there is one run")
+        yield NotChecked(kind="versions", reason="there is one kind of run")
         return
     if len(names) > _MOST_SIDES:
         yield NotChecked(

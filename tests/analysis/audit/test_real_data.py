@@ -1,0 +1,48 @@
+"""What the audit finds in published results, checked by hand from the raw tables."""
+
+import polars as pl
+import pytest
+
+import evalstats as es
+
+
+def paired(wide: pl.DataFrame, first: str, second: str) -> float:
+    both = wide.select(pl.col(first).cast(pl.Float64), pl.col(second).cast(pl.Float64)).drop_nulls()
+    return float((both[first] - both[second]).mean())
+
+
+@pytest.mark.slow
+def test_mmlu_pro_hangs_on_answers_that_could_not_be_read(shared_data):
+    path = shared_data / "mmlu_pro" / "predictions_long.parquet"
+    raw = pl.read_parquet(path).with_columns(pl.col("model").cast(pl.String))
+    found = es.audit(es.read(path))
+    seen = next(each for each in found.findings if each.kind == "missing scores")
+    assert (seen.n_rows, seen.effect) == (raw["correct"].null_count(), "flips")
+    lacking = (
+        raw.group_by("model").agg(pl.col("correct").is_null().mean().alias("share")).sort("share", descending=True)
+    )
+    assert seen.models[:3] == tuple(lacking["model"].head(3).to_list())
+    wrong = next(each for each in seen.shifts if each.treatment == "counted as 0")
+    filled = raw.with_columns(pl.col("correct").cast(pl.Float64).fill_null(0.0))
+    tables = [frame.pivot("model", index="question_id", values="correct") for frame in (raw, filled)]
+    for flip in wrong.flips:
+        before, after = (paired(table, flip.first, flip.second) for table in tables)
+        assert (flip.before.estimate, flip.after.estimate) == pytest.approx((before, after))
+        assert before > 0
+    sets = next(each for each in found.findings if each.kind == "item sets")
+    in_all = (raw.group_by("question_id").len()["len"] == raw["model"].n_unique()).sum()
+    assert f"all share {in_all:,} of {raw['question_id'].n_unique():,}" in sets.text
+
+
+def test_wildbench_mixes_two_judges(shared_data):
+    path = shared_data / "wildbench" / "scores_long.parquet"
+    found = es.audit(es.read(path))
+    assert any(each.kind == "versions" and "judge" in each.text and each.effect == "flips" for each in found.findings)
+
+
+def test_alpaca_eval_holds_one_file_under_two_names(shared_data):
+    found = es.audit(es.read(shared_data / "alpaca_eval" / "annotations_long.parquet"))
+    copies = [each for each in found.findings if each.kind == "repeated runs"]
+    assert any(
+        "falcon-40b-instruct" in each.models and any("falcon-7b" in run for run in each.examples) for each in copies
+    )
