@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         StoreError,
         UnreadableFileError,
     )
+    from evalstats.exporters.export import export
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.loaders.declarations import read_plan
     from evalstats.loaders.frames import from_frame, from_votes
@@ -84,6 +85,7 @@ _WHERE = {
     "audit": "evalstats.analysis.audit.audit",
     "compare": "evalstats.analysis.compare.compare",
     "contamination": "evalstats.analysis.contamination.contamination",
+    "export": "evalstats.exporters.export",
     "from_frame": "evalstats.loaders.frames",
     "from_ratings": "evalstats.loaders.ratings",
     "from_votes": "evalstats.loaders.frames",
@@ -133,6 +135,7 @@ __all__ = [
     "compare",
     "contamination",
     "datasets",
+    "export",
     "from_frame",
     "from_ratings",
     "from_votes",

@@ -26,8 +26,10 @@ ALLOWED: dict[str, set[str]] = {
     "testing": {"errors", "schema", "loaders", "store", "analysis"},
     "plots": {"errors", "document"},
     "report": {"errors", "schema", "document", "analysis", "plots", "loaders", "store", "simulate", "datasets"},
+    "exporters": {"errors", "schema", "loaders", "analysis"},
     "cli": {
         "errors", "schema", "document", "analysis", "plots", "report", "loaders", "store", "simulate", "datasets", "stats",
+        "exporters",
     },
 }  # fmt: skip
 

@@ -18,6 +18,15 @@ class Format(StrEnum):
     CSV = "csv"
 
 
+class Target(StrEnum):
+    """What `evalstats export` writes."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+    EEE = "eee"
+
+
 Paths = Annotated[list[Path] | None, typer.Argument(help="Result files, folders, or a store.", show_default=False)]
 OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
 Map = Annotated[

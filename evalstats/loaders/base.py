@@ -328,6 +328,9 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
             elif (frame := _checked(part)).height:
                 _count_statuses(frame, counts)
                 yield part.table, frame
+        if getattr(loader, "restores", False):  # tables of ours, whose runs say themselves where they come from
+            yield "runs", frame_from_rows(runs, "runs")
+            return
         if not runs:
             raise UnreadableFileError(f"{source.path}: holds no run that the {loader.name} loader could read")
         yield "runs", frame_from_rows([_completed(run, loader, source, counts) for run in runs], "runs")

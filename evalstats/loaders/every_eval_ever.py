@@ -18,6 +18,8 @@ from typing import Final
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head
+from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
+from evalstats.loaders.every_eval_ever_annex import Annex, NotExportedError, annex_of
 from evalstats.loaders.files import digest_of
 from evalstats.loaders.published_numbers import Numbers
 from evalstats.loaders.records import Records
@@ -61,6 +63,9 @@ _NO_RESULT: Final = (
     "{n} samples belong to no result of their log; their metric is called score, and its range is not known"
 )
 _UNJUDGED: Final = "{n} samples inside the log have neither a score nor an error, and are left out"
+_DAMAGED: Final = (
+    "{n} records that evalstats exported were changed since and do not fit what it wrote beside them; they are left out"
+)
 _BOUNDS: Final = "{n} published numbers lie outside the declared range of their metric; the range is left out"
 
 
@@ -82,6 +87,7 @@ class _Log:
 
     common: Row
     row: Row
+    annex: Annex | None = None
     results: dict[str, _Result] = field(default_factory=dict[str, _Result])
     named: dict[str, list[_Result]] = field(default_factory=dict[str, list[_Result]])
     # by evaluation_result_id and evaluation_name: the result, the columns its rows share, and whether the log has it
@@ -152,6 +158,7 @@ class _Reading:
         self.numbers = Numbers()
         self._ranges = Ranges()
         self._metrics: dict[tuple[str, str], Row] = {}
+        self._own_metrics: dict[tuple[str, str], Row] = {}
         self._counts: Counter[str] = Counter()
         self._seen: dict[tuple[str, str, str, str], tuple[str | None, int]] = {}
         # by hash: a million samples stay small
@@ -161,6 +168,7 @@ class _Reading:
         self._linked: tuple[str, str] | None = None
         self._told: list[str] = []
         self._expected: int | None = None
+        self._n_samples = 0
 
     def logs(self) -> Iterator[Row]:
         """Read the logs of the file; yield the samples that stand inside one."""
@@ -177,8 +185,10 @@ class _Reading:
             if key in self.runs:
                 records.leave_out(locator, "an evaluation_id that stands above")
                 continue
-            log = self._log(key, record)
             self._linked = key
+            if self._restored(key, record):
+                continue
+            log = self._log(key, record)
             for k, result in enumerate(as_list(record["evaluation_results"])):
                 self._result(log, as_dict(result), k, record)
             for name in _NESTED:
@@ -193,6 +203,33 @@ class _Reading:
             )
         if len(self.runs) > 1:
             self._linked = None
+
+    def _restored(self, key: tuple[str, str], record: Row) -> bool:
+        """Take in a log that evalstats exported, as it was before; False for any other."""
+        try:
+            annex = annex_of(record)
+        except ANNEX_FAULTS:
+            self._told.append("what evalstats wrote beside the log is damaged; it is read as any other log")
+            return False
+        if annex is None:
+            return False
+        row: Row = {**annex.run, **annex.shared}
+        if not annex.run.get("model"):
+            row.update(model=annex.run.get("model"), system=annex.run.get("system"))
+        log = self.runs[key] = _Log(common=dict(annex.shared), row=row, annex=annex)
+        for metric in annex.metrics:
+            self._own_metrics.setdefault((str(metric.get("benchmark")), str(metric.get("metric"))), metric)
+        for k, result in enumerate(as_list(record["evaluation_results"])):
+            try:
+                number = annex.aggregate(as_dict(result), has_samples=bool(self.source.companions))
+            except NotExportedError:
+                self._result(log, as_dict(result), k, record)
+            except ANNEX_FAULTS:
+                self._counts[_DAMAGED] += 1
+            else:
+                self.numbers.rows += [] if number is None else [number]
+        self._declared(record)
+        return True
 
     def _log(self, key: tuple[str, str], record: Row) -> _Log:
         """Return the run of an evaluation and a model, a new one where it was not met before."""
@@ -304,6 +341,7 @@ class _Reading:
             return
         results = [name for name, found in self.runs[key].named.items() if found]
         alone = {"evaluation_name": results[0]} if len(results) == 1 else {}
+        self._n_samples += 1
         row = self._sample({**alone, "evaluation_id": key[0], "model_id": key[1], **sample}, locator)
         if row is not None:
             yield row
@@ -318,6 +356,7 @@ class _Reading:
                 records.leave_out(locator, "no sample_id, evaluation_name or model_id")
                 continue
             n += 1
+            self._n_samples += 1
             row = self._sample(record, f"{beside}{locator}")
             if row is not None:
                 yield row
@@ -334,6 +373,12 @@ class _Reading:
         named = (_plain(record.get("evaluation_id")) or "", _plain(record.get("model_id")) or "")
         self._counts[_FOREIGN] += self._linked is not None and named != self._linked
         log = self.runs.get(named) or self._log(named, record)
+        if log.annex is not None:
+            try:
+                return log.annex.outcome(record)
+            except ANNEX_FAULTS:
+                self._counts[_DAMAGED] += 1
+                return None
         result, common, is_known = self._result_of(log, record)
         self._counts[_NO_RESULT] += not is_known
         metadata, evaluation = as_dict(record.get("metadata")), as_dict(record.get("evaluation"))
@@ -440,15 +485,19 @@ class _Reading:
             headlines.setdefault(row["benchmark"], row)
         for row in headlines.values():
             row["primary"] = True
-        return rows
+        return [
+            *self._own_metrics.values(),
+            *(row for row in rows if (row["benchmark"], row["metric"]) not in self._own_metrics),
+        ]
 
     def problems(self) -> Iterator[Problem]:
         """Say what a reader should know."""
         yield from self._problems
-        has_items = len(self._epochs) > 0
+        has_items = self._n_samples > 0
         alone = [] if has_items else ["published numbers without items: no two models can be compared item by item"]
         without = ["samples without their log: the range of the scores is not known, nor whether more is better"]
-        alone += without if has_items and not self.numbers.rows and not self._metrics else []
+        has_log = self.numbers.rows or self._metrics or any(log.annex for log in self.runs.values())
+        alone += without if has_items and not has_log else []
         yield from self.source.notes([*self._told, *alone, *self.numbers.doubts(), *told(self._counts)])
 
 

@@ -58,6 +58,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.code_trials", "EVALPLUS"),
     ("evalstats.loaders.code_trials", "CRUXEVAL"),
     ("evalstats.loaders.every_eval_ever", "LOADER"),
+    ("evalstats.loaders.exported_tables", "LOADER"),
     ("evalstats.loaders.livecodebench", "LOADER"),
     ("evalstats.loaders.leaderboards", "LOADER"),
     ("evalstats.loaders.benchbench", "LOADER"),

@@ -5,8 +5,10 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from itertools import combinations
-from typing import Final, Literal
+from pathlib import Path
+from typing import Any, Final, Literal
 
 import polars as pl
 from polars.selectors import by_name
@@ -291,6 +293,19 @@ class EvalData:
         """Name every (benchmark, metric) that has a score."""
         parts = [frame.select("benchmark", "metric").unique() for frame in (self.outcomes, self.aggregates)]
         return sorted(pl.concat(parts).unique().iter_rows())
+
+    def export(self, folder: str | Path, *, to: str = "parquet", **options: Any) -> Any:
+        """Write the data to a folder, as `evalstats.export` does.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from evalstats import datasets
+        >>> datasets.tenacious_held_out().export(Path(tempfile.mkdtemp(), "new"), to="json").wrote
+        'outcomes 86, runs 2, metrics 1 rows as JSON'
+        """
+        # By its public name: the writers stand above the tables, which know nothing of files.
+        return import_module("evalstats").export(self, folder, to=to, **options)
 
     def trials_from_runs(self) -> "EvalData":
         """Take several runs of one system on one benchmark (seeds in folders of their own) as trials of its items.

@@ -107,7 +107,11 @@ def _standard_series(column: Column, values: list[object]) -> pl.Series:
         listed = [
             None if value is None else [str(part) for part in cast("Iterable[object]", value)] for value in values
         ]
-        return pl.Series(column.name, listed, dtype=column.dtype)
+        try:
+            return pl.Series(column.name, listed, dtype=column.dtype)
+        except UnicodeEncodeError:
+            whole = [None if each is None else [HALF_CHARACTER.sub("\ufffd", text) for text in each] for each in listed]
+            return pl.Series(column.name, whole, dtype=column.dtype)
     if column.dtype == pl.String:
         return _text_series(column.name, values)
     try:

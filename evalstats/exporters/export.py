@@ -1,0 +1,89 @@
+"""`evalstats.export`: tidy tables as files for other programs, which `evalstats.read` restores."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from evalstats.errors import InputError, spoken
+from evalstats.exporters.every_eval_ever import write_records
+from evalstats.exporters.tables import write_tables
+from evalstats.schema.data import as_data
+
+Target = Literal["parquet", "csv", "json", "eee"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What an export wrote: where, how many rows or records, and what a reader should know."""
+
+    folder: Path
+    wrote: str
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Say in two lines what was written and how it is read back."""
+        return f"{self.wrote}\n{self.folder}: any command reads it back, and evalstats.read() restores the tables"
+
+
+def export(
+    data: object,
+    folder: str | Path,
+    *,
+    to: Target = "parquet",
+    organization: str | None = None,
+    relationship: str | None = None,
+    developer: str | Mapping[str, str] | None = None,
+) -> Exported:
+    """Write data to a folder as Parquet, CSV, JSON, or records of Every Eval Ever.
+
+    Parameters
+    ----------
+    data
+        What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
+    folder
+        Where to write. Tables take a folder of their own: a new or empty one, or that of an earlier export, which is replaced.
+        Records of Every Eval Ever go into a datastore, beside those that are there.
+    to
+        "parquet", "csv" and "json" (one object a line) write a file for each table. A cell of CSV that a spreadsheet would take
+        for a formula gets an apostrophe in front. "eee" writes logs and samples of Every Eval Ever 0.3.0, with the uncertainty
+        of each score and the method that made it.
+    organization, relationship
+        For "eee": who evaluated, and as what: "first_party", "third_party", "collaborative" or "other".
+    developer
+        For "eee": who made the models whose names do not say it ("org/model" does): one for all, or one for each model.
+
+    Returns
+    -------
+    Exported
+        The folder, what was written, and what has no place in the format.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to write, or the folder holds files of someone else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from evalstats import datasets, read
+    >>> folder = Path(tempfile.mkdtemp(), "tables")
+    >>> export(datasets.tenacious_held_out(), folder, to="csv").wrote
+    'outcomes 86, runs 2, metrics 1 rows as CSV'
+    >>> read(folder).outcomes.height
+    86
+    """
+    data, folder = as_data(data), Path(folder)
+    if to not in get_args(Target):
+        raise InputError(f"--to is {to!r}; it is one of {', '.join(get_args(Target))}")
+    if to != "eee":
+        if organization or relationship or developer:
+            raise InputError("--organization, --relationship and --developer belong to --to eee; leave them out")
+        rows = write_tables(data, folder, to)
+        counts = ", ".join(f"{name.partition('.')[0]} {n:,}" for name, n in rows.items())
+        return Exported(folder=folder, wrote=f"{counts} rows as {'Parquet' if to == 'parquet' else to.upper()}")
+    developers = {"": developer} if isinstance(developer, str) else developer
+    made = write_records(data, folder, organization=organization, relationship=relationship, developers=developers)
+    there = f" ({made.n_there:,} were there already)" if made.n_there else ""
+    wrote = f"{made.n_new + made.n_there:,} logs with {made.n_samples:,} samples as Every Eval Ever 0.3.0{there}"
+    return Exported(folder=folder, wrote=wrote, notes=tuple(map(spoken, made.notes)))
