@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all lint format report bench validate lock clean
+.PHONY: help demo test test-all lint format report site bench validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -53,6 +53,9 @@ format: .venv/stamp ## Apply the formatter
 
 report: .venv/stamp ## HTML and PDF of the demonstration report
 	@$(BIN)/evalstats demo --output $(OUT)/demo --to html --to pdf
+
+site: .venv/stamp ## The website, without Quarto (`quarto render` makes it with Quarto)
+	@$(BIN)/python -m website.build
 
 bench: .venv/stamp ## Speed against other packages, as ratios
 	$(BIN)/python -m benchmarks
