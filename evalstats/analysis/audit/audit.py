@@ -1,7 +1,8 @@
 """Can these numbers be trusted? Every check of the tuple, its findings ranked by the conclusions that hang on them."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -21,6 +22,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.plan import check_settings
 from evalstats.stats.checks import check_level
 
 
@@ -31,6 +33,7 @@ def audit(
     models: Sequence[str] | None = None,
     cluster: str | Sequence[str] | None = None,
     all_metrics: bool = False,
+    accept: Sequence[str] = (),
     conf_level: float = 0.95,
 ) -> Audit:
     """Say what is doubtful about scores before anybody compares them, ranked by whether it changes a conclusion.
@@ -48,6 +51,8 @@ def audit(
         Column whose levels make items dependent, beside those that the data declare; "none" for none.
     all_metrics
         Look at every metric.
+    accept
+        Settings in which the runs differ on purpose, such as "judge".
 
     Returns
     -------
@@ -74,34 +79,17 @@ def audit(
     asked = as_data(data)
     given = with_scores_of_votes(asked)
     require_outcomes(given, *(models or ()))
+    accepted = check_settings((accept,) if isinstance(accept, str) else accept)
     rows = _kept(given, models)
-    panels = list(_panels(given, rows, metric, cluster, all_metrics=all_metrics, conf_level=check_level(conf_level)))
-    findings: list[Finding] = []
-    unchecked: list[Unchecked] = []
-    looked: list[Audited] = []
-    for panel in panels:
-        before = conclusions(panel)
-        seen = list(_observed(panel))
-        judged = [ranked(panel, before, each) for each in seen if isinstance(each, Observation)]
-        depends = np.zeros(before.verdict.size, dtype=np.bool_)
-        for each in judged:
-            depends |= each.depends
-        findings += [each.finding for each in judged]
-        looked.append(_audited(panel, before, int(depends.sum())))
-        unchecked += [
-            Unchecked(kind=each.kind, metric=panel.metric.name, reason=each.reason)
-            for each in seen
-            if isinstance(each, NotChecked)
-        ]
-    findings.sort(key=_weight)
-    kinds: list[Kind] = list(dict.fromkeys(kind for check in CHECKS for kind in check.kinds))
-    times = Counter(each.kind for each in unchecked)
-    silent = {each.kind for each in findings} | {kind for kind in kinds if times[kind] >= len(panels)}
+    panels = _panels(given, rows, metric, cluster, all_metrics=all_metrics, conf_level=check_level(conf_level))
+    looked = [_looked(replace(panel, accept=accepted)) for panel in panels]
+    findings = sorted((finding for each in looked for finding in each.findings), key=_weight)
+    unchecked = [each for one in looked for each in one.unchecked]
     runs = rows["run"].unique().sort().to_list()
     return Audit(
         findings=tuple(findings),
-        metrics=tuple(looked),
-        passed=tuple(kind for kind in kinds if kind not in silent),
+        metrics=tuple(each.audited for each in looked),
+        passed=_passed(findings, unchecked, len(looked)),
         unchecked=tuple(unchecked),
         conf_level=conf_level,
         version=toolkit_version(),
@@ -110,21 +98,67 @@ def audit(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Looked:
+    """What came of one metric."""
+
+    audited: Audited
+    findings: tuple[Finding, ...]
+    unchecked: tuple[Unchecked, ...]
+
+
+def _looked(panel: Panel) -> _Looked:
+    before = conclusions(panel)
+    seen = _observed(panel)
+    judged = [ranked(panel, before, each) for each in seen if isinstance(each, Observation)]
+    depends = np.zeros(before.verdict.size, dtype=np.bool_)
+    for each in judged:
+        depends |= each.depends
+    name = panel.metric.name
+    return _Looked(
+        audited=_audited(panel, before, int(depends.sum())),
+        findings=tuple(each.finding for each in judged),
+        unchecked=tuple(
+            Unchecked(kind=each.kind, metric=name, reason=each.reason) for each in seen if isinstance(each, NotChecked)
+        ),
+    )
+
+
+def _passed(findings: Sequence[Finding], unchecked: Sequence[Unchecked], n_metrics: int) -> tuple[Kind, ...]:
+    """Return what was looked for in some metric, and found in none."""
+    kinds: list[Kind] = list(dict.fromkeys(kind for check in CHECKS for kind in check.kinds))
+    times = Counter(each.kind for each in unchecked)
+    found = {each.kind for each in findings}
+    return tuple(kind for kind in kinds if kind not in found and times[kind] < n_metrics)
+
+
 def _votes_left_out(asked: EvalData, given: EvalData) -> tuple[Note, ...]:
     n = 0 if given is asked else asked.comparisons.height - given.outcomes.height
     text = f"{plural(n, 'vote')} between models without a common opponent, or without an item, left out"
     return (Note(kind="left_out", text=text, caution=False),) if n else ()
 
 
-def _observed(panel: Panel) -> Iterator[Observation | NotChecked]:
-    for check in CHECKS:
-        yield from check.look(panel)
+# What says more of the same rows, and what it then stands for.
+_SAYS_MORE: Mapping[Kind, Kind] = {"guessed answers": "missing scores"}
 
 
-def _weight(finding: Finding) -> tuple[int, float, float]:
-    """Sort flips first, those of most comparisons in front; then what moves most; then the largest."""
+def _observed(panel: Panel) -> list[Observation | NotChecked]:
+    """Run all checks; of two that speak of the same rows, the one that says more stands."""
+    seen = [each for check in CHECKS for each in check.look(panel)]
+    told = {
+        (_SAYS_MORE[each.kind], each.n_rows)
+        for each in seen
+        if isinstance(each, Observation) and each.kind in _SAYS_MORE
+    }
+    return [each for each in seen if isinstance(each, NotChecked) or (each.kind, each.n_rows) not in told]
+
+
+def _weight(finding: Finding) -> tuple[int, bool, float, float]:
+    """Sort flips first: those that turn a verdict round, then those of most comparisons; then what moves most."""
+    flips = [flip for each in finding.shifts for flip in each.flips[:1]]
+    turned = any({flip.verdict_before, flip.verdict_after} == {"better", "worse"} for flip in flips)
     largest = max((each.largest or 0.0 for each in finding.shifts), default=0.0)
-    return EFFECTS.index(finding.effect), -finding.n_depend, -largest
+    return EFFECTS.index(finding.effect), not turned, -finding.n_depend, -largest
 
 
 def _audited(panel: Panel, before: Conclusions, n_depend: int) -> Audited:

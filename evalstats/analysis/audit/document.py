@@ -45,7 +45,7 @@ def document(result: Audit) -> Document:
         answer=_answer(result),
         notes=result.notes,
         evidence=_evidence(result),
-        method=(_method(result), sources_section(result.sources, version=result.version)),
+        method=(*_others_in_words(result), _method(result), sources_section(result.sources, version=result.version)),
     )
 
 
@@ -94,7 +94,7 @@ def _answer(result: Audit) -> tuple[Block, ...]:
     told = [_told(result, each) for each in result.findings[:_TOLD]]
     if len(result.findings) > _TOLD:
         rest = result.findings[_TOLD:]
-        told.append(f"{len(rest)} more with --full: {several(list(dict.fromkeys(each.kind for each in rest)), 5)}.")
+        told.append(f"{len(rest)} more: {several(list(dict.fromkeys(each.kind for each in rest)), 5)}.")
     blocks: list[Block] = [Items(items=tuple(told))] if told else []
     figure = _figure(result)
     if figure is not None:
@@ -217,13 +217,15 @@ def _figure(result: Audit) -> Figure | None:
 
 
 def _evidence(result: Audit) -> tuple[Section, ...]:
-    sections: list[Section] = []
-    if result.findings:
-        sections.append(Section(id="findings", heading=_findings_heading(result), blocks=(_findings_table(result),)))
-    if len(result.findings) > _TOLD:
-        told = tuple(_told(result, each) for each in result.findings[_TOLD:])
-        sections.append(Section(id="others", heading="The other findings in words", blocks=(Items(items=told),)))
-    return tuple(sections)
+    if not result.findings:
+        return ()
+    return (Section(id="findings", heading=_findings_heading(result), blocks=(_findings_table(result),)),)
+
+
+def _others_in_words(result: Audit) -> tuple[Section, ...]:
+    """Tell the findings that the answer only names."""
+    told = tuple(_told(result, each) for each in result.findings[_TOLD:])
+    return (Section(id="others", heading="The other findings in words", blocks=(Items(items=told),)),) if told else ()
 
 
 def _findings_heading(result: Audit) -> str:

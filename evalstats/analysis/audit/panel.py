@@ -82,6 +82,8 @@ class Panel:
         Score of every row (NaN where it has none) and trials that stand behind it, shape (n_rows,).
     clusters, codes
         Columns by which items are known to be dependent, and the cluster of every item, shape (n_items,); None without any.
+    accept
+        Settings in which runs differ on purpose.
     refusal
         Why a comparison of this metric would be refused, if it would.
     """
@@ -97,6 +99,7 @@ class Panel:
     trials: Floats
     clusters: tuple[str, ...] = ()
     codes: Ints | None = None
+    accept: tuple[str, ...] = ()
     refusal: str | None = None
     conf_level: float = 0.95
 

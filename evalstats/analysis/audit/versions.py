@@ -42,7 +42,7 @@ def versions(panel: Panel) -> Iterator[Observation | NotChecked]:
         )
         return
     arms = [_arm(panel, name, side == k) for k, name in enumerate(names)]
-    measured = measured_alike(panel.data, arms, contrast="model", accept=())
+    measured = measured_alike(panel.data, arms, contrast="model", accept=panel.accept)
     told = [each for each in measured.differences if each.severity != "note" or each.setting == "date"]
     if not told and any(each.setting == "unrecorded" for each in measured.differences):
         reason = next(each.explanation for each in measured.differences if each.setting == "unrecorded")
