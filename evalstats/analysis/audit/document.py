@@ -87,7 +87,8 @@ def _scope(result: Audit) -> str:
         f"{plural(each.n_rows, 'row')}"
         for each in result.metrics
     ]
-    return "; ".join(told[:2]) + (f"; and {len(told) - 2} more metrics" if len(told) > 2 else "")
+    rest = f"; and {plural(len(told) - 2, 'more metric')}" if len(told) > 2 else ""
+    return "; ".join(told[:2]) + rest
 
 
 def _answer(result: Audit) -> tuple[Block, ...]:
@@ -134,7 +135,7 @@ def _others(shift: Shift) -> str:
         return ""
     if not shift.n_lost:
         return f"; {shift.n_flips:,} of {shift.n_pairs:,} comparisons flip"
-    flips = f"{shift.n_flips:,} flip and " if shift.n_flips else ""
+    flips = f"{shift.n_flips:,} flip{'s' if shift.n_flips == 1 else ''} and " if shift.n_flips else ""
     return f"; of {shift.n_pairs:,} comparisons {flips}{shift.n_lost:,} cannot be made"
 
 

@@ -69,7 +69,7 @@ def repeated_runs(panel: Panel) -> Iterator[Observation]:
     )
     yield Observation(
         kind="repeated runs",
-        text=f"{several(models, 2)} answered the same {plural(shared.height, 'trial')} in up to {most} runs ({same})",
+        text=f"up to {most} runs of {several(models, 2)} answered the same {plural(shared.height, 'trial')} ({same})",
         remedy="read one copy alone"
         if not differ
         else "keep the run that is meant, or take runs as trials: --trials-from-runs",
@@ -95,7 +95,7 @@ def identical_models(panel: Panel) -> Iterator[Observation | NotChecked]:
         yield Observation(
             kind="identical models",
             text=(
-                f"{names[0]} and {names[1]} have the same score on each of {plural(int(both.sum()), 'item')}, "
+                f"the scores of {names[0]} and {names[1]} are the same on each of {plural(int(both.sum()), 'item')}, "
                 "consistent with one run under two names"
             ),
             remedy="look where both files come from before ranking both",

@@ -157,10 +157,9 @@ def _one_value(panel: Panel) -> Iterator[Observation]:
         if n[j] >= _ENOUGH and bool((scores[~np.isnan(scores[:, j]), j] == worst).all())
     ]
     if silent and len(silent) < len(panel.models):
-        verb = "has" if len(silent) == 1 else "have"
         yield Observation(
             kind="scale",
-            text=f"{several(silent, 3)} {verb} {number(worst, 0)} on every item, consistent with a run that broke",
+            text=f"every score of {several(silent, 3)} is {number(worst, 0)}, consistent with a run that broke",
             remedy="read some of the answers before comparing",
             models=tuple(silent[:5]),
         )

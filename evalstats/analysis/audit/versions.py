@@ -46,7 +46,7 @@ def versions(panel: Panel) -> Iterator[Observation | NotChecked]:
     told = [each for each in measured.differences if each.severity != "note" or each.setting == "date"]
     if not told and any(each.setting == "unrecorded" for each in measured.differences):
         reason = next(each.explanation for each in measured.differences if each.setting == "unrecorded")
-        yield NotChecked(kind="versions", reason=reason)
+        yield NotChecked(kind="versions", reason=reason.partition(", so whether")[0])
     grave = [each for each in told if each.severity == "invalid"]
     if grave:
         kind = np.array(measured.kind, dtype=np.int64)[side]
