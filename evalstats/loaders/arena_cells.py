@@ -20,21 +20,32 @@ _SIDED = re.compile(r"(?:sum_)?(.+?)_([ab])(_.+)?")
 
 # What labels of one file have in common. A file that mixes them was put together from several.
 _SIDES, _LETTERS, _PLACES, _VERDICTS, _NAMES = "model_a", "a", "left", "A>B", "names of models"
+_SAID = "a is better"
 _LABELS = {
-    "model_a": ("a", _SIDES),
-    "model_b": ("b", _SIDES),
     "a": ("a", _LETTERS),
     "b": ("b", _LETTERS),
     "left": ("a", _PLACES),
     "right": ("b", _PLACES),
     "a=b": ("tie", _VERDICTS),
     "b=a": ("tie", _VERDICTS),
+    **{f"{side} {word}": (side, _SAID) for side in "ab" for word in ("is better", "wins", "won")},
+    **{
+        f"{noun}{gap}{side}": (side, noun)
+        for side in "ab"
+        for noun in ("model", "assistant", "response")
+        for gap in " _"
+    },
+    "model_a": ("a", _SIDES),
+    "model_b": ("b", _SIDES),
     "tie": ("tie", None),
+    "draw": ("tie", None),
+    **dict.fromkeys(("both good", "both are good", "both_good", "equally good"), ("tie", None)),
     "tie (bothbad)": ("both_bad", None),
     "tie (both bad)": ("both_bad", None),
     "both_bad": ("both_bad", None),
     "bothbad": ("both_bad", None),
     "both bad": ("both_bad", None),
+    "both are bad": ("both_bad", None),
 }
 # Labels with a strength behind them, as Arena-Hard's judges give, written either way round.
 _GRADED = {

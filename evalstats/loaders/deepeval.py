@@ -7,7 +7,8 @@ Formats: `.deepeval/.latest_test_run.json` (the run inside `testRunData`), `.dee
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -33,6 +34,8 @@ _OF_CASE = re.compile(r'"metrics(?:Data|Metadata)"\s*:')
 # Metrics that pass at or below their threshold.
 _LOW_IS_GOOD: Final = ("bias", "toxicity", "hallucination", "misuse")
 _ROUNDING: Final = 1e-9
+_ROLLING: Final = ".latest_test_run.json"
+_FOLDER: Final = ".deepeval"
 _FAILED: Final = "{n} metrics ended in an error, which DeepEval counts as a failure; here they are errors"
 _EMPTY: Final = "{n} test cases have no metric; they are unscored"
 
@@ -59,6 +62,17 @@ class DeepEvalLoader(SingleFileLoader):
         if keys & set(_CASES) and _IN_RUN.search(head.text) and (_OF_CASE.search(head.text) or "metricsScores" in keys):
             return Match(confidence=0.95, reason="testCases with metricsData")
         return None
+
+    def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
+        """Make every file a source, but the rolling copy of the newest run where runs of the same project have files too."""
+        kept = [path for path in files if path.name != _ROLLING]
+        for path in files:
+            project = path.parent.parent if path.parent.name == _FOLDER else path.parent
+            if path.name == _ROLLING and any(project in other.parents for other in kept):
+                note = "is DeepEval's copy of its newest run, and runs beside it have files of their own; it is passed over"
+                yield from Source(path=path).notes([note])
+            else:
+                yield Source(path=path)
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes, metrics, the run, and notes."""

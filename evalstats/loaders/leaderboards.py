@@ -15,7 +15,7 @@ from evalstats.schema.data import Problem
 
 
 class LeaderboardLoader(SingleFileLoader):
-    """Loader of leaderboard dumps: Chatbot Arena and LMArena, ComparIA, Arena-Hard, AlpacaEval, WildBench.
+    """Loader of leaderboard dumps: Chatbot Arena and LMArena, ComparIA, Arena-Hard, AlpacaEval, WildBench, EvalPlus.
 
     Every number is a row with its interval or standard error where the source gives one; nothing is derived, and
     asymmetric intervals stay so. The level of an interval is 95 % where the source's names say so (95_pct_ci, q025 and
@@ -23,7 +23,7 @@ class LeaderboardLoader(SingleFileLoader):
     """
 
     name = "leaderboard"
-    title = "leaderboards (arenas, Arena-Hard, AlpacaEval, WildBench)"
+    title = "leaderboards (arenas, Arena-Hard, AlpacaEval, WildBench, EvalPlus)"
     version = "1"
 
     def sniff(self, head: Head) -> Match | None:
@@ -219,20 +219,25 @@ def _kind_of_json(head: Head) -> tuple[str, Callable[[Head, Source, Numbers], st
     """Say what a JSON object holds, and by what it is read."""
     if head.shape not in {"object", "lines"}:
         return None
-    text = head.text
-    if '"rating_q975"' in text and '"rating_q025"' in text:
-        return "rating, rating_q975 and rating_q025", _catalog
-    if {"timestamp", "models"} <= head.keys and '"p2.5"' in text and '"median"' in text:
-        return "timestamp, and models with median, p2.5 and p97.5", _comparia
-    if {"config", "elo_stat"} <= head.keys:
-        return "config and elo_stat", _wildbench_elo
-    if '"win_much"' in text and '"lose_much"' in text:
-        return "win_much, win, tie, lose and lose_much", _wildbench_rewards
-    if '"task_categorized_scores"' in text and '"task_macro_score"' in text:
-        return "task_categorized_scores and task_macro_score", _wildbench_scores
-    if '"Arena Elo (' in text and ('"AE2.0' in text or '"WB_score' in text):
-        return "Arena Elo beside other benchmarks", _wildbench_all
-    return None
+    text, keys = head.text, head.keys
+
+    def said(*names: str) -> bool:
+        return all(f'"{name}"' in text for name in names)
+
+    kinds: tuple[tuple[bool, str, Reader], ...] = (
+        (said("rating_q975", "rating_q025"), "rating, rating_q975 and rating_q025", _catalog),
+        ({"timestamp", "models"} <= keys and said("p2.5", "median"), "models with median, p2.5 and p97.5", _comparia),
+        ({"config", "elo_stat"} <= keys, "config and elo_stat", _wildbench_elo),
+        (said("win_much", "lose_much"), "win_much, win, tie, lose and lose_much", _wildbench_rewards),
+        (said("task_categorized_scores", "task_macro_score"), "task_categorized_scores", _wildbench_scores),
+        (said("humaneval+", "pass@1", "open-data"), "pass@1 of humaneval+, and open-data", _evalplus),
+        (
+            '"Arena Elo (' in text and ('"AE2.0' in text or '"WB_score' in text),
+            "Arena Elo beside other benchmarks",
+            _wildbench_all,
+        ),
+    )
+    return next(((reason, reader) for fits, reason, reader in kinds if fits), None)
 
 
 def _content(head: Head) -> dict[str, object]:
@@ -265,6 +270,17 @@ def _comparia(head: Head, _: Source, numbers: Numbers) -> str:
         for metric in ("win_rate", "mean_win_prob"):
             numbers.add(record.get(metric), {**common, "metric": metric, "unit": "proportion"})
     return "ComparIA"
+
+
+def _evalplus(head: Head, _: Source, numbers: Numbers) -> str:
+    """Read EvalPlus' leaderboard: model to its share of solved tasks, with and without the added tests."""
+    for model, value in _content(head).items():
+        record = as_dict(value)
+        common = {"model": model, "benchmark": "EvalPlus", "metric": "pass@1", "unit": "percent", "setting": "lab"}
+        facts = {"params_b": as_number(record.get("size")), "prompted": record.get("prompted") is True}
+        for task, score in as_dict(record.get("pass@1")).items():
+            numbers.add(score, {**common, **facts, "task": task})
+    return "EvalPlus"
 
 
 def _wildbench_elo(head: Head, _: Source, numbers: Numbers) -> str:

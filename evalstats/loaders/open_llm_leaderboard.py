@@ -1,7 +1,7 @@
 """The Open LLM Leaderboard's own table: a row for each model that was submitted, with raw and normalised scores.
 
 Format: the `contents` dataset of both leaderboards (Parquet, CSV or JSON), whose second version has for each of six tasks a
-raw score from 0 to 1 and one above chance from 0 to 100, and whose first has one score from 0 to 100 for each task.
+raw score from 0 to 1 and one above chance from 0 to 100, and whose first has one score from 0 to 100 for each of four to seven.
 """
 
 import re
@@ -23,7 +23,12 @@ from evalstats.schema.data import Problem
 
 _RAW: Final = "raw"
 _V2: Final = ("IFEval", "BBH", "MATH Lvl 5", "GPQA", "MUSR", "MMLU-PRO")
-_V1: Final = ("ARC", "HellaSwag", "MMLU", "TruthfulQA", "Winogrande", "GSM8K")
+# The first four are all that the first leaderboard began with.
+_V1: Final = ("ARC", "HellaSwag", "MMLU", "TruthfulQA", "Winogrande", "GSM8K", "DROP")
+_FEWEST: Final = {V2: len(_V2), V1: 4}
+# One of these tells the leaderboard's table from another one with the same benchmarks.
+_MARKS: Final = frozenset({"revision", "model sha", "precision", "eval name", "hub license", "weight type", "t"})
+_SHOTS: Final = re.compile(r"\s*\(?\d+[- ]?shots?\)?")
 # Tasks without parts, whose normalised score follows from the raw one. That of BBH and MUSR follows from their parts, which
 # the table does not have.
 _CHOICES: Final = {"IFEval": 0, "MATH Lvl 5": 0, "GPQA": GPQA_CHOICES, "MMLU-PRO": MMLU_PRO_CHOICES}
@@ -52,7 +57,7 @@ _APART: Final = (
     "{n} normalised scores differ from what follows from the raw ones beside them (chance level taken out); the published "
     "ones are kept"
 )
-_MEAN_APART: Final = "{n} averages differ from the mean of the six scores beside them; the published ones are kept"
+_MEAN_APART: Final = "{n} averages differ from the mean of the scores beside them; the published ones are kept"
 _SCALE: Final = "{n} scores lie outside their scale (0 to 1 raw, 0 to 100 otherwise) and are left out"
 _FLAGGED: Final = (
     "{n} models are flagged by the leaderboard, often as trained on the tests; the column flagged names them"
@@ -85,13 +90,13 @@ class OpenLLMLeaderboardLoader(SingleFileLoader):
     version = "1"
 
     def sniff(self, head: Head) -> Match | None:
-        """Recognise a table with a column for each of the six tasks and one for the model."""
+        """Recognise a table with an average, a column for each task, one for the model, and one that only the leaderboard has."""
         if head.shape not in {"text", "parquet", "array", "lines"}:
             return None
         found = _columns(head.columns or tuple(head.keys))
         if found is None:
             return None
-        return Match(confidence=0.9, reason=f"a column for each task of the {found.version}")
+        return Match(confidence=0.9, reason=f"an average and a column for each task of the {found.version}")
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield aggregates, their metrics, the run, and notes."""
@@ -99,7 +104,7 @@ class OpenLLMLeaderboardLoader(SingleFileLoader):
         columns = _columns(tuple(table.columns))
         if columns is None:
             raise UnreadableFileError(
-                f"{source.path}: has not a column for each of the six tasks of the Open LLM Leaderboard and one for the model "
+                f"{source.path}: has not the tasks of the Open LLM Leaderboard with their average, and columns that only it has "
                 f"({', '.join(table.columns[:8])}); take the `contents` dataset as it is published"
             )
         numbers, counts = Numbers(higher_is_better=True), Counter[str]()
@@ -122,11 +127,13 @@ def _plain(name: str) -> str:
 
 def _columns(names: tuple[str, ...]) -> _Columns | None:
     """Say where a table keeps what; None where it is not the leaderboard's."""
-    by_name = {_plain(name): name for name in reversed(names)}
+    by_name = {_plain(_SHOTS.sub("", name)): name for name in reversed(names)}
     model = next((by_name[name] for name in _MODEL if name in by_name), None)
     for version, tasks in ((V2, _V2), (V1, _V1)):
         scores = {task: by_name[_plain(task)] for task in tasks if _plain(task) in by_name}
-        if model is None or len(scores) < len(tasks):
+        if model is None or "average" not in by_name or not by_name.keys() & _MARKS:
+            return None
+        if len(scores) < _FEWEST[version] or any(task not in scores for task in tasks[: _FEWEST[version]]):
             continue
         raw = {task: by_name[name] for task in tasks if (name := _plain(f"{task} raw")) in by_name}
         facts = {ours: by_name[name] for name, ours in _FACTS.items() if name in by_name}

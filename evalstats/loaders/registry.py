@@ -53,6 +53,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.langsmith", "LOADER"),
     ("evalstats.loaders.braintrust", "LOADER"),
     ("evalstats.loaders.helm", "LOADER"),
+    ("evalstats.loaders.terminal_bench", "LOADER"),
     ("evalstats.loaders.swe_bench", "LOADER"),
     ("evalstats.loaders.swe_bench_issues", "LOADER"),
     ("evalstats.loaders.code_trials", "EVALPLUS"),
@@ -68,6 +69,8 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
 )
 _VOTES = "arena-votes"
 _HIDDEN = (".", "__MACOSX")
+# What a harness hides of its own accord: DeepEval keeps its newest run so.
+_HIDDEN_RESULTS = frozenset({".deepeval", ".latest_test_run.json"})
 # A folder with this file is a store (evalstats.store.manifest.MARKER): its tables hold results that were read already.
 STORE_MARKER = "evalstats-store.json"
 # Inside a folder only such files are looked at; a file that the user names is always looked at.
@@ -128,9 +131,9 @@ def sniffed(head: Head) -> tuple[tuple[Loader, Match] | None, list[str]]:
 def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
     """Yield every file below the paths, sorted, and whether the user named it (a folder's files are not named).
 
-    Hidden files and links are passed over inside folders, so that nothing leaves the folder; so are stores, whose tables
-    would count the same results again. What may not be looked at (a closed folder) is yielded as if it were a named
-    file, so that reading it says why.
+    Hidden files (but DeepEval's newest run) and links are passed over inside folders, so that nothing leaves the folder; so
+    are stores, whose tables would count the same results again. What may not be looked at (a closed folder) is yielded as if
+    it were a named file, so that reading it says why.
     """
     seen: set[Path] = set()
     for path in map(Path, paths):
@@ -176,6 +179,10 @@ def _identity(path: Path) -> Path:
         return path.absolute()
 
 
+def _is_hidden(name: str) -> bool:
+    return name.startswith(_HIDDEN) and name not in _HIDDEN_RESULTS
+
+
 def _walk(folder: Path) -> Iterator[tuple[Path, bool]]:
     closed: list[Path] = []
     for root, folders, files in os.walk(
@@ -184,10 +191,10 @@ def _walk(folder: Path) -> Iterator[tuple[Path, bool]]:
         if STORE_MARKER in files:
             folders.clear()
             continue
-        folders[:] = sorted(name for name in folders if not name.startswith(_HIDDEN))
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
         for name in sorted(files):
             path = Path(root, name)
-            if name.startswith(_HIDDEN):
+            if _is_hidden(name):
                 continue
             try:
                 if path.is_file() and not path.is_symlink():

@@ -56,7 +56,8 @@ _RATERS: Final = ("rater", "user_id", "user", "rater_id", "annotator", "annotato
 # Numbers in a column with such a word in its name are no scores.
 _NO_SCORE_WORDS: Final = (
     "id idx index no number token tokens cost price usd latency time duration ms seconds sec len length count n num "
-    "year seed trial epoch temperature weight turn turns timestamp date rank size max total step steps level line"
+    "year seed trial epoch temperature penalty config configs setting settings parameters weight turn turns timestamp "
+    "date rank size max total step steps level line"
 )
 _NO_SCORES: Final = frozenset(_NO_SCORE_WORDS.split())
 _NO_MODELS: Final = frozenset({"judge", "grader", "evaluator", "scorer", "embedding", "reward", "tokenizer", "user"})

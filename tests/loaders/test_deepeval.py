@@ -267,3 +267,20 @@ def test_two_files_of_two_models_pair_by_golden(tmp_path: Path) -> None:
         write(tmp_path / f"test_run_{model}.json", run(*cases, hyperparameters={"model": model}))
     found = compare(read_files(tmp_path), "a", "b")
     assert found.estimate == pytest.approx(24 / 30 - 20 / 30)
+
+
+def test_the_hidden_folder_of_a_project_is_looked_at(tmp_path: Path) -> None:
+    write(tmp_path / "app" / ".deepeval" / ".latest_test_run.json", {"testRunData": run(case(0, metric("A", 0.8)))})
+    write(tmp_path / "app" / ".deepeval" / ".deepeval-cache.json", {"testCases": {}})
+    for folder in (tmp_path, tmp_path / "app" / ".deepeval"):
+        data = read_files(folder)
+        assert data.outcomes.height == 2
+        assert not data.problems
+
+
+def test_the_rolling_copy_is_not_counted_beside_the_runs_themselves(tmp_path: Path) -> None:
+    write(tmp_path / ".deepeval" / ".latest_test_run.json", {"testRunData": run(case(0, metric("A", 0.8)))})
+    write(tmp_path / "results" / "test_run_20260102_030405.json", run(case(0, metric("A", 0.8))))
+    data = read_files(tmp_path)
+    assert data.runs.height == 1
+    assert any("DeepEval's copy of its newest run" in problem.message for problem in data.problems)

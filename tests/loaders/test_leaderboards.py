@@ -292,3 +292,20 @@ def test_real_wildbench_scores(shared_data: Path) -> None:
     assert means["n"].to_list() == [record["total"] for record in records.values()]
     tasks = sum(len(record["task_categorized_scores"]) for record in records.values())
     assert table.height == 4 * len(records) + tasks
+
+
+def test_evalplus_leaderboard(tmp_path: Path) -> None:
+    scores = {"humaneval": 67.7, "humaneval+": 61.6, "mbpp": None, "mbpp+": 51.1}
+    board = {
+        "lab/m (2024)": {"link": "x", "open-data": "NONE", "pass@1": scores, "prompted": True, "size": 8.25},
+        "n": {"link": "y", "open-data": "NONE", "pass@1": {"humaneval": 90.0}, "prompted": False, "size": None},
+    }
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(board))
+    data = read(path)
+    assert data.aggregates.select("model", "benchmark", "task", "metric", "estimate", "unit").rows() == [
+        ("lab/m (2024)", "EvalPlus", "humaneval", "pass@1", 67.7, "percent"),
+        ("lab/m (2024)", "EvalPlus", "humaneval+", "pass@1", 61.6, "percent"),
+        ("lab/m (2024)", "EvalPlus", "mbpp+", "pass@1", 51.1, "percent"),
+        ("n", "EvalPlus", "humaneval", "pass@1", 90.0, "percent"),
+    ]

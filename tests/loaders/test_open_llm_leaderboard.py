@@ -268,11 +268,29 @@ def test_the_table_of_version_1_and_names_in_links(tmp_path: Path) -> None:
     assert set(data.aggregates["metric"]) == {"score"}
 
 
+def test_the_first_table_of_version_1_had_four_tasks(tmp_path: Path) -> None:
+    path = tmp_path / "20230523.csv"
+    text = "Model,Revision,Average ,ARC (25-shot) ,HellaSwag(10-shot),MMLU (5-shot),TruthfulQA (0-shot)\n"
+    path.write_text(text + "org/m,main,25.0,10,20,30,40\norg/n,main,,10,20,,40\n")
+    data = read(path)
+    assert set(data.runs["loader"]) == {"open-llm-leaderboard"}
+    found = dict(data.aggregates.filter(model="org/m").select("task", "estimate").iter_rows())
+    assert found == {"ARC": 10.0, "HellaSwag": 20.0, "MMLU": 30.0, "TruthfulQA": 40.0, "": 25.0}
+    assert data.aggregates.filter(model="org/n").height == 3
+    assert [problem.message for problem in data.problems] == ["2 scores are empty; they are missing, not 0"]
+
+
+def test_a_table_of_the_same_benchmarks_is_not_the_leaderboards(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("Model,Average,ARC,HellaSwag,MMLU,TruthfulQA,Winogrande,GSM8K\nm,1,1,1,1,1,1,1\n")
+    assert LOADER.sniff(read_head(path)) is None
+
+
 def test_other_tables_are_left_to_others(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     pl.DataFrame([{"model": "m", "GPQA": 1.0, "BBH": 2.0}]).write_csv(path)
     assert LOADER.sniff(read_head(path)) is None
-    with pytest.raises(UnreadableFileError, match="has not a column for each of the six tasks"):
+    with pytest.raises(UnreadableFileError, match="has not the tasks of the Open LLM Leaderboard"):
         read_source(LOADER, with_digest(Source(path=path)))
 
 

@@ -1,0 +1,153 @@
+"""Terminal-Bench: trials of a run, once, and failures of the harness told apart from tasks that were not solved."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import evalstats as es
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.terminal_bench import LOADER
+from evalstats.schema.data import EvalData
+
+FOLDER = Path("core@0.1.1", "20250906_my-agent_lab-m-4")
+
+
+def trial(task: str, number: int = 1, resolved: object = True, mode: str = "unset", **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"{task}-{number}",
+        "trial_name": f"{task}.{number}-of-2.run",
+        "task_id": task,
+        "instruction": "do it",
+        "is_resolved": resolved,
+        "failure_mode": mode,
+        "parser_results": {"test_a": "passed"},
+        "total_input_tokens": 100,
+        "total_output_tokens": None,
+        "trial_started_at": "2025-09-06T10:00:00+00:00",
+        "agent_started_at": "2025-09-06T10:00:10+00:00",
+        "agent_ended_at": "2025-09-06T10:01:10+00:00",
+        **more,
+    }
+
+
+def write(path: Path, content: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def run(root: Path, *trials: object, folder: Path = FOLDER, **more: Any) -> Path:
+    solved = [part.get("is_resolved") is True for part in trials if isinstance(part, dict)]
+    content = {"id": "x", "results": list(trials), "n_resolved": sum(solved), "accuracy": 0.5, **more}
+    return write(root / folder / "results.json", content)
+
+
+def told(data: EvalData, severity: str = "note") -> str:
+    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
+
+
+def test_a_run_by_hand(tmp_path: Path) -> None:
+    run(
+        tmp_path,
+        trial("a", 1),
+        trial("a", 2, resolved=False),
+        trial("b", 1, resolved=False, mode="agent_timeout"),
+        trial("b", 2, mode="agent_timeout"),  # solved before the time ran out
+        trial("c", 1, resolved=None, mode="parse_error"),
+        trial("c", 2, resolved=None),
+    )
+    data = read(tmp_path)
+    assert data.outcomes.select("item", "trial", "status", "score", "status_reason").rows() == [
+        ("a", 0, "scored", 1.0, None),
+        ("a", 1, "scored", 0.0, None),
+        ("b", 0, "scored", 0.0, "agent_timeout"),
+        ("b", 1, "scored", 1.0, None),
+        ("c", 0, "error", None, "the harness failed: parse_error"),
+        ("c", 1, "unscored", None, "there is no verdict on the task"),
+    ]
+    first: dict[str, Any] = data.outcomes.row(0, named=True)
+    assert (first["model"], first["system"], first["latency_s"]) == ("lab-m-4", "lab-m-4 (my-agent)", 60.0)
+    assert (first["input_tokens"], first["locator"]) == (100, "results[0]")
+    assert data.runs.select("task_version", "harness", "n_scored", "n_error", "n_unscored").rows() == [
+        ("0.1.1", "Terminal-Bench", 4, 1, 1)
+    ]
+    assert "1 trials ended in a failure of the harness (parse_error)" in told(data)
+
+
+def test_trials_below_the_file_of_their_run_are_not_counted_twice(tmp_path: Path) -> None:
+    run(tmp_path, trial("a", 1), trial("a", 2))
+    for number in (1, 2):
+        write(tmp_path / FOLDER / "a" / f"a.{number}-of-2" / "results.json", trial("a", number))
+    assert read(tmp_path).outcomes.height == 2
+
+
+def test_trials_without_a_file_of_their_run_are_put_together(tmp_path: Path) -> None:
+    for number in (1, 2):
+        write(tmp_path / FOLDER / "a" / f"a.{number}-of-2" / "results.json", trial("a", number))
+    write(tmp_path / "core@0.1.1" / "20250907_other_n" / "a" / "a.1-of-1" / "results.json", trial("a"))
+    data = read(tmp_path)
+    assert sorted(data.runs["model"]) == ["lab-m-4", "n"]
+    assert sorted(data.outcomes.select("model", "trial").rows()) == [("lab-m-4", 0), ("lab-m-4", 1), ("n", 0)]
+
+
+def test_metadata_name_agent_and_model(tmp_path: Path) -> None:
+    path = run(tmp_path, trial("a"), folder=Path("run-7"))
+    about = {"run_id": "7", "agent_name": "ag", "model_name": "lab/m", "dataset_name": "core", "dataset_version": "2"}
+    write(path.parent / "run_metadata.json", about)
+    data = read(tmp_path)
+    assert data.runs.select("model", "system", "task_version").rows() == [("lab/m", "lab/m (ag)", "2")]
+    assert not data.problems
+    (path.parent / "run_metadata.json").unlink()
+    assert "agent and model stand in the name of a folder" in told(read(tmp_path))
+
+
+def test_two_runs_pair_by_task(tmp_path: Path) -> None:
+    for model, good in (("a", 12), ("b", 6)):
+        run(tmp_path, *[trial(f"t{k}", 1, k < good) for k in range(20)], folder=Path("core", f"20250906_x_{model}"))
+    found = es.compare(read(tmp_path), "b", "a")
+    assert found.n_items == 20
+    assert found.estimate == pytest.approx(0.3)
+
+
+def test_results_that_are_no_trials_are_counted(tmp_path: Path) -> None:
+    data = read(run(tmp_path, trial("a"), "lost", trial("")))
+    assert data.outcomes.height == 1
+    assert "2 results are no trials with a task and are left out (results[1], results[2])" in told(data, "error")
+    with pytest.raises(UnreadableFileError, match="holds no trial with a task"):
+        read_source(LOADER, with_digest(Source(path=run(tmp_path / "x"))))
+
+
+@pytest.mark.parametrize("content", [{"results": [{"task_id": 1}]}, {"results": {}}, [trial("a")], {"task_id": "a"}])
+def test_other_files_are_not_claimed(tmp_path: Path, content: object) -> None:
+    assert LOADER.sniff(read_head(write(tmp_path / "results.json", content))) is None
+
+
+def test_it_is_detected(tmp_path: Path) -> None:
+    found = sniffed(read_head(run(tmp_path, trial("a"))))[0]
+    assert found is not None
+    assert found[0] is LOADER
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("1-of-2")
+TRIALS = st.dictionaries(st.sampled_from(list(trial("a"))), VALUES | st.lists(VALUES, max_size=2))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(trials=st.lists(TRIALS | VALUES, max_size=5))
+def test_any_values_are_read_or_refused_in_words(tmp_path: Path, trials: list[Any]) -> None:
+    try:
+        data = read_source(LOADER, with_digest(Source(path=run(tmp_path, *trials))))
+    except UnreadableFileError as error:
+        refusal, data = str(error), None
+    else:
+        refusal = ""
+    assert "could not be read by" not in refusal
+    if data is not None:
+        total = sum(data.runs[column].sum() for column in ("n_scored", "n_error", "n_unscored"))
+        assert total == data.outcomes.height > 0
