@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_count
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_count
 from evalstats.stats.many.multiplicity import conditional_benjamini_hochberg
 from evalstats.stats.many.pair_table import as_scores
 from evalstats.stats.strength_ranks import (
@@ -183,13 +183,18 @@ class RepeatedRows:
     group: IntArray
 
 
-def repeated_rows(scores: ArrayLike, *, n_permutations: int = 99, seed: int = 0) -> RepeatedRows | None:
+def repeated_rows(
+    scores: ArrayLike, *, models: ArrayLike | None = None, n_permutations: int = 99, seed: int = 0
+) -> RepeatedRows | None:
     """Count items whose whole row of scores is the same as another's, and what chance would give.
 
     Parameters
     ----------
     scores
         Shape (n_items, n_columns): one column for every model and every metric. NaN equals NaN.
+    models
+        Codes of the columns' models, shape (n_columns,): metrics of one model go together, since one often follows from
+        another. Every column is a model by itself if not given.
 
     Returns
     -------
@@ -198,7 +203,7 @@ def repeated_rows(scores: ArrayLike, *, n_permutations: int = 99, seed: int = 0)
 
     Notes
     -----
-    Items are sorted by their mean and cut into runs of 20, within which each column is shuffled by itself: the columns keep their
+    Items are sorted by their mean and cut into runs of 20, within which each model is shuffled by itself: the models keep their
     values, the items about their difficulty, and what is left to chance is which values meet in one row. Models that resemble
     each other make rows coincide too, so fewer rows than expected are a reason to look, and no proof of copies, where
     scores are only right and wrong.
@@ -224,7 +229,7 @@ def repeated_rows(scores: ArrayLike, *, n_permutations: int = 99, seed: int = 0)
     if kept.size < 10:
         return None
     mean = np.where(seen, y, 0.0)[kept].sum(axis=1) / seen[kept].sum(axis=1)
-    cells = _cell_keys(codes)[kept[np.argsort(mean, kind="stable")]]
+    cells = _by_model(_cell_keys(codes), models)[kept[np.argsort(mean, kind="stable")]]
     observed = _n_distinct(cells)
     rng = np.random.default_rng(seed)
     # Rows that are all different now would be so after any shuffle, or nearly: no surprise to weigh.
@@ -240,8 +245,10 @@ def repeated_rows(scores: ArrayLike, *, n_permutations: int = 99, seed: int = 0)
 
 
 def _column_codes(y: FloatArray) -> IntArray:
-    """Code the values of each column from 0, NaN as one value."""
-    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in y.T]).astype(np.int64)
+    """Code the values of each column from 0, NaN as one value, and as equal what rounding alone tells apart."""
+    scale = max(float(np.abs(y[~np.isnan(y)]).max(initial=0.0)), 1e-300)
+    rounded = np.round(y / scale, 10)
+    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in rounded.T]).astype(np.int64)
 
 
 def _cell_keys(codes: IntArray) -> Keys:
@@ -252,6 +259,14 @@ def _cell_keys(codes: IntArray) -> Keys:
     rng = np.random.default_rng(1)
     table = rng.integers(0, 2**64, size=(int(codes.max(initial=0)) + 1, codes.shape[1]), dtype=np.uint64)
     return table[codes, np.arange(codes.shape[1])]
+
+
+def _by_model(cells: Keys, models: ArrayLike | None) -> Keys:
+    """Add up the keys of each model's columns: one number for all its scores on an item."""
+    if models is None:
+        return cells
+    codes, n_models = as_codes(models, cells.shape[1], "models")
+    return np.stack([cells[:, codes == model].sum(axis=1, dtype=np.uint64) for model in range(n_models)], axis=1)
 
 
 def _n_distinct(cells: Keys) -> int:

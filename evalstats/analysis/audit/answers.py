@@ -295,12 +295,11 @@ def _unread(panel: Panel, answers: Answers, unread: Bools) -> Observation:
     if first.as_luck is not None and first.luck_sd is not None:
         gain = 100.0 * (first.as_luck - first.as_wrong.estimate)
         text += f"; a random pick instead would add {number(gain, 1)} points to it"
-    treatments: list[Treatment] = [Treatment(words="counted as wrong", score=np.where(unread, 0.0, panel.score))]
+    # As wrong they are counted where scores are missing; here is what luck would make of them.
+    treatments: tuple[Treatment, ...] = ()
     if answers.options is not None:
         luck = 1.0 / answers.options[panel.item]
-        treatments.append(
-            Treatment(words="with the chance of a random pick", score=np.where(unread, luck, panel.score))
-        )
+        treatments = (Treatment(words="with the chance of a random pick", score=np.where(unread, luck, panel.score)),)
     return Observation(
         kind="guessed answers",
         text=text,

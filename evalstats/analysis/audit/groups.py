@@ -12,9 +12,11 @@ from evalstats.analysis.grouping import candidate_groups, group_columns, label_o
 from evalstats.document.numbers import number, several, share_in_percent
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.factor_dependence import FactorDependence, factor_dependence
+from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.run_drift import FEWEST_RUNS, RunDrift, run_drifts
 
 _SHOWN = 3
+_FEWEST_DF = 4.0
 # A stratum for drift needs so many items on average.
 _FEWEST_IN_STRATUM = 20
 
@@ -87,8 +89,14 @@ def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str
         treatments=tuple(
             Treatment(words=f"clustered by {label[each.factor]}", clusters=factors[each.factor])
             for each in found[:_SHOWN]
+            if _decides(factors[each.factor])
         ),
     )
+
+
+def _decides(codes: Ints) -> bool:
+    """Whether so many clusters of these sizes can decide anything: fewer degrees of freedom make every verdict inconclusive."""
+    return satterthwaite_df(np.bincount(codes) / codes.size) >= _FEWEST_DF
 
 
 def _effect(found: FactorDependence) -> str:

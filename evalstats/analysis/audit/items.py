@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY, Bools, Floats, Ints
+from evalstats.aggregate.items import ITEM_KEY, Bools, Floats, Ints
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.document.numbers import plural, share_in_percent
@@ -37,11 +37,11 @@ def near_duplicates(panel: Panel) -> Iterator[Observation | NotChecked]:
             examples=_copies(panel, codes),
             treatments=(Treatment(words="with copies as one cluster", clusters=codes),),
         )
-    scores = _all_scores(panel)
-    if scores.shape[1] < 2:
+    if len(panel.models) < 2:
         yield NotChecked(kind="near-duplicate items", reason="there is one model")
         return
-    found = repeated_rows(scores)
+    scores, models = _all_scores(panel)
+    found = repeated_rows(scores, models=models)
     if found is None or found.p_value > _RARE or found.n_distinct > _FAR_FEWER * found.expected:
         return
     graded = np.unique(scores[~np.isnan(scores)]).size > 2
@@ -138,17 +138,20 @@ def _same_content(panel: Panel) -> tuple[str, Ints] | None:
     return None
 
 
-def _all_scores(panel: Panel) -> Floats:
-    """Return a column for every model and every metric of the benchmark: the metric's own, then those of the others."""
+def _all_scores(panel: Panel) -> tuple[Floats, Ints]:
+    """Return a column for every model and every metric of the benchmark, and the code of each column's model."""
     rows = with_entries(panel.data.outcomes.filter(pl.col("benchmark") == panel.metric.benchmark), "model")[0]
     others = rows.filter((pl.col("metric") != panel.metric.name) & pl.col(ENTRY).is_in(list(panel.models)))
-    if others.is_empty():
-        return panel.scores
+    tables, models = [panel.scores], list(range(len(panel.models)))
     key = list(ITEM_KEY)
-    cells = others.select(*key, pl.concat_str(ENTRY, "metric", separator="\x1f").alias(f"{HELPER}cell"), "score")
-    wide = cells.pivot(f"{HELPER}cell", index=key, values="score", aggregate_function="mean")
-    placed = panel.items.join(wide, on=key, how="left", maintain_order="left").drop(key)
-    return np.column_stack([panel.scores, placed.cast(pl.Float64).to_numpy()])
+    for metric in others["metric"].unique().sort().to_list():
+        cells = others.filter(pl.col("metric") == metric).select(*key, ENTRY, "score")
+        wide = cells.pivot(ENTRY, index=key, values="score", aggregate_function="mean")
+        names = [name for name in wide.columns if name not in key]
+        placed = panel.items.join(wide, on=key, how="left", maintain_order="left").select(names)
+        tables.append(placed.cast(pl.Float64).to_numpy())
+        models += [panel.models.index(name) for name in names]
+    return np.column_stack(tables), np.array(models, dtype=np.int64)
 
 
 def _copies(panel: Panel, codes: Ints) -> tuple[str, ...]:

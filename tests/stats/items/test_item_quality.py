@@ -211,6 +211,9 @@ def test_copies_are_found_in_graded_scores_and_right_or_wrong_ones():
     found = repeated_rows(graded)
     assert found is not None
     assert (found.n_rows, found.n_distinct, found.p_value) == (50, 25, 0.01)
+    noisy = repeated_rows(graded * (1 + 1e-15 * rng.integers(-2, 3, graded.shape)))
+    assert noisy is not None
+    assert noisy.n_distinct == 25
     binary = np.repeat(rasch(rng, 150, 12), 2, axis=0)
     found = repeated_rows(binary)
     assert found is not None
@@ -228,6 +231,21 @@ def test_no_copies_where_models_err_independently():
     different = repeated_rows(rng.normal(size=(50, 3)))
     assert different is not None
     assert (different.p_value, different.n_distinct) == (1.0, 50)
+
+
+def test_metrics_of_one_model_that_follow_from_each_other_are_no_copies():
+    rng = np.random.default_rng(13)
+    scores = rng.integers(0, 2, (80, 1)).astype(float)
+    alone = repeated_rows(np.column_stack([scores, scores, 1 - scores]), models=[0, 0, 0])
+    assert alone is not None
+    assert (alone.p_value, alone.expected) == (1.0, 2.0)
+    other = np.round(rng.normal(size=80), 1)
+    both = repeated_rows(np.column_stack([scores, scores, other]), models=[0, 0, 1])
+    once = repeated_rows(np.column_stack([scores[:, 0], other]))
+    assert both is not None
+    assert once is not None
+    assert both.n_distinct == once.n_distinct
+    assert both.p_value > 0.05
 
 
 def test_too_few_items_have_no_answer_and_bad_input_is_named():
