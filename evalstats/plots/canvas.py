@@ -69,6 +69,11 @@ class Sheet:
         """How tall the figure may become; None where nothing limits it."""
         return self.height if self.height is not None else self.tallest
 
+    @property
+    def half(self) -> float | None:
+        """What half a page of paper leaves a figure below its heading; None where it is not drawn for paper."""
+        return None if self.tallest is None else 0.47 * self.tallest
+
     def squeezed(self, n_rows: int, row: float, around: float) -> "tuple[Sheet, float]":
         """Return the sheet and the height of a row with which `n_rows` rows and what is around them find room.
 

@@ -20,6 +20,8 @@ _LEAST_NAMES = 9.0  # letters' heights that names need beside marks
 _NAMES, _MARKED = 0.36, 0.24  # shares of the width: what names may take at most, what a panel gets at least
 _GAP = 1.1  # between columns, in letters' heights
 _ROW, _HEADING = 2.15, 1.9  # heights in letters' heights
+# So dense may rows be, and so small letters, where a figure then finds room on half a page of paper.
+_DENSE, _LETTERS = 0.7, (1.0, 0.93, 0.86, 0.8)
 _TALL = 0.42  # half of a row's marks, in letters' heights
 
 
@@ -196,13 +198,22 @@ def _scaled_sheet(
     most = sheet.most
     if most is None:
         return sheet, 1.0
-    factor = 1.0
-    for _ in range(12):
+
+    def room(sheet: Sheet, tall: float) -> float:
         beside = _beside(sheet, lines, columns)
         rows = sum(_row_height(sheet, line, beside=beside) for line in lines) * sheet.font
         layout = _layout(sheet, lines, columns, 1.0)
         notes = 1.25 * SMALL * sheet.font * len(wrapped(note, sheet.width, SMALL * sheet.font))
-        factor = (most - layout.head - layout.foot - notes) / rows
+        return (tall - layout.head - layout.foot - notes) / rows
+
+    if sheet.half is not None:
+        for letters in _LETTERS:
+            smaller = replace(sheet, font=letters * sheet.font)
+            if room(smaller, sheet.half) >= _DENSE:
+                return smaller, min(room(smaller, sheet.half), 1.0)
+    factor = 1.0
+    for _ in range(12):
+        factor = room(sheet, most)
         least = 0.85 if sheet.narrow else 0.58
         if factor >= least:
             return sheet, factor if sheet.height is not None else min(factor, 1.0)

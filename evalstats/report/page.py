@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 
 import polars as pl
 
@@ -120,7 +121,12 @@ class Page:
         return f"{'#' * self.level} {prose(text)}"
 
     def _blocks(self, blocks: Sequence[Block]) -> list[str]:
-        return [_block(block, self.prefix) for block in blocks]
+        """Return the blocks; in a PDF no page ends between a sentence and the figure or table that it introduces."""
+        made = [_block(block, self.prefix) for block in blocks]
+        for place, (block, after) in enumerate(pairwise(blocks)):
+            if isinstance(block, Text) and isinstance(after, Figure | Table):
+                made[place] = "\n\n".join([raw("typst", "#block(sticky: true)["), made[place], raw("typst", "]")])
+        return made
 
     def _answer(self) -> list[str]:
         document = self.document
