@@ -118,7 +118,8 @@ def _pair_scores(pair: Row, critic: str, number: int, tally: _PairTally) -> Iter
     else:
         yield {"metric": "correct", "tie": tie, **_not_scored(f"{critic}_correct", verdict)}
     if margin is not None:
-        yield {"metric": "margin", "tie": tie, **scored(margin)}
+        # Scores have six decimals: what a subtraction leaves beyond nine would set equal margins apart.
+        yield {"metric": "margin", "tie": tie, **scored(round(margin, 9))}
     else:
         yield {"metric": "margin", "tie": tie, **_not_scored("one of the two scores", None)}
 

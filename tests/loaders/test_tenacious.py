@@ -133,7 +133,7 @@ def test_every_published_run_is_read_whole(shared_data: Path, name: str) -> None
         assert (run["n_scored"], run["n_error"], run["n_unscored"]) == (2 * len(held), 0, 0)
     for model in ("baseline", "trained"):
         assert scores(data, model, "correct")["score"].to_list() == [float(one[f"{model}_correct"]) for one in held]
-        margins = [one[f"{model}_chosen_score"] - one[f"{model}_rejected_score"] for one in held]
+        margins = [round(one[f"{model}_chosen_score"] - one[f"{model}_rejected_score"], 9) for one in held]
         assert scores(data, model, "margin")["score"].to_list() == margins
     assert set(data.outcomes["task"].to_list()) == {"held_out"}
 

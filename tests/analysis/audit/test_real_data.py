@@ -46,3 +46,23 @@ def test_alpaca_eval_holds_one_file_under_two_names(shared_data):
     assert any(
         "falcon-40b-instruct" in each.models and any("falcon-7b" in run for run in each.examples) for each in copies
     )
+
+
+def test_the_gain_of_tenacious_bench_hangs_on_its_dimensions(shared_data):
+    """By hand: 7 dimensions that end alike each, and 9 pairs of margins among 43; all errors of the baseline are ties."""
+    path = shared_data / "tenacious" / "ablations" / "held_out_traces.jsonl"
+    found = es.audit(es.read(path))
+    dependence = next(each for each in found.findings if each.kind == "dependence")
+    assert dependence.effect == "flips"
+    assert "dimension (7 levels, design effect 6.7)" in dependence.text
+    (flip,) = dependence.shifts[0].flips
+    assert (flip.verdict_before, flip.verdict_after) == ("better", "inconclusive")
+    own = es.compare(es.read(path), "baseline", "trained", metric="correct", cluster="dimension")
+    assert (flip.after.conf_low, flip.after.conf_high) == pytest.approx((own.conf_low, own.conf_high))
+    copies = next(each for each in found.findings if each.kind == "near-duplicate items")
+    raw = pl.read_ndjson(path)
+    sides = [(f"{critic}_chosen_score", f"{critic}_rejected_score") for critic in ("baseline", "trained")]
+    margins = raw.select(*((pl.col(one) - pl.col(other)).round(9).alias(one) for one, other in sides))
+    assert f"43 items have only {margins.unique().height} different rows of scores" in copies.text
+    ties = (raw["baseline_chosen_score"] == raw["baseline_rejected_score"]).sum()
+    assert any(note.text.startswith(f"{ties} of its {ties} errors are exact ties") for note in found.notes)
