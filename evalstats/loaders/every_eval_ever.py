@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ from evalstats.loaders.files import digest_of
 from evalstats.loaders.published_numbers import Numbers
 from evalstats.loaders.records import Records
 from evalstats.loaders.rows import Ranges, Row, held, metric_row, scored, told, unscored
+from evalstats.loaders.sample_trials import Trials
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -50,6 +52,8 @@ _FACTOR: Final = re.compile(r"[A-Za-z]\w{0,40}")
 _NO_FACTORS: Final = frozenset(
     {*column_names("outcomes"), "epoch", "doc_hash", "target_hash", "lm_eval_metrics", "stop_reason"}
 )
+_MOST_MET: Final = 100
+_IDS: Final = ("evaluation_id", "model_id", "evaluation_result_id", "evaluation_name")
 _UNKNOWN: Final = frozenset({"", "unknown", "none", "null"})
 _WORD: Final = re.compile(r"\S{1,60}")
 
@@ -94,6 +98,28 @@ class _Log:
     found: dict[tuple[str | None, str], tuple[_Result, Row, bool]] = field(
         default_factory=dict[tuple[str | None, str], tuple[_Result, Row, bool]]
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shared:
+    """What all samples of one result share: the log, the result, their columns, and what is wrong with their ids."""
+
+    log: _Log
+    result: _Result
+    columns: Row
+    benchmark: str
+    faults: tuple[str, ...] = ()
+    # scores that were met: most results have few, and such a one need not be looked at again
+    met: set[float] = field(default_factory=set[float])
+
+    @cached_property
+    def place(self) -> int:
+        """What names the result: run, task and metric, hashed once."""
+        return hash((self.columns["run"], self.columns["task"], self.columns["metric"]))
+
+
+# Samples that evalstats exported name task and metric themselves.
+_NO_LOG: Final = _Result(task="", metric="", config={})
 
 
 class EveryEvalEverLoader:
@@ -160,10 +186,10 @@ class _Reading:
         self._metrics: dict[tuple[str, str], Row] = {}
         self._own_metrics: dict[tuple[str, str], Row] = {}
         self._counts: Counter[str] = Counter()
-        self._seen: dict[tuple[str, str, str, str], tuple[str | None, int]] = {}
-        # by hash: a million samples stay small
-        self._epochs: set[int] = set()
-        self._factors: dict[str, None] = {}
+        self._trials = Trials()
+        self._shared: dict[tuple[object, ...], _Shared | None] = {}
+        # names met in `metadata`: whether each is kept as a factor
+        self._factors: dict[str, bool] = {}
         self._problems: list[Problem] = []
         self._linked: tuple[str, str] | None = None
         self._told: list[str] = []
@@ -341,8 +367,10 @@ class _Reading:
             return
         results = [name for name, found in self.runs[key].named.items() if found]
         alone = {"evaluation_name": results[0]} if len(results) == 1 else {}
-        self._n_samples += 1
-        row = self._sample({**alone, "evaluation_id": key[0], "model_id": key[1], **sample}, locator)
+        whole = {**alone, "evaluation_id": key[0], "model_id": key[1], **sample}
+        # Samples of older logs may have no id; they are told apart by what was asked.
+        shared = self._shared_by(whole, nested=True)
+        row = None if shared is None else self._sample(whole, shared, _plain(whole.get("sample_id")) or "", locator)
         if row is not None:
             yield row
 
@@ -352,12 +380,12 @@ class _Reading:
         n = 0
         beside = "" if path == self.source.path else f"{plain_name(path)} "
         for locator, record in records:
-            if not _ids(record):
+            shared, item = self._shared_by(record), _plain(record.get("sample_id"))
+            if shared is None or not item:
                 records.leave_out(locator, "no sample_id, evaluation_name or model_id")
                 continue
             n += 1
-            self._n_samples += 1
-            row = self._sample(record, f"{beside}{locator}")
+            row = self._sample(record, shared, item, f"{beside}{locator}")
             if row is not None:
                 yield row
         self._problems += records.problems()
@@ -369,43 +397,76 @@ class _Reading:
         if self._expected is not None and self._expected != n:
             self._told.append(f"the log speaks of {self._expected:,} samples, the file beside it holds {n:,}")
 
-    def _sample(self, record: Row, locator: str) -> Row | None:
-        named = (_plain(record.get("evaluation_id")) or "", _plain(record.get("model_id")) or "")
-        self._counts[_FOREIGN] += self._linked is not None and named != self._linked
+    def _shared_by(self, record: Row, *, nested: bool = False) -> "_Shared | None":
+        """Return what a sample shares with all others of its result; None where its ids do not say which that is."""
+        key = tuple(map(record.get, _IDS))
+        try:
+            return self._shared[key]
+        except KeyError:
+            pass
+        except TypeError:  # an id that is a list or an object
+            return self._shared_anew(record, nested=nested)
+        self._shared[key] = found = self._shared_anew(record, nested=nested)
+        return found
+
+    def _shared_anew(self, record: Row, *, nested: bool) -> "_Shared | None":
+        evaluation, model, result_id, name = (_plain(record.get(each)) for each in _IDS)
+        if not nested and not (model and (_plain(record.get("evaluation_name") or record.get("evaluation_result_id")))):
+            return None
+        named = (evaluation or "", model or "")
         log = self.runs.get(named) or self._log(named, record)
+        faults = [_FOREIGN] if self._linked is not None and named != self._linked else []
         if log.annex is not None:
+            return _Shared(log=log, result=_NO_LOG, columns=log.common, benchmark="", faults=tuple(faults))
+        result, columns, is_known = self._result_of(log, result_id, name or "")
+        return _Shared(
+            log=log,
+            result=result,
+            columns={**columns, "n_trials": 1},
+            benchmark=str(columns["benchmark"]),
+            faults=tuple(faults if is_known else [*faults, _NO_RESULT]),
+        )
+
+    def _sample(self, record: Row, shared: "_Shared", item: str, locator: str) -> Row | None:
+        self._n_samples += 1
+        for fault in shared.faults:
+            self._counts[fault] += 1
+        if shared.log.annex is not None:
             try:
-                return log.annex.outcome(record)
+                return shared.log.annex.outcome(record)
             except ANNEX_FAULTS:
                 self._counts[_DAMAGED] += 1
                 return None
-        result, common, is_known = self._result_of(log, record)
-        self._counts[_NO_RESULT] += not is_known
         metadata, evaluation = as_dict(record.get("metadata")), as_dict(record.get("evaluation"))
-        usage = as_dict(record.get("token_usage"))
-        item = _plain(record.get("sample_id")) or ""
         digest = _digest(record, metadata)
-        place = self._place((str(common["run"]), result.task, item, result.metric), digest, metadata)
-        if place is None:
+        epoch = _epoch(metadata["epoch"]) if "epoch" in metadata else None
+        trial = self._trials.next((shared.place, item), digest, epoch)
+        while trial == "other" and digest is not None:
+            self._counts[_OTHERS] += 1
+            item = f"{item}~{digest[:8]}"
+            trial = self._trials.next((shared.place, item), digest, epoch)
+        if isinstance(trial, str):
+            self._counts[_TWICE] += 1
             return None
-        performance = record.get("performance")
-        latency = as_amount(get(performance, "latency_ms")) if performance else None
-        return {
-            **self._described(metadata),
-            **common,
-            **place,
-            "n_turns": _count(evaluation.get("num_turns")),
-            "input_tokens": _count(usage.get("input_tokens")),
-            "output_tokens": _count(usage.get("output_tokens")),
-            "latency_s": None if latency is None else latency / 1000,
-            "prompt_hash": digest,
-            "locator": locator,
-            **self._judged(record, evaluation, result, str(common["benchmark"])),
-        }
+        row = self._described(metadata) if metadata else {}
+        row.update(shared.columns)
+        row["item"], row["trial"], row["prompt_hash"], row["locator"] = item, trial, digest, locator
+        if (turns := evaluation.get("num_turns")) is not None:
+            row["n_turns"] = _count(turns)
+        if usage := as_dict(record.get("token_usage")):
+            row["input_tokens"], row["output_tokens"] = map(_count, map(usage.get, ("input_tokens", "output_tokens")))
+        if performance := as_dict(record.get("performance")):
+            latency = as_amount(performance.get("latency_ms"))
+            row["latency_s"] = None if latency is None else latency / 1000
+        score = evaluation.get("score")
+        if type(score) is float and score in shared.met and not record.get("error"):
+            row["status"], row["score"] = "scored", score
+        else:
+            row.update(self._judged(record, score if "score" in evaluation else record.get("score"), shared))
+        return row
 
-    def _result_of(self, log: _Log, record: Row) -> tuple[_Result, Row, bool]:
-        """Find the result that a sample counts for: by its id, or by its name where one result has it."""
-        own_id, name = _plain(record.get("evaluation_result_id")), _plain(record.get("evaluation_name")) or ""
+    def _result_of(self, log: _Log, own_id: str | None, name: str) -> tuple[_Result, Row, bool]:
+        """Find the result that samples count for: by its id, or by its name where one result has it."""
         before = log.found.get((own_id, name))
         if before is not None:
             return before
@@ -421,26 +482,9 @@ class _Reading:
         log.found[own_id, name] = found, shared, is_known
         return log.found[own_id, name]
 
-    def _place(self, key: tuple[str, str, str, str], digest: str | None, metadata: Row) -> Row | None:
-        """Give a sample its item and trial; None for one that is there already."""
-        first, n = self._seen.get(key, (digest, 0))
-        if first != digest and first is not None and digest is not None:
-            self._counts[_OTHERS] += 1
-            return self._place((*key[:2], f"{key[2]}~{digest[:8]}", key[3]), digest, metadata)
-        epoch = as_whole(metadata["epoch"]) if "epoch" in metadata else None
-        trial = n if epoch is None or epoch < 1 or epoch >= 1 << 31 else epoch - 1
-        place = hash((*key, trial))
-        if place in self._epochs:
-            self._counts[_TWICE] += 1
-            return None
-        self._epochs.add(place)
-        self._seen[key] = (first, n + 1)
-        return {"item": key[2], "trial": trial, "n_trials": 1}
-
-    def _judged(self, record: Row, evaluation: Row, result: _Result, benchmark: str) -> Row:
-        raw = evaluation.get("score", record.get("score"))
+    def _judged(self, record: Row, raw: object, shared: _Shared) -> Row:
         number = raw if type(raw) is float and isfinite(raw) else as_number(raw)
-        failure = record.get("error")
+        failure, result, benchmark = record.get("error"), shared.result, shared.benchmark
         if failure:
             self._ranges.add(benchmark, result.metric, None)
             return unscored(first_line(failure) or first_line(json_text(failure)), held(raw), error=True)
@@ -452,6 +496,8 @@ class _Reading:
             self._counts[_OUTSIDE] += 1
         else:
             self._ranges.add(benchmark, result.metric, number)
+            if len(shared.met) < _MOST_MET:
+                shared.met.add(number)
             return scored(number, value_raw=as_text(raw) if isinstance(raw, str) else None)
         self._ranges.add(benchmark, result.metric, None)
         return unscored(reason, held(raw))
@@ -460,11 +506,18 @@ class _Reading:
         """Return what is known of the sample besides (subject, difficulty, ...), as factors."""
         found: Row = {}
         for name, value in metadata.items():
-            text = _plain(value)
-            if name in _NO_FACTORS or text is None or len(text) > _FACTOR_CHARS or not _FACTOR.fullmatch(name):
+            kept = self._factors.get(name)
+            if kept is False:
                 continue
-            if name in self._factors or len(self._factors) < _MAX_FACTORS:
-                self._factors[name] = None
+            text = _plain(value)
+            if text is None or len(text) > _FACTOR_CHARS:
+                continue
+            if kept is None:
+                fits = name not in _NO_FACTORS and _FACTOR.fullmatch(name) is not None
+                if fits and sum(self._factors.values()) >= _MAX_FACTORS:
+                    continue
+                kept = self._factors[name] = fits
+            if kept:
                 found[name] = text
         return found
 
@@ -501,9 +554,15 @@ class _Reading:
         yield from self.source.notes([*self._told, *alone, *self.numbers.doubts(), *told(self._counts)])
 
 
-def _ids(record: Row) -> bool:
-    named = record.get("evaluation_name") or record.get("evaluation_result_id")
-    return bool(_plain(record.get("sample_id")) and _plain(named) and _plain(record.get("model_id")))
+@lru_cache(maxsize=256)
+def _epoch_of(text: str) -> int | None:
+    epoch = as_whole(text)
+    return None if epoch is None or epoch < 1 or epoch >= 1 << 31 else epoch - 1
+
+
+def _epoch(value: object) -> int | None:
+    """Return a repetition from 0; None where the value names none."""
+    return _epoch_of(value) if type(value) is str else _epoch_of(as_text(value) or "")
 
 
 def _count(value: object) -> int | None:
@@ -555,7 +614,10 @@ def _kind(config: Row, low: float | None, high: float | None) -> str:
 
 def _digest(record: Row, metadata: Row) -> str | None:
     """Return a digest of what was asked: the document's, the sample's, or that of the input and its references."""
-    for found in (metadata.get("doc_hash"), record.get("sample_hash")):
+    own = record.get("sample_hash")
+    if type(own) is str and len(own) > 16 and own.isascii() and "doc_hash" not in metadata:
+        return own[:16]
+    for found in (metadata.get("doc_hash"), own):
         text = _plain(found)
         if text and text.lower() not in _UNKNOWN:
             return text[:16]

@@ -260,7 +260,8 @@ class _Run:
         self._benchmark = str(self._common["benchmark"])
         self._is_likelihood = self._adapter.get("method") == "language_modeling"
         self._ranges, self._published = Ranges(), Ranges()
-        self._values: dict[tuple[Key, str], float | None] = {}
+        # by hash, since a run has a hundred statistics of every instance: some 110 bytes for each that is a score
+        self._values: dict[int, float | None] = {}
         self._n: Counter[tuple[str, str | None, str]] = Counter()
         self._counts: Counter[str] = Counter()
         self._bad: list[str] = []
@@ -320,10 +321,11 @@ class _Run:
             return None
         metric = f"{name}/perturbed" if key[1] else name
         number, n = as_number(stat.get("mean")), as_count(stat.get("count"))
-        if (key, metric) in self._values:
-            self._counts[_TWICE] += self._values[key, metric] != number
+        place = hash((key, metric))
+        if place in self._values:
+            self._counts[_TWICE] += self._values[place] != number
             return None
-        self._values[key, metric] = number
+        self._values[place] = number
         about: Row = {"metric": metric, "split": split, "scenario": as_text(get(stat, "name", "sub_split"))}
         if n is not None and n > 1:
             about["n_trials"] = n
