@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all lint format report site bench validate lock clean
+.PHONY: help demo test test-all lint format report site notebooks bench validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -56,6 +56,9 @@ report: .venv/stamp ## HTML and PDF of the demonstration report
 
 site: .venv/stamp ## The website, without Quarto (`quarto render` makes it with Quarto)
 	@$(BIN)/python -m website.build
+
+notebooks: .venv/stamp ## Run the notebooks and store their outputs
+	@$(BIN)/python -m website.notebooks
 
 bench: .venv/stamp ## Speed against other packages, as ratios
 	$(BIN)/python -m benchmarks

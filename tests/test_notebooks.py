@@ -4,16 +4,16 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
+
+from website.notebooks import normal, run, shown
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.filterwarnings("default")  # the kernel's own machinery, not ours, warns on some platforms
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+def test_notebook_runs_and_says_what_it_is_stored_with(path: Path) -> None:
+    notebook = run(path)
     rich = [
         output
         for cell in notebook.cells
@@ -22,12 +22,19 @@ def test_notebook_runs(path: Path) -> None:
         if "text/html" in output.get("data", {}) or "image/png" in output.get("data", {})
     ]
     assert len(rich) >= 3
+    stored = nbformat.read(path, as_version=4)
+    assert shown(notebook) == shown(stored), f"outputs are stale; run: make notebooks ({path.stem})"
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_is_stored_without_outputs(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
-    assert all(not cell.outputs for cell in notebook.cells if cell.cell_type == "code")
+def test_notebook_is_stored_in_normal_form(path: Path) -> None:
+    stored = nbformat.read(path, as_version=4)
+    assert normal(nbformat.read(path, as_version=4)) == stored
+    numbers = [cell.execution_count for cell in stored.cells if cell.cell_type == "code"]
+    assert numbers == list(range(1, len(numbers) + 1)), "a fresh run numbers its cells in order"
+    text = path.read_text(encoding="utf-8")
+    assert str(Path.home()) not in text
+    assert "Traceback" not in text
 
 
 def test_there_is_a_notebook() -> None:

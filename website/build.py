@@ -119,7 +119,9 @@ def _page(entry: Entry, entries: Sequence[Entry], settings: Mapping[str, Any], o
     """Write a page; return what is found in it: a row for each of its sections."""
     target = output / entry.target
     target.parent.mkdir(parents=True, exist_ok=True)
-    contents, body = _converted(ROOT / entry.source, target.parent)
+    # Pandoc shows the HTML of a notebook as it is stored; only Quarto needs the copy.
+    source = ROOT / entry.source.replace("questions/", "notebooks/")
+    contents, body = _converted(source, target.parent)
     target.write_text(_shell(entry, entries, settings, contents, body), encoding="utf-8")
     return list(_sections(entry, body))
 

@@ -29,6 +29,7 @@ SETTINGS = {
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "root"
     (root / "docs").mkdir(parents=True)
+    (root / "notebooks").mkdir()
     (root / "questions").mkdir()
     (root / "_quarto.yml").write_text(yaml.safe_dump(SETTINGS))
     (root / "index.qmd").write_text(
@@ -41,7 +42,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     cell = {"cell_type": "markdown", "metadata": {}, "source": ["# Asked?\n", "\n", "So."]}
     notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (root / "questions" / "q.ipynb").write_text(json.dumps(notebook))
+    for folder in ("notebooks", "questions"):
+        (root / folder / "q.ipynb").write_text(json.dumps(notebook))
     monkeypatch.setattr(build, "ROOT", root)
     monkeypatch.setattr(pages, "main", lambda: None)
     return root
