@@ -215,7 +215,8 @@ def summary(document: Document) -> str:
     """Return the answer as sentences: what data these are, the headline, the number, what it rests on, the cautions."""
     said = [note.line for note in document.banners]
     said += [f"{document.headline.rstrip('.')}.", _below(document)]
-    said += [block.text for block in document.answer if isinstance(block, Text)]
+    for block in document.answer:
+        said += [block.text] if isinstance(block, Text) else block.items if isinstance(block, Items) else []
     said += [note.line for note in document.cautions]
     return " ".join(part for part in said if part)
 

@@ -94,7 +94,7 @@ def audit(
         conf_level=conf_level,
         version=toolkit_version(),
         sources=sources_of(given, runs),
-        notes=(*run_notes(given, runs), *_votes_left_out(asked, given)),
+        notes=(*run_notes(given, runs), *_votes_left_out(asked, given), *_of_the_files(given)),
     )
 
 
@@ -128,7 +128,8 @@ def _passed(findings: Sequence[Finding], unchecked: Sequence[Unchecked], n_metri
     """Return what was looked for in some metric, and found in none."""
     kinds: list[Kind] = list(dict.fromkeys(kind for check in CHECKS for kind in check.kinds))
     times = Counter(each.kind for each in unchecked)
-    found = {each.kind for each in findings}
+    found: set[Kind] = {each.kind for each in findings}
+    found |= {_SAYS_MORE[kind] for kind in found if kind in _SAYS_MORE}
     return tuple(kind for kind in kinds if kind not in found and times[kind] < n_metrics)
 
 
@@ -136,6 +137,11 @@ def _votes_left_out(asked: EvalData, given: EvalData) -> tuple[Note, ...]:
     n = 0 if given is asked else asked.comparisons.height - given.outcomes.height
     text = f"{plural(n, 'vote')} between models without a common opponent, or without an item, left out"
     return (Note(kind="left_out", text=text, caution=False),) if n else ()
+
+
+def _of_the_files(data: EvalData) -> tuple[Note, ...]:
+    """Return what was met while the files were read."""
+    return tuple(Note(kind="source", text=str(each), caution=False) for each in data.problems)
 
 
 # What says more of the same rows, and what it then stands for.

@@ -111,8 +111,10 @@ def ranked(panel: Panel, before: Conclusions, seen: Observation) -> Ranked:
         flipped = _flipped(before, after)
         size, points = _sizes(before, after)
         depends |= flipped
+        shift = _shift(panel, treatment, before, after, flipped=flipped, size=size)
         moves |= bool((size > MOVED).any()) or _beyond_half_a_point(panel, points)
-        shifts.append(_shift(panel, treatment, before, after, flipped=flipped, size=size))
+        moves |= shift.leader_before != shift.leader_after
+        shifts.append(shift)
     shifts.sort(key=lambda each: (-each.n_flips - each.n_lost, -(each.largest or 0.0)))
     effect: Effect = "open" if not shifts else "flips" if depends.any() else "moves" if moves else "stands"
     metric = panel.metric
@@ -170,9 +172,17 @@ def _shift(
         n_lost=int((flipped & ~after.compared).sum()),
         largest=finite(largest),
         leader_before=before.leader,
-        leader_after=after.leader,
+        leader_after=_leader_after(panel, before, after),
         flips=tuple(_flip(panel, before, after, k) for k in places[:_SHOWN_FLIPS]),
     )
+
+
+def _leader_after(panel: Panel, before: Conclusions, after: Conclusions) -> str:
+    """Return who leads afterwards; a leader with whom another draws level still leads."""
+    if not (before.leader and after.leader):
+        return after.leader
+    own, best = (after.means[panel.models.index(name)] for name in (before.leader, after.leader))
+    return before.leader if own == best else after.leader
 
 
 def _weightiest(before: Conclusions, after: Conclusions, size: Floats, places: Ints) -> list[int]:

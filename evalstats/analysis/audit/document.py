@@ -117,7 +117,7 @@ def _told(result: Audit, finding: Finding) -> str:
 def _consequence(audited: Audited, finding: Finding) -> str:
     shift = finding.shifts[0]
     if not shift.flips:
-        return f"{sentence(shift.treatment).rstrip('.')}, no verdict changes."
+        return f"{sentence(shift.treatment).rstrip('.')}, no verdict changes{_top(shift)}."
     flip = shift.flips[0]
     when = sentence(shift.treatment).rstrip(".")
     if flip.after.estimate is None:
@@ -125,8 +125,14 @@ def _consequence(audited: Audited, finding: Finding) -> str:
     else:
         numbers = f"{_estimate(audited, flip.before)} becomes {_estimate(audited, flip.after)}"
     if not (shift.n_flips or shift.n_lost):
-        return f"{when}, no verdict changes; {flip.first} minus {flip.second} moves most: {numbers}."
-    return f"{when}, {_change(flip)}: {numbers}{_others(shift)}."
+        return f"{when}, no verdict changes; {flip.first} minus {flip.second} moves most: {numbers}{_top(shift)}."
+    return f"{when}, {_change(flip)}: {numbers}{_others(shift)}{_top(shift)}."
+
+
+def _top(shift: Shift) -> str:
+    if shift.leader_before == shift.leader_after or not shift.leader_after:
+        return ""
+    return f"; {shift.leader_after} leads instead of {shift.leader_before}"
 
 
 def _others(shift: Shift) -> str:
@@ -253,7 +259,6 @@ def _findings_table(result: Audit) -> Table:
             each.effect,
             f"{each.n_depend:,} of {each.shifts[0].n_pairs:,}" if each.shifts else None,
             each.shifts[0].treatment if each.shifts else None,
-            _weight(each),
         )
         for each in result.findings
     )
@@ -265,18 +270,12 @@ def _findings_table(result: Audit) -> Table:
             Column(title="Effect", kind="verdict"),
             Column(title="Depend", kind="amount"),
             Column(title="When"),
-            Column(title="Moves most (SE)", kind="amount", spare=True),
         ),
         rows=rows,
         caption="What each finding does to the comparisons of two models",
         tones=_EFFECTS,
         frame=result.to_frame().to_dict(as_series=False),
     )
-
-
-def _weight(finding: Finding) -> str | None:
-    largest = finding.shifts[0].largest if finding.shifts else None
-    return None if largest is None else number(largest, 1)
 
 
 def _method(result: Audit) -> Section:

@@ -188,7 +188,8 @@ class Audit(Result):
     def to_frame(self) -> pl.DataFrame:
         """One row for each finding, in glossary names; the comparison is the weightiest of its weightiest treatment."""
         rows = [_row(each) for each in self.findings]
-        numbers = dict.fromkeys(("before", "before_low", "before_high", "after", "after_low", "after_high"), pl.Float64)
+        ends = ("before", "before_low", "before_high", "after", "after_low", "after_high")
+        numbers = dict.fromkeys(("largest", *ends), pl.Float64)
         counts = dict.fromkeys(("n_rows", "n_items", "n_pairs", "n_depend"), pl.Int64)
         texts = dict.fromkeys(_TEXTS, pl.String)
         return pl.DataFrame(rows, schema={**texts, **counts, **numbers})
@@ -215,6 +216,7 @@ def _row(finding: Finding) -> dict[str, object]:
         "n_items": finding.n_items,
         "n_pairs": None if shift is None else shift.n_pairs,
         "n_depend": None if shift is None else finding.n_depend,
+        "largest": None if shift is None else shift.largest,
         "before": None if flip is None else flip.before.estimate,
         "before_low": None if flip is None else flip.before.conf_low,
         "before_high": None if flip is None else flip.before.conf_high,

@@ -126,3 +126,40 @@ def test_one_model_has_no_comparison_and_says_so():
     assert found.n_pairs == 0
     assert "no two models" in found.summary()
     assert any(each.reason == "there is one model" for each in found.unchecked)
+
+
+def test_lower_is_better_turns_the_verdicts_and_the_leader():
+    frame = graded()
+    found = [conclusions(panel_of(frame.with_columns(pl.col("score").alias("score"))))]
+    data = read(frame).with_metric("score", higher_is_better=False)
+    lower = next(_panels(data, _kept(data, None), None, None, all_metrics=False, conf_level=0.95))
+    found.append(conclusions(lower))
+    np.testing.assert_array_equal(found[0].verdict, -found[1].verdict)
+    means = frame.group_by("model").agg(pl.col("score").mean()).sort("score")["model"].to_list()
+    assert [each.leader for each in found] == [means[-1], means[0]]
+
+
+def test_a_treatment_by_clusters_is_the_audit_with_that_cluster():
+    frame = graded().with_columns((pl.col("item").str.slice(1).cast(pl.Int64) % 12).cast(pl.String).alias("passage"))
+    data = read(frame)
+    plain, clustered = (
+        next(_panels(data, _kept(data, None), None, cluster, all_metrics=False, conf_level=0.95))
+        for cluster in ("none", "passage")
+    )
+    codes = clustered.codes
+    one = conclusions(plain, Treatment(words="clustered by passage", clusters=codes))
+    other = conclusions(clustered)
+    np.testing.assert_allclose(one.pairs.conf_low, other.pairs.conf_low)
+    assert one.pairs.n_clusters is not None
+    assert not np.allclose(one.pairs.conf_low, conclusions(plain).pairs.conf_low)
+
+
+def test_a_new_leader_is_named():
+    # 18 of 24 are right, or 18 of 30 with those without a score; the other has 21 of 30.
+    scores = {"a": [1.0] * 18 + [None] * 6 + [0.0] * 6, "b": [0.0] * 9 + [1.0] * 21}
+    rows = [{"item": i, "model": m, "score": x} for m, values in scores.items() for i, x in enumerate(values)]
+    found = es.audit(read(pl.DataFrame(rows, schema_overrides={"score": pl.Float64})))
+    (seen,) = [each for each in found.findings if each.kind == "missing scores"]
+    shift = next(each for each in seen.shifts if each.treatment == "counted as 0")
+    assert (shift.leader_before, shift.leader_after) == ("a", "b")
+    assert "; b leads instead of a." in found.summary()

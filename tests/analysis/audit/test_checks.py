@@ -1,5 +1,7 @@
 """Planted faults are found, each as what it is; clean tables give nothing."""
 
+from datetime import datetime
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +11,7 @@ from evalstats.analysis.audit.checks import CHECKS
 from evalstats.analysis.audit.result import KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
+from evalstats.simulate.rutbench import write_rutbench
 from tests.analysis.audit.builders import clean, kinds, read
 from tests.analysis.builders import rows_of
 
@@ -299,6 +302,29 @@ def test_a_model_that_mixes_two_judges_is_looked_at_with_each_alone():
     (found,) = of_kind(es.audit(outcomes(rows, runs)), "versions")
     assert {each.treatment for each in found.shifts} == {"with judge gpt alone", "with judge claude alone"}
     assert found.effect == "flips"
+
+
+def test_runs_far_apart_in_time_are_stale_and_the_setting_can_be_accepted():
+    rows = [*rows_of("a", scores(50, 0.7)), *rows_of("b", scores(50, 0.5, 1))]
+    day = {"a": "2024-01-05", "b": "2025-03-01"}
+    runs = [
+        {"run": f"{m}-run", "benchmark": "bench", "timestamp": datetime.fromisoformat(f"{day[m]}T00:00Z")} for m in "ab"
+    ]
+    (found,) = of_kind(es.audit(outcomes(rows, runs)), "versions")
+    assert "421 days apart" in found.text
+    shots = [{"run": f"{m}-run", "benchmark": "bench", "n_shots": n} for m, n in (("a", 0), ("b", 5))]
+    (found,) = of_kind(es.audit(outcomes(rows, shots)), "versions")
+    assert found.shifts[0].n_lost == 1
+    assert not of_kind(es.audit(outcomes(rows, shots), accept=["n_shots"]), "versions")
+
+
+def test_simulated_rutbench_holds(tmp_path):
+    write_rutbench(tmp_path / "simulated", models=["GLM-5.1", "GPT-5.4"], seed=0)
+    data = es.read(tmp_path / "simulated")
+    found = es.audit(data)
+    assert found.n_flipping == 0
+    (seen,) = of_kind(found, "harness errors")
+    assert seen.n_rows == (data.outcomes.filter(metric=seen.metric)["status"] == "error").sum()
 
 
 def test_runs_of_which_nothing_is_recorded_are_not_checked():
