@@ -20,7 +20,7 @@ def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[
     """Return scores corrected for each judge, where a part of a model's answers has labels and the rest a judge alone."""
     if panel.truth_name != "people" or not panel.is_number:
         return [], []  # another judge's ratings, or a benchmark's key, are no labels of these models
-    if panel.source.unit == "pair" and not any(panel.models):
+    if panel.source.unit == "pair" and not panel.has_models:
         return [], []  # the mean preference for whichever model is first by name is nobody's score
     rows: list[CorrectedRow] = []
     biased: list[str] = []
@@ -29,8 +29,8 @@ def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[
     bounds = (0.0, 1.0) if panel.numbers[0] >= 0 and panel.numbers[-1] <= 1 else None
     for judge in names:
         given = panel.given_by(judge)
-        for model in dict.fromkeys(str(each) for each in panel.models):
-            of = (panel.models == model) & np.isfinite(given)
+        for place, model in enumerate(panel.model_names):
+            of = (panel.model_codes == place) & np.isfinite(given)
             labelled, alone = of & np.isfinite(panel.truth), of & ~np.isfinite(panel.truth)
             if not alone.any():
                 continue

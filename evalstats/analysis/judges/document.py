@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from evalstats.analysis.judges.bias_section import bias_method, biases_section
 from evalstats.analysis.judges.result import BiasRow, CorrectedRow, JudgeReport, JudgeRow, Standing
 from evalstats.analysis.provenance import code_section, sources_section
 from evalstats.analysis.result import Estimate
@@ -28,6 +29,8 @@ _SHOWN = 20
 
 def document(result: JudgeReport) -> Document:
     """Return what is said of judges."""
+    if not result.rows:
+        return _without_people(result)
     best = result.rows[0]
     favours = _favouring(result)
     tone: Tone = "bad" if favours else _TONES[best.standing]
@@ -43,24 +46,77 @@ def document(result: JudgeReport) -> Document:
         number=f"alpha {number(best.estimate, 2)}",
         number_words=", ".join(part for part in (known or "no interval", among) if part),
         scope=_scope(result, best),
-        answer=(_figure(result),),
+        answer=(_figure(result), *_labels(result)),
         notes=result.notes,
         actions=tuple(_actions(result, favours)),
         evidence=tuple(_evidence(result)),
         method=(
             _method(result),
+            *([bias_method()] if result.biases else []),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
             code_section("judges", _options(result)),
         ),
     )
 
 
+def _without_people(result: JudgeReport) -> Document:
+    """Return what is said of judges of pairs whom nobody is there to agree with."""
+    names = list(dict.fromkeys(row.judge for row in result.biases))
+    who = several(names) if names else "the judge"
+    section = biases_section(result)
+    return Document(
+        kind="judges",
+        title=f"What do the verdicts of {who} go by?",
+        label="not measured",
+        tone="caution",
+        headline="No person judged these pairs, so nobody knows whether the judge agrees with people",
+        number="",
+        number_words="",
+        scope=f"{result.n_ratings:,} verdicts on {plural(result.n_units, 'pair')}",
+        answer=() if section is None else tuple(block for block in section.blocks if isinstance(block, Table))[:1],
+        notes=result.notes,
+        actions=("Have people judge some of the pairs, and give their votes beside the judge's.",),
+        evidence=() if section is None else (Section(id="biases", heading=section.heading, blocks=section.blocks[1:]),),
+        method=(
+            bias_method(),
+            sources_section(result.sources, version=result.version, seed=str(result.seed)),
+            code_section("judges", _options(result)),
+        ),
+    )
+
+
+def _labels(result: JudgeReport) -> tuple[Text, ...]:
+    """Say how many labels to buy."""
+    plan = result.label_plan
+    if plan is None:
+        return ()
+    percent = result.rows[0].sensitivity is not None
+    amount = plan.half_width if plan.margin is None else plan.margin
+    size = f"{number(100 * (amount or 0.0), 1)} pp" if percent else number(amount, 2)
+    what = f"bring a model's score to ±{size}" if plan.margin is None else f"find a difference of {size} with 80% power"
+    whose = "of each model" if plan.margin is None else "of the same items for both models"
+    if plan.n is None:
+        found = f"Even labels of all {plan.n_items:,} items would not {what}"
+        return (Text(text=f"{found}; labels alone would need {plan.alone:,}."),)
+    span = ""
+    if plan.high is None or plan.low is None or plan.high > 1.1 * plan.low:
+        high = f"{plan.high:,}" if plan.high is not None else f"more than {plan.n_items:,}"
+        span = (
+            f" ({plan.low or plan.n:,} to {high}, as the judge's correlation of {number(plan.correlation, 2)} is known)"
+        )
+    return (Text(text=f"{plan.n:,} labels {whose} would {what}{span}; labels alone would need {plan.alone:,}."),)
+
+
 def _options(result: JudgeReport) -> dict[str, object]:
+    if not result.rows:
+        return {}
+    plan = result.label_plan
     return {
         "reference": list(result.reference),
         "criterion": result.criterion or None,
         "scale": result.scale,
-        "cluster": list(result.clusters) or None,
+        "cluster": list(result.clusters) if result.clusters and result.unit == "answer" else None,
+        "margin": None if plan is None else plan.margin,
         "conf_level": None if result.conf_level == 0.95 else result.conf_level,
         "n_resamples": None if result.n_resamples == 4000 else result.n_resamples,
         "seed": result.seed or None,
@@ -216,7 +272,8 @@ def _actions(result: JudgeReport, favours: JudgeRow | None) -> list[str]:
 
 
 def _evidence(result: JudgeReport) -> list[Section]:
-    sections = [_errors(result), _models(result), _corrected(result), _confusion(result), _spread(result)]
+    parts = (_errors, _models, _corrected, biases_section, _confusion, _spread)
+    sections = [part(result) for part in parts]
     return [section for section in sections if section is not None]
 
 

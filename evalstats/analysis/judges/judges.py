@@ -1,15 +1,19 @@
 """Judges against people: agreement beside that of people among themselves, errors by model, and corrected scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+import polars as pl
 
+from evalstats.analysis.judges.biases import bias_notes, biases_of_scores, biases_of_votes
 from evalstats.analysis.judges.corrected import corrected_scores
+from evalstats.analysis.judges.families import families_said
+from evalstats.analysis.judges.label_plan import in_points, label_plan
 from evalstats.analysis.judges.options import Scale
-from evalstats.analysis.judges.panel import MOST_ORDERED, Panel, panel_of
+from evalstats.analysis.judges.panel import MOST_ORDERED, Panel, benchmark_of, panel_of
 from evalstats.analysis.judges.result import BiasRow, JudgeReport, JudgeRow, Standing
-from evalstats.analysis.judges.sources import ratings_data
+from evalstats.analysis.judges.sources import Rated, ratings_data, votes_of_judges
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, estimated
 from evalstats.document.model import Note
@@ -46,6 +50,9 @@ def judges(
     criterion: str | None = None,
     scale: Scale = "auto",
     cluster: str | Sequence[str] | None = None,
+    half_width: float | str | None = None,
+    margin: float | str | None = None,
+    families: Mapping[str, str] | Sequence[str] = (),
     conf_level: float = 0.95,
     n_resamples: int = 4000,
     seed: int = 0,
@@ -66,6 +73,11 @@ def judges(
     cluster
         Column of the ratings whose levels share something ("item" where several models answered each); none: units share
         nothing.
+    half_width, margin
+        What labels to buy are for: a model's score to within so much, or a difference of two models to be found with 80% power,
+        on the scale of the ratings ("5pp" is 0.05). By itself a half width of a twentieth of the scale.
+    families
+        Who made a judge or a model, where its name does not tell: {"our-judge": "OpenAI"}.
     n_resamples, seed
         Of the bootstrap of units.
 
@@ -93,6 +105,10 @@ def judges(
     """
     check_level(conf_level)
     given = ratings_data(data)
+    known = dict(families) if isinstance(families, Mapping) else families_said(families)
+    width, least = in_points(half_width, "--half-width"), in_points(margin, "--margin")
+    if reference in ("human", ("human",)) and (alone := votes_of_judges(given)) is not None and alone.games is not None:
+        return _without_people(given, alone, alone.games, known, conf_level)
     panel = panel_of(given, (reference,) if isinstance(reference, str) else tuple(reference), criterion, scale, cluster)
     over = Over(conf_level=conf_level, n_resamples=n_resamples, seed=seed)
     if panel.codes is not None:
@@ -103,6 +119,10 @@ def judges(
     names = [row.name for row in rows]
     by_model = [each for name in names for each in _by_model(panel, name, conf_level)]
     corrected, notes = corrected_scores(panel, names, conf_level)
+    if panel.source.games is not None:
+        checks = biases_of_votes(panel.source.games, names, panel.people, known, conf_level)
+    else:
+        checks = biases_of_scores(panel, names, known, conf_level)
     return JudgeReport(
         benchmark=panel.benchmark,
         criterion=panel.criterion,
@@ -113,6 +133,10 @@ def judges(
         rows=tuple(rows),
         by_model=tuple(by_model),
         corrected=tuple(corrected),
+        label_plan=label_plan(panel, names[0], half_width=width, margin=least, conf_level=conf_level),
+        biases=tuple(checks.rows),
+        by_place=tuple(checks.places),
+        not_checked=tuple(checks.not_checked),
         conf_level=conf_level,
         n_ratings=panel.frame.height,
         n_units=panel.n_units,
@@ -124,10 +148,37 @@ def judges(
         notes=(
             *run_notes(given, panel.runs),
             *_cautions(rows, by_model, panel.truth_name),
+            *bias_notes(checks.rows, names[0]),
             *apart,
             *notes,
             *panel.notes,
         ),
+    )
+
+
+def _without_people(
+    data: EvalData, votes: Rated, games: pl.DataFrame, families: Mapping[str, str], conf_level: float
+) -> JudgeReport:
+    """Return what can be said of judges of pairs whom nobody is there to agree with."""
+    names = games["who"].unique().sort().to_list()
+    checks = biases_of_votes(games, names, (), families, conf_level)
+    return JudgeReport(
+        benchmark=benchmark_of(data, votes.runs),
+        criterion="",
+        reference=(),
+        unit="pair",
+        scale="ordinal",
+        rows=(),
+        biases=tuple(checks.rows),
+        by_place=tuple(checks.places),
+        not_checked=tuple(checks.not_checked),
+        conf_level=conf_level,
+        n_ratings=games.height,
+        n_units=games.select("question", "first", "second").n_unique(),
+        clusters=("prompt",),
+        version=toolkit_version(),
+        sources=sources_of(data, votes.runs),
+        notes=(*run_notes(data, votes.runs), *bias_notes(checks.rows, names[0]), *votes.notes),
     )
 
 
@@ -237,7 +288,8 @@ def _estimate(found: numbers.Estimate | None) -> Estimate | None:
 
 def _errors_by_model(panel: Panel, judge: str) -> dict[str, BoolArray]:
     known = np.isfinite(panel.truth) & np.isfinite(panel.given_by(judge))
-    return {str(name): known & (panel.models == name) for name in np.unique(panel.models[known]) if name}
+    members = {name: known & (panel.model_codes == place) for place, name in enumerate(panel.model_names) if name}
+    return {name: of for name, of in members.items() if of.any()}
 
 
 def _by_model(panel: Panel, judge: str, level: float) -> list[BiasRow]:
@@ -265,7 +317,7 @@ def _by_model(panel: Panel, judge: str, level: float) -> list[BiasRow]:
 
 def _errors_in_pairs(panel: Panel, judge: str) -> list[tuple[str, FloatArray, IntArray | None]]:
     """Return by how much the judge prefers each model more than people do, one number for each of its pairs, with clusters."""
-    if panel.sides is None or any(panel.models):
+    if panel.sides is None or panel.has_models:
         return []
     off = panel.given_by(judge) - panel.truth
     known = np.isfinite(off)
@@ -289,7 +341,7 @@ def _favours(panel: Panel, judge: str) -> float | None:
     """Test that the judge errs alike for all models, by Welch's analysis of variance; None with fewer than two models."""
     if not panel.is_number:
         return None
-    if panel.sides is not None and not any(panel.models):
+    if panel.sides is not None and not panel.has_models:
         return _favours_in_pairs(panel, judge)
     off = panel.given_by(judge) - panel.truth
     groups = [off[of] for of in _errors_by_model(panel, judge).values() if of.sum() >= _FEWEST_OF_A_MODEL]

@@ -62,6 +62,22 @@ class Panel:
         name = "prompt" if "prompt" in units.columns else "item"
         return units.select(pl.col(name).rank("dense").sub(1).cast(pl.Int64)).to_series().to_numpy()
 
+    @cached_property
+    def model_names(self) -> tuple[str, ...]:
+        """The models that units are of, in order; "" where none is named."""
+        return tuple(sorted(set(self.models.tolist())))
+
+    @cached_property
+    def model_codes(self) -> IntArray:
+        """Each unit's place in `model_names`."""
+        places = {name: place for place, name in enumerate(self.model_names)}
+        return np.array([places[name] for name in self.models.tolist()], dtype=np.int64)
+
+    @property
+    def has_models(self) -> bool:
+        """Whether units are of named models."""
+        return any(self.model_names)
+
     @property
     def n_units(self) -> int:
         """Things rated."""
@@ -84,6 +100,16 @@ class Panel:
 
     def counts(self, raters: Sequence[str]) -> IntArray:
         """Count ratings of these raters by unit and level."""
+        wanted = tuple(raters)
+        if wanted not in self._counted:
+            self._counted[wanted] = self._count(wanted)
+        return self._counted[wanted]
+
+    @cached_property
+    def _counted(self) -> dict[tuple[str, ...], IntArray]:
+        return {}
+
+    def _count(self, raters: Sequence[str]) -> IntArray:
         own = self.frame.filter(pl.col("rater").is_in(list(raters)))
         q = len(self.numbers)
         flat = np.bincount(
@@ -156,7 +182,7 @@ def panel_of(
         frame=frame,
         source=source,
         truth_name=_truth_name(source, frame, people),
-        benchmark=_benchmark(data, source.runs),
+        benchmark=benchmark_of(data, source.runs),
         criterion=named,
         people=people,
         judges=others,
@@ -177,7 +203,8 @@ def _truth_name(source: Rated, frame: pl.DataFrame, people: tuple[str, ...]) -> 
     return several(list(people)) if "judge" in kinds else "people"
 
 
-def _benchmark(data: EvalData, runs: tuple[str, ...]) -> str:
+def benchmark_of(data: EvalData, runs: tuple[str, ...]) -> str:
+    """Name the benchmarks of some runs."""
     known = data.runs.filter(pl.col("run").is_in(list(runs)))
     names = known["benchmark"].unique().sort().to_list()
     return several(names) if names else ""

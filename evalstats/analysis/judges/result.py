@@ -1,13 +1,14 @@
 """How far judges agree with people, how they err, and scores corrected for it: the frozen result of `judges()`."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import polars as pl
 
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
+from evalstats.stats.raters.label_counts import LabelsNeeded
 
 Standing = Literal["as people", "below people", "above people", "open", "no second person"]
 
@@ -70,6 +71,90 @@ class BiasRow(Estimate):
     specificity: Estimate | None = None
 
 
+Bias = Literal["place", "inconsistent", "length", "own family"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BiasCheck(Estimate):
+    """One thing that a judge may go by besides the answers.
+
+    Attributes
+    ----------
+    check
+        "place": share of verdicts for the answer shown first. "inconsistent": share of pairs whose verdict turns with the order.
+        "length": odds ratio of being preferred for twice the length (of pairs), or points more (of ratings). "own family": how
+        much more it prefers, or how much higher it rates, models of its own family than people do.
+    null
+        The value without a bias; None for a share that has none.
+    association
+        Whether nobody's labels hold the answers' worth fixed: longer answers may be better.
+    family
+        The judge's.
+    """
+
+    judge: str
+    check: Bias
+    n_units: int
+    null: float | None
+    association: bool = False
+    family: str = ""
+
+    @property
+    def shown(self) -> bool:
+        """Whether the interval excludes the value without a bias."""
+        known = self.null is not None and self.conf_low is not None and self.conf_high is not None
+        return known and not (self.conf_low or 0.0) <= (self.null or 0.0) <= (self.conf_high or 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRow:
+    """A model's share of a judge's preferences by its place, over pairs that were judged in both orders.
+
+    `tied` is the share where a pair whose verdict changes with the order counts as a tie.
+    """
+
+    judge: str
+    name: str
+    when_first: float
+    when_second: float
+    tied: float
+    n_pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelPlan:
+    """How many labels of each model are needed, for the judge that agrees best.
+
+    Attributes
+    ----------
+    half_width, margin
+        What for: a score to within so much; or to find a difference of so much between two models with 80% power, labels being of
+        the same items for both.
+    n
+        Labels in all; None where labels of all items would not do. `low` and `high` are those at the ends of the interval of the
+        judge's correlation with people.
+    alone
+        Labels without the judge.
+    """
+
+    half_width: float | None = None
+    margin: float | None = None
+    n: int | None
+    low: int | None
+    high: int | None
+    alone: int
+    n_items: int
+    correlation: float
+    correlation_low: float
+    correlation_high: float
+
+    @classmethod
+    def of(cls, found: LabelsNeeded, *, half_width: float | None = None, margin: float | None = None) -> Self:
+        """Return it with what it is for."""
+        names = ("n", "low", "high", "alone", "n_items", "correlation", "correlation_low", "correlation_high")
+        return cls(half_width=half_width, margin=margin, **{name: getattr(found, name) for name in names})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedRow(Estimate):
     """One model's score by a judge, corrected by the labels of a part of its answers (prediction-powered mean).
@@ -106,11 +191,17 @@ class JudgeReport(Result):
     Attributes
     ----------
     rows
-        One for each judge, the one that agrees best first.
+        One for each judge, the one that agrees best first; none where nobody is there to agree with.
     by_model
         Each judge's bias for each model.
     corrected
         Each model's score corrected for each judge's errors, where a part of its answers has labels.
+    label_plan
+        How many labels to buy, where there are enough to plan by.
+    biases, by_place
+        What judges go by besides the answers: place, length, own family; and each model's share by place.
+    not_checked
+        What of these could not be checked, and why.
     truth, unit
         Whose ratings judges are held against (people, the key, or a judge by name), and what was rated: answers or pairs.
     scale
@@ -126,6 +217,10 @@ class JudgeReport(Result):
     rows: tuple[JudgeRow, ...]
     by_model: tuple[BiasRow, ...] = ()
     corrected: tuple[CorrectedRow, ...] = ()
+    label_plan: LabelPlan | None = None
+    biases: tuple[BiasCheck, ...] = ()
+    by_place: tuple[PlaceRow, ...] = ()
+    not_checked: tuple[str, ...] = ()
     conf_level: float = 0.95
     n_ratings: int = 0
     n_units: int = 0

@@ -1,5 +1,6 @@
 """Ratings out of whatever was read: ratings, votes on pairs, scores by judges, or a judge's verdicts beside a key."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -13,6 +14,12 @@ from evalstats.schema.tables import as_polars, check_table
 
 KEY = "key"
 PEOPLE = "voters"
+OTHER = "the other answer"
+# Columns that say how long an answer is, the first that is there; of pairs with _a and _b behind.
+LENGTHS = (
+    "length", "n_tokens", "tokens", "output_tokens", "completion_tokens", "assistant_tokens", "output_chars", "n_chars",
+    "chars", "n_words", "words", "len",
+)  # fmt: skip
 # Between the two models of a pair, in the place of its variant.
 _BETWEEN = "\x1f"
 # Who a score's judge is when its name says a person; a column judge_kind says it of any.
@@ -36,7 +43,9 @@ class Rated:
     unit
         "answer" or "pair".
     games
-        Verdicts on pairs as they were given, one row each, with the order where it is known; None of answers.
+        Verdicts on pairs as they were given, one row each; None of answers. Columns: question, first, second, `value` (for the
+        first), `shown_first` (whether the first was shown first), `doublings` (of the first's length over the second's), who,
+        rater_kind, prompt.
     """
 
     frame: pl.DataFrame
@@ -91,6 +100,13 @@ def rated(data: EvalData, criterion: str | None) -> Rated:
             "(rater, value)"
         )
     raise CannotAnswerError("these data hold no ratings; evalstats.from_ratings makes them of a table")
+
+
+def votes_of_judges(data: EvalData) -> Rated | None:
+    """Return votes on pairs where judges alone gave them; None of other data."""
+    if data.ratings.height or not data.comparisons.height or data.comparisons["judge"].null_count():
+        return None
+    return _of_votes(data.comparisons)
 
 
 def _left_out(lost: int, what: str) -> tuple[Note, ...]:
@@ -153,29 +169,53 @@ def _of_votes(comparisons: pl.DataFrame) -> Rated:
         pl.coalesce("judge", "rater", pl.lit(PEOPLE)).alias("who"),
         pl.when(pl.col("judge").is_not_null()).then(pl.lit("judge")).otherwise(pl.lit("human")).alias("rater_kind"),
     )
+    sided, common = _sided(games)
     return Rated(
-        frame=_as_ratings(games),
+        frame=_as_ratings(sided, common),
         runs=runs,
         unit="pair",
-        games=games,
+        games=sided,
         notes=_left_out(comparisons.height - known.height, "vote without a verdict"),
     )
 
 
-def _as_ratings(games: pl.DataFrame) -> pl.DataFrame:
-    """Return one rating for each rater and pair, whichever side was first; where its games differ it is a tie.
+def _sided(games: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
+    """Return votes in the frame of the pair, whichever side was shown first, and the model that is in all pairs.
 
-    Where one model is in all pairs, ratings are of the other one against it; else a pair's first model is the first by name.
+    Where one model is in all pairs, the other one is the pair's first; else it is the first by name.
     """
     common = _common_model(games)
     swap = pl.col("model_b") < pl.col("model_a") if common is None else pl.col("model_a") == common
     turn = pl.format(" turn {}", pl.col("turn")) if games["turn"].n_unique() > 1 else pl.lit("")
-    sided = games.with_columns(
+    a_first = pl.col("order") == "a_first"
+    doublings = _doublings(games.columns)
+    return games.with_columns(
         pl.when(swap).then("model_b").otherwise("model_a").alias("first"),
         pl.when(swap).then("model_a").otherwise("model_b").alias("second"),
         pl.when(swap).then(1.0 - pl.col("for_a")).otherwise("for_a").alias("value"),
+        pl.when(swap).then(~a_first).otherwise(a_first).alias("shown_first"),
+        pl.when(swap).then(-doublings).otherwise(doublings).alias("doublings"),
         (pl.col("item") + turn).alias("question"),
-    )
+        pl.col("item").alias("prompt"),
+    ), common
+
+
+def length_column(columns: Sequence[str], suffix: str = "") -> str | None:
+    """Return the column that holds how long an answer is."""
+    return next((name for name in LENGTHS if f"{name}{suffix}" in columns), None)
+
+
+def _doublings(columns: Sequence[str]) -> pl.Expr:
+    """Return the logarithm to base 2 of a's length over b's; null where it is not known."""
+    name = length_column(columns, "_a")
+    if name is None or f"{name}_b" not in columns:
+        return pl.lit(None, pl.Float64)
+    a, b = (pl.col(f"{name}_{side}").cast(pl.Float64, strict=False) for side in "ab")
+    return pl.when((a > 0) & (b > 0)).then((a / b).log(2.0))
+
+
+def _as_ratings(sided: pl.DataFrame, common: str | None) -> pl.DataFrame:
+    """Return one rating for each rater and pair; where its games differ it is a tie."""
     one = sided.group_by("question", "first", "second", "who", "rater_kind", maintain_order=True).agg(
         pl.col("value").min().alias("low"),
         pl.col("value").max().alias("high"),
@@ -244,15 +284,15 @@ def _of_verdicts(outcomes: pl.DataFrame) -> Rated:
         "scenario",
     ).unique(subset=["item", "variant"], keep="first", maintain_order=True)
     games = said.select(
-        "item",
-        pl.lit("A").alias("model_a"),
-        pl.lit("B").alias("model_b"),
-        pl.col("value").alias("for_a"),
+        pl.col("item").alias("question"),
+        pl.lit("A").alias("first"),
+        pl.lit("B").alias("second"),
+        "value",
+        (pl.col("variant") == "A first").alias("shown_first"),
+        pl.lit(None, pl.Float64).alias("doublings"),
         pl.col("rater").alias("who"),
         "rater_kind",
-        pl.when(pl.col("variant") == "A first").then(pl.lit("a_first")).otherwise(pl.lit("b_first")).alias("order"),
-        pl.lit(None, pl.Int64).alias("turn"),
-        "scenario",
+        "prompt",
     )
     return Rated(
         frame=pl.concat([said, key], how="vertical"),
@@ -280,16 +320,16 @@ def _ordered(frame: pl.DataFrame, runs: tuple[str, ...]) -> Rated:
     if not frame["value"].drop_nulls().is_between(0, 1).all():
         raise InputError("ratings with an order are preferences for a, from 0 to 1, or one of a, tie and b")
     games = frame.select(
-        pl.concat_str("item", "variant", separator=_BETWEEN).alias("item"),
-        pl.coalesce(pl.col("model"), pl.lit("a")).alias("model_a"),
-        pl.lit("the other answer").alias("model_b"),
-        pl.col("value").alias("for_a"),
+        pl.concat_str("item", "variant", separator=_BETWEEN).alias("question"),
+        pl.coalesce(pl.col("model"), pl.lit("a")).alias("first"),
+        pl.lit(OTHER).alias("second"),
+        "value",
+        (pl.col("order") == "a_first").alias("shown_first"),
+        _doublings(frame.columns).alias("doublings"),
         pl.col("rater").alias("who"),
         "rater_kind",
-        "order",
-        pl.lit(None, pl.Int64).alias("turn"),
-        pl.lit(None, pl.String).alias("scenario"),
-    )
+        pl.col("item").alias("prompt"),
+    ).filter(pl.col("value").is_not_null())
     one = ["item", "variant", "run", "model", "rater", "rater_kind", "criterion", "label_prob"]
     same = pl.when(pl.col("value").min() == pl.col("value").max()).then(pl.col("value").min()).otherwise(_TIE)
     merged = frame.group_by(one, maintain_order=True).agg(same.alias("value"), pl.lit(None, pl.String).alias("label"))

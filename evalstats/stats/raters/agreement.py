@@ -7,6 +7,7 @@ References: Krippendorff 2019, Content Analysis, 4th ed.; Fleiss 1971, doi:10.10
 doi:10.1348/000711006X126600; Cohen 1960, doi:10.1177/001316446002000104; Cohen 1968, doi:10.1037/h0026256.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypedDict, Unpack
@@ -377,6 +378,20 @@ def _distances(n_c: FloatArray, levels: FloatArray, metric: Metric) -> FloatArra
 # --- intervals ---
 
 
+def _distinct_rows(units: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the distinct rows in order, which of them each row is, and how many are alike."""
+    spans = [int(span) + 1 for span in units.max(axis=0, initial=0)]
+    if units.size == 0 or int(units.min()) < 0 or math.prod(spans) >= 2**62:
+        kinds, kind, many = np.unique(units, axis=0, return_inverse=True, return_counts=True)
+        return kinds, kind.ravel(), many
+    # One number for each row, in the same order: sorted much sooner than rows.
+    key = np.zeros(units.shape[0], dtype=np.int64)
+    for column, span in zip(units.T, spans, strict=True):
+        key = key * span + column
+    _, first, kind, many = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    return units[first], kind, many
+
+
 def _over_units(
     units: IntArray,
     sums_of: Callable[[IntArray], FloatArray],
@@ -395,7 +410,7 @@ def _over_units(
     """
     level = check_level(conf_level)
     n = units.shape[0]
-    kinds, kind, many = np.unique(units, axis=0, return_inverse=True, return_counts=True)
+    kinds, kind, many = _distinct_rows(units)
     rows, copies, n_clusters = sums_of(kinds), np.asarray(many, dtype=np.float64), None
     if clusters is not None:
         codes, n_clusters = as_codes(clusters, n)
