@@ -54,6 +54,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.braintrust", "LOADER"),
     ("evalstats.loaders.helm", "LOADER"),
     ("evalstats.loaders.terminal_bench", "LOADER"),
+    ("evalstats.loaders.bfcl", "LOADER"),
     ("evalstats.loaders.swe_bench", "LOADER"),
     ("evalstats.loaders.swe_bench_issues", "LOADER"),
     ("evalstats.loaders.code_trials", "EVALPLUS"),

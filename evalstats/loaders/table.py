@@ -11,6 +11,7 @@ from evalstats.loaders.blocks import SHOWN_COLUMNS, flat, listings, open_table, 
 from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
+from evalstats.loaders.records import named_after
 from evalstats.loaders.rows import some_of
 from evalstats.loaders.score_table import prices_in, records_of_head
 from evalstats.loaders.suggestion import Record, as_options, fitting_map, sure_map
@@ -84,7 +85,7 @@ class TableLoader(SingleFileLoader):
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
-        binding = fitted(map_, survey, model=source.stem)
+        binding = fitted(map_, survey, model=named_after(source))
         tidier = Tidier(map_, binding, survey, table.word, lambda parts: source.run_id(*parts), where=self.where)
         for block in blocks:
             yield Frame(table="outcomes", frame=tidier.outcomes(block))
@@ -97,7 +98,7 @@ class TableLoader(SingleFileLoader):
             others = "--map item=COLUMN --map score=COLUMN --map model=COLUMN"
             notes.append(f"no column is named, and these are taken: {taken}; if others are: {others}")
         if {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns}):
-            notes.append(f"no column names the model, so the file's name is taken for it: {source.stem!r}")
+            notes.append(f"no column names the model, so the file's name is taken for it: {named_after(source)!r}")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
         yield from source.notes(notes)

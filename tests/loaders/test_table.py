@@ -780,3 +780,13 @@ def test_real_wildbench_scores(shared_data: Path) -> None:
     assert data.outcomes["score"].sum() == frame["score"].cast(pl.Float64).sum()
     assert set(data.outcomes["judge"].unique()) == set(frame["judge"].unique())
     assert data.metrics.select("kind", "low", "high").row(0) == ("bounded", 1.0, 10.0)
+
+
+def test_files_that_are_all_called_results_take_the_name_of_their_folder(tmp_path: Path) -> None:
+    for shift, model in enumerate(("gpt-x", "gpt-y")):
+        (tmp_path / model).mkdir()
+        (tmp_path / model / "results.json").write_text(
+            json.dumps([{"item": f"q{k}", "score": (k + shift) % 2} for k in range(4)])
+        )
+    data = read(tmp_path)
+    assert sorted(set(data.outcomes["model"])) == ["gpt-x", "gpt-y"]
