@@ -182,7 +182,7 @@ def _drifting(panel: Panel, clear: list[RunDrift], order: Floats) -> Observation
     return Observation(
         kind="drift",
         text=(
-            f"{panel.models[first.run]} changes by about {change}{f' {unit}' if unit else ''} after the first "
+            f"the scores of {panel.models[first.run]} change by about {change}{f' {unit}' if unit else ''} after the first "
             f"{share_in_percent(first.at)} of its items, against the others on the same ones{rest}"
         ),
         remedy="look in its log for errors, limits or a new version from there on",
