@@ -26,7 +26,8 @@ class ReportOptions:
         tuple[str, ...],
         Option(
             "Saved results (what --format json printed); several become one document with an index. Or a stored study: "
-            "validation (the error rates of evalstats itself), arena-sampling, tenacious (a headline taken apart).",
+            "validation (the error rates of evalstats itself), arena-sampling, tenacious (a headline taken apart). "
+            "Or a page of your own, PAGE.qmd; `new PAGE.qmd RESULT.json` writes one to begin with.",
             metavar="RESULT.json",
         ),
     ] = ()
@@ -56,15 +57,32 @@ def report(asked: ReportOptions) -> None:
 
     if not asked.targets:
         raise InputError(f"nothing to render: give a saved result (RESULT.json), or {' or '.join(STUDIES)}")
-    study = asked.targets[0] if asked.targets[0] in STUDIES else None
+    if asked.targets[0] == "new":
+        return _new(asked)
+    single = asked.targets[0]
+    study = single if single in STUDIES or single.endswith(".qmd") else None
     if study and len(asked.targets) > 1:
         raise InputError(f"{study} is a page of its own; found {len(asked.targets) - 1} more beside it")
     results = study or [load_result(target) for target in asked.targets]
-    name = study or (Path(asked.targets[0]).stem if len(asked.targets) == 1 else "results")
+    name = Path(single).stem if len(asked.targets) == 1 else "results"
     with step_line(quiet=asked.quiet) as on_step:
         made = render_results(results, outputs(asked, name), engine=asked.engine, data=asked.data, on_step=on_step)
     for page in made:
         say(f"rendered: {page.path} ({page.engine} engine)", quiet=asked.quiet)
+    return None
+
+
+def _new(asked: ReportOptions) -> None:
+    from evalstats.analysis.result import load_result
+    from evalstats.cli.output import say
+    from evalstats.errors import InputError
+    from evalstats.report.own_page import write_page
+
+    if len(asked.targets) != 3:
+        raise InputError("a new page needs its name and a saved result: evalstats report new PAGE.qmd RESULT.json")
+    page, saved = map(Path, asked.targets[1:])
+    write_page(page, load_result(saved), saved)
+    say(f"written: {page}; edit it, then: quarto render {page}, or: evalstats report {page}", quiet=asked.quiet)
 
 
 def outputs(asked: ReportOptions, name: str) -> list[Path]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, overload
 
@@ -263,6 +264,11 @@ def _epoch(job: Job) -> str:
     return str(int(datetime.combine(job.day, datetime.min.time(), tzinfo=UTC).timestamp()))
 
 
+def embedded_parts() -> bool:
+    """Say whether all parts of the embedded engine are installed; none of them is loaded."""
+    return all(find_spec(part) for part in ("papermill", "nbclient", "ipykernel", "pypandoc", "typst"))
+
+
 _READER = "markdown-smart-autolink_bare_uris-raw_tex"
 
 
@@ -292,6 +298,7 @@ def html_arguments(extension: Path) -> list[str]:
         "--toc",
         "--toc-depth=3",
         "--section-divs",
+        "--wrap=none",
     ]
 
 

@@ -15,10 +15,12 @@ from evalstats.report.engine import (
     Page,
     QuartoEngine,
     Target,
+    embedded_parts,
     find_page,
     find_quarto,
     no_one_listens,
 )
+from evalstats.report.own_page import own_page
 from evalstats.report.page import today
 
 _TARGETS: tuple[Target, ...] = ("html", "pdf")
@@ -49,12 +51,12 @@ def report(
     ----------
     results
         What a question returned, or several; or the name of a stored study: "validation" (the error rates of evalstats
-        itself), "arena-sampling", or "tenacious" (a published headline taken apart).
+        itself), "arena-sampling", or "tenacious" (a published headline taken apart); or a page of your own (a .qmd).
     *outputs
         Files to write: a name that ends in .html gives one page that loads nothing, one in .pdf a PDF. None: an HTML page
         named after the question, in the working folder.
     engine
-        "quarto", "embedded", or "auto": Quarto where it is on the machine.
+        "quarto", "embedded", or "auto": the embedded one, which is faster and renders alike, where its parts are installed.
     time_limit
         Seconds that any one step may take.
     data
@@ -100,7 +102,11 @@ def render_results(
     """
     kind, given = _asked(results)
     own = _own_data(kind, data)
-    page, chosen, day = find_page(kind), choose_engine(engine), today()
+    page = find_page(kind) if not kind.endswith(".qmd") else None
+    if page is None:
+        page, own = own_page(Path(kind))
+        kind = page.source.stem
+    chosen, day = choose_engine(engine), today()
     paths = [output_path(output, kind) for output in outputs or (f"{kind}.html",)]
     with tempfile.TemporaryDirectory(prefix="evalstats-report-") as temporary:
         parameters: dict[str, object] = {"engine": chosen.description, "rendered": day.isoformat(), **own}
@@ -117,9 +123,9 @@ def render_results(
 
 
 def choose_engine(name: str) -> Engine:
-    """Return the engine of that name; "auto" takes Quarto where it is on the machine, else the embedded one.
+    """Return the engine of that name; "auto" takes the embedded one where its parts are installed, else Quarto.
 
-    InputError if there is no such engine. RenderError if Quarto is wanted and not found.
+    InputError if there is no such engine. RenderError if what is wanted is not there.
     """
     if name == "embedded":
         return EmbeddedEngine()
@@ -127,14 +133,14 @@ def choose_engine(name: str) -> Engine:
         return QuartoEngine(find_quarto(required=True))
     if name != "auto":
         raise InputError(f"there is no engine {name!r}; choose auto, quarto or embedded")
-    program = find_quarto(required=False)
+    program = None if embedded_parts() else find_quarto(required=False)
     return QuartoEngine(program) if program else EmbeddedEngine()
 
 
 def _asked(results: Result | Sequence[Result] | str) -> tuple[str, tuple[Result, ...]]:
     """Return the page and the results that it shows."""
     if isinstance(results, str):
-        if results not in STUDIES:
+        if results not in STUDIES and not results.endswith(".qmd"):
             raise InputError(
                 f"there is no stored study {results!r}; there are {', '.join(STUDIES)}; else give a result"
             )

@@ -12,6 +12,7 @@ import pytest
 
 from evalstats.errors import InputError, RenderError
 from evalstats.report import engine as embedded
+from evalstats.report import render
 from evalstats.report.engine import Job, Page, QuartoEngine, find_page, find_quarto, render_command
 from evalstats.report.render import choose_engine
 
@@ -75,7 +76,7 @@ def test_auto_without_quarto_is_embedded(no_quarto: None) -> None:
         choose_engine("quarto")
 
 
-def test_auto_takes_quarto_by_its_path_variable_then_by_the_path(
+def test_auto_takes_quarto_where_the_embedded_engine_lacks_a_part(
     quarto: Path, no_quarto: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(quarto.parent))
@@ -83,14 +84,16 @@ def test_auto_takes_quarto_by_its_path_variable_then_by_the_path(
     for named in (quarto, quarto.parent):
         monkeypatch.setenv("QUARTO_PATH", str(named))
         assert find_quarto(required=True) == quarto
+    assert choose_engine("auto").name == "embedded", "it is the faster one, and renders alike"
+    monkeypatch.setattr(render, "embedded_parts", lambda: False)
     assert choose_engine("auto").name == "quarto"
     assert choose_engine("embedded").name == "embedded"
 
 
-def test_a_wrong_path_variable_is_an_error_even_where_quarto_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_path_variable_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUARTO_PATH", "/nowhere/quarto")
     with pytest.raises(RenderError, match="QUARTO_PATH is /nowhere/quarto"):
-        choose_engine("auto")
+        choose_engine("quarto")
 
 
 def test_an_unknown_engine_is_refused() -> None:
