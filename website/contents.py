@@ -3,7 +3,7 @@
 API = (
     (
         "Read",
-        "Result files and frames in, one set of tidy tables out.",
+        "Result files and frames in, one set of tidy tables out; and these as files for other programs.",
         (
             "read",
             "from_frame",
@@ -15,6 +15,7 @@ API = (
             "Plan",
             "EvalData",
             "glossary",
+            "export",
         ),
     ),
     (
