@@ -7,7 +7,18 @@ from importlib import import_module
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(name, "1" if name != "POLARS_MAX_THREADS" else "2")
 
-NAMES = ("start", "compare", "bootstrap", "leaderboard", "dependence", "ingest", "mixed", "mixed_binomial", "arena")
+NAMES = (
+    "start",
+    "compare",
+    "bootstrap",
+    "leaderboard",
+    "dependence",
+    "ingest",
+    "loaders",
+    "mixed",
+    "mixed_binomial",
+    "arena",
+)
 
 
 def main(names: list[str]) -> None:

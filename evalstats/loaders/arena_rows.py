@@ -265,9 +265,11 @@ def _times(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     cells = block.get(name)
     if isinstance(cells, pl.Series):
         read, units = units_of_times(cells)
-        given = cells.is_not_null() & (cells.cast(pl.String, strict=False).str.to_lowercase() != "nan").fill_null(
-            value=True
-        )
+        given = cells.is_not_null()
+        if cells.dtype.is_float():
+            given &= ~cells.is_nan().fill_null(value=False)
+        elif cells.dtype == pl.String:
+            given &= cells.str.to_lowercase() != "nan"
     else:
         times = [as_time(cell) for cell in cells]
         read = pl.Series(times, dtype=TIME)

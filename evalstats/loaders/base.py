@@ -306,8 +306,27 @@ def in_frames(
     """
     names = schema_of(table)
     alike = [pl.lit(value, dtype=names.get(name)).alias(name) for name, value in (common or {}).items()]
-    for batch in in_batches(rows, table):
+    for batch in in_batches(rows, table, 4 * BATCH_ROWS):
         yield Frame(table=table, frame=columns_of_rows(batch.rows, table).with_columns(alike))
+
+
+def frame_of_shared(
+    columns: Mapping[str, Sequence[object]], rows: Sequence[dict[str, object]], table: TableName
+) -> Frame:
+    """Make a frame of columns beside rows, many of which are one and the same dict: each is looked at once.
+
+    >>> yes = {"status": "scored", "score": 1.0}
+    >>> frame_of_shared({"item": ["a", "b"]}, [yes, yes], "outcomes").frame.rows()
+    [('scored', 1.0, 'a'), ('scored', 1.0, 'b')]
+    """
+    distinct = {id(row): row for row in rows}
+    places = {key: place for place, key in enumerate(distinct)}
+    beside = columns_of_rows(list(distinct.values()), table)[[places[id(row)] for row in rows]]
+    names = schema_of(table)
+    return Frame(
+        table=table,
+        frame=beside.with_columns(pl.Series(name, cells, dtype=names.get(name)) for name, cells in columns.items()),
+    )
 
 
 def with_path(path: Path, error: Exception) -> str:

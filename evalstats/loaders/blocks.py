@@ -522,7 +522,11 @@ def _of_a_kind(values: list[object], kinds: set[type]) -> pl.Series | None:
             return pl.Series(values, dtype=pl.String)
         if kinds in ({int}, {bool}):
             return pl.Series(values, dtype=pl.Int64 if kinds == {int} else pl.Boolean).cast(pl.String)
-    except (OverflowError, UnicodeEncodeError):
+    except (
+        OverflowError,
+        TypeError,
+        UnicodeEncodeError,
+    ):  # a whole number of more than 64 bits is one of the first two
         pass
     return None
 

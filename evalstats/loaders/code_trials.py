@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final
 
+import polars as pl
+
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, in_frames
+from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, frame_of_shared
 from evalstats.loaders.files import JsonMember, iter_json
 from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, json_text
@@ -88,7 +90,7 @@ class EvalPlusLoader(SingleFileLoader):
         notes = [] if named else [_UNNAMED.format(model)]
         about: Row = {"run": source.run_id(), "model": model, "system": model, "benchmark": "EvalPlus"}
         file = _File(source)
-        yield from in_frames(_evalplus(file), "outcomes", {name: str(value) for name, value in about.items()})
+        yield _alike(_evalplus(file), about)
         yield from file.ends(
             about,
             notes,
@@ -108,7 +110,13 @@ def _evalplus_name(source: Source) -> tuple[str, float | None, bool]:
     return source.stem, None, False
 
 
-def _evalplus(file: _File) -> Iterator[Row]:
+def _alike(outcomes: Frame, common: Row) -> Frame:
+    """Return outcomes with the columns that are alike in every row."""
+    alike = [pl.lit(value).alias(name) for name, value in common.items()]
+    return Frame(table="outcomes", frame=outcomes.frame.with_columns(alike))
+
+
+def _evalplus(file: _File) -> Frame:
     tasks: Row = {}
     for part in iter_json(file.source.path):
         if not isinstance(part, JsonMember):
@@ -119,15 +127,29 @@ def _evalplus(file: _File) -> Iterator[Row]:
             file.published[part.member] = part.value
     by_task = {task: _tries(tries) for task, tries in tasks.items()}
     further = any(plus is not None for tries in by_task.values() for _, plus in tries or ())
+    items, names, trials, rows = list[str](), list[str](), list[int](), list[Row]()
+    known: dict[tuple[object, ...], tuple[Counter[str], list[Row]]] = {}
     for task, tries in by_task.items():
         item = as_text(task) or ""
-        about: Row = {"item": item, "task": _TASKS.get(item.partition("/")[0], "")}
         file.counts[_NO_LIST] += tries is None
         for trial, (base, plus) in enumerate(tries or ()):
-            for metric, row in _verdicts(file, base, plus, further=further):
-                file.metrics[metric] = None
-                file.n += 1
-                yield {**about, "trial": trial, "metric": metric, **row}
+            key = (base, plus) if _is_plain(base) and _is_plain(plus) else (held(base), held(plus), "")
+            if key not in known:
+                known[key] = _verdicts(base, plus, further=further)
+            counts, found = known[key]
+            file.counts.update(counts)
+            items += [item] * len(found)
+            trials += [trial] * len(found)
+            rows += found
+        names += [_TASKS.get(item.partition("/")[0], "")] * (len(items) - len(names))
+    file.metrics |= dict.fromkeys(str(row["metric"]) for _, found in known.values() for row in found)
+    file.n = len(rows)
+    return frame_of_shared({"item": items, "task": names, "trial": trials}, rows, "outcomes")
+
+
+def _is_plain(status: object) -> bool:
+    """Whether a status is one, so that its verdict is that of all like it."""
+    return status is None or isinstance(status, str)
 
 
 def _tries(value: object) -> list[tuple[object, object]] | None:
@@ -142,17 +164,18 @@ def _tries(value: object) -> list[tuple[object, object]] | None:
     return list(zip_longest(base, plus[: len(base)]))
 
 
-def _verdicts(file: _File, base: object, plus: object, *, further: bool) -> Iterator[tuple[str, Row]]:
-    """Yield a try's outcome on the base tests, and on all tests unless the further ones were not run."""
+def _verdicts(base: object, plus: object, *, further: bool) -> tuple[Counter[str], list[Row]]:
+    """Return what to tell of a try, its outcome on the base tests, and on all tests unless the further ones were not run."""
     statuses = [_OLD.get(status, status) if isinstance(status, str) else status for status in (base, plus)]
     known = [status if isinstance(status, str) and status in _STATUSES else None for status in statuses]
-    file.counts[_TIMEOUTS] += "timeout" in known
-    file.counts[_NO_STATUS] += known[0] is None or (further and known[1] is None)
-    yield "base", _outcome(known[0], base)
+    counts = Counter({_TIMEOUTS: int("timeout" in known)})
+    counts[_NO_STATUS] = int(known[0] is None or (further and known[1] is None))
+    rows: list[Row] = [{"metric": "base", **_outcome(known[0], base)}]
     if further:
         # What fails the base tests fails all tests, whatever the further ones say.
         worst = known[0] if known[0] != "pass" else known[1]
-        yield "plus", _outcome(worst, plus if known[0] == "pass" else base)
+        rows.append({"metric": "plus", **_outcome(worst, plus if known[0] == "pass" else base)})
+    return counts, rows
 
 
 def _outcome(status: str | None, raw: object) -> Row:
@@ -191,9 +214,7 @@ class CRUXEvalLoader(SingleFileLoader):
         system = f"{model} (CoT)" if found and found["cot"] else model
         file = _File(source)
         about: Row = {"run": source.run_id(), "model": model, "system": system, "benchmark": "CRUXEval"}
-        common = {name: str(value) for name, value in about.items()}
-        task = found["task"] if found else ""
-        yield from in_frames(_cruxeval(file), "outcomes", {**common, "task": task, "metric": "correct"})
+        yield _alike(_cruxeval(file), {**about, "task": found["task"] if found else "", "metric": "correct"})
         file.metrics["correct"] = None
         yield from file.ends(
             about,
@@ -204,7 +225,7 @@ class CRUXEvalLoader(SingleFileLoader):
         )
 
 
-def _cruxeval(file: _File) -> Iterator[Row]:
+def _cruxeval(file: _File) -> Frame:
     verdicts: Row = {}
     for part in iter_json(file.source.path):
         if not isinstance(part, JsonMember):
@@ -213,16 +234,21 @@ def _cruxeval(file: _File) -> Iterator[Row]:
             verdicts = as_dict(part.value)
         elif part.member.startswith("pass_at_"):
             file.published[part.member] = as_number(part.value)
+    right, wrong = scored(1.0), scored(0.0)
+    items, trials, rows = list[str](), list[int](), list[Row]()
     for item, tries in verdicts.items():
         file.counts[_NO_LIST] += not isinstance(tries, list)
-        for trial, verdict in enumerate(as_list(tries)):
-            file.n += 1
+        listed = as_list(tries)
+        items += [as_text(item) or ""] * len(listed)
+        trials += range(len(listed))
+        for verdict in listed:
             if isinstance(verdict, bool):
-                row = scored(float(verdict))
+                rows.append(right if verdict else wrong)
             else:
                 file.counts[_NO_VERDICT] += 1
-                row = unscored("no verdict", held(verdict))
-            yield {"item": as_text(item) or "", "trial": trial, **row}
+                rows.append(unscored("no verdict", held(verdict)))
+    file.n = len(rows)
+    return frame_of_shared({"item": items, "trial": trials}, rows, "outcomes")
 
 
 EVALPLUS = EvalPlusLoader()

@@ -102,6 +102,8 @@ def _table(path: Path, entry: dict[str, object]) -> tuple[TableName, pl.DataFram
         columns = [cells_of(each) for each in dicts(entry.get("columns"))]
     except ValueError as error:
         raise InputError(f"{path.parent / DESCRIPTION}: {error}; export the data again") from error
+    if len({cells.name for cells in columns}) < len(columns):
+        raise InputError(f"{path.parent / DESCRIPTION}: describes a column of {path.name} twice; export the data again")
     try:
         held = _held(path, to, columns)
     except PARQUET_FAULTS as error:

@@ -501,7 +501,7 @@ class JsonStream:
             self._grow()
 
     def _grow(self) -> None:
-        """Drop what was used, and read as much again as is held."""
+        """Drop what was used, and read three times as much as is held: an element is parsed from its start each time."""
         self._gone += self._at
         self._window = self._window[self._at :]
         self._at = 0
@@ -510,7 +510,7 @@ class JsonStream:
                 f"{self._name}: one element is longer than {MAX_RECORD_CHARS >> 20} MiB, or a bracket is never closed"
             )
         try:
-            more = self._read(max(_CHUNK, len(self._window)))
+            more = self._read(max(_CHUNK, 3 * len(self._window)))
         except UnicodeDecodeError as error:
             raise UnreadableFileError(encoding_message(self._name, error)) from error
         self._ended = not more

@@ -38,6 +38,7 @@ _PLACES: Final = 5
 _PARQUET_ROWS: Final = 1_000
 _MISFIT: Final = object()
 _ITEM_CHARS: Final = 16
+_SORTED: Final = json.JSONEncoder(sort_keys=True)
 _WHOLE_WITH_POINT: Final = re.compile(r"(-?\d+)\.0+")
 # Names that harnesses and their examples give to every file alike; the folder then says more.
 _GENERIC: Final = frozenset(
@@ -269,7 +270,7 @@ def item_of(*parts: object) -> str | None:
     plain = [_plain(part) for part in parts]
     if not any(plain):
         return None
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:_ITEM_CHARS]
+    return hashlib.sha256(_SORTED.encode(plain).encode()).hexdigest()[:_ITEM_CHARS]
 
 
 def _plain(value: object) -> object:
@@ -280,7 +281,7 @@ def _plain(value: object) -> object:
     if isinstance(value, list):
         return [_plain(part) for part in cast("list[object]", value)]
     text = value if isinstance(value, str) else as_text(value)
-    whole = _WHOLE_WITH_POINT.fullmatch(text) if text and text.endswith("0") else None
+    whole = _WHOLE_WITH_POINT.fullmatch(text) if text and text[-1] == "0" and "." in text else None
     return text if whole is None else whole[1]
 
 

@@ -18,9 +18,9 @@ from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
-from evalstats.schema.columns import KEYS, TableName
+from evalstats.schema.columns import TableName
 from evalstats.schema.data import EvalData, Problem, combine, concat_tables, same_votes, with_distinct_names
-from evalstats.schema.tables import check_table
+from evalstats.schema.tables import check_key
 
 # Module and attribute of each built-in loader. Order settles equal confidence.
 BUILT_IN: tuple[tuple[str, str], ...] = (
@@ -387,9 +387,11 @@ def read_source(loader: Loader, source: Source) -> EvalData:
             frames.setdefault(part[0], []).append(part[1])
     tables: dict[str, pl.DataFrame] = {}
     for name, parts in frames.items():
-        stacked = concat_tables(parts, name)
+        tables[name] = concat_tables(parts, name)
+        if len(parts) == 1:
+            continue  # checked already
         try:
-            tables[name] = check_table(stacked, name, source=str(source.path)) if KEYS[name] else stacked
+            check_key(tables[name], name, source=str(source.path))
         except InputError as error:
             raise UnreadableFileError(str(error)) from error
     return with_distinct_names(EvalData(**tables, problems=tuple(problems)))

@@ -126,13 +126,18 @@ class Ranges:
 
         `average` says that the score is an average of several binary outcomes.
         """
-        seen = self._seen.setdefault((benchmark, metric), _Seen())
+        key = benchmark, metric
+        seen = self._seen.get(key)
+        if seen is None:
+            seen = self._seen[key] = _Seen()
         if score is None:
             return
         seen.low = min(seen.low, score)
         seen.high = max(seen.high, score)
-        seen.only_ends = seen.only_ends and score in (0.0, 1.0)
-        seen.averages = seen.averages or average
+        if seen.only_ends and score not in {0.0, 1.0}:
+            seen.only_ends = False
+        if average:
+            seen.averages = True
 
     def ends(self, benchmark: str, metric: str) -> tuple[float, float]:
         """Return the lowest and the highest score seen; inf and -inf where there is none."""

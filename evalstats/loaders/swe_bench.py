@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, in_frames
+from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, frame_of_shared
 from evalstats.loaders.files import load_json
 from evalstats.loaders.rows import Row, held, metric_row, scored, some_of, unscored
 from evalstats.loaders.values import as_dict, as_list, as_text, first_line, json_text
@@ -103,11 +105,10 @@ class SWEBenchLoader(SingleFileLoader):
         outcomes = _outcomes(lists, as_dict(content.get("failure_reasons")))
         benchmark = benchmark_of(next(iter(outcomes), ""))
         about = {"run": source.run_id(), "model": model, "system": model, "benchmark": benchmark}
-        rows = ({"item": item, "repo": repo_of(item), **row} for item, row in outcomes.items())
-        yield from in_frames(rows, "outcomes", {**about, "metric": METRIC})
+        yield _frame(outcomes, {**about, "metric": METRIC})
         yield Rows(table="metrics", rows=[metric_row(benchmark, METRIC, primary=True)])
         selected = not _WHOLE & lists.keys()
-        n_resolved = sum(row.get("score") == 1 for row in outcomes.values())
+        n_resolved = sum(row.get("score") == 1 for row in outcomes.values()) if selected else 0
         told = _doubts(lists, outcomes, content) + ([] if named else [unnamed(model)])
         only = (
             f"names the {n_resolved} issues that were resolved and not those that were tried in vain: its mean says nothing. "
@@ -177,8 +178,8 @@ def repo_of(item: str) -> str | None:
 def _ids(name: str, value: object, notes: list[str]) -> dict[str, None]:
     """Return the ids of a list, each once; what is none is counted."""
     listed = as_list(value)
-    texts = [as_text(part) for part in listed if isinstance(part, str) and part]
-    found = dict.fromkeys(text for text in texts if text)
+    texts = [part for part in listed if isinstance(part, str) and part]
+    found = dict.fromkeys(part if part.isascii() else as_text(part) or "" for part in texts)
     if not isinstance(value, list) and value is not None:
         notes.append(f"{name} is {held(value)}, not a list of ids, and is left out")
     if len(texts) < len(listed):
@@ -186,6 +187,20 @@ def _ids(name: str, value: object, notes: list[str]) -> dict[str, None]:
     if len(found) < len(texts):
         notes.append(f"{len(texts) - len(found)} entries of {name} repeat an id and count once")
     return found
+
+
+def _frame(outcomes: dict[str, Row], common: dict[str, str]) -> Frame:
+    """Make the outcomes of all issues, with the repository of each (`repo_of`), and with what is alike."""
+    items = list(outcomes)
+    stems = dict.fromkeys(item.rpartition("-")[0] for item in items)
+    known = {stem: repo_of(f"{stem}-1") for stem in stems}
+    repos = [
+        known[stem] if number.isdecimal() and ":" not in item else repo_of(item)
+        for item in items
+        for stem, _, number in [item.rpartition("-")]
+    ]
+    made = frame_of_shared({"item": items, "repo": repos}, list(outcomes.values()), "outcomes").frame
+    return Frame(table="outcomes", frame=made.with_columns(pl.lit(value).alias(name) for name, value in common.items()))
 
 
 def _outcomes(lists: dict[str, dict[str, None]], reasons: dict[str, object]) -> dict[str, Row]:
@@ -197,26 +212,24 @@ def _outcomes(lists: dict[str, dict[str, None]], reasons: dict[str, object]) -> 
             outcomes.setdefault(item, unscored(f"{reason}: {more}" if more else reason, name, error=True))
     ambiguous = lists.get("ambiguous_failure_ids", {})
     for name in _FAILURES:
+        failed = scored(0.0, value_raw=name, failure_reason=None)
         for item in lists.get(name, ()):
             more = first_line(reasons.get(item)) if item in ambiguous else ""
-            outcomes.setdefault(item, scored(0.0, value_raw=name, failure_reason=more or None))
-    for item in dict.fromkeys(item for name in _RESOLVED for item in lists.get(name, ())):
-        other = outcomes.get(item)
-        outcomes[item] = (
-            scored(1.0)
-            if other is None
-            else unscored("is among the resolved and elsewhere", as_text(other["value_raw"]))
-        )
+            outcomes.setdefault(item, {**failed, "failure_reason": more} if more else failed)
+    resolved = scored(1.0)
+    for item in {name: None for listed in _RESOLVED for name in lists.get(listed, ())}:
+        other = outcomes.setdefault(item, resolved)
+        if other is not resolved:
+            outcomes[item] = unscored("is among the resolved and elsewhere", as_text(other["value_raw"]))
+    incomplete = lists.get("incomplete_ids", {})
     for name, sure in _REACHED.items():
-        for item in lists.get(name, ()):
-            if item in outcomes or item in lists.get("incomplete_ids", ()):
-                continue
-            if name == "generated" and sure in lists:
-                outcomes[item] = unscored(_ERRORS["no_logs"], name, error=True)
-            elif name in {"completed_ids", "applied", "with_logs"} and sure not in lists:
-                outcomes[item] = scored(0.0, value_raw=name)
-            else:
-                outcomes[item] = unscored("no list says what became of it", name)
+        if name == "generated" and sure in lists:
+            row = unscored(_ERRORS["no_logs"], name, error=True)
+        elif name in {"completed_ids", "applied", "with_logs"} and sure not in lists:
+            row = scored(0.0, value_raw=name)
+        else:
+            row = unscored("no list says what became of it", name)
+        outcomes |= {item: row for item in lists.get(name, ()) if item not in outcomes and item not in incomplete}
     return outcomes
 
 

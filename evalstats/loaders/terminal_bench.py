@@ -112,7 +112,10 @@ class TerminalBenchLoader:
 
 
 def _is_trial(path: Path) -> bool:
-    return read_head(path).keys >= _TRIAL
+    try:
+        return read_head(path).keys >= _TRIAL
+    except UnreadableFileError:
+        return False  # reading it says why
 
 
 def _folder_of(path: Path) -> Path:

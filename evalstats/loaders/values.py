@@ -52,6 +52,8 @@ def as_text(value: object) -> str | None:
 
     Half of a character (a lone surrogate, which JSON can hold and no table can) becomes the replacement character.
     """
+    if isinstance(value, str):
+        return value if value.isascii() else HALF_CHARACTER.sub("\ufffd", value)
     if value is None or isinstance(value, dict | list):
         return None
     if isinstance(value, float) and value.is_integer():
@@ -64,6 +66,8 @@ def as_number(value: object) -> float | None:
 
     Text with underscores ("1_000", which Python would read) is no number.
     """
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, str):
         try:
             value = math.nan if "_" in value else float(value)
@@ -151,6 +155,7 @@ def letter_grade(value: object) -> float | None:
     return as_number(value)
 
 
+_SORTED = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 _LINE_CHARS = 200
 _RAW_CHARS = 2_000
 
@@ -163,7 +168,7 @@ def shortened(text: str) -> str:
 
 def json_text(value: object) -> str:
     """Return a value as JSON with sorted keys, as digests and configurations need it."""
-    return as_text(json.dumps(value, ensure_ascii=False, sort_keys=True)) or ""
+    return as_text(_SORTED.encode(value)) or ""
 
 
 def first_line(value: object) -> str:

@@ -491,7 +491,9 @@ def concat_tables(frames: Sequence[pl.DataFrame], table: TableName) -> pl.DataFr
         return frames[0]
     shared = shared_dtypes(found)
     casted = [
-        frame.with_columns(factor_cast(name, dtype, shared[name]) for name, dtype in dtypes.items())
+        frame
+        if all(shared[name] == frame.schema[name] for name in dtypes)
+        else frame.with_columns(factor_cast(name, dtype, shared[name]) for name, dtype in dtypes.items())
         for frame, dtypes in zip(frames, found, strict=True)
     ]
     return pl.concat(casted, how="diagonal")

@@ -13,6 +13,7 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.tables import HALF_CHARACTER
 
 TableFormat = Literal["parquet", "csv", "json"]
 
@@ -59,9 +60,10 @@ class Cells:
 
 def cells_of(described: Mapping[str, object]) -> Cells:
     """Read what an export's description says of a column; ValueError if it says nothing that can be."""
-    name, dtype, form = described.get("name"), described.get("dtype"), described.get("form")
-    if not isinstance(name, str) or dtype not in _DTYPES or form not in {"own", "text", "absent"}:
-        raise ValueError(f"{described!r} describes no column")
+    name, dtype, form = (described.get(key) for key in ("name", "dtype", "form"))
+    known = isinstance(dtype, str) and dtype in _DTYPES and isinstance(form, str) and form in {"own", "text", "absent"}
+    if not isinstance(name, str) or HALF_CHARACTER.search(name) or not known:
+        raise ValueError(f"{str(described)[:200]} describes no column")
     return Cells(name=name, dtype=_DTYPES[str(dtype)], form=cast("Any", form))
 
 

@@ -98,7 +98,7 @@ def check_table(frame: object, table: TableName, *, source: str = "") -> pl.Data
     result = pl.DataFrame([*checked, *factors])
     if table == "outcomes":
         _check_status(result, where)
-    _check_key(result, KEYS[table], where)
+    check_key(result, table, source=source)
     return result
 
 
@@ -205,12 +205,13 @@ def _cast(series: pl.Series, column: Column, where: str) -> pl.Series:
         series = series.cast(pl.Int64)  # ids that a reader widened to 12.0 because of a null elsewhere
     if isinstance(column.dtype, pl.Datetime):
         return _cast_time(series, column, where)
+    other = f"{where}: column {column.name!r} holds {series.dtype}, which is not {column.dtype}; convert it first"
     try:
         cast_series = series.cast(column.dtype, strict=False)
     except pl.exceptions.PolarsError as error:
-        raise InputError(
-            f"{where}: column {column.name!r} holds {series.dtype}, which is not {column.dtype}; convert it first"
-        ) from error
+        raise InputError(other) from error
+    if cast_series.dtype != column.dtype:  # Polars casts the fields of a struct
+        raise InputError(other)
     lost = cast_series.is_null() & series.is_not_null()
     if column.dtype.is_integer() and series.dtype.is_float():
         lost |= (cast_series != series).fill_null(value=False)  # a cast cuts 1.5 to 1
@@ -300,7 +301,9 @@ def _check_status(data: pl.DataFrame, where: str) -> None:
         )
 
 
-def _check_key(data: pl.DataFrame, key: tuple[str, ...], where: str) -> None:
+def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None:
+    """Raise an `InputError` where two rows of a table in glossary columns share their key."""
+    key, where = KEYS[table], f"{source}: {table}" if source else table
     if not key or not data.height:
         return
     twice = data.select(key).is_duplicated()

@@ -800,3 +800,11 @@ def test_both_forms_of_the_real_sample_agree(shared_data: Path) -> None:
     one = load(folder / "sample_100.text_removed.jsonl").comparisons.drop("run")
     other = load(folder / "arena_human_preference_sample_100.text_removed.csv").comparisons.drop("run")
     assert one.equals(other.select(one.columns))
+
+
+def test_a_duration_is_no_time_of_a_vote(tmp_path: Path) -> None:
+    path = tmp_path / "votes.parquet"
+    frame = pl.DataFrame([BATTLE, BATTLE]).with_columns(pl.duration(seconds=pl.col("tstamp")).alias("tstamp"))
+    frame.write_parquet(path)
+    data = load(path)
+    assert data.comparisons["timestamp"].null_count() == data.comparisons.height == 2

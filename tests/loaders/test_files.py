@@ -354,3 +354,11 @@ def test_archives_that_cannot_be_read_are_refused_in_words(tmp_path: Path, monke
     monkeypatch.setattr(files, "RATIO_FROM_BYTES", 1 << 20)
     with pytest.raises(UnreadableFileError, match="refused as a decompression bomb"):
         load_json(zipped(tmp_path / "bomb.zip", {"a.json": b"0" * (8 << 20)}))
+
+
+def test_damage_inside_packed_data_is_told(tmp_path: Path) -> None:
+    data = bytearray(gzip.compress(json.dumps(list(range(3_000))).encode()))
+    for place in range(40, len(data) - 8, 7):
+        data[place] ^= 0xFF
+    with pytest.raises(UnreadableFileError, match="the compressed data are damaged or cut off"):
+        list(iter_json(written(tmp_path / "x.json.gz", bytes(data))))

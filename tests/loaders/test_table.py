@@ -790,3 +790,10 @@ def test_files_that_are_all_called_results_take_the_name_of_their_folder(tmp_pat
         )
     data = read(tmp_path)
     assert sorted(set(data.outcomes["model"])) == ["gpt-x", "gpt-y"]
+
+
+def test_a_whole_number_of_more_than_64_bits_is_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    rows = [{"item": n, "model": "m", "score": 1, "seed": 2**63 + n} for n in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert load(path).outcomes["seed"].to_list() == [2.0**63] * 2

@@ -254,3 +254,9 @@ def test_a_factor_without_a_name_is_called_by_its_place() -> None:
     table = check_table({"benchmark": ["b"], "metric": ["acc"], "kind": ["binary"], "": ["x"]}, "metrics")
     assert table.columns[-1].startswith("column_")
     assert table[table.columns[-1]].to_list() == ["x"]
+
+
+def test_a_struct_is_no_number() -> None:
+    frame = pl.DataFrame({"benchmark": ["b"], "metric": ["m"], "kind": ["binary"], "low": [{"a": 1, "b": 2}]})
+    with pytest.raises(InputError, match="column 'low' holds Struct"):
+        check_table(frame, "metrics")

@@ -1,0 +1,480 @@
+"""Speed of every loader on one large file of its format, in MB a second of CPU, beside a bare parse of the same file.
+
+The bare parse is `json` (the whole document, or line by line), `csv.reader`, and YAML's C loader. `python -m benchmarks.loaders`
+takes the names of formats, `--mb` the size.
+"""
+
+import argparse
+import csv
+import hashlib
+import io
+import json
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.timing import Row, against, cpu_seconds
+
+DEFAULT_MB = 20
+_WORDS = [
+    "the",
+    "a",
+    "of",
+    "to",
+    "is",
+    "in",
+    "that",
+    "model",
+    "answer",
+    "number",
+    "question",
+    "because",
+    "total",
+    "first",
+]
+_RNG = random.Random(0)  # noqa: S311 - text to fill a file
+_TEXTS = [" ".join(_RNG.choices(_WORDS, k=20_000))[: 1 << 16] for _ in range(8)]
+
+
+def _text(i: int, chars: int) -> str:
+    """Return a text that differs from item to item."""
+    start = (i * 7919) % ((1 << 16) - chars)
+    return f"{i} {_TEXTS[i % len(_TEXTS)][start : start + chars]}"
+
+
+def _id(i: int) -> str:
+    return hashlib.sha256(str(i).encode()).hexdigest()[:32]
+
+
+def _mmlu_pro(i: int) -> Row:
+    options = [_text(i + k, 25) for k in range(10)]
+    known = {"question_id": i, "question": _text(i, 200), "options": options, "answer": "B", "answer_index": 1}
+    more = {"cot_content": "", "category": "law", "src": "ori_mmlu-law", "pred": "ABC"[i % 3]}
+    return {**known, **more, "model_outputs": _text(i, 900)}
+
+
+def _mt_bench(i: int) -> Row:
+    known = {
+        "question_id": i // 20,
+        "model": f"m{i % 20}",
+        "judge": ["gpt-4", "single-v1"],
+        "user_prompt": _text(i, 1500),
+    }
+    return {**known, "judgment": _text(i, 600), "score": 1 + i % 10, "turn": 1, "tstamp": 1.7e9 + i}
+
+
+def _langsmith(i: int) -> Row:
+    known = {"inputs.question": _text(i, 150), "outputs.answer": _text(i + 1, 300), "reference.answer": _text(i, 60)}
+    scores = {"feedback.correctness": i % 2, "feedback.tone": 0.5}
+    return {**known, "error": None, **scores, "execution_time": 0.5, "example_id": _id(i), "id": _id(i + 1)}
+
+
+def _braintrust(i: int) -> Row:
+    known = {"id": f"s{i}", "span_id": f"s{i}", "root_span_id": f"s{i}", "is_root": True, "experiment_id": "e"}
+    text = {"input": {"question": _text(i, 150)}, "expected": _text(i, 60), "output": _text(i + 1, 300)}
+    metrics = {"start": 1.7e9, "end": 1.7e9 + 2, "prompt_tokens": 80, "completion_tokens": 90}
+    scores = {"Factuality": 0.6, "Tone": 1}
+    more = {"metadata": {"model": "m1", "category": "abc"[i % 3]}, "metrics": metrics, "error": None, "tags": None}
+    return {
+        **known,
+        **text,
+        "scores": scores,
+        **more,
+        "created": "2026-01-01T00:00:00Z",
+        "span_attributes": {"name": "eval"},
+    }
+
+
+def _ragas(i: int) -> Row:
+    contexts = str([_text(i + k, 400) for k in range(3)])
+    known = {"user_input": _text(i, 100), "retrieved_contexts": contexts, "response": _text(i, 300)}
+    return {**known, "reference": _text(i, 150), "faithfulness": 0.5, "answer_relevancy": 0.75, "context_recall": 1.0}
+
+
+def _openai(i: int) -> Row:
+    data = {
+        "correct": i % 2 == 0,
+        "expected": _text(i, 40),
+        "picked": _text(i, 40),
+        "sampled": _text(i, 200),
+        "options": [],
+    }
+    about = {"run_id": "2601010000ABCD", "event_id": i, "sample_id": f"sums.dev.{i}", "type": "match", "data": data}
+    return {**about, "created_by": "", "created_at": "2026-01-01 00:00:01.000000+00:00"}
+
+
+def _promptfoo(i: int) -> Row:
+    graded = {"pass": True, "score": 1, "reason": "All assertions passed", "componentResults": [], "namedScores": {}}
+    test = {"vars": {"q": _text(i, 150)}, "assert": [{"type": "contains", "value": "4"}], "metadata": {}}
+    known = {
+        "promptIdx": 0,
+        "testIdx": i,
+        "testCase": test,
+        "promptId": "p",
+        "provider": {"id": "openai:m", "label": ""},
+    }
+    more = {"prompt": {"raw": _text(i, 200), "label": "p"}, "vars": {"q": _text(i, 150)}, "failureReason": 0}
+    said = {"response": {"output": _text(i, 400), "tokenUsage": {"prompt": 8, "completion": 9}}, "latencyMs": 12}
+    return {**known, **more, **said, "success": True, "score": 1, "namedScores": {"tone": 1}, "gradingResult": graded}
+
+
+def _deepeval(i: int) -> Row:
+    metric = {"name": "Faithfulness", "threshold": 0.5, "success": True, "score": 0.8, "reason": _text(i, 200)}
+    more = {"strictMode": False, "evaluationModel": "gpt-x", "error": None, "evaluationCost": 0.001, "verboseLogs": ""}
+    known = {"name": f"case_{i}", "input": _text(i, 150), "actualOutput": _text(i, 300), "expectedOutput": _text(i, 60)}
+    return {
+        **known,
+        "context": None,
+        "success": True,
+        "metricsData": [{**metric, **more}],
+        "runDuration": 1.5,
+        "order": i,
+    }
+
+
+def _tau(i: int) -> Row:
+    roles = [{"role": role, "content": _text(i + k, 300)} for k in range(8) for role in ("assistant", "user")]
+    reward = {"reward": 1.0, "info": {"r_actions": 1.0, "gt_data_hash": "ea"}, "actions": []}
+    info = {"task": {"user_id": "u", "actions": [], "instruction": ".."}, "source": "user", "reward_info": reward}
+    return {"task_id": i, "reward": 1.0, "info": {**info, "user_cost": 0.0035}, "traj": roles, "trial": 0}
+
+
+def _alpaca(i: int) -> Row:
+    known = {"instruction": _text(i, 150), "output_1": _text(i, 900), "generator_1": "base", "dataset": "koala"}
+    more = {"output_2": _text(i + 1, 900), "generator_2": "m", "annotator": "judge", "preference": 1 + i % 2}
+    return {**known, **more, "price_per_example": 0.01, "time_per_example": 0.8}
+
+
+def _arena_hard(i: int) -> Row:
+    games = [{"score": "A>B", "judgment": {"answer": _text(i + k, 1500)}, "prompt": []} for k in range(2)]
+    return {"uid": _id(i), "category": "hard_prompt", "judge": "gpt-4.1", "model": "m", "baseline": "b", "games": games}
+
+
+def _mt_pairs(i: int) -> Row:
+    known = {"question_id": i // 9, "model_1": f"m{i % 9}", "model_2": "n", "g1_winner": "model_1", "g2_winner": "tie"}
+    said = {"g1_user_prompt": _text(i, 900), "g1_judgment": _text(i, 400), "g2_judgment": _text(i, 400)}
+    return {**known, "judge": ["gpt-4", "pair-v2"], **said, "turn": 1, "tstamp": 1.7e9}
+
+
+def _wildbench(i: int) -> Row:
+    known = {
+        "session_id": _id(i),
+        "parsed_result": {"strengths": _text(i, 300), "score": "7"},
+        "score": str(1 + i % 10),
+    }
+    return {**known, "meta_data": {"error": None}, "model_test": "lab/m", "model_output": _text(i, 1200)}
+
+
+def _judgebench(i: int) -> Row:
+    given = {"judge_model": "lab/judge", "prompt": _text(i, 600), "response": _text(i, 600)}
+    known = {
+        "pair_id": _id(i),
+        "source": "mmlu-pro-law",
+        "question": _text(i, 300),
+        "response_model": "m",
+        "label": "A>B",
+    }
+    more = {"response_A": _text(i, 400), "response_B": _text(i, 400), "judge_name": "arena_hard"}
+    return {
+        **known,
+        **more,
+        "judgments": [{"judgment": given, "decision": "A>B"}, {"judgment": given, "decision": "B>A"}],
+    }
+
+
+def _llmbar(i: int) -> Row:
+    games = {f"swap = {swap}": {"completion": [_text(i, 200), "stop"], "winner": "1"} for swap in (False, True)}
+    texts = {"input": _text(i, 150), "output_1": _text(i, 200), "output_2": _text(i + 1, 200)}
+    return {**texts, "label": 1, "results": [games]}
+
+
+def _reasoning_gym(i: int) -> Row:
+    tried = [{"model_answer": "4", "full_model_response": _text(i, 500), "score": 1.0} for _ in range(3)]
+    return {
+        "question": _text(i, 150),
+        "expected_answer": "4",
+        "best_score": 1.0,
+        "mean_score": 1.0,
+        "completions": tried,
+    }
+
+
+def _votes(i: int) -> Row:
+    known = {
+        "model_a": f"m{i % 20}",
+        "model_b": f"m{20 + i % 7}",
+        "winner": "model_a",
+        "judge": f"u{i % 999}",
+        "turn": 1,
+    }
+    return {
+        **known,
+        "question_id": _id(i),
+        "language": "English",
+        "tstamp": 1687849300.5 + i,
+        "conversation_a": _text(i, 500),
+    }
+
+
+def _table(i: int) -> Row:
+    return {"item": f"q{i // 2}", "model": "ab"[i % 2], "score": i % 3 == 0, "domain": "law", "answer": _text(i, 60)}
+
+
+def _eee(i: int) -> Row:
+    about = {"schema_version": "0.3.0", "evaluation_id": "bar/m/1", "model_id": "maker/m", "evaluation_name": "law"}
+    said = {"input": {"raw": _text(i, 300), "reference": ["A"]}, "output": {"raw": [_text(i, 300)]}}
+    more = {"evaluation_result_id": "law.acc", "sample_id": f"q{i}", "sample_hash": _id(i) * 2}
+    known = {
+        "interaction_type": "single_turn",
+        "answer_attribution": [],
+        "evaluation": {"score": 1.0, "is_correct": True},
+    }
+    return {**about, **more, **said, **known}
+
+
+def _livecode(i: int) -> Row:
+    known = {"question_title": "t", "question_content": _text(i, 900), "platform": "leetcode", "question_id": f"q{i}"}
+    samples = {"output_list": [_text(i, 400)], "code_list": [_text(i, 300)], "graded_list": [True], "metadata": ["{}"]}
+    return {**known, "contest_date": "2023-08-21T00:00:00", "difficulty": "hard", **samples, "pass@1": 1.0}
+
+
+def _lm_eval(i: int) -> Row:
+    asked = {"gen_args_0": {"arg_0": _text(i, 600), "arg_1": " A"}}
+    known = {
+        "doc_id": i,
+        "doc": {"question": _text(i, 200)},
+        "target": "1",
+        "arguments": asked,
+        "resps": [[_text(i, 200)]],
+    }
+    named = {"doc_hash": _id(i) * 2, "prompt_hash": _id(i + 1) * 2, "target_hash": _id(i + 2) * 2}
+    return {**known, "filtered_resps": ["1"], "filter": "none", "metrics": ["acc"], **named, "acc": 1.0}
+
+
+def _helm(i: int) -> Row:
+    stats = [
+        {
+            "name": {"name": name, "split": "test"},
+            "count": 1,
+            "sum": 1.0,
+            "sum_squared": 1.0,
+            "min": 1.0,
+            "max": 1.0,
+            "mean": 1.0,
+        }
+        for name in ("exact_match", "quasi_exact_match", "num_prompt_tokens", "inference_runtime", "logprob")
+    ]
+    return {"instance_id": f"id{i}", "train_trial_index": 0, "stats": stats}
+
+
+def _issue(i: int) -> tuple[str, Row]:
+    tests = {"success": [f"tests/test_{k}.py::test_{i}" for k in range(6)], "failure": []}
+    found = {"patch_is_None": False, "patch_exists": True, "patch_successfully_applied": True, "resolved": i % 2 == 0}
+    return f"owner__repo-{i}", {**found, "tests_status": {"FAIL_TO_PASS": tests, "PASS_TO_PASS": tests}}
+
+
+def _evalplus(i: int) -> tuple[str, list[Row]]:
+    more = {"base_fail_tests": [], "plus_fail_tests": []}
+    tried = {
+        "task_id": f"HumanEval/{i}",
+        "solution": _text(i, 300),
+        "base_status": "pass",
+        "plus_status": "fail",
+        **more,
+    }
+    return f"HumanEval/{i}", [tried] * 5
+
+
+def _eq_bench(size: int) -> Row:
+    def iteration(n: int) -> Row:
+        scores = {str(k): {"first_pass_score": k % 10, "revised_score": 7.5} for k in range(1, 172)}
+        answers = {str(k): {"first_pass": {"Sad": "5", "Glad": "2"}, "revised": {"Sad": "5"}} for k in range(1, 172)}
+        said = {str(k): _text(k + n, 400) for k in range(1, 172)}
+        return {"respondent_answers": answers, "individual_scores_fullscale": scores, "raw_inference": said}
+
+    meta = {"run_id": "1", "eq_bench_version": "eq-bench", "language": "en", "lora_path": ""}
+    one = len(json.dumps(iteration(0)))
+    return {
+        f"{n}--v2--en--lab/m{n}----ChatML--None--openai--None--": {
+            "run_metadata": {**meta, "model_path": f"lab/m{n}"},
+            "iterations": {"1": iteration(n)},
+        }
+        for n in range(max(1, size // one))
+    }
+
+
+def _swe_bench(size: int) -> Row:
+    ids = [f"django__django-{i}" for i in range(size // 50)]
+    return {"total_instances": len(ids), "submitted_ids": ids, "completed_ids": ids, "resolved_ids": ids[::2]} | {
+        "unresolved_ids": ids[1::2],
+        "error_ids": [],
+        "schema_version": 2,
+    }
+
+
+def _cruxeval(size: int) -> Row:
+    names = [f"sample_{i}" for i in range(size // 330)]
+    said = {name: [_text(i, 20) for _ in range(10)] for i, name in enumerate(names)}
+    return {
+        "raw_generations": said,
+        "raw_scored_generations": {name: [True, False] * 5 for name in names},
+        "pass_at_1": 50.0,
+    }
+
+
+def _aider(i: int) -> str:
+    known = {
+        "dirname": f"2025-01-02-03-04-05--m{i}-diff",
+        "test_cases": 225,
+        "model": f"lab/m{i}",
+        "edit_format": "diff",
+    }
+    rates = {"pass_rate_1": 20.0, "pass_rate_2": 40.0, "pass_num_1": 45, "pass_num_2": 90, "total_tests": 225}
+    more = {"commit_hash": 1234567, "date": "2025-01-02", "percent_cases_well_formed": 99.6, "total_cost": 14.5}
+    return "- " + "\n  ".join(f"{name}: {value}" for name, value in {**known, **rates, **more}.items()) + "\n\n"
+
+
+def _lines(record: Callable[[int], Row], first: tuple[Row, ...] = ()) -> Callable[[int], str]:
+    def text(size: int) -> str:
+        return "".join(f"{json.dumps(row)}\n" for row in (*first, *_rows(record, size)))
+
+    return text
+
+
+def _rows(record: Callable[[int], Any], size: int) -> Iterator[Any]:
+    written, i = 0, 0
+    while written < size:
+        row = record(i)
+        yield row
+        written += len(json.dumps(row)) + 2
+        i += 1
+
+
+def _list(record: Callable[[int], Row], wrap: Callable[[list[Row]], object] = list) -> Callable[[int], str]:
+    return lambda size: json.dumps(wrap(list(_rows(record, size))))
+
+
+def _map(record: Callable[[int], tuple[str, object]], wrap: Callable[[Row], Row] = dict) -> Callable[[int], str]:
+    return lambda size: json.dumps(wrap(dict(_rows(record, size))))
+
+
+def _csv(record: Callable[[int], Row]) -> Callable[[int], str]:
+    def text(size: int) -> str:
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, list(record(0)))
+        writer.writeheader()
+        writer.writerows(_rows(record, size))
+        return stream.getvalue()
+
+    return text
+
+
+def _document(make: Callable[[int], object]) -> Callable[[int], str]:
+    return lambda size: json.dumps(make(size))
+
+
+def _yaml(size: int) -> str:
+    return "".join(_rows(_aider, size))
+
+
+_SPEC = {"spec": {"completion_fns": ["m"], "eval_name": "sums.dev.v0", "run_config": {}, "run_id": "2601010000ABCD"}}
+_GYM = {
+    "name": "sums",
+    "category": "algebra",
+    "config": {"seed": 1},
+    "completions_per_prompt": 3,
+    "average_mean_score": 0.5,
+}
+# Name of the format, name of the file, and what makes its text.
+FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
+    ("aider", "leaderboard.yml", _yaml),
+    ("swe-bench", "lab__m.run.json", _document(_swe_bench)),
+    ("swe-bench-issues", "report.json", _map(_issue)),
+    ("swe-bench-issues", "eval_results.json", _map(lambda i: (f"instance_owner__repo-{i}", i % 2 == 0))),
+    ("cruxeval", "sample_scored_m_temp0.2_input.json", _document(_cruxeval)),
+    (
+        "evalplus",
+        "m_temp_0.2_eval_results.json",
+        _map(_evalplus, lambda found: {"date": "d", "hash": "h", "eval": found}),
+    ),
+    ("livecodebench", "Scenario.codegeneration_1_0.2_eval_all.json", _list(_livecode)),
+    ("langsmith", "m.csv", _csv(_langsmith)),
+    ("langsmith", "m.jsonl", _lines(_langsmith)),
+    ("braintrust", "m.json", _list(_braintrust, lambda rows: {"events": rows})),
+    ("braintrust", "m.jsonl", _lines(_braintrust)),
+    ("promptfoo", "m.jsonl", _lines(_promptfoo)),
+    ("deepeval", "run.json", _list(_deepeval, lambda rows: {"testCases": rows, "hyperparameters": {"model": "m"}})),
+    ("openai-evals", "m.jsonl", _lines(_openai, (_SPEC,))),
+    ("ragas", "m.csv", _csv(_ragas)),
+    ("ragas", "m.jsonl", _lines(_ragas)),
+    ("helm", "per_instance_stats.json", _list(_helm)),
+    ("eq-bench", "raw_results.json", _document(_eq_bench)),
+    ("every-eval-ever", "x_samples.jsonl", _lines(_eee)),
+    ("mmlu-pro", "model_outputs_m_5shots.json", _list(_mmlu_pro)),
+    ("mt-bench-single", "gpt-4_single.jsonl", _lines(_mt_bench)),
+    ("mt-bench", "gpt-4_pair.jsonl", _lines(_mt_pairs)),
+    ("alpaca-eval", "annotations.json", _list(_alpaca)),
+    ("arena-hard", "m.jsonl", _lines(_arena_hard)),
+    ("wildbench", "m.json", _list(_wildbench)),
+    ("judgebench", "dataset=judgebench,judge_model=m.jsonl", _lines(_judgebench)),
+    ("llmbar", "result.json", _list(_llmbar)),
+    ("reasoning-gym", "sums.json", _list(_reasoning_gym, lambda rows: {**_GYM, "results": rows})),
+    ("tau-bench", "gpt-4o-airline.json", _list(_tau)),
+    ("lm-eval", "samples_t_2026-02-03T04-05-06.789012.jsonl", _lines(_lm_eval)),
+    ("arena-votes", "votes.jsonl", _lines(_votes)),
+    ("table", "t.jsonl", _lines(_table)),
+    ("table", "t.csv", _csv(_table)),
+)
+
+
+def run(megabytes: int = DEFAULT_MB, only: tuple[str, ...] = ()) -> list[Row]:
+    """Seconds of CPU to read one file of each format, and to parse it only."""
+    from evalstats.loaders.registry import loader_named, plan, read_source
+
+    rows: list[Row] = []
+    for name, file, make in FILES:
+        if only and name not in only:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, file)
+            path.write_text(make(megabytes << 20), encoding="utf-8")
+            loader, size = loader_named(name), path.stat().st_size / 1e6
+            (part,) = plan([path], format=name)[0]
+            ours = cpu_seconds(lambda loader=loader, part=part: read_source(loader, part.source), repeats=1)
+            bare = cpu_seconds(lambda path=path: _bare(path), repeats=1)
+            speed = f"{size / ours:.0f} MB/s; bare {size / bare:.0f} MB/s"
+            rows.append(against(f"{name} {path.suffix[1:]}, {size:.0f} MB, s", ours, bare, speed))
+    return rows
+
+
+def _bare(path: Path) -> None:
+    if path.suffix == ".yml":
+        import yaml
+
+        yaml.load(path.read_bytes(), yaml.CSafeLoader)
+    with path.open(encoding="utf-8", newline="") as stream:
+        if path.suffix == ".csv":
+            list(csv.reader(stream))
+        elif path.suffix == ".jsonl":
+            for line in stream:
+                json.loads(line)
+        elif path.suffix == ".json":
+            json.load(stream)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Speed of every loader beside a bare parse of the same file.")
+    parser.add_argument("--mb", type=int, default=DEFAULT_MB, help="size of each file in MB")
+    parser.add_argument("formats", nargs="*", help="names of formats; all without")
+    given = parser.parse_args()
+    for row in run(given.mb, tuple(given.formats)):
+        print(
+            f"{row['name']:34} {row['ours']:>8.3f} {row['other']:>8.3f} {row['ratio']:>6.2f}x  {row['note']}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
