@@ -1,4 +1,4 @@
-"""What the README tells a reader to type works as it stands."""
+"""What the README and the guides tell a reader to type works as it stands."""
 
 import re
 import shlex
@@ -15,8 +15,11 @@ from evalstats.simulate.lab_live import write_lab_live
 from evalstats.simulate.rutbench import write_rutbench
 from tests.typed import typed
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
-OWN_TABLES = (Path(__file__).resolve().parents[1] / "docs" / "own-tables.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+OWN_TABLES = (ROOT / "docs" / "own-tables.md").read_text(encoding="utf-8")
+GUIDES = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "guides").glob("*.md")))
+PYTHON = {"README": README, "in-python": (ROOT / "docs" / "in-python.md").read_text(encoding="utf-8")}
 # These lines speak of the reader's own files.
 OWN_FILES = ("old_run/", "logs/", "results.csv")
 
@@ -35,9 +38,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shell_lines() -> list[str]:
-    joined = README.replace("\\\n", " ")
+    joined = f"{README}\n{GUIDES}".replace("\\\n", " ")
     found = [line.split("#")[0].strip("$ \n") for line in joined.splitlines() if line.startswith("$ evalstats")]
-    return [line for line in found if not any(own in line for own in OWN_FILES)]
+    return [line for line in dict.fromkeys(found) if not any(own in line for own in OWN_FILES)]
 
 
 @pytest.mark.parametrize("line", shell_lines())
@@ -47,8 +50,9 @@ def test_shell_line(line: str, folder: Path) -> None:
     assert done.stdout or done.stderr  # what was written is said on stderr
 
 
-def test_python_block(folder: Path) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+@pytest.mark.parametrize("page", PYTHON)
+def test_python_block(page: str, folder: Path) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", PYTHON[page], flags=re.DOTALL)
     done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (folder / "build" / "demo" / "page.html").is_file()
@@ -71,3 +75,13 @@ def test_every_format_of_the_map_table_is_known() -> None:
     assert len(options) >= 7
     for option in options:
         ColumnMap.from_options([option])
+
+
+def test_links_of_the_readme_and_the_docs_lead_somewhere() -> None:
+    made = {
+        ROOT / "docs" / name for name in ("tables.md", "formats/index.md", "methods/index.md", "reference/index.qmd")
+    }
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for address in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
+            target = (path.parent / address).resolve()
+            assert target.exists() or target in made, f"{path.name}: {address}"
