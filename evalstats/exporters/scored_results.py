@@ -145,9 +145,9 @@ def uncertainty_of(found: Score) -> dict[str, Any]:
 
 
 def published_details(row: Mapping[str, Any], computed: Score | str | None, span: float | None) -> dict[str, Any]:
-    """Return `score_details` of a published number; uncertainty that it lacks is filled in from its samples.
+    """Return `score_details` of a published number; what its uncertainty lacks is filled in from its samples.
 
-    Only where these give the same score: a number that was made otherwise has another uncertainty.
+    Only where these give the same score of as many items: a number that was made otherwise has another uncertainty.
     """
     methods = _methods_of(row.get("method"))
     record: dict[str, Any] = {} if row["n"] is None else {"num_samples": row["n"]}
@@ -159,8 +159,7 @@ def published_details(row: Mapping[str, Any], computed: Score | str | None, span
             **{name: value for name, value in interval.items() if value is not None},
             "method": methods["confidence_interval"],
         }
-    before = set(record)
-    if isinstance(computed, Score) and agrees(row["estimate"], computed, span) and not before & set(_PARTS.values()):
+    if isinstance(computed, Score) and agrees(row["estimate"], computed, span) and row["n"] in (None, computed.n_items):
         record = {**uncertainty_of(computed), **record}
     filled = [name for name in NUMBERS if row[name] is None and _holds(record, name)]
     kept = {

@@ -297,6 +297,9 @@ def test_a_published_number_keeps_its_own_uncertainty_and_is_filled_in_only_wher
         "num_samples": 7,
         "standard_error": {"value": 0.2, "method": "bootstrap"},
     }
+    (part,) = results(number(0.75, std_error=0.2, method="published; standard error: bootstrap", n=20), "part")
+    assert part["score_details"]["uncertainty"]["standard_error"] == {"value": 0.2, "method": "bootstrap"}
+    assert part["score_details"]["uncertainty"]["confidence_interval"]["method"].startswith("Wilson (evalstats ")
     other, mine = results(number(0.6), "other")
     assert "uncertainty" not in other["score_details"]
     assert mine["score_details"]["score"] == 0.75
