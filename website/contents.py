@@ -55,7 +55,6 @@ API = (
             "PowerPlan",
             "load_result",
             "report",
-            "export",
         ),
     ),
     ("Simulate", "Known truths, to try a question on.", ("simulate_arena", "simulate_rutbench")),
