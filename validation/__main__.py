@@ -32,6 +32,10 @@ NAMES = {
     "power": "power",
     "scenarios": "scenarios",
     "arena-checks": "arena_checks",
+    "contamination": "contaminated",
+    "judge-agreement": "judge_agreement",
+    "judge-correction": "judge_correction",
+    "judge-differences": "judge_differences",
 }
 
 

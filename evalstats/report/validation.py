@@ -21,6 +21,9 @@ def weaknesses(studies: Mapping[str, Study]) -> list[tuple[str, str]]:
         ("Wide near the ceiling", _wide(studies["mean-pairs"])),
         ("The price of looking", _looking(studies["peeking"])),
         ("Detectable differences are rough", _detectable(studies["power"])),
+        ("Few clean references", _contaminated(studies["contamination"])),
+        ("Agreement of few units", _agreement(studies["judge-agreement"])),
+        ("A judge corrected by few labels", _corrected(studies["judge-correction"], studies["judge-differences"])),
     ]
 
 
@@ -127,6 +130,33 @@ def _detectable(study: Study) -> str:
     )
 
 
+def _contaminated(study: Study) -> str:
+    few = [
+        row for row in _ours(study) if row.design["n_references"] == min(r.design["n_references"] for r in study.rows)
+    ]
+    return (
+        f"With 3 clean references the check for contamination is cautious: it calls {_range_words(few)} of clean models "
+        f"contaminated, with more references up to {_percent(_most(_ours(study)).rate)}."
+    )
+
+
+def _agreement(study: Study) -> str:
+    worst = _most(_ours(study))
+    others = _most(row for row in _ours(study) if "n_clusters" not in row.design)
+    return (
+        f"The interval of a judge's agreement misses up to {_percent(worst.rate)} ({worst.case}), and up to "
+        f"{_percent(others.rate)} without clusters. Where nearly all ratings are the same, none is given."
+    )
+
+
+def _corrected(scores: Study, differences: Study) -> str:
+    score, pair = _most(_ours(scores)), _most(_ours(differences))
+    return (
+        f"A score that labels correct misses up to {_percent(score.rate)} ({score.case}), a difference up to "
+        f"{_percent(pair.rate)} ({pair.case}). With 20 labels of a model that is nearly always right there may be no interval."
+    )
+
+
 Standing = Literal["kept", "undecided", "missed"]
 
 # Questions in the order of the page, by what they are about, with their short names.
@@ -147,13 +177,17 @@ _NAMES: Mapping[str, str] = {
     "peeking": "Looking after every item",
     "power": "Detectable differences",
     "arena-checks": "Trust checks of honest votes",
+    "contamination": "Clean models called contaminated",
+    "judge-agreement": "A judge's agreement with people",
+    "judge-correction": "A judge's scores, corrected",
+    "judge-differences": "A judge's differences, corrected",
 }
 CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "One model": ("one-score", "mean-score"),
     "Two models on the same items": ("pairs", "mean-pairs", "graded-pairs", "full-runs", "missing-failures"),
     "Clusters, declared or not": ("clusters", "false-claims", "undeclared-clusters", "suspected-groups"),
-    "Many models, many looks, plans": ("ranks", "scenarios", "peeking", "power"),
-    "Live arenas": ("arena-checks",),
+    "Many models, many looks, plans": ("ranks", "scenarios", "peeking", "power", "contamination"),
+    "Live arenas and judges": ("arena-checks", "judge-agreement", "judge-correction", "judge-differences"),
 }
 QUESTIONS = tuple(name for names in CHAPTERS.values() for name in names)
 _TONES: dict[str, Tone] = {"kept": "good", "undecided": "caution", "missed": "bad"}
@@ -192,7 +226,7 @@ def document(found: Mapping[str, Study]) -> Document:
     )
 
 
-_CAUTIONS = 5
+_CAUTIONS = 4
 
 
 def standing_of(claim: Claim) -> Standing:
@@ -220,7 +254,8 @@ def chance(claim: Claim) -> tuple[float, float]:
 
 
 def _promises(claims: Sequence[Claim]) -> Figure:
-    order = sorted(claims, key=lambda claim: list(_TONES).index(standing_of(claim)), reverse=True)
+    everyone = sorted(claims, key=lambda claim: list(_TONES).index(standing_of(claim)), reverse=True)
+    order = [claim for claim in everyone if not _easily_kept(claim)]
     limits = [claim.high if claim.high is not None else (claim.low or 1.0) for claim in order]
     ends = [chance(claim) for claim in order]
     return Figure(
@@ -239,10 +274,18 @@ def _promises(claims: Sequence[Claim]) -> Figure:
         alt=f"Rates found for {plural(len(order), 'promise')} against their limits, with Monte Carlo intervals.",
         caption=(
             "The rate closest to its limit, with the 95% interval of the simulation. A promise is undecided while that "
-            "interval crosses the limit"
+            f"interval crosses the limit. {plural(len(everyone) - len(order), 'promise')} kept with room stand in the CSV alone"
         ),
-        table=_promise_table(order),
+        table=_promise_table(everyone),
     )
+
+
+_ROOM = 0.95  # of the limit
+
+
+def _easily_kept(claim: Claim) -> bool:
+    """Whether even the end of the simulation's interval keeps away from the limit."""
+    return claim.low is None and claim.high is not None and chance(claim)[1] <= _ROOM * claim.high
 
 
 def _promise_table(claims: Sequence[Claim]) -> Table:

@@ -47,7 +47,7 @@ def test_every_question_has_its_results_stored() -> None:
 
 def test_an_unknown_question_is_refused_with_the_list() -> None:
     with pytest.raises(
-        InputError, match="no stored error rates 'weather'; there are arena-checks, clusters, false-claims"
+        InputError, match="no stored error rates 'weather'; there are arena-checks, clusters, contamination"
     ):
         load_validation("weather")
 
@@ -189,6 +189,8 @@ def test_exact_rates_of_pairs_are_what_a_rerun_gives(method: str, items: int) ->
         ("peeking", "100 items, models differ on 30%"),
         ("mean-pairs", "20 items, .60 and .70"),
         ("graded-pairs", "1 to 5, middle, 12 items"),
+        ("judge-correction", "20 labels, grades 1 to 10"),
+        ("judge-differences", "20 labels, grades 1 to 10"),
     ],
 )
 def test_simulated_rates_are_what_a_rerun_gives(name: str, cell: str) -> None:
