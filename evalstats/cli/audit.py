@@ -7,14 +7,14 @@ import typer
 
 from evalstats.analysis.audit.options import AuditOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Reading, Showing, add_command, with_names
+from evalstats.cli.command import Planned, Reading, Showing, add_command, with_names
 
 GATE_FAILED = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
-    """When the command fails."""
+class Gate(Planned):
+    """What was declared before looking, and when the command fails."""
 
     fail_on: Annotated[
         Literal["flips"] | None, Option("Exit with 1 where a finding flips a comparison.", metavar="flips")
@@ -31,10 +31,11 @@ def audit(reading: Reading, asked: AuditOptions, gate: Gate, showing: Showing) -
     from evalstats.analysis.audit.audit import audit as audit_of
     from evalstats.cli.output import say, step_line
 
-    data = reading.load(quiet=showing.quiet)
+    declared = gate.declared(quiet=showing.quiet)
+    data = reading.load(declared, quiet=showing.quiet)
     with step_line(quiet=showing.quiet) as on_step:
         on_step("drawing conclusions with and without each finding")
-        result = audit_of(data, **asdict(with_names(asked, data)))
+        result = audit_of(data, **asdict(with_names(asked, data)), plan=declared.plan if declared else None)
     showing.present(result)
     if gate.fail_on == "flips" and result.n_flipping:
         say(f"gate failed: {result.n_flipping} of {len(result.findings)} findings flip a comparison.")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,8 +23,10 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import check_settings
+from evalstats.schema.plan import Plan, check_settings, settled, with_plan
 from evalstats.stats.checks import check_level
+
+DEFAULT_LEVEL = 0.95
 
 
 def audit(
@@ -34,7 +37,8 @@ def audit(
     cluster: str | Sequence[str] | None = None,
     all_metrics: bool = False,
     accept: Sequence[str] = (),
-    conf_level: float = 0.95,
+    conf_level: float | None = None,
+    plan: Plan | None = None,
 ) -> Audit:
     """Say what is doubtful about scores before anybody compares them, ranked by whether it changes a conclusion.
 
@@ -48,11 +52,15 @@ def audit(
     models
         Systems to keep; None for all.
     cluster
-        Column whose levels make items dependent, beside those that the data declare; "none" for none.
+        Column whose levels make items dependent, in place of those that the data declare; "none" for none.
     all_metrics
         Look at every metric.
     accept
         Settings in which the runs differ on purpose, such as "judge".
+    conf_level
+        Level of the intervals; 0.95 where neither it nor a plan says otherwise.
+    plan
+        What was declared before looking: metrics, clusters, settings and the level, wherever they are not given here.
 
     Returns
     -------
@@ -76,12 +84,20 @@ def audit(
     >>> [(each.kind, each.effect) for each in found.findings]
     [('missing scores', 'moves')]
     """
-    asked = as_data(data)
+    asked = as_data(data) if plan is None else with_plan(as_data(data), plan)
     given = with_scores_of_votes(asked)
     require_outcomes(given, *(models or ()))
-    accepted = check_settings((accept,) if isinstance(accept, str) else accept)
+    found: dict[str, Any] = settled(
+        plan,
+        clusters=cluster,
+        accept=list((accept,) if isinstance(accept, str) else accept) or None,
+        conf_level=conf_level,
+    )
+    level = check_level(DEFAULT_LEVEL if found["conf_level"] is None else found["conf_level"])
+    accepted = check_settings(found["accept"] or ())
     rows = _kept(given, models)
-    panels = _panels(given, rows, metric, cluster, all_metrics=all_metrics, conf_level=check_level(conf_level))
+    declared = _with_primary(given, plan)
+    panels = _panels(declared, rows, metric, found["clusters"], all_metrics=all_metrics, conf_level=level)
     looked = [_looked(replace(panel, accept=accepted)) for panel in panels]
     findings = sorted((finding for each in looked for finding in each.findings), key=_weight)
     unchecked = [each for one in looked for each in one.unchecked]
@@ -91,10 +107,10 @@ def audit(
         metrics=tuple(each.audited for each in looked),
         passed=_passed(findings, unchecked, len(looked)),
         unchecked=tuple(unchecked),
-        conf_level=conf_level,
+        conf_level=level,
         version=toolkit_version(),
         sources=sources_of(given, runs),
-        notes=(*run_notes(given, runs), *_votes_left_out(asked, given), *_of_the_files(given)),
+        notes=(*run_notes(given, runs), *_of_the_plan(plan), *_votes_left_out(asked, given), *_of_the_files(given)),
     )
 
 
@@ -131,6 +147,21 @@ def _passed(findings: Sequence[Finding], unchecked: Sequence[Unchecked], n_metri
     found: set[Kind] = {each.kind for each in findings}
     found |= {_SAYS_MORE[kind] for kind in found if kind in _SAYS_MORE}
     return tuple(kind for kind in kinds if kind not in found and times[kind] < n_metrics)
+
+
+def _with_primary(data: EvalData, plan: Plan | None) -> EvalData:
+    """Return data in which the metrics that a plan declares are the headlines of their benchmarks."""
+    primary = {} if plan is None else dict(plan.primary)
+    if not primary:
+        return data
+    declared = pl.col("benchmark").replace_strict(primary, default=None, return_dtype=pl.String)
+    is_head = pl.when(declared.is_null()).then("primary").otherwise(pl.col("metric") == declared)
+    return replace(data, metrics=data.metrics.with_columns(is_head.alias("primary")))
+
+
+def _of_the_plan(plan: Plan | None) -> tuple[Note, ...]:
+    text = "" if plan is None else f"declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}"
+    return (Note(kind="plan", text=text, caution=False),) if text else ()
 
 
 def _votes_left_out(asked: EvalData, given: EvalData) -> tuple[Note, ...]:

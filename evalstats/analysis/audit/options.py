@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from evalstats.analysis.options import Accept, Cluster, ConfLevel, MetricName, Models, Option
+from evalstats.analysis.options import Accept, Cluster, MetricName, Models, Option, PlannedLevel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,4 +15,4 @@ class AuditOptions:
     cluster: Cluster = None
     all_metrics: Annotated[bool, Option("Look at every metric, not the headline alone.", ("--all-metrics",))] = False
     accept: Accept = ()
-    conf_level: ConfLevel = 0.95
+    conf_level: PlannedLevel = None

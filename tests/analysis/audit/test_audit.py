@@ -13,6 +13,7 @@ from evalstats.analysis.audit.audit import _kept, _panels
 from evalstats.analysis.audit.conclusions import conclusions, ranked
 from evalstats.analysis.audit.panel import Observation, Treatment
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.plan import Plan
 from tests.analysis.audit.builders import clean, kinds, read
 
 
@@ -163,3 +164,26 @@ def test_a_new_leader_is_named():
     shift = next(each for each in seen.shifts if each.treatment == "counted as 0")
     assert (shift.leader_before, shift.leader_after) == ("a", "b")
     assert "; b leads instead of a." in found.summary()
+
+
+def test_a_plan_holds_where_nothing_is_given():
+    frame = clean(60, 3).with_columns(
+        (pl.col("item").str.slice(1).cast(pl.Int64) % 12).cast(pl.String).alias("passage")
+    )
+    plan = Plan(clusters=("passage",), conf_level=0.9, aliases={"m0": "zero"}, source="evalstats.toml")
+    found = es.audit(read(frame), plan=plan)
+    assert (found.conf_level, found.metrics[0].clusters) == (0.9, ("passage",))
+    assert any(note.kind == "plan" and "evalstats.toml" in note.text for note in found.notes)
+    assert es.audit(read(frame), plan=plan, cluster="none", conf_level=0.99).metrics[0].clusters == ()
+    assert es.audit(read(frame), plan=plan, models=["zero", "m1"]).metrics[0].n_models == 2
+
+
+def test_the_headline_alone_is_looked_at_unless_all_are_asked_for():
+    frame = pl.concat([clean(40, 3).with_columns(pl.lit(name).alias("metric")) for name in ("first", "second")])
+    data = es.from_frame(frame, item="item", model="model", score="score", metric="metric", benchmark="@b")
+    assert [each.metric for each in es.audit(data).metrics] == ["first", "second"]
+    headed = replace(data, metrics=data.metrics.with_columns((pl.col("metric") == "second").alias("primary")))
+    assert [each.metric for each in es.audit(headed).metrics] == ["second"]
+    assert [each.metric for each in es.audit(headed, all_metrics=True).metrics] == ["first", "second"]
+    assert [each.metric for each in es.audit(headed, metric="first").metrics] == ["first"]
+    assert [each.metric for each in es.audit(data, plan=Plan(primary={"b": "first"})).metrics] == ["first"]
