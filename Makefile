@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all lint format report site notebooks bench validate lock clean
+.PHONY: help demo test test-all lint format report site notebooks pictures bench validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -59,6 +59,9 @@ site: .venv/stamp ## The website, without Quarto (`quarto render` makes it with 
 
 notebooks: .venv/stamp ## Run the notebooks and store their outputs
 	@$(BIN)/python -m website.notebooks
+
+pictures: .venv/stamp ## The pictures of the README, from today's pages (needs Chromium)
+	@$(BIN)/python -m website.pictures
 
 bench: .venv/stamp ## Speed against other packages, as ratios
 	$(BIN)/python -m benchmarks
