@@ -36,6 +36,7 @@ NAMES = {
     "judge-agreement": "judge_agreement",
     "judge-correction": "judge_correction",
     "judge-differences": "judge_differences",
+    "audit-checks": "audit_checks",
 }
 
 

@@ -181,6 +181,7 @@ _NAMES: Mapping[str, str] = {
     "judge-agreement": "A judge's agreement with people",
     "judge-correction": "A judge's scores, corrected",
     "judge-differences": "A judge's differences, corrected",
+    "audit-checks": "Audits of sound tables",
 }
 CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "One model": ("one-score", "mean-score"),
@@ -188,6 +189,7 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "Clusters, declared or not": ("clusters", "false-claims", "undeclared-clusters", "suspected-groups"),
     "Many models, many looks, plans": ("ranks", "scenarios", "peeking", "power", "contamination"),
     "Live arenas and judges": ("arena-checks", "judge-agreement", "judge-correction", "judge-differences"),
+    "Before any comparison": ("audit-checks",),
 }
 QUESTIONS = tuple(name for names in CHAPTERS.values() for name in names)
 _TONES: dict[str, Tone] = {"kept": "good", "undecided": "caution", "missed": "bad"}

@@ -28,6 +28,7 @@ from evalstats.stats.strength_ranks import (
 Keys: TypeAlias = NDArray[np.uint64]
 
 FEWEST_MODELS = 8
+_RARE, _FAR_FEWER = 0.01, 0.8
 _STRATUM = 20  # items that are taken to be about equally hard
 
 
@@ -181,6 +182,14 @@ class RepeatedRows:
     expected_low: float
     p_value: float
     group: IntArray
+
+    @property
+    def far_fewer(self) -> bool:
+        """Whether chance does not explain it: p up to .01, and at most four fifths of the rows that are expected.
+
+        The second asks for more than models that err alike, as those of one family do.
+        """
+        return self.p_value <= _RARE and self.n_distinct <= _FAR_FEWER * self.expected
 
 
 def repeated_rows(

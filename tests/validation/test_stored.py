@@ -47,7 +47,7 @@ def test_every_question_has_its_results_stored() -> None:
 
 def test_an_unknown_question_is_refused_with_the_list() -> None:
     with pytest.raises(
-        InputError, match="no stored error rates 'weather'; there are arena-checks, clusters, contamination"
+        InputError, match="no stored error rates 'weather'; there are arena-checks, audit-checks, clusters"
     ):
         load_validation("weather")
 

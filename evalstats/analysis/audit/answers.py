@@ -200,6 +200,7 @@ def _suspects(
     n = int(suspect.sum())
     told = f"{n:,} of {plural(panel.items.height, 'key')} look{'s' if n == 1 else ''} wrong: "
     told += "weak models meet them, strong ones do not" if rivals is None else "strong models agree on another option"
+    told += f", as on {_shown(panel, int(places[0]), rivals, answers)}"
     treatments = [Treatment(words="without these items", keep=panel.of_items(~suspect))]
     if rivals is not None and answers is not None:
         chosen = rivals.suspect
@@ -214,6 +215,16 @@ def _suspects(
         n_items=n,
         examples=tuple(_example(panel, int(i), slopes, rivals, answers) for i in places[:_SHOWN]),
         treatments=tuple(treatments),
+    )
+
+
+def _shown(panel: Panel, item: int, rivals: RivalOptions | None, answers: Answers | None) -> str:
+    (name,) = panel.item_names([item])
+    if rivals is None or answers is None or not rivals.suspect[item]:
+        return name
+    return (
+        f"{name} ({rivals.n_chosen[item]} of {rivals.n_models[item]} say {answers.labels[rivals.option[item]]}, "
+        f"key {answers.labels[answers.keys[item]]})"
     )
 
 

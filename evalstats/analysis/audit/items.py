@@ -14,8 +14,6 @@ from evalstats.stats.item_quality import item_information, repeated_rows
 # Columns that hold what an item says, or a digest of it.
 _CONTENT = ("doc_hash", "prompt_hash", "input_hash", "question", "prompt", "input", "instruction", "text")
 _FEWEST_CHARACTERS = 6
-# Rows of scores coincide far more often than by chance: p of the permutation test, and the share of the rows expected.
-_RARE, _FAR_FEWER = 0.01, 0.8
 _FEWEST_MODELS = 3
 _FEWEST_FOR_UNSOLVABLE, _MANY = 8, 0.05
 _SHOWN = 5
@@ -42,7 +40,7 @@ def near_duplicates(panel: Panel) -> Iterator[Observation | NotChecked]:
         return
     scores, models = _all_scores(panel)
     found = repeated_rows(scores, models=models)
-    if found is None or found.p_value > _RARE or found.n_distinct > _FAR_FEWER * found.expected:
+    if found is None or not found.far_fewer:
         return
     graded = np.unique(scores[~np.isnan(scores)]).size > 2
     yield Observation(

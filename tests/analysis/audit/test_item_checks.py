@@ -73,7 +73,8 @@ def test_wrong_keys_are_found_with_the_option_that_strong_models_choose():
     frame = scored(frame.with_columns(pl.when(strong).then(shifted("answer")).otherwise("pred").alias("pred")))
     found = finding(es.audit(read(frame)), "wrong keys")
     assert found.n_items == 3
-    assert found.text.startswith("3 of 400 keys look wrong: strong models agree on another option")
+    assert found.text.startswith("3 of 400 keys look wrong: strong models agree on another option, as on q")
+    assert " of 16 say " in found.text
     key = frame.filter(pl.col("item") == "q100")["answer"][0]
     (told,) = [each for each in found.examples if each.startswith("q100")]
     assert told.startswith(f"q100: key {key}, but ")
