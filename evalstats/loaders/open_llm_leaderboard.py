@@ -26,7 +26,7 @@ _V2: Final = ("IFEval", "BBH", "MATH Lvl 5", "GPQA", "MUSR", "MMLU-PRO")
 # The first four are all that the first leaderboard began with.
 _V1: Final = ("ARC", "HellaSwag", "MMLU", "TruthfulQA", "Winogrande", "GSM8K", "DROP")
 _FEWEST: Final = {V2: len(_V2), V1: 4}
-# One of these tells the leaderboard's table from another one with the same benchmarks.
+# One of these tells the leaderboard's table from another one with the same benchmarks, or "(25-shot)" behind their names.
 _MARKS: Final = frozenset({"revision", "model sha", "precision", "eval name", "hub license", "weight type", "t"})
 _SHOTS: Final = re.compile(r"\s*\(?\d+[- ]?shots?\)?")
 # Tasks without parts, whose normalised score follows from the raw one. That of BBH and MUSR follows from their parts, which
@@ -131,7 +131,8 @@ def _columns(names: tuple[str, ...]) -> _Columns | None:
     model = next((by_name[name] for name in _MODEL if name in by_name), None)
     for version, tasks in ((V2, _V2), (V1, _V1)):
         scores = {task: by_name[_plain(task)] for task in tasks if _plain(task) in by_name}
-        if model is None or "average" not in by_name or not by_name.keys() & _MARKS:
+        marked = by_name.keys() & _MARKS or any(_SHOTS.search(name) for name in names)
+        if model is None or "average" not in by_name or not marked:
             return None
         if len(scores) < _FEWEST[version] or any(task not in scores for task in tasks[: _FEWEST[version]]):
             continue

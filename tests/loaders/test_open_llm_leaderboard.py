@@ -268,9 +268,10 @@ def test_the_table_of_version_1_and_names_in_links(tmp_path: Path) -> None:
     assert set(data.aggregates["metric"]) == {"score"}
 
 
-def test_the_first_table_of_version_1_had_four_tasks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mark", ["Revision", "URL"])
+def test_the_first_table_of_version_1_had_four_tasks(tmp_path: Path, mark: str) -> None:
     path = tmp_path / "20230523.csv"
-    text = "Model,Revision,Average ,ARC (25-shot) ,HellaSwag(10-shot),MMLU (5-shot),TruthfulQA (0-shot)\n"
+    text = f"Model,{mark},Average ,ARC (25-shot) ,HellaSwag(10-shot),MMLU (5-shot),TruthfulQA (0-shot)\n"
     path.write_text(text + "org/m,main,25.0,10,20,30,40\norg/n,main,,10,20,,40\n")
     data = read(path)
     assert set(data.runs["loader"]) == {"open-llm-leaderboard"}
