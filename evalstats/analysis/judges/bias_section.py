@@ -113,20 +113,24 @@ def _bias_heading(result: JudgeReport) -> str:
     own = [row for row in result.biases if row.judge == judge]
     if not own:
         return "Place, length and family could not be checked"
-    found = [phrase for row in own if row.shown and (phrase := _phrase(row))]
-    if not found:
+    shown = [row for row in own if row.shown]
+    if not any(map(_phrase, shown)):
         names = " or ".join(dict.fromkeys(row.check for row in own if row.check != "inconsistent"))
         return f"{judge} is not shown to go by {names}"
+    liked = [_phrase(row) for row in shown if row.check == "place" or (row.check == "length" and not row.association)]
+    found = [f"prefers {' and '.join(liked)}"] if liked else []
+    found += [_phrase(row) for row in shown if row.check == "own family" or (row.check == "length" and row.association)]
     return f"{judge} {' and '.join(found)}"
 
 
 def _phrase(row: BiasCheck) -> str:
+    """Say what a judge goes by, to stand behind "prefers" where it is its place or length."""
     above = (row.estimate or 0.0) > (row.null or 0.0)
     if row.check == "place":
-        return f"prefers the {'first' if above else 'second'} place"
+        return f"the {'first' if above else 'second'} place"
     if row.check == "length":
         more = "longer" if above else "shorter"
-        return f"goes with {more} answers, which may be better" if row.association else f"prefers {more} answers"
+        return f"goes with {more} answers, which may be better" if row.association else f"{more} answers"
     return f"{'favours' if above else 'is harder on'} its own family" if row.check == "own family" else ""
 
 

@@ -183,3 +183,16 @@ def test_families_by_name():
         "our-judge": None,
     }
     assert {name: family_of(name, {}) for name in known} == known
+
+
+@pytest.mark.slow
+def test_alpaca_evals_judges_go_with_length(shared_data):
+    """AlpacaEval corrects for length since its judges go with it (Dubois et al. 2024, arXiv:2404.04475); nobody else judged."""
+    report = judges(es.read(shared_data / "alpaca_eval" / "annotations_long.parquet"))
+    assert report.rows == ()
+    odds = {row.judge: row for row in report.biases if row.check == "length"}
+    assert len(odds) == 6
+    for name in ("alpaca_eval_gpt4_turbo_fn", "weighted_alpaca_eval_gpt4_turbo", "alpaca_eval_gpt4"):
+        assert odds[name].association
+        assert odds[name].conf_low > 1
+    assert any("order" in reason for reason in report.not_checked)
