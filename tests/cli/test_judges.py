@@ -45,3 +45,33 @@ def test_a_long_table_says_who_is_human(tmp_path):
     assert done.exit_code == 0, done.output
     refused = run("judges", tmp_path / "long.csv", *named)
     assert refused.exit_code != 0
+
+
+def test_files_of_votes_need_no_map(shared_data):
+    crowd, judge = (shared_data / "llmfao" / f"{name}-comparisons.csv" for name in ("crowd", "gpt4-crowd"))
+    done = run("judges", crowd, judge)
+    assert done.exit_code == 0, done.output
+    assert "gpt-4 agrees with people less than people agree among themselves" in done.output.replace("\n", " ")
+    assert len(done.stdout.splitlines()) <= 15
+    alone = run("judges", judge)
+    assert alone.exit_code == 0, alone.output
+    assert "NOT MEASURED" in alone.output
+    assert "order" in run("judges", judge, "--full").output
+
+
+def test_scores_by_judges_alone_say_what_is_missing(shared_data):
+    refused = run("judges", shared_data / "wildbench" / "scores_long.parquet")
+    assert refused.exit_code != 0
+    assert "--reference NAME" in str(refused.exception) or "reference=NAME" in str(refused.exception)
+
+
+def test_labels_to_buy_are_asked_for(tmp_path):
+    wide(200).with_columns(pl.when(pl.col("id") < 60).then("ann").alias("ann")).write_csv(tmp_path / "r.csv")
+    given = ["judges", tmp_path / "r.csv", "--map", "item=id", "--humans", "ann", "--raters", "ann", "--raters", "gpt"]
+    done = run(*given, "--half-width", "8pp")
+    assert done.exit_code == 0, done.output
+    assert "to ±8.0 pp" in done.output.replace("\n", " ")
+    assert "labels alone would need" in done.output.replace("\n", " ")
+    refused = run(*given, "--half-width", "a lot")
+    assert refused.exit_code != 0
+    assert "half" in str(refused.exception)
