@@ -89,9 +89,12 @@ def identical_models(panel: Panel) -> Iterator[Observation | NotChecked]:
     scores = panel.scores
     for i, j in _equal_columns(scores):
         both = ~np.isnan(scores[:, i]) & ~np.isnan(scores[:, j])
-        if not _telling(scores, both, i, j):
-            continue
         names = panel.models[i], panel.models[j]
+        if not _telling(scores, both, i, j):
+            if n_models - 2 < _FEWEST_OTHERS:
+                reason = f"{names[0]} and {names[1]} have equal scores, and too few other models show whether chance gives that"
+                yield NotChecked(kind="identical models", reason=reason)
+            continue
         yield Observation(
             kind="identical models",
             text=(

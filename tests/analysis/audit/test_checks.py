@@ -194,6 +194,14 @@ def test_one_model_under_two_names_is_found_and_not_accused():
     assert not of_kind(es.audit(read(pl.concat([frame, one_apart]))), "identical models")
 
 
+def test_twins_among_few_models_are_not_checked():
+    frame = clean(80, 2)
+    twin = frame.filter(pl.col("model") == "m1").with_columns(pl.lit("m1-turbo").alias("model"))
+    found = es.audit(read(pl.concat([frame, twin])))
+    assert not of_kind(found, "identical models")
+    assert any(each.kind == "identical models" and "m1 and m1-turbo" in each.reason for each in found.unchecked)
+
+
 def test_two_models_that_agree_on_easy_items_are_no_twins():
     same = [{"item": i, "model": m, "score": 1.0} for m in ("a", "b", "c", "d", "e") for i in range(20)]
     assert not of_kind(es.audit(read(pl.DataFrame(same))), "identical models")
