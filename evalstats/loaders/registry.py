@@ -228,15 +228,15 @@ def plan(
         if not named and not _may_hold_results(path):
             continue
         try:
-            loader, skip, failed = (forced, False, []) if forced is not None else _detected(path, column_map)
+            loader, beside, failed = (forced, "", []) if forced is not None else _detected(path, column_map)
         except UnreadableFileError as error:
             problems.append(Problem(path=str(path), message=_without_path(error, path)))
             continue
         problems.extend(Problem(path=str(path), message=message, severity="note") for message in failed)
-        if not skip:
+        if not beside:
             by_loader.setdefault(loader.name, (loader, []))[1].append(path)
         elif named:
-            message = f"goes with {loader.title} and holds no results; it is passed over"
+            message = f"holds no results but {beside}; it goes with {loader.title} and is passed over"
             problems.append(Problem(path=str(path), message=message, severity="note"))
     planned: list[Planned] = []
     for found, files in by_loader.values():
@@ -289,7 +289,8 @@ def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
     )
 
 
-def _detected(path: Path, column_map: ColumnMap | None = None) -> tuple[Loader, bool, list[str]]:
+def _detected(path: Path, column_map: ColumnMap | None = None) -> tuple[Loader, str, list[str]]:
+    """Return the loader of a file, what the file is if it only goes with results, and which loaders failed to look at it."""
     try:
         head = read_head(path)
     except OSError as error:
@@ -299,8 +300,8 @@ def _detected(path: Path, column_map: ColumnMap | None = None) -> tuple[Loader, 
     if column_map is not None:
         votes = loader_named(_VOTES)
         if isinstance(votes, Remappable) and votes.sniff(head) is not None:
-            return votes.with_columns(column_map), False, []
-        return TableLoader(column_map), False, []
+            return votes.with_columns(column_map), "", []
+        return TableLoader(column_map), "", []
     found, failed = sniffed(head)
     if found is None and failed:
         raise UnreadableFileError(f"{path}: no known format, and {'; '.join(failed)}")
@@ -309,7 +310,8 @@ def _detected(path: Path, column_map: ColumnMap | None = None) -> tuple[Loader, 
         raise UnreadableFileError(
             f"{path}: no known format; `evalstats formats` lists them{'. ' if advice else ''}{advice}"
         )
-    return found[0], found[1].skip, failed
+    loader, match = found
+    return loader, match.reason if match.skip else "", failed
 
 
 def read(

@@ -217,7 +217,7 @@ class Refused:
 
 
 COMMENT = "no known format"
-BESIDE = "holds no results"
+BESIDE = "holds no results but"
 
 EXPECTED: dict[str, Reads | Refused] = {
     "SOURCES.md": Refused("text without columns"),
@@ -237,7 +237,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "cruxeval/*.json.gz": Reads("cruxeval", {"scored": 16_000}, code_trials),
     "cruxeval/trials_long.parquet": Reads("table", {"scored": 16_000}, n_parquet, says="correct is taken for the score"),
     "every_eval_ever/98ea850e-*.json": Reads("every-eval-ever", {"aggregates": 6}, evaluations),
-    "every_eval_ever/community_evals_converter/aggregate.jsonl": Refused(BESIDE),
+    "every_eval_ever/community_evals_converter/aggregate.jsonl": Refused(f"{BESIDE} an index of logs"),
     "every_eval_ever/community_evals_converter/datastore/*.json": Reads(
         "every-eval-ever", {"aggregates": 15}, evaluations
     ),
@@ -260,7 +260,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "inspect_logs/*.eval": Reads("inspect", {"scored": 23, "unscored": 10, "aggregates": 10}, inspect_archive(1)),
     "inspect_logs/*.json": Reads("inspect", {"scored": 46, "error": 3, "unscored": 1, "aggregates": 14}, inspect_json),
     "llmfao/*-comparisons.csv": Reads("arena-votes", {"comparisons": 19_681}, n_csv),
-    "llmfao/*.jsonl": Refused(BESIDE),
+    "llmfao/*.jsonl": Refused(f"{BESIDE} LLMFAO's list of models or prompts"),
     "lm_eval/*/results_*.json": Reads("lm-eval", {"aggregates": 7}, published_metrics),
     "lm_eval/*/samples_*.jsonl": Reads("lm-eval", {"scored": 60}, metrics_of_lines),
     "lm_eval/task_yaml_used/*.yaml": Refused("text without columns"),
@@ -283,7 +283,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "swebench_verified_mini/info_for_leaderboard.json": Reads("swe-bench-issues", {"scored": 2000}, issues),
     "tau_bench/gpt-4o-airline.json.gz": Reads("tau-bench", {"scored": 200}, n_list),
     "tau_bench/summary.parquet": Refused("trial=trial", rows=200, count=n_parquet),
-    "tau_bench/tau2_domains_retail_*.json": Refused(BESIDE),
+    "tau_bench/tau2_domains_retail_*.json": Refused(f"{BESIDE} task definitions"),
     "tau_bench/tau2_results_dirformat/results.json": Reads("tau2-bench", {"unscored": 1}, indexed),
     "tau_bench/tau2_results_dirformat/simulations/*": Refused("give the folder that holds both"),
     "tau_bench/tau2_submissions/A_EXAMPLE_*.json": Refused("is a template"),
@@ -292,6 +292,10 @@ EXPECTED: dict[str, Reads | Refused] = {
     "tenacious/*ablation_results.json": Reads("tenacious", {"aggregates": 63}, lambda path: 7 * len(document(path)["splits"])),
     "tenacious/outputs/bench_*_eval.json": Reads("tenacious", {"scored": 1406}, bench_scores),
     "tenacious/bench_head/README.md": Refused("text without columns"),
+    "tenacious/*tasks.jsonl": Refused(f"{BESIDE} task definitions"),
+    "tenacious/*contamination_check.json": Refused(f"{BESIDE} a contamination check"),
+    "tenacious/outputs/inter_rater_pass?.json": Refused(f"{BESIDE} one pass of a rater"),
+    "tenacious/outputs/inter_rater_*.json": Refused(f"{BESIDE} agreement of two passes"),
     "tenacious/*": Refused(BESIDE),
     "wildbench/leaderboard/all_stat*.json": Reads("leaderboard", {"aggregates": 2176}, wildbench_cells),
     "wildbench/leaderboard/pairwise-*.json": Reads("leaderboard", {"aggregates": 1085}, lambda path: 7 * n_list(path)),
