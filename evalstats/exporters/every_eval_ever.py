@@ -43,6 +43,7 @@ Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 # What whoever reads a log fills in again.
 _FILLED_IN: Final = ("source", "source_digest", "loader", "loader_version", "n_scored", "n_error", "n_unscored")
 LogKey = tuple[str | None, str, str, str]
+_ELSEWHERE: Final = "--to parquet (to='parquet' in Python) writes them"
 _SETTINGS: Final = ("n_shots", "prompt_hash", "task_version", "item_limit")
 
 
@@ -120,7 +121,7 @@ def write_records(
     if not runs:
         raise InputError(
             "there is nothing to write as Every Eval Ever: the data have no outcomes and no published numbers; votes and "
-            "ratings have no place there, so write them with --to parquet"
+            "ratings have no place there, so write them with --to parquet (to='parquet' in Python)"
         )
     with drafts(folder) as place:
         made = [logs.draft(run, place / f"{k}.jsonl") for k, run in enumerate(runs)]
@@ -141,15 +142,15 @@ def _told(logs: "_Logs") -> Iterator[str]:
         )
     for n, what in ((data.comparisons.height, "votes"), (data.ratings.height, "ratings")):
         if n:
-            yield f"{n:,} {what} have no place in Every Eval Ever and are left out; write them with --to parquet"
+            yield f"{n:,} {what} have no place in Every Eval Ever and are left out; {_ELSEWHERE}"
     n = data.aggregates["estimate"].null_count()
     if n:
-        yield f"{n:,} published numbers are no numbers and are left out; write them with --to parquet"
+        yield f"{n:,} published numbers are no numbers and are left out; {_ELSEWHERE}"
     counts = dict(data.outcomes.group_by("status").len().iter_rows())
     if n := counts.get("unscored", 0):
-        yield f"{n:,} unscored rows are written as samples whose error begins with 'unscored'; they count in no score"
+        yield f"unscored rows ({n:,}) are written as samples whose error begins with 'unscored'; they count in no score"
     if n := counts.get("error", 0):
-        yield f"{n:,} harness errors are written as samples with an error; they count in no score"
+        yield f"harness errors ({n:,}) are written as samples with an error; they count in no score"
 
 
 def _grouped(frame: pl.DataFrame, *names: str) -> dict[Any, pl.DataFrame]:

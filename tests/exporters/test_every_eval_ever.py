@@ -260,8 +260,8 @@ def test_the_four_states_stay_apart(tmp_path: Path) -> None:
         "a": None, "b": None, "c": "timeout", "d": "unscored: no answer found",
     }  # fmt: skip
     assert [samples[item]["evaluation"]["is_correct"] for item in "abcd"] == [True, False, False, False]
-    assert any("1 harness errors" in note for note in done.notes)
-    assert any("1 unscored rows" in note for note in done.notes)
+    assert any("harness errors (1)" in note for note in done.notes)
+    assert any("unscored rows (1)" in note for note in done.notes)
 
 
 def test_a_published_number_keeps_its_own_uncertainty_and_is_filled_in_only_where_the_samples_give_it(
@@ -429,7 +429,7 @@ def test_what_has_no_place_is_counted_and_named(tmp_path: Path) -> None:
     done = es.export(
         EvalData(outcomes=twenty().outcomes, runs=RUNS, metrics=ACCURACY, comparisons=votes), tmp_path / "a", to="eee"
     )
-    assert any(note.startswith("1 votes have no place") for note in done.notes)
+    assert any(note.startswith("1 votes have no place") and "to='parquet'" in note for note in done.notes)
     with pytest.raises(InputError, match="nothing to write as Every Eval Ever"):
         es.export(EvalData(comparisons=votes), tmp_path / "b", to="eee")
     assert not (tmp_path / "b").exists()
