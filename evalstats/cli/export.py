@@ -42,7 +42,7 @@ def export(
     input_format: options.InputFormat = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write tables as Parquet, CSV or JSON, or scores as Every Eval Ever.
+    """Write Parquet, CSV, JSON, or Every Eval Ever records.
 
     What is written is read back as it was. Records of Every Eval Ever (--to eee) hold every score with its interval, its
     standard error and the method that made them.

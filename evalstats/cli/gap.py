@@ -89,7 +89,7 @@ def register(app: typer.Typer) -> None:
 
 
 def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
-    """Say whether the lab predicts the live world, and for which models it does not."""
+    """Does the lab predict the live world, and for whom not?"""
     from evalstats.analysis.gap.gap import gap as gap_of
     from evalstats.cli.arena import cluster_of
     from evalstats.cli.output import step_line

@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def judges(reading: Reading, who: Raters, asked: JudgesOptions, showing: Showing) -> None:
-    """Can a judge stand in for people, and what are its scores worth?"""
+    """Can a judge stand in for people?"""
     from evalstats.analysis.judges.judges import judges as judge_data
     from evalstats.cli.load import ratings
 

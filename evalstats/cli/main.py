@@ -38,7 +38,6 @@ from evalstats.errors import EvalStatsError, on_the_shell
 app = typer.Typer(
     name="evalstats",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
@@ -64,22 +63,23 @@ def _root(
     context.with_resource(on_the_shell())
 
 
+# In the order of their use: the questions, the data, the pages.
 for command in (
-    ingest,
-    store,
-    formats,
-    audit,
-    export,
     compare,
     leaderboard,
     scenarios,
     arena,
     gap,
-    judges,
-    contamination,
+    score,
     frontier,
     power,
-    score,
+    audit,
+    judges,
+    contamination,
+    ingest,
+    store,
+    formats,
+    export,
     report,
     show,
     simulate,

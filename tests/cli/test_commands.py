@@ -364,3 +364,29 @@ def test_json_writes_control_and_direction_characters_as_escapes(tmp_path: Path)
     done = typed("compare", path, "--baseline", "a", "--candidate", "b\x9b31mRED\u202e", "--format", "json")
     assert json.loads(done.stdout)["candidate"]["name"] == "b\x9b31mRED\u202e"
     assert not {"\x9b", "\u202e"} & set(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("shell", "asked", "offered"),
+    [
+        ("bash", {"COMP_WORDS": "evalstats lea", "COMP_CWORD": "1"}, "leaderboard"),
+        ("bash", {"COMP_WORDS": "evalstats compare --format m", "COMP_CWORD": "3"}, "markdown"),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "evalstats lea"}, "leaderboard"),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "evalstats lea", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}, "leaderboard"),
+    ],
+)
+def test_a_shell_completes_commands_and_values(shell: str, asked: dict[str, str], offered: str) -> None:
+    environment = {**os.environ, "_EVALSTATS_COMPLETE": f"complete_{shell}", **asked}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("evalstats")], env=environment, capture_output=True, text=True, check=False
+    )
+    assert offered in done.stdout
+    assert "contamination" not in done.stdout
+
+
+def test_the_questions_stand_first_and_in_whole_lines() -> None:
+    listed = CliRunner().invoke(app, []).output.partition("Commands:")[2]
+    names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
+    assert names[:2] == ["compare", "leaderboard"]
+    assert names.index("ingest") > names.index("contamination")
+    assert "..." not in listed
