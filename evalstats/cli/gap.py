@@ -89,7 +89,7 @@ def register(app: typer.Typer) -> None:
 
 
 def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
-    """Does the lab predict the live world, and for whom not?"""
+    """Say for which models the lab predicts the live world."""
     from evalstats.analysis.gap.gap import gap as gap_of
     from evalstats.cli.arena import cluster_of
     from evalstats.cli.output import step_line
