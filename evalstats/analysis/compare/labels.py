@@ -92,6 +92,8 @@ def label_rows(labels: EvalData | object, names: tuple[str, str]) -> pl.DataFram
     if not (frame[value].dtype.is_numeric() or frame[value].dtype == pl.Boolean):
         raise InputError(f"labels in column {value} are words; give them as numbers on the scale of the scores")
     frame = frame.with_columns(pl.col(value).cast(pl.Float64).alias("value"), pl.col("item").cast(pl.String))
+    if frame["value"].is_infinite().any():
+        raise InputError("some labels are infinite; give numbers, and leave the cell empty where there is no label")
     return frame.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
 
 

@@ -184,6 +184,7 @@ def test_it_is_saved_and_written_in_every_form(tmp_path):
         (lambda t: t.filter(model="old"), "expected labels of both"),
         (lambda t: t.with_columns(value=pl.col("value") * 5), "on its scale"),
         (lambda t: t.with_columns(value=pl.lit("good")), "words"),
+        (lambda t: t.with_columns(value=pl.lit(float("inf"))), "infinite"),
         (lambda t: t.drop("value"), "expected item, model and value"),
         (lambda t: pl.concat([t, t]).with_columns(rater=pl.lit("ann")), "stand twice"),
         (lambda t: t.with_columns(label_prob=pl.lit(0.0)), "above 0"),
