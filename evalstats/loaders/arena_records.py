@@ -366,7 +366,8 @@ class Tally:
 
     def count_times(self, times: pl.Series, units: pl.Series) -> None:
         """Take note of when votes were given, and of the units that the file says it in."""
-        self.units.update(dict(units.drop_nulls().value_counts().iter_rows()))
+        known = units.drop_nulls().to_frame("unit").group_by("unit", maintain_order=True)
+        self.units.update(dict(known.len().iter_rows()))
         self.counts[_STRANGE_TIMES] += int((~times.dt.year().is_between(_FIRST_YEAR, _LAST_YEAR)).sum())
 
     def add_without_model(self, places: Sequence[int]) -> None:

@@ -355,6 +355,8 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
         yield "runs", frame_from_rows([_completed(run, loader, source, counts) for run in runs], "runs")
     except InputError as error:
         raise UnreadableFileError(with_path(source.path, error)) from error
+    except RecursionError as error:
+        raise UnreadableFileError(f"{source.path}: JSON is nested too deeply to be a result") from error
     except ANY_FAULT as error:
         raise UnreadableFileError(
             f"{source.path}: could not be read by the {loader.name} loader ({type(error).__name__}: {error}); "

@@ -89,9 +89,13 @@ def as_amount(value: object) -> float | None:
 
 
 def as_whole(value: object) -> int | None:
-    """Return a whole number, or None where the value is not one."""
+    """Return a whole number that a table can hold, within 64 bits; None for anything else.
+
+    >>> as_whole(3.0), as_whole("-7"), as_whole(1e30), as_whole(0.5)
+    (3, -7, None, None)
+    """
     number = as_number(value)
-    return int(number) if number is not None and number.is_integer() else None
+    return int(number) if number is not None and number.is_integer() and abs(number) < 1 << 63 else None
 
 
 def as_count(value: object) -> int | None:
@@ -101,7 +105,7 @@ def as_count(value: object) -> int | None:
     (12, None, None, None)
     """
     number = as_whole(value)
-    return number if number is not None and 0 <= number < 1 << 63 else None
+    return number if number is not None and number >= 0 else None
 
 
 def as_time(value: object) -> datetime | None:

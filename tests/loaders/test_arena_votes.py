@@ -808,3 +808,9 @@ def test_a_duration_is_no_time_of_a_vote(tmp_path: Path) -> None:
     frame.write_parquet(path)
     data = load(path)
     assert data.comparisons["timestamp"].null_count() == data.comparisons.height == 2
+
+
+def test_units_of_times_are_told_in_the_order_of_the_file(votes: Any) -> None:
+    mixed = [BATTLE | {"tstamp": stamp} for stamp in (1.6e15, 1.6e9, 1.6e15, 1.6e12)]
+    for _ in range(9):
+        assert "(microseconds: 2, seconds: 1, milliseconds: 1)" in told(votes(mixed))

@@ -536,3 +536,9 @@ def test_real_task_definitions_are_passed_over(shared_data: Path) -> None:
         match = LOADER.sniff(read_head(shared_data / "tau_bench" / name))
         assert match is not None
         assert match.skip
+
+
+def test_settings_nested_too_deeply_are_refused_in_words(tmp_path: Path) -> None:
+    text = json.dumps(results([sim()])).replace('{"temperature": 0.3}', "[" * 700 + "]" * 700)
+    with pytest.raises(UnreadableFileError, match="nested too deeply to be a result"):
+        load(write(tmp_path / "results.json", text))

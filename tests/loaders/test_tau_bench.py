@@ -223,3 +223,9 @@ def test_other_files_are_left_to_others(tmp_path: Path) -> None:
 def test_every_file_is_a_source_of_its_own(tmp_path: Path) -> None:
     files = [tmp_path / "a.json", tmp_path / "b.json"]
     assert [part.path for part in LOADER.plan(files) if isinstance(part, Source)] == files
+
+
+def test_a_trial_of_three_hundred_digits_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFileError, match="trial") as refused:
+        load(write(tmp_path / "gpt-4o-airline.json", [row(4, trial=1e308)]))
+    assert "could not be read by" not in str(refused.value)
