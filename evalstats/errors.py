@@ -78,13 +78,28 @@ def _value(word: str) -> str:
     return word if word.isupper() or not word or word.startswith("'") else repr(word)
 
 
+_MOST_CHARS = 4_000
+
+
+def bounded(text: str) -> str:
+    """Return a message with its middle left out where a file's own words make it longer than anyone reads.
+
+    Examples
+    --------
+    >>> len(bounded("x" * 9_999)), bounded("short")
+    (4003, 'short')
+    """
+    half = _MOST_CHARS // 2
+    return text if len(text) <= _MOST_CHARS else f"{text[:half]} … {text[-half:]}"
+
+
 class EvalStatsError(Exception):
     """Base of all errors raised on purpose. `except EvalStatsError` catches every one of them."""
 
     exit_status: int = 2
 
     def __init__(self, message: str = "", *more: object) -> None:
-        super().__init__(spoken(message), *more)
+        super().__init__(spoken(bounded(message)), *more)
 
 
 class InputError(EvalStatsError):

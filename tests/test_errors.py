@@ -36,3 +36,10 @@ def test_the_same_error_on_the_shell_and_in_python() -> None:
         es.compare(data, "baseline", "trained", planned_n=100)
     assert "sequential=True" in str(here.value)
     assert "--sequential" in str(there.value)
+
+
+def test_a_message_with_an_endless_id_keeps_its_ends() -> None:
+    error = InputError(f"item {'x' * 30_000_000!r} stands twice; keep one of the two")
+    assert len(str(error)) < 5_000
+    assert str(error).startswith("item 'xxx")
+    assert str(error).endswith("stands twice; keep one of the two")

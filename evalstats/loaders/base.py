@@ -16,7 +16,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError, bounded
 from evalstats.loaders.files import HEAD_BYTES, digest_of, open_bytes, partial_object
 from evalstats.loaders.values import as_text
 from evalstats.schema.columns import TableName, schema_of
@@ -176,7 +176,7 @@ class Source:
 
     def notes(self, messages: Iterable[str], severity: Literal["error", "note"] = "note") -> Iterator[Problem]:
         """Make problems of what a reader should know; "error" of what was left out."""
-        return (Problem(path=str(self.path), message=message, severity=severity) for message in messages)
+        return (Problem(path=str(self.path), message=bounded(message), severity=severity) for message in messages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

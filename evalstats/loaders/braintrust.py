@@ -223,12 +223,13 @@ def _runs(source: Source, traces: list[_Trace], judges: dict[str, set[str]], cou
     shared = Counter(model for _, model in keys)
     several = len(called) > 1
     runs: dict[str, Row] = {}
+    named: dict[tuple[str, ...], str] = {}
     trials: Counter[tuple[str, object]] = Counter()
     for trace in traces:
         root, model = trace.root or {}, trace.model or source.stem
         short = trace.experiment[:_ID_CHARS]
         parts = [*([trace.experiment] if several else []), *([model] if len(keys) > 1 and trace.model else [])]
-        run = source.run_id(*parts)
+        run = named.get((*parts,)) or named.setdefault((*parts,), source.run_id(*parts))
         system = f"{model} ({short})" if shared[model] > 1 else model
         root.update(run=run, model=model, system=system, benchmark=BENCHMARK, trial=trials[run, root["item"]])
         trials[run, root["item"]] += 1

@@ -571,6 +571,7 @@ def partial_object(text: str) -> tuple[dict[str, object], tuple[str, ...]]:
 
 
 MAX_CELL_CHARS = 64 << 20
+_CELL_CHARS = 16
 
 
 def header_of(path: Path, delimiter: str) -> list[str]:
@@ -614,7 +615,7 @@ def iter_frames(
             reader = csv.reader(lines, delimiter=delimiter, strict=True)
             next((cells for cells in reader if cells), None)
             line += reader.line_num
-            while piece := _piece(lines, most_rows, most_chars):
+            while piece := _piece(lines, most_rows, most_chars, n_columns):
                 frame = _without_quotes(piece, delimiter, n_columns)
                 if frame is not None:
                     yield frame, range(line, line + frame.height)
@@ -644,12 +645,13 @@ def iter_frames(
             raise UnreadableFileError(encoding_message(str(path), error)) from error
 
 
-def _piece(lines: Iterator[str], most_rows: int, most_chars: int) -> list[str]:
+def _piece(lines: Iterator[str], most_rows: int, most_chars: int, n_columns: int) -> list[str]:
+    """Take lines for one frame; a cell takes room however short it is, and most of all in many columns."""
     piece: list[str] = []
     chars = 0
     for line in lines:
         piece.append(line)
-        chars += len(line)
+        chars += len(line) + _CELL_CHARS * n_columns
         if len(piece) >= most_rows or chars >= most_chars:
             break
     return piece

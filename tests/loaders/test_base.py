@@ -182,7 +182,7 @@ def test_frames_are_checked_and_counted_as_rows_are() -> None:
         (InputError("row 3 is wrong"), r"^dir/x\.json: row 3 is wrong$"),
         (UnreadableFileError("dir/x.json: is cut off"), r"^dir/x\.json: is cut off$"),
         (KeyError("model"), r"could not be read by the fake loader \(KeyError: 'model'\)"),
-        (RecursionError("deep"), "RecursionError"),
+        (RecursionError("deep"), r"^dir/x\.json: JSON is nested too deeply to be a result$"),
         (pl.exceptions.ComputeError("bad"), "ComputeError"),
         (
             ZeroDivisionError("division"),
