@@ -161,7 +161,7 @@ def document(study: TenaciousStudy | None = None) -> Document:
             _needed(found),
             Section(id="may-say", heading="What the headline may say", blocks=(Text(text=may_say(found.study)),)),
         ),
-        method=(_methods(found), _not_shown(), _again()),
+        method=(_methods(found), _not_shown(found.study.files), _again()),
     )
 
 
@@ -461,8 +461,10 @@ def _methods(found: Audit) -> Section:
     return Section(id="methods", heading="All methods", blocks=(table,))
 
 
-def _not_shown() -> Section:
+def _not_shown(files: TenaciousFiles) -> Section:
     items = (
+        f"What the run trained on are the {files.run_train} tasks of its own evaluation of the training split, as many as its "
+        "training log counts. Tasks are matched by id.",
         "The trained critic is a linear model whose features use the task's ground truth; no language model was trained.",
         "The worse draft of a pair is a scripted degradation of the better one.",
         "The second published ablation repeats the baseline and the numbers of the first.",
@@ -476,7 +478,8 @@ def _again() -> Section:
         "import evalstats as es\n\n"
         'data = es.read("ablations/held_out_traces.jsonl")\n'
         'es.compare(data, "baseline", "trained", metric="correct")\n'
-        'asked = {"baseline": "baseline", "candidate": "trained", "metric": "correct", "cluster": "dimension"}\n'
+        'asked = {"baseline": "baseline", "candidate": "trained"}\n'
+        'asked |= {"metric": "correct", "cluster": "dimension"}\n'
         "difference = es.compare(data, **asked).estimate\n"
         "es.power(delta=difference / 2, pilot=data, **asked)\n"
         'es.report("tenacious", "audit.html", data=".")  # in a copy of the repository'

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import evalstats as es
 from evalstats.cli.main import app
 from evalstats.datasets.tenacious import TenaciousRun, TenaciousStudy, load_tenacious
+from evalstats.document.model import Code
 from evalstats.errors import InputError
 from evalstats.report.engine import find_page, loads
 from evalstats.report.qmd import problems, read_document
@@ -186,6 +187,16 @@ def test_original_traces_give_the_same_answer(shared_data: Path) -> None:
     )
     assert read_tenacious(traces).last.pairs == load_tenacious().last.pairs
     assert "held_out_traces.jsonl" in read_tenacious(traces).origin
+
+
+def test_the_code_that_is_shown_runs(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    section = document().section("again")
+    assert section is not None
+    (code,) = (block.code for block in section.blocks if isinstance(block, Code))
+    monkeypatch.chdir(shared_data / "tenacious")
+    names: dict[str, Any] = {}
+    exec("\n".join(line for line in code.splitlines() if "es.report" not in line), names)  # noqa: S102 - our own code
+    assert names["difference"] == pytest.approx(21 / 43)
 
 
 # The files, by hand and by slow forms.
