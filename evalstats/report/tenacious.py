@@ -463,8 +463,7 @@ def _methods(found: Audit) -> Section:
 
 def _not_shown(files: TenaciousFiles) -> Section:
     items = (
-        f"What the run trained on are the {files.run_train} tasks of its own evaluation of the training split, as many as its "
-        "training log counts. Tasks are matched by id.",
+        f"The run trained on the {files.run_train} tasks of its evaluation of the training split. Tasks are matched by id.",
         "The trained critic is a linear model whose features use the task's ground truth; no language model was trained.",
         "The worse draft of a pair is a scripted degradation of the better one.",
         "The second published ablation repeats the baseline and the numbers of the first.",
