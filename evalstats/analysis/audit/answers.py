@@ -306,11 +306,11 @@ def _unread(panel: Panel, answers: Answers, unread: Bools) -> Observation:
     if first.as_luck is not None and first.luck_sd is not None:
         gain = 100.0 * (first.as_luck - first.as_wrong.estimate)
         text += f"; a random pick instead would add {number(gain, 1)} points to it"
-    # As wrong they are counted where scores are missing; here is what luck would make of them.
-    treatments: tuple[Treatment, ...] = ()
+    treatments = (Treatment(words="counted as wrong", score=np.where(unread, 0.0, panel.score)),)
     if answers.options is not None:
         luck = 1.0 / answers.options[panel.item]
-        treatments = (Treatment(words="with the chance of a random pick", score=np.where(unread, luck, panel.score)),)
+        picked = Treatment(words="with the chance of a random pick", score=np.where(unread, luck, panel.score))
+        treatments = (*treatments, picked)
     return Observation(
         kind="guessed answers",
         text=text,
