@@ -191,13 +191,15 @@ def _published(numbers: Row) -> Iterator[Row]:
     difference = as_number(numbers.get("delta_accuracy_pp"))
     if difference is not None:
         low, high = (as_number(numbers.get(f"delta_accuracy_pp_ci_{end}")) for end in ("lower", "upper"))
-        bounded = low is not None and high is not None and low < high
+        if low is not None and high is not None and not low < high:
+            low = high = None  # an interval without a width says nothing
+        bounded = low is not None and high is not None
         yield {
             "model": "trained",
             "metric": "delta_accuracy",
             "estimate": difference,
-            "conf_low": low if bounded else None,
-            "conf_high": high if bounded else None,
+            "conf_low": low,
+            "conf_high": high,
             "conf_level": _CONF_LEVEL if bounded else None,
             "unit": "points",
             "method": "published, trained minus baseline" + (", percentile bootstrap over pairs" if bounded else ""),
