@@ -98,7 +98,9 @@ class TableLoader(SingleFileLoader):
             others = "--map item=COLUMN --map score=COLUMN --map model=COLUMN"
             notes.append(f"no column is named, and these are taken: {taken}; if others are: {others}")
         if {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns}):
-            notes.append(f"no column names the model, so the file's name is taken for it: {named_after(source)!r}")
+            named = named_after(source)
+            whose = "file" if named == source.stem else "folder"
+            notes.append(f"no column names the model, so the {whose}'s name is taken for it: {named!r}")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
         yield from source.notes(notes)
