@@ -429,11 +429,10 @@ FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
 )
 
 
-def run(megabytes: int = DEFAULT_MB, only: tuple[str, ...] = ()) -> list[Row]:
-    """Seconds of CPU to read one file of each format, and to parse it only."""
+def run(megabytes: int = DEFAULT_MB, only: tuple[str, ...] = ()) -> Iterator[Row]:
+    """Yield seconds of CPU to read one file of each format, and to parse it only."""
     from evalstats.loaders.registry import loader_named, plan, read_source
 
-    rows: list[Row] = []
     for name, file, make in FILES:
         if only and name not in only:
             continue
@@ -445,8 +444,7 @@ def run(megabytes: int = DEFAULT_MB, only: tuple[str, ...] = ()) -> list[Row]:
             ours = cpu_seconds(lambda loader=loader, part=part: read_source(loader, part.source), repeats=1)
             bare = cpu_seconds(lambda path=path: _bare(path), repeats=1)
             speed = f"{size / ours:.0f} MB/s; bare {size / bare:.0f} MB/s"
-            rows.append(against(f"{name} {path.suffix[1:]}, {size:.0f} MB, s", ours, bare, speed))
-    return rows
+            yield against(f"{name} {path.suffix[1:]}, {size:.0f} MB, s", ours, bare, speed)
 
 
 def _bare(path: Path) -> None:
