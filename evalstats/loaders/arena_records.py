@@ -11,7 +11,7 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, Winner
-from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, read_head
+from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, parquet_fault, read_head
 from evalstats.loaders.blocks import delimited_blocks, own_name
 from evalstats.loaders.files import JsonItem, header_of, iter_json, iter_json_lines, iter_rows
 from evalstats.loaders.rows import Row, some_of, told
@@ -162,7 +162,7 @@ def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
             yield first, scan.slice(first, rows).collect().hstack(beside)
     except PARQUET_FAULTS as error:
         raise UnreadableFileError(
-            f"{path}: is not a Parquet file that can be read ({error}); write it again"
+            f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again"
         ) from error
 
 

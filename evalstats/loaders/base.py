@@ -40,6 +40,12 @@ PARQUET_FAULTS: tuple[type[BaseException], ...] = (
     pl.exceptions.PanicException,
 )
 
+
+def parquet_fault(error: BaseException) -> str:
+    """Say what is wrong with a Parquet file; the words of a panic are those of its program, and differ from time to time."""
+    return "its data are damaged" if isinstance(error, pl.exceptions.PanicException) else str(error)
+
+
 # A loader may come from another package and raise anything; whatever one file brings about must not stop the others.
 ANY_FAULT: tuple[type[BaseException], ...] = (Exception, pl.exceptions.PanicException)
 

@@ -16,7 +16,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import PARQUET_FAULTS, Head, readable_name
+from evalstats.loaders.base import PARQUET_FAULTS, Head, parquet_fault, readable_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
 
@@ -400,7 +400,7 @@ def parquet_blocks(path: Path) -> Iterator[Block]:
                 yield frame_block(scan.slice(first, BLOCK_ROWS).collect(), first=first)
     except PARQUET_FAULTS as error:
         raise UnreadableFileError(
-            f"{path}: is not a Parquet file that can be read ({error}); write it again"
+            f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again"
         ) from error
 
 

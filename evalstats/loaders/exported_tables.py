@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, Source
+from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, Source, parquet_fault
 from evalstats.loaders.files import load_json
 from evalstats.loaders.values import as_dict, as_text, dicts
 from evalstats.schema.columns import TableName
@@ -107,7 +107,7 @@ def _table(path: Path, entry: dict[str, object]) -> tuple[TableName, pl.DataFram
     try:
         held = _held(path, to, columns)
     except PARQUET_FAULTS as error:
-        raise InputError(f"{path}: cannot be read ({error}); export the data again") from error
+        raise InputError(f"{path}: cannot be read ({parquet_fault(error)}); export the data again") from error
     series: list[pl.Series] = []
     for cells in columns:
         if cells.form == "absent" or cells.name not in held.columns:

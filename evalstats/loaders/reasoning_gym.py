@@ -142,7 +142,10 @@ _Results = Iterable[tuple[str, object]]
 
 def _is_whole(path: Path) -> bool:
     """Whether a file holds a whole run: its datasets by category."""
-    return read_head(path).keys >= _WHOLE
+    try:
+        return read_head(path).keys >= _WHOLE
+    except UnreadableFileError:
+        return False  # reading it says why
 
 
 def _datasets(source: Source) -> Iterator[tuple[Row, Row, _Results]]:

@@ -15,7 +15,17 @@ import polars as pl
 from polars.selectors import by_name
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import BATCH_ROWS, PARQUET_FAULTS, Frame, Rows, Source, in_frames, read_head, readable_name
+from evalstats.loaders.base import (
+    BATCH_ROWS,
+    PARQUET_FAULTS,
+    Frame,
+    Rows,
+    Source,
+    in_frames,
+    parquet_fault,
+    read_head,
+    readable_name,
+)
 from evalstats.loaders.files import (
     JsonItem,
     NotJson,
@@ -175,7 +185,7 @@ def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterato
                 yield from enumerate(scan.slice(first, _PARQUET_ROWS).collect().iter_rows(named=True), start=first)
     except PARQUET_FAULTS as error:
         raise UnreadableFileError(
-            f"{path}: is not a Parquet file that can be read ({error}); write it again, or fetch it again"
+            f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again, or fetch it again"
         ) from error
 
 

@@ -18,6 +18,7 @@ from evalstats.loaders.base import (
     SingleFileLoader,
     Source,
     in_batches,
+    parquet_fault,
     read_head,
     tables_of,
     with_digest,
@@ -216,3 +217,8 @@ def test_json_numbers_too_large_for_a_factor_do_not_stop_a_file(tmp_path: Path) 
         if not isinstance(part, Problem)
     )
     assert table["seed"].to_list() == ["123456789012345678901234567890"]
+
+
+def test_a_panic_is_told_in_words_that_do_not_differ() -> None:
+    assert parquet_fault(pl.exceptions.PanicException("JoinError::Panic(Id(53))")) == "its data are damaged"
+    assert parquet_fault(pl.exceptions.ComputeError("no footer")) == "no footer"

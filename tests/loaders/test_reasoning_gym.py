@@ -1,5 +1,6 @@
 """Reasoning Gym: items are the questions themselves, since one seed did not always give one list of questions."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -282,3 +283,12 @@ def test_a_dataset_of_a_whole_run_without_results_is_told(tmp_path: Path) -> Non
     assert "holds no question of 'sorts' (the harness failed on it: out of memory)" in told(data, "error")
     with pytest.raises(UnreadableFileError, match="holds no dataset with results"):
         load(write(tmp_path, whole(), "y", "results.json"))
+
+
+def test_a_damaged_file_does_not_stop_its_neighbours(tmp_path: Path) -> None:
+    whole = write(tmp_path, dataset(result("2+2", completion())))
+    packed = gzip.compress(whole.read_bytes() * 20)
+    whole.with_name("other.json.gz").write_bytes(packed[: len(packed) // 2])
+    data = read(tmp_path)
+    assert data.outcomes.height == 1
+    assert "other.json.gz" in " ".join(str(problem) for problem in data.problems)
