@@ -183,7 +183,7 @@ def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterato
             height = scan.select(pl.len()).collect().item()
             for first in range(0, height, _PARQUET_ROWS):
                 yield from enumerate(scan.slice(first, _PARQUET_ROWS).collect().iter_rows(named=True), start=first)
-    except PARQUET_FAULTS as error:
+    except (*PARQUET_FAULTS, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise UnreadableFileError(
             f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again, or fetch it again"
         ) from error
