@@ -143,7 +143,7 @@ def _rows(source: Source, common: Row, ranges: Ranges, counts: Counter[str]) -> 
         doc = as_dict(record.get("doc"))
         question = doc.get("query") if doc else record.get("example")
         choices = doc.get("choices") if doc else record.get("choices")
-        text = json.dumps([as_text(question), [as_text(choice) for choice in as_list(choices)]])
+        text = json.dumps([as_text(question), [as_text(choice) for choice in as_list(choices)]], default=str)
         item = hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARS]
         number = repeats.next(item)
         counts[_AGAIN] += number > 0
@@ -160,7 +160,7 @@ def _outcome(value: object) -> Row:
     number = as_number(inner[0] if len(inner) == 1 else value)
     if number is not None:
         return scored(number)
-    raw = json_text(value)[:200] if value is not None else None
+    raw = str(value)[:200] if value is not None else None  # a date in a damaged file has no JSON
     return unscored("there is no score" if value is None else "the value is no single number", raw)
 
 
