@@ -48,7 +48,7 @@ _PLACES: Final = 5
 _PARQUET_ROWS: Final = 1_000
 _MISFIT: Final = object()
 _ITEM_CHARS: Final = 16
-_SORTED: Final = json.JSONEncoder(sort_keys=True)
+_SORTED: Final = json.JSONEncoder(sort_keys=True, default=str)
 _WHOLE_WITH_POINT: Final = re.compile(r"(-?\d+)\.0+")
 # Names that harnesses and their examples give to every file alike; the folder then says more.
 _GENERIC: Final = frozenset(

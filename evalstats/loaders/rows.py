@@ -29,7 +29,7 @@ def unscored(reason: str | None, raw: str | None = None, *, error: bool = False,
 
 def held(value: object) -> str | None:
     """Return a value as the file holds it, cut short; None where it is null or absent."""
-    return None if value is None else json.dumps(value)[:_HELD_CHARS]
+    return None if value is None else json.dumps(value, default=str)[:_HELD_CHARS]
 
 
 def metric_row(

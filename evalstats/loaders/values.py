@@ -159,7 +159,7 @@ def letter_grade(value: object) -> float | None:
     return as_number(value)
 
 
-_SORTED = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
+_SORTED = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
 _LINE_CHARS = 200
 _RAW_CHARS = 2_000
 

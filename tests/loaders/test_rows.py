@@ -1,8 +1,10 @@
 """The kind of a metric as told from its scores."""
 
+from datetime import date
+
 import pytest
 
-from evalstats.loaders.rows import Ranges
+from evalstats.loaders.rows import Ranges, held
 from evalstats.schema.tables import frame_from_rows
 
 
@@ -40,3 +42,8 @@ def test_benchmarks_are_apart_and_rows_are_rows_of_metrics() -> None:
     frame = frame_from_rows([ranges.row(*key) for key in ranges], "metrics")
     assert frame["kind"].to_list() == ["binary", "continuous"]
     assert frame["higher_is_better"].to_list() == [None, None]
+
+
+def test_a_date_or_bytes_of_a_parquet_file_are_held_as_text() -> None:
+    assert held(date(2026, 1, 2)) == '"2026-01-02"'
+    assert held([b"x"]) == "[\"b'x'\"]"
