@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from evalstats.cli.main import app
@@ -46,3 +47,29 @@ def test_the_test_in_the_guide_runs(runs):
     space: dict[str, object] = {}
     exec(blocks("ci.md", "python")[0], space)  # noqa: S102 - our own page
     space["test_the_new_prompt_is_not_worse"]()
+
+
+PAGES_OF_FORMATS = sorted(path.relative_to(DOCS).as_posix() for path in (DOCS / "formats").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES_OF_FORMATS)
+def test_the_commands_of_a_format_have_the_options_that_its_page_gives_them(page):
+    commands = [line for block in blocks(page, "") for line in block.splitlines() if line.startswith("evalstats ")]
+    for command in commands:
+        _, name, *words = shlex.split(command, comments=True)
+        known = {option for each in get_command(app).commands[name].params for option in each.opts}
+        assert {word for word in words if word.startswith("-")} <= known, command
+
+
+@pytest.mark.parametrize("page", PAGES_OF_FORMATS)
+def test_what_a_page_of_a_format_links_to_is_there(page):
+    text = (DOCS / page).read_text()
+    for file, heading in re.findall(r"\]\((?!\w+:)([^)#]+)#?([^)]*)\)", text):
+        target = DOCS / Path(page).parent / file
+        assert target.is_file(), file
+        names = {re.sub(r"[^\w -]", "", line).strip().lower().replace(" ", "-") for line in headings(target)}
+        assert not heading or heading in names, f"{file}#{heading}"
+
+
+def headings(path: Path) -> list[str]:
+    return re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)

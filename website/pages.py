@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -239,7 +240,11 @@ def reference() -> dict[str, str]:
         "parser": "numpy",
         "sections": sections,
     }
-    with _elsewhere(), contextlib.redirect_stdout(sys.stderr):
+    with _elsewhere(), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        # quartodoc hands griffe's parser options that griffe ignores and warns of; the pages are the same without them.
+        warnings.filterwarnings("ignore", "Passing additional options is deprecated", DeprecationWarning)
+        # quartodoc leaves the inventory that it writes to be closed by the collector.
+        warnings.filterwarnings("ignore", "unclosed file .*objects.json", ResourceWarning)
         Builder.from_quarto_config({"quartodoc": {**settings, "style": "pkgdown"}}).build()
         return {path.name: path.read_text(encoding="utf-8") for path in sorted(Path("pages").glob("*.qmd"))}
 

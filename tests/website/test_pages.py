@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import yaml
 
 import evalstats
 from evalstats.analysis.method_texts import known_methods
+from evalstats.loaders.registry import BUILT_IN
 from evalstats.report.examples import EXAMPLES
 from website import pages
 from website.contents import API
@@ -94,6 +96,14 @@ def test_every_format_is_listed_and_every_page_of_a_format_is_linked() -> None:
     linked = set(re.findall(r"\]\(([\w-]+)\.md\)", text))
     written = {path.stem for path in (ROOT / "docs" / "formats").glob("*.md")} - {"index"}
     assert linked == written
+
+
+def test_every_built_in_format_has_a_page() -> None:
+    text = pages.formats_page().replace("\\", "")
+    rows = re.findall(r"^\| (\[?)([\w-]+)", text, re.MULTILINE)
+    linked = {name for bracket, name in rows if bracket}
+    built_in = {getattr(import_module(module), name).name for module, name in BUILT_IN}
+    assert built_in - linked == set(), "docs/formats/ has no page of that name or with it in its heading"
 
 
 def test_a_room_is_replaced_whole(tmp_path: Path) -> None:
