@@ -197,7 +197,9 @@ def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
     raters = table["rater"].unique().sort().to_list()
     for name in people:
         if name not in raters:
-            raise InputError(f"humans names {name!r}, who rated nothing; raters: {', '.join(raters[:10])}")
+            several = "," in name and set(name.split(",")) <= set(raters)
+            remedy = "; give each its own --humans" if several else ""
+            raise InputError(f"--humans names {name!r}, who rated nothing; raters: {', '.join(raters[:10])}{remedy}")
     if not people and "rater_kind" in table.columns:
         return table
     if not people:

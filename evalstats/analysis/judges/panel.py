@@ -115,7 +115,7 @@ class Panel:
         flat = np.bincount(
             own["unit"].to_numpy().astype(np.int64) * q + own["level"].to_numpy(), minlength=self.n_units * q
         )
-        return flat.reshape(self.n_units, q).astype(np.int64)
+        return flat.reshape(self.n_units, q).astype(np.int64, copy=False)
 
     @cached_property
     def truth(self) -> FloatArray:

@@ -7,13 +7,13 @@ References: Krippendorff 2019, Content Analysis, 4th ed.; Fleiss 1971, doi:10.10
 doi:10.1348/000711006X126600; Cohen 1960, doi:10.1177/001316446002000104; Cohen 1968, doi:10.1037/h0026256.
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap import acceleration, corrected_tails
@@ -31,6 +31,8 @@ _FEWEST_UNITS = 5
 _FEWEST_TELLING = 8
 # Resamples of so many rows of sums at once; beyond, the influence of single units gives the same interval sooner.
 _MOST_ROWS = 20_000
+# Sums beyond so many cells (160 MB) are never held all at once.
+_MOST_CELLS = 20_000_000
 _BLOCK = 200
 
 
@@ -44,6 +46,7 @@ class Over(TypedDict, total=False):
 
 
 Statistic = Callable[[FloatArray], FloatArray]
+SumsOf = Callable[[IntArray], FloatArray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +153,7 @@ def krippendorff_alpha(table: RatingTable, metric: Metric = "nominal", **over: U
         raise InputError(f"metric {metric!r} is unknown; choose nominal, ordinal, interval or ratio")
     return _over_units(
         table.counts,
-        _coincidences,
+        lambda counts: _table_sums(counts, levels, metric),
         lambda total: _alpha(total, levels, metric),
         f"Krippendorff's alpha, {metric}",
         n_telling=table.n_telling,
@@ -200,22 +203,21 @@ def judge_alpha(
         over["clusters"] = np.asarray(codes)[kept]
     common = int((units[:, :q] + units[:, q:]).sum(axis=0).argmax())
     telling = int(np.count_nonzero(units.sum(axis=1) > units[:, common] + units[:, q + common]))
-    cut = q * q
 
     def sums_of(kinds: IntArray) -> FloatArray:
-        own, theirs = kinds[:, :q].astype(np.float64), kinds[:, q:].astype(np.float64)
-        pairs = own[:, :, None] * theirs[:, None, :]
-        pairs = (pairs + pairs.transpose(0, 2, 1)) / (own.sum(axis=1) * theirs.sum(axis=1))[:, None, None]
-        return np.concatenate((pairs.reshape(len(kinds), -1), _coincidences(kinds[:, q:])), axis=1)
+        own, theirs = kinds[:, :q], kinds[:, q:]
+        return np.concatenate((_pair_sums(own, theirs, levels, metric), _table_sums(theirs, levels, metric)), axis=1)
 
     def with_people(total: FloatArray) -> FloatArray:
-        return _alpha(total[:, :cut], levels, metric)
+        return _alpha(total[:, : total.shape[1] // 2], levels, metric)
 
     def among_people(total: FloatArray) -> FloatArray:
-        return _alpha(total[:, cut:], levels, metric)
+        return _alpha(total[:, total.shape[1] // 2 :], levels, metric)
+
+    sums = _sums_over(units, sums_of, over.get("clusters"))
 
     def of(name: str, statistic: Statistic) -> Estimate:
-        return _over_units(units, sums_of, statistic, f"{name}, {metric}", n_telling=telling, **over)
+        return _over_sums(sums, statistic, f"{name}, {metric}", n_telling=telling, over=over)
 
     own = of("Krippendorff's alpha of the judge with people", with_people)
     if not several:
@@ -306,20 +308,20 @@ def cohen_kappa(
     apart = np.abs(np.arange(n_levels)[:, None] - np.arange(n_levels)[None, :]).astype(np.float64)
     cost = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": np.square(apart)}[weights]
 
-    def cells_of(codes: IntArray) -> FloatArray:
-        return np.asarray(np.arange(n_levels**2) == codes, dtype=np.float64)
+    def sums_of(codes: IntArray) -> FloatArray:
+        one, other = codes[:, 0] // n_levels, codes[:, 0] % n_levels
+        sides = (np.arange(n_levels) == each[:, None] for each in (one, other))
+        return np.column_stack((cost[one, other], *sides)).astype(np.float64)
 
     def kappa(total: FloatArray) -> FloatArray:
-        cells = total.reshape(-1, n_levels, n_levels)
-        n = cells.sum(axis=(1, 2))
-        expected = cells.sum(axis=2)[:, :, None] * cells.sum(axis=1)[:, None, :] / n[:, None, None]
-        return 1.0 - (cells * cost).sum(axis=(1, 2)) / (expected * cost).sum(axis=(1, 2))
+        rows, columns = total[:, 1 : n_levels + 1], total[:, n_levels + 1 :]
+        return 1.0 - total[:, 0] * rows.sum(axis=1) / ((rows @ cost) * columns).sum(axis=1)
 
     name = "Cohen's kappa" if weights == "none" else f"Cohen's kappa, {weights} weights"
     common = np.bincount(np.concatenate((one, other))).argmax()
     return _over_units(
         (one * n_levels + other)[:, None],
-        cells_of,
+        sums_of,
         kappa,
         name,
         n_telling=int(((one != common) | (other != common)).sum()),
@@ -342,37 +344,71 @@ def _unit_sums(counts: IntArray) -> FloatArray:
     return np.column_stack((agreed, paired, m > 0, counts / np.maximum(m, 1)[:, None])).astype(np.float64)
 
 
-def _coincidences(counts: IntArray) -> FloatArray:
-    """Return each unit's coincidences: every ordered pair of its ratings, with weight 1 / (ratings - 1)."""
+def _table_sums(counts: IntArray, levels: FloatArray, metric: Metric) -> FloatArray:
+    """Return what alpha needs of each unit's coincidences: every ordered pair of its ratings, with weight 1 / (ratings - 1)."""
     m = counts.sum(axis=1)
+    weight = np.where(m > 1, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
+    if metric != "ordinal":
+        n = counts.astype(np.float64)
+        return _margin_sums(
+            ((n @ _distances(levels, metric)) * n).sum(axis=1) * weight, n * (m > 1)[:, None], levels, metric
+        )
     pairs = (counts[:, :, None] * counts[:, None, :]).astype(np.float64)
     pairs -= counts[:, :, None] * np.eye(counts.shape[1])
-    pairs *= np.where(m > 1, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)[:, None, None]
+    pairs *= weight[:, None, None]
     return pairs.reshape(m.size, -1)
 
 
+def _pair_sums(own: IntArray, theirs: IntArray, levels: FloatArray, metric: Metric) -> FloatArray:
+    """Return what alpha needs of each unit's pairs of an own rating with one of theirs, in either order, of total weight 2."""
+    one, other = (each / each.sum(axis=1)[:, None] for each in (own, theirs))
+    if metric != "ordinal":
+        return _margin_sums(2.0 * ((one @ _distances(levels, metric)) * other).sum(axis=1), one + other, levels, metric)
+    pairs = one[:, :, None] * other[:, None, :]
+    return (pairs + pairs.transpose(0, 2, 1)).reshape(one.shape[0], -1)
+
+
+def _margin_sums(disagreement: FloatArray, margin: FloatArray, levels: FloatArray, metric: Metric) -> FloatArray:
+    """Return disagreement beside what chance goes by: how often each category was given, or moments of the numbers."""
+    if metric != "interval":
+        return np.column_stack((disagreement, margin))
+    x = _centred(levels)
+    return np.column_stack((disagreement, margin @ np.column_stack((np.ones(x.size), x, np.square(x)))))
+
+
+def _centred(levels: FloatArray) -> FloatArray:
+    return np.asarray(levels - (levels[0] + levels[-1]) / 2.0, dtype=np.float64)
+
+
 def _alpha(total: FloatArray, levels: FloatArray, metric: Metric) -> FloatArray:
-    """Return alpha of sums of coincidences, one for each row."""
-    o = total.reshape(-1, levels.size, levels.size)
-    n_c = o.sum(axis=2)
-    n = n_c.sum(axis=1)
-    apart = _distances(n_c, levels, metric)
-    chance = (n_c[:, :, None] * n_c[:, None, :] * apart).sum(axis=(1, 2)) / (n - 1.0)
-    return np.asarray(1.0 - (o * apart).sum(axis=(1, 2)) / chance, dtype=np.float64)
-
-
-def _distances(n_c: FloatArray, levels: FloatArray, metric: Metric) -> FloatArray:
-    """Return how far categories are apart, shape (..., n_levels, n_levels); ordinal distances follow the ratings."""
+    """Return alpha of sums over units, one for each row."""
     if metric == "ordinal":
-        rank = np.cumsum(n_c, axis=1) - n_c / 2.0
-        return np.square(rank[:, :, None] - rank[:, None, :])
+        o = total.reshape(-1, levels.size, levels.size)
+        n_c = o.sum(axis=2)
+        n, rank = n_c.sum(axis=1), np.cumsum(n_c, axis=1) - n_c / 2.0
+        # Categories are as far apart as there are ratings between them.
+        apart = np.square(rank[:, :, None] - rank[:, None, :])
+        seen, chance = (o * apart).sum(axis=(1, 2)), (n_c[:, :, None] * n_c[:, None, :] * apart).sum(axis=(1, 2))
+    elif metric == "interval":
+        seen, n, first, second = total.T
+        chance = 2.0 * (n * second - np.square(first))
+        # Of ratings that are all the same, rounding leaves a little.
+        chance = np.where(chance > 1e-12 * n * second, chance, 0.0)
+    else:
+        seen, n_c = total[:, 0], total[:, 1:]
+        n, chance = n_c.sum(axis=1), ((n_c @ _distances(levels, metric)) * n_c).sum(axis=1)
+    return np.asarray(1.0 - seen * (n - 1.0) / chance, dtype=np.float64)
+
+
+def _distances(levels: FloatArray, metric: Metric) -> FloatArray:
+    """Return how far categories are apart, shape (n_levels, n_levels); ordinal distances follow the ratings instead."""
     apart = levels[:, None] - levels[None, :]
     if metric == "nominal":
-        return (apart != 0).astype(np.float64)[None]
+        return (apart != 0).astype(np.float64)
     if metric == "interval":
-        return np.square(apart)[None]
+        return np.square(apart)
     total = levels[:, None] + levels[None, :]
-    return np.square(apart / np.where(total > 0, total, 1.0))[None]
+    return np.square(apart / np.where(total > 0, total, 1.0))
 
 
 # --- intervals ---
@@ -381,44 +417,100 @@ def _distances(n_c: FloatArray, levels: FloatArray, metric: Metric) -> FloatArra
 def _distinct_rows(units: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return the distinct rows in order, which of them each row is, and how many are alike."""
     spans = [int(span) + 1 for span in units.max(axis=0, initial=0)]
-    if units.size == 0 or int(units.min()) < 0 or math.prod(spans) >= 2**62:
+    if units.size == 0 or int(units.min()) < 0 or max(spans) * units.shape[0] >= 2**62:
         kinds, kind, many = np.unique(units, axis=0, return_inverse=True, return_counts=True)
         return kinds, kind.ravel(), many
-    # One number for each row, in the same order: sorted much sooner than rows.
-    key = np.zeros(units.shape[0], dtype=np.int64)
+    # One number for each row, in the same order: sorted much sooner than rows. Where it grows too large, its rank does as well.
+    key, most = np.zeros(units.shape[0], dtype=np.int64), 1
     for column, span in zip(units.T, spans, strict=True):
-        key = key * span + column
+        if most * span >= 2**62:
+            seen, key = np.unique(key, return_inverse=True)
+            most = seen.size
+        key, most = key * span + column, most * span
     _, first, kind, many = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     return units[first], kind, many
 
 
+def _in_blocks(kinds: IntArray, sums_of: SumsOf) -> Iterator[tuple[slice, FloatArray]]:
+    """Give the sums of kinds of units, so many at a time that they take little room."""
+    size = max(1, _MOST_CELLS // (4 * max(kinds.shape[1], sums_of(kinds[:1]).shape[1])))
+    for start in range(0, kinds.shape[0], size):
+        yield slice(start, start + size), sums_of(kinds[start : start + size])
+
+
+def _sums_of_clusters(kinds: IntArray, kind: IntArray, codes: IntArray, n_clusters: int, sums_of: SumsOf) -> FloatArray:
+    width = sums_of(kinds[:1]).shape[1]
+    if n_clusters * width > 10 * _MOST_CELLS:
+        raise InputError(
+            f"{n_clusters:,} clusters of ratings with so many levels are out of reach; round the ratings, or take them as an "
+            "interval scale"
+        )
+    ones = np.ones(kind.size)
+    members = sparse.csc_array((ones, (codes, kind)), shape=(n_clusters, kinds.shape[0]))
+    found = np.zeros((n_clusters, width))
+    for part, rows in _in_blocks(kinds, sums_of):
+        found += np.asarray(members[:, part] @ rows)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UnitSums:
+    """Sums over units, a row for each kind of unit (or of cluster) with its number of copies; in blocks if they are large."""
+
+    n_units: int
+    n_clusters: int | None
+    copies: FloatArray
+    total: FloatArray
+    rows: FloatArray | None
+    blocks: Callable[[], Iterable[tuple[slice, FloatArray]]]
+
+
+def _sums_over(units: IntArray, sums_of: SumsOf, clusters: ArrayLike | None = None) -> _UnitSums:
+    """Return sums of units that are alike once, with their number, whatever `sums_of` makes of them."""
+    kinds, kind, many = _distinct_rows(units)
+    n_clusters, rows = None, None
+    if clusters is not None:
+        codes, n_clusters = as_codes(clusters, units.shape[0])
+        # Sorted, so that the order in which rows were given does not matter.
+        rows, many = np.unique(_sums_of_clusters(kinds, kind, codes, n_clusters, sums_of), axis=0, return_counts=True)
+    elif kinds.shape[0] * sums_of(kinds[:1]).shape[1] <= _MOST_CELLS:
+        rows = np.concatenate([part for _, part in _in_blocks(kinds, sums_of)])
+    blocks = (lambda: _in_blocks(kinds, sums_of)) if rows is None else (lambda held=rows: ((slice(None), held),))
+    copies = np.asarray(many, dtype=np.float64)
+    total = np.sum([copies[part] @ sums for part, sums in blocks()], axis=0)[None]
+    return _UnitSums(
+        n_units=units.shape[0], n_clusters=n_clusters, copies=copies, total=total, rows=rows, blocks=blocks
+    )
+
+
 def _over_units(
     units: IntArray,
-    sums_of: Callable[[IntArray], FloatArray],
+    sums_of: SumsOf,
     statistic: Statistic,
     method: str,
     *,
     n_telling: int | None = None,
-    clusters: ArrayLike | None = None,
-    conf_level: float = 0.95,
-    n_resamples: int = 4000,
-    seed: int = 0,
+    **over: Unpack[Over],
 ) -> Estimate:
-    """Estimate a function of sums over units, with a BCa interval over units, or over whole clusters of them.
+    """Estimate a function of sums over units, with a BCa interval over units, or over whole clusters of them."""
+    sums = _sums_over(units, sums_of, over.get("clusters"))
+    return _over_sums(sums, statistic, method, n_telling=n_telling, over=over)
 
-    Units that are alike are one row with a number of copies, whatever `sums_of` makes of it.
-    """
-    level = check_level(conf_level)
-    n = units.shape[0]
-    kinds, kind, many = _distinct_rows(units)
-    rows, copies, n_clusters = sums_of(kinds), np.asarray(many, dtype=np.float64), None
-    if clusters is not None:
-        codes, n_clusters = as_codes(clusters, n)
-        members = np.bincount(codes * copies.size + kind.ravel(), minlength=n_clusters * copies.size)
-        # Sorted, so that the order in which rows were given does not matter.
-        rows, many = np.unique(members.reshape(n_clusters, -1) @ rows, axis=0, return_counts=True)
-        copies = np.asarray(many, dtype=np.float64)
-    total = (copies @ rows)[None]
+
+def _over_sums(
+    sums: _UnitSums,
+    statistic: Statistic,
+    method: str,
+    *,
+    n_telling: int | None,
+    over: Over,
+) -> Estimate:
+    level, n_resamples, seed = (
+        check_level(over.get("conf_level", 0.95)),
+        over.get("n_resamples", 4000),
+        over.get("seed", 0),
+    )
+    n, n_clusters, copies, total = sums.n_units, sums.n_clusters, sums.copies, sums.total
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = float(statistic(total)[0])
     if not np.isfinite(estimate):
@@ -430,18 +522,20 @@ def _over_units(
         reason = f"only {n_telling} of {n} units have a rating other than the commonest; at least {_FEWEST_TELLING} are needed"
     ends, error, drawn = None, None, None
     if reason is None:
-        influence = _influence(total, rows, copies, statistic)
+        influence = _influence(total, sums.blocks(), copies, statistic)
         error = float(np.sqrt((copies * np.square(influence)).sum()))
         if error <= 1e-12 * max(1.0, abs(estimate)):
             reason, error = "no unit differs from the others in this; the interval would have no width", None
-        elif rows.shape[0] > _MOST_ROWS:
+        elif sums.rows is None or copies.size > _MOST_ROWS:
             half = normal_quantile(level) * error
             ends = estimate - half, min(estimate + half, 1.0)
             method = f"{method}; interval by the influence of single units"
         else:
-            ends = _bca(estimate, rows, copies, influence, statistic, level=level, n_resamples=n_resamples, seed=seed)
+            ends = _bca(
+                estimate, sums.rows, copies, influence, statistic, level=level, n_resamples=n_resamples, seed=seed
+            )
             drawn = n_resamples
-            what = "units" if clusters is None else "clusters of units"
+            what = "units" if n_clusters is None else "clusters of units"
             method = f"{method}; BCa bootstrap of {what}"
             if ends is None:
                 reason = "too few resamples have a value; there are too few units, or nearly all ratings are the same"
@@ -465,13 +559,17 @@ def _why_undefined(total: FloatArray) -> str:
     return "all ratings are the same, so that chance alone explains any agreement; report the raw agreement"
 
 
-def _influence(total: FloatArray, rows: FloatArray, copies: FloatArray, statistic: Statistic) -> FloatArray:
+def _influence(
+    total: FloatArray, blocks: Iterable[tuple[slice, FloatArray]], copies: FloatArray, statistic: Statistic
+) -> FloatArray:
     """Return the jackknife influence of a unit of each row: how the statistic changes without it, n - 1 times over n."""
     n = copies.sum()
     found = np.empty(copies.size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        for start in range(0, copies.size, _BLOCK):
-            found[start : start + _BLOCK] = statistic(total - rows[start : start + _BLOCK])
+        for part, rows in blocks:
+            found[part] = np.concatenate(
+                [statistic(total - rows[start : start + _BLOCK]) for start in range(0, len(rows), _BLOCK)]
+            )
     found = np.where(np.isfinite(found), found, np.nan)
     mean = np.nansum(copies * found) / copies[np.isfinite(found)].sum() if np.isfinite(found).any() else 0.0
     centred = np.where(np.isfinite(found), mean - found, 0.0)

@@ -3,17 +3,20 @@
 import itertools
 import json
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from evalstats.errors import InputError
+from evalstats.stats.raters import agreement
 from evalstats.stats.raters.agreement import (
     RatingTable,
     cohen_kappa,
     confusion,
     fleiss_kappa,
     gwet_ac1,
+    judge_alpha,
     krippendorff_alpha,
     rating_table,
     raw_agreement,
@@ -198,3 +201,49 @@ def test_intervals_of_alpha_hold_the_truth(n, accuracy, shares):
     assert made > 0.9 * repeats
     # Four Monte Carlo errors, and 1.5 points for the bootstrap of few units.
     assert abs(held / made - 0.95) < 0.015 + 4 * math.sqrt(0.95 * 0.05 / made)
+
+
+def test_alpha_of_many_fine_numbers_is_its_definition_and_takes_little_room():
+    # 30,000 answers with 200 levels: all of their coincidences at once would be 19 GB.
+    rng = np.random.default_rng(5)
+    n, q = 30_000, 200
+    levels = np.linspace(-3.0, 7.0, q)
+    true = rng.integers(20, 180, n)
+    codes = [np.clip(true + rng.integers(-20, 21, n), 0, q - 1) for _ in range(3)]
+    one_hot = np.eye(q, dtype=np.int64)
+    people = one_hot[codes[0]] + one_hot[codes[1]]
+    tracemalloc.start()
+    found = judge_alpha(one_hot[codes[2]], people, levels, "interval")
+    kappa = cohen_kappa(codes[0], codes[2], q, "quadratic")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5e9
+    x = [levels[each] for each in codes]
+    # Two raters without gaps: alpha is 1 minus the mean squared difference over twice the variance of all ratings.
+    pool = np.concatenate((x[0], x[1]))
+    plain = 1.0 - np.mean((x[0] - x[1]) ** 2) / (2.0 * pool.var(ddof=1))
+    assert found.among_people.estimate == pytest.approx(plain, abs=1e-10)
+    a, b = codes[0], codes[2]
+    expected = np.mean((a[:, None] - b[rng.integers(0, n, (n, 20))]) ** 2)
+    assert kappa.estimate == pytest.approx(1.0 - np.mean((a - b) ** 2) / expected, abs=0.01)
+
+
+@pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval", "ratio"])
+def test_alpha_with_clusters_and_in_blocks_is_that_of_all_at_once(metric, monkeypatch):
+    rng = np.random.default_rng(6)
+    counts = rng.multinomial(3, [0.1, 0.2, 0.3, 0.4], size=200)
+    own = np.eye(4, dtype=np.int64)[rng.integers(0, 4, 200)]
+    levels, codes = np.array([0.0, 1.0, 2.5, 4.0]), rng.integers(0, 30, 200)
+    whole = judge_alpha(own, counts, levels, metric, clusters=codes, n_resamples=300)
+    monkeypatch.setattr(agreement, "_MOST_CELLS", 40 * 32)
+    parts = judge_alpha(own, counts, levels, metric, clusters=codes, n_resamples=300)
+    assert parts.with_people.estimate == pytest.approx(whole.with_people.estimate, abs=1e-12)
+    assert parts.difference.std_error == pytest.approx(whole.difference.std_error, rel=1e-9)
+    monkeypatch.setattr(agreement, "_MOST_CELLS", 100)
+    free = judge_alpha(own, counts, levels, metric)
+    monkeypatch.undo()
+    held = judge_alpha(own, counts, levels, metric)
+    assert "influence" in free.with_people.method
+    assert "BCa" in held.with_people.method
+    assert free.with_people.std_error == pytest.approx(held.with_people.std_error, rel=1e-9)
+    assert free.with_people.conf_low == pytest.approx(held.with_people.conf_low, abs=0.02)
