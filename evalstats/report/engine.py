@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -15,10 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, overload
 
-from evalstats.errors import InputError, RenderError
+from evalstats.errors import EvalStatsWarning, InputError, RenderError
 from evalstats.report.cells import run_cells
 from evalstats.report.qmd import Document, assemble, check_constructs, read_document
-from evalstats.report.typeset import typeset, typst_version
+from evalstats.report.typeset import BOXES, NO_LETTER, typeset, typst_version
 
 _HERE = Path(__file__).resolve().parent
 
@@ -237,9 +238,23 @@ class QuartoEngine:
             "PYTHONHASHSEED": "0",
         }
         job.on_step(f"running the cells and making {job.to.upper()} with Quarto")
+        done = self._run(job, environment)
+        if done.returncode and job.to == "pdf" and NO_LETTER in done.stdout + done.stderr:
+            done = self._run(job, environment, "--metadata", "pdf-standard:1.7")
+            if not done.returncode:
+                warnings.warn(BOXES, EvalStatsWarning, stacklevel=2)
+        target = job.folder / f"{job.page.source.stem}.{job.to}"
+        if done.returncode or not target.is_file():
+            tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_TAIL:])
+            raise RenderError(f"Quarto failed with status {done.returncode}:\n{tail}")
+        if job.to == "html":
+            check_offline(target.read_text(encoding="utf-8"))
+        return target
+
+    def _run(self, job: Job, environment: Mapping[str, str], *more: str) -> subprocess.CompletedProcess[str]:
         try:
-            done = subprocess.run(  # noqa: S603 - see render_command
-                render_command(self.program, job),
+            return subprocess.run(  # noqa: S603 - see render_command
+                [*render_command(self.program, job), *more],
                 cwd=job.folder,
                 env=environment,
                 capture_output=True,
@@ -249,13 +264,6 @@ class QuartoEngine:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise RenderError(f"Quarto did not finish ({error}); use --engine embedded") from error
-        target = job.folder / f"{job.page.source.stem}.{job.to}"
-        if done.returncode or not target.is_file():
-            tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_TAIL:])
-            raise RenderError(f"Quarto failed with status {done.returncode}:\n{tail}")
-        if job.to == "html":
-            check_offline(target.read_text(encoding="utf-8"))
-        return target
 
 
 def _epoch(job: Job) -> str:

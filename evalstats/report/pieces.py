@@ -86,9 +86,10 @@ def typst_strings(texts: Sequence[str]) -> str:
 def float_block(label: str, content: str, caption: str) -> str:
     """Return a figure (`fig-`) or table (`tbl-`) that can be referred to, with its caption below as both engines expect it.
 
-    `caption` is Markdown already.
+    `caption` is Markdown already. It stands in a span of its own, so that the label before it, "Figure 1:", which Quarto writes
+    as bare text, can be set bold.
     """
-    return f"::: {{#{label}}}\n\n{content}\n\n{caption}\n\n:::"
+    return f"::: {{#{label}}}\n\n{content}\n\n[{caption}]{{.es-caption}}\n\n:::"
 
 
 def callout(kind: str, title: str, body: str) -> str:

@@ -11,7 +11,9 @@ from evalstats.errors import EvalStatsWarning, RenderError
 
 # Tagged, with alternative text for every figure: Typst refuses to write a PDF that breaks the rule.
 STANDARD: Final = "ua-1"
-_NO_LETTER = "could not be displayed"
+# What Typst says of a letter that no font has, and what we say.
+NO_LETTER: Final = "could not be displayed"
+BOXES: Final = "the PDF shows boxes for letters that no font on this machine has; the HTML page shows them"
 
 
 def typst_version() -> str:
@@ -68,14 +70,12 @@ def main(source: str, target: str, day: str) -> None:
                 timestamp=moment,
             )
         except typst.TypstError as error:
-            if _NO_LETTER not in str(error) or place == len(attempts) - 1:
+            if NO_LETTER not in str(error) or place == len(attempts) - 1:
                 sys.exit(str(error))
             continue
         Path(target).write_bytes(pdf)
         if not standards:
-            sys.stdout.write(
-                "the PDF shows boxes for letters that no font on this machine has; the HTML page shows them"
-            )
+            sys.stdout.write(BOXES)
         return
 
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from evalstats.errors import InputError, RenderError
+from evalstats.errors import EvalStatsWarning, InputError, RenderError
 from evalstats.report import engine as embedded
 from evalstats.report import render
 from evalstats.report.engine import Job, Page, QuartoEngine, find_page, find_quarto, render_command
 from evalstats.report.render import choose_engine
+from evalstats.report.typeset import STANDARD
 
 STAND_IN = """#!{python}
 import json, os, pathlib, sys
@@ -29,6 +30,9 @@ pathlib.Path(__file__).with_suffix(".seen").write_text(json.dumps(seen))
 if behaviour == "fail":
     print("\\n".join(f"line {{n}}" for n in range(100)))
     sys.exit(3)
+if behaviour == "boxes" and "pdf-standard:1.7" not in sys.argv:
+    print("error: PDF/UA-1 error: the text '\uffff' could not be displayed with any font")
+    sys.exit(1)
 if behaviour == "silent":
     sys.exit(0)
 if behaviour == "slow":
@@ -146,6 +150,20 @@ def test_failures_of_quarto_are_render_errors(quarto: Path, job: Job, behaviour:
         QuartoEngine(quarto).render(job)
 
 
+def test_letters_that_no_font_has_become_boxes_and_are_told(quarto: Path, job: Job) -> None:
+    quarto.with_suffix(".behaviour").write_text("boxes")
+    with pytest.warns(EvalStatsWarning, match="shows boxes"):
+        assert QuartoEngine(quarto).render(replace(job, to="pdf")).is_file()
+    # A page has no such standard: what fails there fails.
+    with pytest.raises(RenderError, match="could not be displayed"):
+        QuartoEngine(quarto).render(replace(job, to="html", folder=_empty(job.folder.with_name("again"))))
+
+
+def _empty(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def test_a_quarto_that_takes_too_long_is_stopped(quarto: Path, job: Job) -> None:
     from dataclasses import replace
 
@@ -174,12 +192,18 @@ def test_the_extension_names_files_that_are_there() -> None:
     assert all((folder / name).is_file() for name in named)
     assert formats["html"]["html-math-method"] == "mathml"
     assert formats["html"]["embed-resources"] is True
+    assert formats["typst"]["pdf-standard"] == STANDARD
     assert "filters" not in formats["html"]  # Quarto brings its own; ours would undo them
 
 
 def test_the_template_has_the_mark_that_quarto_looks_for() -> None:
     template = find_page("compare").extension / "template.html"
     assert "<!-- htmldependencies:E3FAD763 -->" in template.read_text()
+
+
+def test_code_stands_on_one_ground_under_quarto() -> None:
+    template = (find_page("compare").extension / "typst-template.typ").read_text()
+    assert "show raw.where(block: true): set block(fill: none, inset: 0pt" in template
 
 
 def test_cells_run_once_for_all_forms_and_again_for_other_data(

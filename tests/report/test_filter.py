@@ -110,6 +110,12 @@ def test_figures_and_tables_are_numbered_in_order_and_captioned(rendered: dict[s
     assert '<span class="es-caption-number">Figure\u00a02:</span> Third' in html
 
 
+def test_a_table_is_named_before_it_and_a_figure_below(rendered: dict[str, str]) -> None:
+    html = rendered["html"]
+    assert html.index("Table\u00a01:</span>") < html.index("<table")
+    assert html.index("<b>drawing</b>") < html.index("Figure\u00a01:</span>")
+
+
 def test_references_are_links(rendered: dict[str, str]) -> None:
     html = rendered["html"]
     assert '<a href="#fig-a">Figure\u00a01</a>' in html

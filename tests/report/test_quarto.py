@@ -1,11 +1,13 @@
 """The same pages by real Quarto, where it is on the machine."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from evalstats import compare, datasets
 from evalstats.report.engine import find_quarto, loads
+from evalstats.report.examples import example
 from evalstats.report.render import render_results
 
 pytestmark = pytest.mark.quarto
@@ -35,3 +37,30 @@ def test_quarto_renders_the_shipped_page(to: str, tmp_path: Path) -> None:
             assert phrase in html
     else:
         assert path.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("kinds", [("compare",), ("judges", "score")])
+def test_both_engines_say_the_same_in_the_same_order(kinds: tuple[str, ...], tmp_path: Path) -> None:
+    said: dict[str, dict[str, list[str]]] = {}
+    for engine in ("embedded", "quarto"):
+        outputs = [tmp_path / f"{engine}.html", tmp_path / f"{engine}.pdf"]
+        render_results([example(kind) for kind in kinds], outputs, engine=engine)
+        said[engine] = {"html": _words_of_page(outputs[0]), "pdf": _words_of_paper(outputs[1])}
+        # The identifier of PDF/UA stands in the metadata, which are not compressed.
+        assert b"pdfuaid:part" in outputs[1].read_bytes()
+    assert said["embedded"] == said["quarto"]
+
+
+def _words_of_page(path: Path) -> list[str]:
+    text = re.sub(r"<(style|script)\b.*?</\1>", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return _but_the_engine(re.sub(r"<wbr>|<!--.*?-->", "", text).replace("<", " <"))
+
+
+def _words_of_paper(path: Path) -> list[str]:
+    document = pytest.importorskip("pypdfium2").PdfDocument(path)
+    return _but_the_engine(" ".join(page.get_textpage().get_text_range() for page in document))
+
+
+def _but_the_engine(text: str) -> list[str]:
+    words = re.sub(r"<[^>]*>", " ", text).replace("\xa0", " ")
+    return re.sub(r"Rendered by .*? on (?=\d)", "Rendered on ", " ".join(words.split())).split()

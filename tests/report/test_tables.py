@@ -84,7 +84,7 @@ def test_a_float_scrolls_by_keyboard_and_names_itself() -> None:
     text = table_float(replace(TABLE, lead=True), "tbl-x")
     assert text.startswith("::: {#tbl-x}")
     assert 'class="es-table es-lead" role="region" aria-label="What &amp; why" tabindex="0"' in text
-    assert text.rstrip(":\n").rstrip().endswith("\n\nWhat \\& why\\.")
+    assert text.rstrip(":\n").rstrip().endswith("\n\n[What \\& why\\.]{.es-caption}")
 
 
 def test_typst_gets_strings_only() -> None:

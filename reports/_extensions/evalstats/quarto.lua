@@ -127,15 +127,17 @@ local refer = {
 
 local function float_html(id, content, caption)
   local kind = kind_of(id)
-  local opening = string.format('<figure class="quarto-float quarto-float-%s" id="%s">', kind, escape_html(id))
-  local blocks = wrapped(opening, content, "<figcaption>")
   local words = pandoc.Inlines({
     pandoc.Span(names[kind] .. "\u{a0}" .. numbers[id] .. ":", pandoc.Attr("", { "es-caption-number" })),
     pandoc.Space(),
   })
   words:extend(caption)
-  blocks:insert(pandoc.Plain(words))
-  blocks:insert(raw("</figcaption></figure>"))
+  local said = wrapped("<figcaption>", { pandoc.Plain(words) }, "</figcaption>")
+  local blocks = pandoc.Blocks({ raw(string.format('<figure class="quarto-float quarto-float-%s" id="%s">', kind, escape_html(id))) })
+  -- A table is named before it is read, as Quarto has it.
+  blocks:extend(kind == "tbl" and said or content)
+  blocks:extend(kind == "tbl" and content or said)
+  blocks:insert(raw("</figure>"))
   return blocks
 end
 
