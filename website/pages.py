@@ -246,7 +246,20 @@ def reference() -> dict[str, str]:
         # quartodoc leaves the inventory that it writes to be closed by the collector.
         warnings.filterwarnings("ignore", "unclosed file .*objects.json", ResourceWarning)
         Builder.from_quarto_config({"quartodoc": {**settings, "style": "pkgdown"}}).build()
-        return {path.name: path.read_text(encoding="utf-8") for path in sorted(Path("pages").glob("*.qmd"))}
+        return {
+            path.name: _without_dead_ends(path.read_text(encoding="utf-8"))
+            for path in sorted(Path("pages").glob("*.qmd"))
+        }
+
+
+_ROW = re.compile(r"\| \[[^\[\]]+\]\(#(\S+?)\) \|")
+_NO_ATTRIBUTES = re.compile(r"\n## Attributes\n\n\| Name \| Description \|\n\| --- \| --- \|\s*(?=\n#|\Z)")
+
+
+def _without_dead_ends(page: str) -> str:
+    """Leave out rows of attributes that link to nothing on the page: quartodoc says of a plain value what its type is for."""
+    rows = [row for row in page.splitlines() if not (found := _ROW.match(row)) or f"{{ #{found[1]} }}" in page]
+    return _NO_ATTRIBUTES.sub("", "\n".join(rows)) + "\n"
 
 
 # --- files ---

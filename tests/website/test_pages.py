@@ -106,6 +106,15 @@ def test_every_built_in_format_has_a_page() -> None:
     assert built_in - linked == set(), "docs/formats/ has no page of that name or with it in its heading"
 
 
+def test_rows_that_link_to_nothing_on_their_page_are_left_out() -> None:
+    head = "# A { #a }\n\n## Attributes\n\n| Name | Description |\n| --- | --- |\n"
+    dead, alive = "| [status](#a.status) | int([x]) -> integer |", "| [name](#a.name) | What it is called. |"
+    assert pages._without_dead_ends(head + dead) == "# A { #a }\n\n"
+    kept = pages._without_dead_ends(f"{head}{dead}\n{alive}\n\n### name {{ #a.name }}\n")
+    assert alive in kept
+    assert "status" not in kept
+
+
 def test_a_room_is_replaced_whole(tmp_path: Path) -> None:
     room = tmp_path / "room"
     room.mkdir()
