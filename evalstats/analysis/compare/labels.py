@@ -75,7 +75,8 @@ def label_rows(labels: EvalData | object, names: tuple[str, str]) -> pl.DataFram
     if set(names) <= set(frame.columns) and "item" in frame.columns:
         index = [each for each in (*_KEY, "label_prob", "rater", "rater_kind") if each in frame.columns]
         frame = frame.unpivot(list(names), index=index, variable_name="model", value_name="value")
-    value = next((name for name in ("value", "score", "label") if name in frame.columns), None)
+    given = [name for name in ("value", "score", "label") if name in frame.columns]
+    value = next((name for name in given if frame[name].null_count() < frame.height), given[0] if given else None)
     side = next((name for name in _SIDES if name in frame.columns and frame[name].null_count() < frame.height), None)
     if "item" not in frame.columns or value is None or side is None:
         raise InputError(
@@ -94,7 +95,10 @@ def label_rows(labels: EvalData | object, names: tuple[str, str]) -> pl.DataFram
     frame = frame.with_columns(pl.col(value).cast(pl.Float64).alias("value"), pl.col("item").cast(pl.String))
     if frame["value"].is_infinite().any():
         raise InputError("some labels are infinite; give numbers, and leave the cell empty where there is no label")
-    return frame.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    frame = frame.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    if not frame.height:
+        raise InputError(f"column {value} of the labels is empty; give people's ratings on the scale of the scores")
+    return frame
 
 
 def labels_of(labels: EvalData | object, paired: Pairs, arms: tuple[Arm, Arm], metric: Metric) -> Labels:

@@ -184,6 +184,8 @@ def test_it_is_saved_and_written_in_every_form(tmp_path):
         (lambda t: t.filter(model="old"), "expected labels of both"),
         (lambda t: t.with_columns(value=pl.col("value") * 5), "on its scale"),
         (lambda t: t.with_columns(value=pl.lit("good")), "words"),
+        (lambda t: t.with_columns(value=pl.lit(None, pl.Float64), label=pl.lit("good")), "column label are words"),
+        (lambda t: t.with_columns(value=pl.lit(None, pl.Float64)), "column value of the labels is empty"),
         (lambda t: t.with_columns(value=pl.lit(float("inf"))), "infinite"),
         (lambda t: t.drop("value"), "expected item, model and value"),
         (lambda t: pl.concat([t, t]).with_columns(rater=pl.lit("ann")), "stand twice"),

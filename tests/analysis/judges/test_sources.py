@@ -170,3 +170,9 @@ def test_crowd_and_judge_of_llmfao(shared_data):
     assert report.rows[0].people.estimate > report.rows[0].estimate
     # The counts of the files themselves: votes of people, and verdicts of both judges.
     assert report.n_ratings <= 8931 + 2 * 2139
+
+
+def test_people_named_in_one_text_are_told_apart():
+    rows = {"item": [1, 1], "rater": ["ann", "bob"], "value": [1, 0]}
+    with pytest.raises(InputError, match="give each its own humans="):
+        es.from_ratings(rows, humans="ann,bob")
