@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.mixed.means import Means
     from evalstats.analysis.mixed.mixed import mixed
     from evalstats.analysis.mixed.result import MixedModel
+    from evalstats.analysis.overview.overview import overview
+    from evalstats.analysis.overview.result import Overview
     from evalstats.analysis.power.power import power
     from evalstats.analysis.power.result import PowerPlan
     from evalstats.analysis.result import load_result
@@ -74,6 +76,7 @@ _WHERE = {
     "Leaderboard": "evalstats.analysis.leaderboard.result",
     "Means": "evalstats.analysis.mixed.means",
     "MixedModel": "evalstats.analysis.mixed.result",
+    "Overview": "evalstats.analysis.overview.result",
     "Plan": "evalstats.schema.plan",
     "PowerPlan": "evalstats.analysis.power.result",
     "RenderError": "evalstats.errors",
@@ -97,6 +100,7 @@ _WHERE = {
     "load_result": "evalstats.analysis.result",
     "mixed": "evalstats.analysis.mixed.mixed",
     "open_store": "evalstats.store.read",
+    "overview": "evalstats.analysis.overview.overview",
     "power": "evalstats.analysis.power.power",
     "read": "evalstats.loaders.registry",
     "read_plan": "evalstats.loaders.declarations",
@@ -123,6 +127,7 @@ __all__ = [
     "Leaderboard",
     "Means",
     "MixedModel",
+    "Overview",
     "Plan",
     "PowerPlan",
     "RenderError",
@@ -147,6 +152,7 @@ __all__ = [
     "load_result",
     "mixed",
     "open_store",
+    "overview",
     "plots",
     "power",
     "read",

@@ -34,6 +34,7 @@ API = (
             "frontier",
             "score",
             "power",
+            "overview",
         ),
     ),
     (
@@ -53,6 +54,7 @@ API = (
             "Frontier",
             "Score",
             "PowerPlan",
+            "Overview",
             "load_result",
             "report",
         ),

@@ -44,6 +44,7 @@ RESULTS = {
     "MixedModel": "evalstats.analysis.mixed.result",
     "ScenarioModel": "evalstats.analysis.scenarios.result",
     "Leaderboard": "evalstats.analysis.leaderboard.result",
+    "Overview": "evalstats.analysis.overview.result",
 }
 
 
@@ -255,9 +256,17 @@ def load_result(path: str | Path) -> Result:
     except (OSError, ValueError) as error:
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it holds no JSON"
         raise InputError(f"{path} is no saved result ({why}); --format json and save() write such files") from error
+    return result_of(values, str(path))
+
+
+def result_of(values: object, source: str) -> Result:
+    """Return the result that saved values hold; `source` names where they stand.
+
+    InputError if they are no result of this version of evalstats.
+    """
     name = cast("Mapping[str, Any]", values).get("result") if isinstance(values, dict) else None
     if name not in RESULTS:
-        raise InputError(f"{path}: is no saved result; expected JSON whose 'result' is one of {', '.join(RESULTS)}")
+        raise InputError(f"{source}: is no saved result; expected JSON whose 'result' is one of {', '.join(RESULTS)}")
     of: type[Result] = getattr(import_module(RESULTS[name]), name)
     return of.from_dict(cast("Mapping[str, Any]", values))
 

@@ -65,7 +65,7 @@ def package_versions(packages: Sequence[str]) -> str:
     return ", ".join(found)
 
 
-_SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
+SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
 _PACKAGES = ("numpy", "scipy", "polars")
 # Of a table longer than this, or than it says itself, the page shows the beginning; the CSV has all.
 _MOST_ROWS = 60
@@ -88,12 +88,15 @@ class Page:
     def show(self, *names: str) -> None:
         """Print parts by id: "title", "answer", a section of evidence, "evidence" (all of it that is left), "method".
 
-        A section that this result does not have prints nothing.
+        "folded evidence" and "folded method" fold away what they show, without a heading of their own. A section that this
+        result does not have prints nothing.
         """
         whole: dict[str, Callable[[], Sequence[str]]] = {
             "title": lambda: [_title(self.document)],
             "answer": self._answer,
             "evidence": lambda: [part for each in self.document.evidence for part in self._once(each)],
+            "folded evidence": lambda: self._folds(self.document.evidence),
+            "folded method": self._folded_method,
             "method": self._method,
         }
         for name in names:
@@ -130,32 +133,46 @@ class Page:
 
     def _answer(self) -> list[str]:
         document = self.document
-        parts = [_banner(note) for note in document.banners]
+        parts = [banner(note) for note in document.banners]
         parts += [_card(document), _cautions(document.cautions), *self._blocks(document.answer)]
         if document.actions:
             told = bullets([linked(sentence(text)) for text in document.actions])
             parts += [self._heading("What to do"), told]
         return parts
 
+    def _method_sections(self) -> list[Section]:
+        """Return the parts on the method, and what else is known."""
+        said = Items(items=tuple(note.line for note in self.document.remarks))
+        notes = (Section(id="notes", heading="Notes", blocks=(said,)),) if said.items else ()
+        return [*self.document.method, *notes]
+
     def _method(self) -> list[str]:
-        sections = [section for section in self.document.method if section.id not in self.shown]
-        notes = self.document.remarks
-        if notes:
-            said = Items(items=tuple(note.line for note in notes))
-            sections.append(Section(id="notes", heading="Notes", blocks=(said,)))
         made = Items(
             items=(
                 f"Rendered by {self.engine or 'Quarto'} on {self.day.day} {self.day:%B %Y}.",
                 f"Versions: {package_versions(_PACKAGES)}.",
             )
         )
-        sections.append(Section(id="rendering", heading="How this page was made", blocks=(made,)))
+        sections = [*self._method_sections(), Section(id="rendering", heading="How this page was made", blocks=(made,))]
         # In a PDF the method is an appendix in small type.
-        parts = [self._heading("Method"), raw("typst", "#set text(size: 8.5pt)")]
+        return [self._heading("Method"), raw("typst", "#set text(size: 8.5pt)"), *self._folds(sections)]
+
+    def _folded_method(self) -> list[str]:
+        parts: list[str] = []
+        for section in self._method_sections():
+            title = both(f'<p class="es-part"><strong>{for_html(section.heading)}</strong></p>', _part(section))
+            parts += [title, *self._blocks(section.blocks)]
+        return [raw("typst", "#set text(size: 8.5pt)"), folded("Method", "\n\n".join(parts))] if parts else []
+
+    def _folds(self, sections: Sequence[Section]) -> list[str]:
+        """Return sections that a page folds away behind their headings, and a PDF shows."""
+        parts: list[str] = []
         for section in sections:
+            if section.id in self.shown:
+                continue
+            self.shown.add(section.id)
             inside = "\n\n".join(self._blocks(section.blocks))
-            title = raw("typst", f"#es-part({typst_string(section.heading)})")
-            parts += [title, folded(section.heading, inside)]
+            parts += [raw("typst", _part(section)), folded(section.heading, inside)]
         return parts
 
 
@@ -222,10 +239,15 @@ def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") 
 def _index(documents: Sequence[Document]) -> str:
     """Return what was asked and what was answered, each with a link to where it stands."""
     rows = [
-        f"- [{prose(each.title)}](#sec-r{place}) **{prose(each.label)}:** {prose(_ended(each.headline))}"
+        f"- [{prose(each.title)}](#sec-r{place}) **{prose(each.label)}:** {prose(ended(each.headline))}"
         for place, each in enumerate(documents, start=1)
     ]
     return "\n".join(rows)
+
+
+def _part(section: Section) -> str:
+    """Return the heading of a part of the appendix of a PDF."""
+    return f"#es-part({typst_string(section.heading)})"
 
 
 def _title(document: Document) -> str:
@@ -235,22 +257,24 @@ def _title(document: Document) -> str:
 def _card(document: Document) -> str:
     return verdict_banner(
         label=document.label[:1].upper() + document.label[1:],
-        sign=_SIGNS[document.tone],
+        sign=SIGNS[document.tone],
         tone=document.tone,
         # Not made to begin with a capital: that may be a model's name.
-        answer=_ended(document.headline),
-        why=_ended(document.scope),
+        answer=ended(document.headline),
+        why=ended(document.scope),
         meaning="",
         amount=document.number,
         range_words=document.number_words,
     )
 
 
-def _ended(text: str) -> str:
+def ended(text: str) -> str:
+    """End with a full stop, and begin as the text does: that may be a model's name."""
     return f"{text.rstrip('.')}." if text else ""
 
 
-def _banner(note: Note) -> str:
+def banner(note: Note) -> str:
+    """Return what data these are, to stand before any verdict."""
     html = f'<p class="es-banner" role="note">{for_html(note.line)}</p>'
     return both(html, f"#es-banner({typst_string(note.line)})")
 

@@ -93,8 +93,11 @@ def render_results(
     time_limit: int = 600,
     data: str | Path | None = None,
     on_step: Callable[[str], None] = no_one_listens,
+    linked: Sequence[str] = (),
 ) -> tuple[Rendered, ...]:
     """Render as `report` does, and say which engine made each file.
+
+    `linked` names the pages that an overview links to, one for each of its answers, in place of showing them itself.
 
     Some seconds go by: `on_step` is called with what is being done ("running the cells", "making HTML", ...). The embedded
     engine runs the cells of a page once for all forms. A form is put in its place when it is made, so one that fails leaves
@@ -110,6 +113,7 @@ def render_results(
     paths = [output_path(output, kind) for output in outputs or (f"{kind}.html",)]
     with tempfile.TemporaryDirectory(prefix="evalstats-report-") as temporary:
         parameters: dict[str, object] = {"engine": chosen.description, "rendered": day.isoformat(), **own}
+        parameters |= {"pages": list(linked)} if linked else {}
         if given:
             saved = [str(Path(temporary, f"result-{place}.json")) for place, _ in enumerate(given)]
             for result, file in zip(given, saved, strict=True):

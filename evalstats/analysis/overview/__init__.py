@@ -1,0 +1,1 @@
+"""All that a store can answer, each question with its defaults, as one document."""

@@ -1,0 +1,168 @@
+"""What a store holds and what it answers: the frozen result of `overview()`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import msgspec
+import polars as pl
+
+from evalstats.analysis.provenance import placed
+from evalstats.analysis.result import Result, frame_of, json_safe, result_of
+from evalstats.errors import InputError
+
+if TYPE_CHECKING:
+    from evalstats.document.model import Document
+
+Held = Literal["scores", "votes", "ratings", "published numbers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """What a store holds of one system on one benchmark, or the votes, ratings or published numbers of one source.
+
+    Rows are counted by state; those that are missing have no row. `n_scored` counts votes, ratings and published numbers too.
+    `date` is the day of the last run (2026-01-31), "" where no file says.
+    """
+
+    kind: Held
+    model: str
+    benchmark: str
+    n_runs: int
+    n_scored: int
+    n_error: int = 0
+    n_unscored: int = 0
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One question with its answer. `benchmark` is "" where the question takes all the data."""
+
+    question: str
+    benchmark: str
+    result: Result
+
+    @property
+    def where(self) -> str:
+        """Name the question and what it is asked of, in short."""
+        return _where(self.question, self.benchmark)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A question that the data do not allow, or that refused them, and why."""
+
+    question: str
+    benchmark: str
+    reason: str
+
+    @property
+    def where(self) -> str:
+        """Name the question and what it was asked of, in short."""
+        return _where(self.question, self.benchmark)
+
+
+def _where(question: str, benchmark: str) -> str:
+    return f"{question}{placed(benchmark)}" if benchmark else question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Overview(Result):
+    """All that a store answers: what it holds, the result of every question that its data allow, and why others are not."""
+
+    holdings: tuple[Holding, ...]
+    answers: tuple[Answer, ...]
+    refusals: tuple[Refusal, ...]
+    seed: int = 0
+    version: str = ""
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        asked = ", ".join(dict.fromkeys(answer.question for answer in self.answers))
+        return f"<Overview: {len(self.answers)} answers{f' ({asked})' if asked else ''}>"
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """The results alone, in the order of the answers."""
+        return tuple(answer.result for answer in self.answers)
+
+    def documents(self) -> "tuple[Document, ...]":
+        """Return what is said of each answer."""
+        return tuple(answer.result.document() for answer in self.answers)
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each answer: question, benchmark, verdict in words, headline, number."""
+        rows = [
+            {
+                "question": answer.question,
+                "benchmark": answer.benchmark,
+                "label": said.label,
+                "headline": said.headline,
+                "number": said.number,
+                "number_words": said.number_words,
+            }
+            for answer, said in zip(self.answers, self.documents(), strict=True)
+        ]
+        columns = ("question", "benchmark", "label", "headline", "number", "number_words")
+        return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+
+    def holdings_frame(self) -> pl.DataFrame:
+        """One row for each system on a benchmark, and for each source of votes, ratings or published numbers."""
+        return frame_of(self.holdings, Holding, Holding.__dataclass_fields__)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values; every answer holds its result as that result's own file has it."""
+        answers = [
+            {"question": each.question, "benchmark": each.benchmark, "result": each.result.to_dict()}
+            for each in self.answers
+        ]
+        return {
+            "result": type(self).__name__,
+            "holdings": json_safe(self.holdings),
+            "answers": answers,
+            "refusals": json_safe(self.refusals),
+            "seed": self.seed,
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the overview that `to_dict` was made of.
+
+        InputError if the values are of another kind of result, or of another version of it.
+        """
+        if values.get("result", cls.__name__) != cls.__name__:
+            raise InputError(f"this is a {values['result']}, not a {cls.__name__}")
+        try:
+            read = msgspec.convert({name: value for name, value in values.items() if name != "result"}, _Saved)
+        except msgspec.ValidationError as error:
+            raise InputError(f"not a {cls.__name__} of this version of evalstats: {error}") from error
+        if any(each.result.get("result") == cls.__name__ for each in read.answers):
+            raise InputError(f"not a {cls.__name__}: one of its answers is an overview")
+        return cls(
+            holdings=read.holdings,
+            answers=tuple(
+                Answer(question=each.question, benchmark=each.benchmark, result=result_of(each.result, each.question))
+                for each in read.answers
+            ),
+            refusals=read.refusals,
+            seed=read.seed,
+            version=read.version,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SavedAnswer:
+    question: str
+    benchmark: str
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Saved:
+    holdings: tuple[Holding, ...]
+    answers: tuple[_SavedAnswer, ...]
+    refusals: tuple[Refusal, ...]
+    seed: int
+    version: str

@@ -1,0 +1,113 @@
+"""An overview as a page: a card for each answer, each linked to where it stands; or as a folder of pages."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from evalstats.analysis.overview.document import caution_of, holdings_table, refusals_table
+from evalstats.analysis.overview.result import Answer, Overview
+from evalstats.analysis.result import load_result
+from evalstats.document.model import Document, Section
+from evalstats.errors import InputError
+from evalstats.report.engine import no_one_listens
+from evalstats.report.examples import example
+from evalstats.report.page import SIGNS, Page, banner, ended, shown_day
+from evalstats.report.pieces import metadata, prose, raw, show, verdict_banner
+from evalstats.report.render import render_results
+
+INDEX = "index.html"
+_UNSAFE = re.compile(r"[^A-Za-z0-9]+")
+_LONGEST_NAME = 40
+
+
+def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = "", rendered: str = "") -> None:
+    """Print a saved overview: its cards, what the data hold, and every answer with its evidence.
+
+    With `pages`, one for each answer, the cards link to these, and the answers stand there. InputError if the file holds no
+    overview.
+    """
+    result = load_result(path) if path else example("overview")
+    if not isinstance(result, Overview):
+        raise InputError(f"{path}: is a saved {type(result).__name__}; this page shows an overview")
+    if pages and len(pages) != len(result.answers):
+        raise InputError(f"{len(pages)} pages are named for {len(result.answers)} answers; name one for each")
+    day, said, documents = shown_day(rendered), result.document(), result.documents()
+    show(metadata(title=prose(said.title)), *(banner(note) for note in said.banners), prose(ended(said.scope)))
+    for place, document in enumerate(documents, start=1):
+        show(*_card(document, pages[place - 1] if pages else f"#sec-r{place}"))
+    own = Page(document=replace(said, evidence=tuple(_sections(result)), notes=()), engine=engine, day=day, level=2)
+    own.show("evidence")
+    if not pages:
+        banners = {note.line for note in said.banners}
+        for place, document in enumerate(documents, start=1):
+            _show_answer(document, place, engine, rendered, banners)
+    own.show("method")
+
+
+def write_pages(result: Overview, folder: Path, *, on_step: Callable[[str], None] = no_one_listens) -> Path:
+    """Write a page and the saved result of each answer into a folder, and a page that links them; return the latter.
+
+    InputError if the folder cannot be made.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: the folder cannot be made ({error.strerror or error})") from error
+    names = [page_name(answer, place) for place, answer in enumerate(result.answers, start=1)]
+    for answer, name in zip(result.answers, names, strict=True):
+        on_step(answer.where)
+        answer.result.save(folder / f"{name}.json")
+        render_results(answer.result, [folder / f"{name}.html"])
+    on_step("the page that links them")
+    result.save(folder / "overview.json")
+    render_results(result, [folder / INDEX], linked=[f"{name}.html" for name in names])
+    return folder / INDEX
+
+
+def page_name(answer: Answer, place: int) -> str:
+    """Return the name of an answer's files: letters, digits and hyphens alone, whatever the benchmark is called.
+
+    >>> from evalstats.analysis.frontier.result import Frontier
+    >>> page_name(Answer(question="compare", benchmark="../a b", result=None), 3)  # type: ignore[arg-type]
+    '03-compare-a-b'
+    """
+    parts = (_UNSAFE.sub("-", part).strip("-")[:_LONGEST_NAME] for part in (answer.question, answer.benchmark))
+    return "-".join([f"{place:02}", *(part for part in parts if part)])
+
+
+def _card(document: Document, target: str) -> list[str]:
+    """Return the question as a link, and its answer with one caution."""
+    card = verdict_banner(
+        label=document.label[:1].upper() + document.label[1:],
+        sign=SIGNS[document.tone],
+        tone=document.tone,
+        answer=ended(document.headline),
+        why=caution_of(document),
+        meaning="",
+        amount=document.number,
+        range_words=document.number_words,
+    )
+    return [f"**[{prose(document.title)}]({target})**", card]
+
+
+def _sections(result: Overview) -> list[Section]:
+    found = [Section(id="holdings", heading="What the data hold", blocks=(holdings_table(result),))]
+    if result.refusals:
+        found.append(Section(id="refusals", heading="What the data do not answer", blocks=(refusals_table(result),)))
+    return found
+
+
+def _show_answer(document: Document, place: int, engine: str, rendered: str, banners: set[str]) -> None:
+    """Print one answer with its evidence folded; what was said of all the data stands once, above."""
+    kept = tuple(note for note in document.notes if note.line not in banners)
+    page = Page(
+        document=replace(document, notes=kept),
+        engine=engine,
+        day=shown_day(rendered),
+        prefix=f"r{place}-",
+        level=3,
+    )
+    show(f"## {prose(document.title)} {{#sec-r{place}}}")
+    page.show("answer", "folded evidence", "folded method")
+    show(raw("typst", "#set text(size: 10.5pt)"))
