@@ -15,6 +15,8 @@ from evalstats.analysis.frontier.options import FrontierOptions
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.options import LeaderboardOptions
 from evalstats.analysis.options import given, offered
+from evalstats.analysis.overview.options import OverviewOptions
+from evalstats.analysis.overview.overview import overview
 from evalstats.analysis.power.options import PowerOptions
 from evalstats.analysis.power.power import power
 from evalstats.analysis.scenarios.options import ScenarioOptions
@@ -25,6 +27,7 @@ QUESTIONS: dict[str, tuple[Callable[..., Any], type]] = {
     "contamination": (contamination, ContaminationOptions),
     "frontier": (frontier, FrontierOptions),
     "leaderboard": (leaderboard, LeaderboardOptions),
+    "overview": (overview, OverviewOptions),
     "power": (power, PowerOptions),
     "scenarios": (scenarios, ScenarioOptions),
 }

@@ -266,6 +266,7 @@ def test_help_of_every_command_fits_80_columns() -> None:
         "compare",
         "leaderboard",
         "frontier",
+        "overview",
         "power",
         "score",
         "report",

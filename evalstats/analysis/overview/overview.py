@@ -221,7 +221,7 @@ def _written(day: Any) -> str:
 def _questions(data: EvalData, asked: _Asked) -> Iterator[_Question]:
     """Yield every question, those of benchmarks for each of the largest ones."""
     yield from _of_benchmarks(data, asked)
-    given = asked.planned | {"seed": asked.seed}
+    given: dict[str, Any] = asked.planned | {"seed": asked.seed}
     if data.comparisons.height:
         yield _Question(name="arena", ask=lambda: arena(data, **given))
     else:

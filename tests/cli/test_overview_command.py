@@ -1,0 +1,87 @@
+"""`evalstats overview`: on the terminal, as JSON, and as a folder of pages."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import evalstats as es
+from evalstats.cli.ingest_run import ingest
+from evalstats.cli.main import app
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("overview")
+    paths = [write_tenacious_traces(folder / "tenacious"), write_tau_airline(folder / "tau")]
+    ingest(paths, folder / "store")
+    return folder / "store"
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=True)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_the_terminal_shows_every_answer_in_25_lines(store: Path) -> None:
+    lines = run("overview", store).splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 80
+    assert any("compare on Tenacious-Bench: BETTER." in line for line in lines)
+    assert any("score on tau-bench" in line for line in lines)
+    full = run("overview", store, "--full")
+    assert "What the data hold" in full
+    assert "No ratings." in full
+
+
+def test_json_holds_the_files_of_the_single_commands(store: Path) -> None:
+    values = json.loads(run("overview", "--store", store, "--format", "json"))
+    assert values["result"] == "Overview"
+    single = {(each["question"], each["benchmark"]): each["result"] for each in values["answers"]}
+    where = ("--store", store, "--where", "benchmark=Tenacious-Bench", "--format", "json")
+    asked = {
+        "compare": ("compare", "baseline", "trained", *where),
+        "scenarios": ("scenarios", *where),
+        "audit": ("audit", *where),
+    }
+    for question, command in asked.items():
+        assert single[question, "Tenacious-Bench"] == json.loads(run(*command)), question
+
+
+def test_a_folder_gets_a_page_for_each_answer_and_one_that_links_them(store: Path, tmp_path: Path) -> None:
+    run("overview", store, "--where", "benchmark=tau-bench", "-o", tmp_path / "pages")
+    made = sorted(path.name for path in (tmp_path / "pages").iterdir())
+    assert made == [
+        "01-score-tau-bench.html",
+        "01-score-tau-bench.json",
+        "02-audit-tau-bench.html",
+        "02-audit-tau-bench.json",
+        "index.html",
+        "overview.json",
+    ]
+    index = (tmp_path / "pages" / "index.html").read_text(encoding="utf-8")
+    assert 'href="01-score-tau-bench.html"' in index
+    assert 'href="02-audit-tau-bench.html"' in index
+    assert "gpt-4o scores 42.0%" in index
+
+
+def test_a_table_of_no_rows_is_refused_in_words(tmp_path: Path) -> None:
+    pl.DataFrame({"item": [], "model": [], "score": []}).write_csv(tmp_path / "empty.csv")
+    with pytest.raises((CannotAnswerError, InputError)):
+        run("overview", tmp_path / "empty.csv")
+
+
+def test_a_store_of_ratings_alone(tmp_path: Path) -> None:
+    wide = pl.DataFrame({"item": [f"q{i}" for i in range(60)], "ann": [i % 2 for i in range(60)]})
+    wide = wide.with_columns(gpt=pl.when(pl.arange(60) % 7 == 0).then(1 - pl.col("ann")).otherwise("ann"))
+    found = es.overview(es.from_ratings(wide, raters=["ann", "gpt"], humans=["ann"]))
+    assert [each.question for each in found.answers] == ["judges"]
+    found.save(tmp_path / "overview.json")
+    assert "judges" in run("show", tmp_path / "overview.json")
