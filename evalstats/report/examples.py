@@ -199,13 +199,6 @@ def _rutbench(*, every: int) -> "EvalData":
         return read(inside)
 
 
-def _overview() -> Result:
-    from evalstats import datasets
-    from evalstats.analysis.overview.overview import overview
-
-    return overview(datasets.tenacious_held_out())
-
-
 def _arena() -> Result:
     """Ten models in an arena whose votes are simulated, and say so."""
     from evalstats.analysis.arena.arena import arena
@@ -224,7 +217,6 @@ EXAMPLES: Mapping[str, Callable[[], Result]] = {
     "judges": _judges,
     "lab-live": _lab_live,
     "leaderboard": _leaderboard,
-    "overview": _overview,
     "power": _power,
     "scenarios": _scenarios,
     "score": _score,

@@ -11,7 +11,6 @@ from evalstats.analysis.result import load_result
 from evalstats.document.model import Document, Section
 from evalstats.errors import InputError
 from evalstats.report.engine import no_one_listens
-from evalstats.report.examples import example
 from evalstats.report.page import SIGNS, Page, banner, ended, shown_day
 from evalstats.report.pieces import metadata, prose, raw, show, verdict_banner
 from evalstats.report.render import render_results
@@ -27,7 +26,7 @@ def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = ""
     With `pages`, one for each answer, the cards link to these, and the answers stand there. InputError if the file holds no
     overview.
     """
-    result = load_result(path) if path else example("overview")
+    result = load_result(path) if path else _example()
     if not isinstance(result, Overview):
         raise InputError(f"{path}: is a saved {type(result).__name__}; this page shows an overview")
     if pages and len(pages) != len(result.answers):
@@ -74,6 +73,14 @@ def page_name(answer: Answer, place: int) -> str:
     """
     parts = (_UNSAFE.sub("-", part).strip("-")[:_LONGEST_NAME] for part in (answer.question, answer.benchmark))
     return "-".join([f"{place:02}", *(part for part in parts if part)])
+
+
+def _example() -> Overview:
+    """Return what the page shows without a result: an overview of shipped data."""
+    from evalstats.analysis.overview.overview import overview
+    from evalstats.datasets.tables import tenacious_held_out
+
+    return overview(tenacious_held_out())
 
 
 def _card(document: Document, target: str) -> list[str]:
