@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from evalstats.document.numbers import MINUS
 from evalstats.plots.lettering import text_width, wrapped
-from evalstats.plots.style import DARK, LIGHT, Medium, Palette, house_style, luminance, untyped
+from evalstats.plots.style import DARK, LIGHT, Medium, Palette, Spot, house_style, luminance, untyped
 
 Tone = Literal["plain", "good", "bad", "caution", "neutral"]
 Extent = float | tuple[float, float] | Medium | None
@@ -34,7 +34,16 @@ _PAGES: dict[Medium, tuple[float, float, float | None]] = {
 
 
 class ShownFigure(Figure):
-    """A figure that shows itself in a notebook, whether or not anybody has called on pyplot."""
+    """A figure that shows itself in a notebook, whether or not anybody has called on pyplot.
+
+    `spots` is what its marks say in words, for pages that answer a pointer.
+    """
+
+    spots: list[Spot]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        untyped(super()).__init__(*args, **options)
+        self.spots = []
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -101,7 +110,13 @@ class Sheet:
         base.set_xlim(0, self.width)
         base.set_ylim(height, 0)
         return Canvas(
-            base=base, width=self.width, height=height, font=self.font, colors=self.colors, narrow=self.narrow
+            base=base,
+            width=self.width,
+            height=height,
+            font=self.font,
+            colors=self.colors,
+            narrow=self.narrow,
+            edge=self.edge,
         )
 
 
@@ -115,6 +130,7 @@ class Canvas:
     font: float
     colors: Palette
     narrow: bool
+    edge: float = 0.0
 
     @property
     def figure(self) -> Figure:
@@ -140,6 +156,23 @@ class Canvas:
     def line(self, xs: Sequence[float], ys: Sequence[float], **style: Any) -> None:
         """Draw a line between pixels."""
         self.base.plot(xs, ys, **{"solid_capstyle": "butt", "clip_on": False, **style})
+
+    def spot(
+        self, name: str, words: str, box: tuple[float, float, float, float], mark: float | None = None
+    ) -> None:  # fmt: skip
+        """Say what a mark within the box (left, top, width, height) shows; on somebody else's axes nothing would show it."""
+        left, top, width, height = box
+        if isinstance(self.figure, ShownFigure):
+            spot = Spot(
+                name=name,
+                words=words,
+                left=left + self.edge,
+                top=top + self.edge,
+                width=width,
+                height=height,
+                mark=0.5 if mark is None else min(max((mark - left) / width, 0.0), 1.0),
+            )
+            self.figure.spots.append(spot)
 
     def panel(self, left: float, top: float, right: float, bottom: float, label: str = "") -> Any:
         """Return axes of their own within the canvas, without a frame and without ticks."""

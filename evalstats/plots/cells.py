@@ -20,6 +20,7 @@ _HALF = 0.8  # letters of half the width of an interval
 _GAP = 0.16  # between cells, in letters' heights
 _WIDEST = 8.5  # a cell, in letters' heights
 _NAMES = 0.28  # share of the width that names may take
+_MOST_SPOTS = 1000
 _HEADING = 13.0  # what upright headings may take, in letters' heights
 
 
@@ -265,8 +266,22 @@ def _draw(sheet: Sheet, grid: _Grid) -> Canvas:
                     canvas, part, part.box(across, down, canvas.font), cell, same=grid.diagonal and name == column
                 )
         _draw_intervals(canvas, grid, part)
+        _add_spots(canvas, grid, part)
     canvas.small_lines(notes, _bottom(parts, grid) + 0.9 * canvas.font)
     return canvas
+
+
+def _add_spots(canvas: Canvas, grid: _Grid, part: _Part) -> None:
+    """Let every cell with a value answer a pointer; a map of very many cells says it in its letters alone."""
+    if len(grid.cells) > _MOST_SPOTS:
+        return
+    for down, name in enumerate(grid.rows):
+        for across, column in enumerate(part.columns):
+            cell = grid.cells.get((name, column))
+            if cell is not None and cell.value is not None:
+                canvas.spot(
+                    name, " ".join(f"{column}, {cell.words} {cell.half}".split()), part.box(across, down, canvas.font)
+                )
 
 
 def _bottom(parts: Sequence[_Part], grid: _Grid) -> float:

@@ -81,10 +81,11 @@ def forest(
     table = columns_of(rows, "forest")
     estimates, ends, names = table.need("estimate"), table.intervals(), table.names()
     estimates = table.numbers("estimate")
-    lines, at = _lines(table, names)
+    shown_numbers = _numbers(estimates, ends, digits, sign=reference == 0)
+    lines, at = _lines(table, names, shown_numbers)
     settled = _settled(table, ends, reference)
     tones = table.texts("tone") if table.has("tone") else ["neutral"] * table.n
-    words = table.texts("words") if table.has("words") else _numbers(estimates, ends, digits, sign=reference == 0)
+    words = table.texts("words") if table.has("words") else shown_numbers
     values = [*estimates, *(end for both in ends if both for end in both), *table.numbers("observed")]
     values += [] if reference is None else [reference]
     if reference is not None and margin is not None:
@@ -118,10 +119,11 @@ def forest(
     return drawn(ax, size, figure)
 
 
-def _lines(table: Columns, names: Sequence[str]) -> tuple[list[Line], list[int]]:
+def _lines(table: Columns, names: Sequence[str], numbers: Sequence[str]) -> tuple[list[Line], list[int]]:
     """Return the lines with headings between them, and which line each row is."""
     groups, details = table.texts("group"), table.texts("detail")
     strong, estimates = table.flags("strong"), table.numbers("estimate")
+    words, ends = table.texts("words"), table.intervals()
     lines: list[Line] = []
     at: list[int] = []
     group = ""
@@ -130,8 +132,23 @@ def _lines(table: Columns, names: Sequence[str]) -> tuple[list[Line], list[int]]
             lines.append(Line(name=groups[place], heading=True))
         group = groups[place]
         at.append(len(lines))
-        lines.append(Line(name=name, detail=details[place], strong=strong[place], faint=estimates[place] is None))
+        told = [words[place]] if _has_ends(words[place]) or ends[place] is None else [numbers[place], words[place]]
+        lines.append(
+            Line(
+                name=name,
+                detail=details[place],
+                strong=strong[place],
+                faint=estimates[place] is None,
+                says=", ".join(part for part in told if part),
+                value=estimates[place],
+            )
+        )
     return lines, at
+
+
+def _has_ends(words: str) -> bool:
+    """Whether words beside a row give the interval already, in their own unit."""
+    return "[" in words or " to " in words or "±" in words
 
 
 def _placed(texts: Sequence[str], at: Sequence[int], n: int, empty: str = "") -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from evalstats.document.numbers import interval, number
 from evalstats.plots.canvas import (
     SMALL,
     Canvas,
@@ -372,6 +373,11 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
     _draw_curves(axes, canvas, plot)
     for spot in plot.spots:
         _draw_spot(axes, canvas, spot)
+        across, up = frame.at(spot.x, spot.y)
+        reach = 0.7 * font
+        canvas.spot(
+            spot.name, _told(plot, spot), (left + across - reach, top + tall - up - reach, 2 * reach, 2 * reach)
+        )
     _write_names(axes, canvas, frame, names)
     y = top + tall + 1.9 * font
     for words in below:
@@ -450,6 +456,19 @@ def _draw_spot(axes: Any, canvas: Canvas, spot: _Spot) -> None:
     if spot.y_ends is not None:
         axes.plot([spot.x, spot.x], spot.y_ends, zorder=2, **thin)
     axes.plot([spot.x], [spot.y], zorder=3 + spot.strong, **look)
+
+
+def _told(plot: _Plot, spot: _Spot) -> str:
+    """Say both values of a point with their intervals, named by their axes."""
+    both = ((plot.x_title, plot.across, spot.x, spot.x_ends), (plot.y_title, plot.up, spot.y, spot.y_ends))
+    parts: list[str] = []
+    for title, axis, value, ends in both:
+        # Three digits of what the axis spans; of a logarithmic one, of the value itself.
+        wide = abs(value) if axis.log else abs(axis.limits[1] - axis.limits[0])
+        digits = max(2 - math.floor(math.log10(wide)), 0) if wide > 0 else 2
+        said = f"{number(value, digits)}{'' if ends is None else f' {interval(*ends, 1, digits)}'}"
+        parts.append(f"{title} {said}".strip())
+    return ", ".join(parts)
 
 
 # --- names ---

@@ -27,13 +27,18 @@ _TALL = 0.42  # half of a row's marks, in letters' heights
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A row: its name, with a muted `detail` beside it. A `heading` has a name alone."""
+    """A row: its name, with a muted `detail` beside it. A `heading` has a name alone.
+
+    `says` is what the row tells a pointer, by itself the words beside its marks; `value` is where on the first panel it is told.
+    """
 
     name: str
     detail: str = ""
     strong: bool = False
     faint: bool = False
     heading: bool = False
+    says: str = ""
+    value: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +160,24 @@ def row_figure(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Ma
             level = bottom - 1.3 * SMALL * canvas.font * up
             canvas.text(left, level, words, letters=SMALL, weight="bold", color=canvas.colors.muted)
     canvas.small_lines(notes, layout.bottom + layout.foot + 0.4 * SMALL * canvas.font)
+    _add_spots(canvas, lines, columns, layout)
     return canvas
+
+
+def _add_spots(canvas: Canvas, lines: Sequence[Line], columns: Sequence[Words | Marks], layout: _Layout) -> None:
+    """Let every row answer a pointer with its numbers, beside its mark."""
+    first = next(
+        ((column, edge) for column, edge in zip(columns, layout.edges, strict=True) if isinstance(column, Marks)), None
+    )
+    for place, (line, top, height) in enumerate(zip(lines, layout.tops, layout.heights, strict=True)):
+        if line.heading:
+            continue
+        parts = [f"{column.heading} {column.texts[place]}".strip() for column in _texts(columns) if column.texts[place]]
+        mark = None
+        if line.value is not None and first is not None and not first[0].log:
+            (low, high), (left, right) = first[0].limits, first[1]
+            mark = left + (line.value - low) / (high - low) * (right - left)
+        canvas.spot(line.name, line.says or ", ".join(parts), (0.0, top, canvas.width, height), mark)
 
 
 def _cramped(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks]) -> bool:

@@ -1,6 +1,7 @@
 """Ranks that the data leave open, and lines between two orders or two conditions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -68,6 +69,7 @@ def ranks(
     lines, at = _lines(table)
     sets = table.intervals("rank_low", "rank_high")
     parts: list[Words | Marks] = []
+    told = [""] * table.n
     if table.has("estimate"):
         values = [*table.numbers("estimate"), *table.numbers("conf_low"), *table.numbers("conf_high")]
         limits = limits_of(values)
@@ -77,6 +79,7 @@ def ranks(
         parts.append(Marks(draw=lambda panel: _draw_scores(panel, table, at), title=title, limits=limits, share=1.25))
         words = table.texts("words") if table.has("words") else _scores(table, digits)
         parts.append(_column(words, at, len(lines)))
+        told = [f"{each}, " for each in words]
     if any(sets):
         last = max(int(ends[1]) for ends in sets if ends)
         parts.append(
@@ -89,6 +92,9 @@ def ranks(
         )
     shown = ["no rank" if ends is None else _set_words(ends) for ends in sets]
     parts.append(_column(shown, at, len(lines)))
+    for place, scores, ends, words, value in zip(at, told, sets, shown, table.numbers("estimate"), strict=True):
+        open_ranks = words if ends is None else f"rank {words}"
+        lines[place] = replace(lines[place], says=f"{scores}{open_ranks}", value=value)
     for name, heading in (columns or {}).items():
         table.need(name)
         parts.append(_column(table.texts(name), at, len(lines), heading))

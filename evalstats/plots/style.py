@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -63,6 +63,22 @@ DARK: Final = Palette(
     caution="#e5b557",
     neutral="#b3bdc8",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A rectangle of a figure that answers a pointer, in pixels from the top left: whose it is, what it says in `words`.
+
+    `mark` is where across it its mark stands, from 0 to 1.
+    """
+
+    name: str
+    words: str
+    left: float
+    top: float
+    width: float
+    height: float
+    mark: float
 
 
 # Layout is measured in the one family that comes with matplotlib; the SVG then takes the font of the page around it,
@@ -126,7 +142,7 @@ def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = 
     The figure is one made by this package. `prefix` is put before every id, so that several figures can stand in one page.
     `adaptive` writes colours as CSS variables (`var(--es-ink, #1b2129)`); plain colours are for programs that know no variables
     (Typst, editors). `font` is the CSS family: text stays text, which can be searched, copied and read in any script. `alt` is
-    for those who do not see the figure.
+    for those who do not see the figure. An adaptive figure has its spots on top, which a browser shows as titles.
     """
     buffer = io.StringIO()
     with house_style():
@@ -141,7 +157,18 @@ def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = 
     text = _own_ids(text, prefix)
     label = f'role="img" aria-label={quoteattr(alt)}' if alt else 'aria-hidden="true"'
     text = text.replace("<svg ", f'<svg {label} stroke-linejoin="round" ', 1)
-    return _with_variables(text) if adaptive else text
+    if not adaptive:
+        return text
+    spots = "".join(_spot(spot) for spot in getattr(figure, "spots", ()))
+    return _with_variables(text).replace("</svg>", f"{spots}</svg>", 1)
+
+
+def _spot(spot: Spot) -> str:
+    # matplotlib knows no titles, and its units here are those of the drawing: 72 to the inch, from the top left.
+    box = f'x="{spot.left:.1f}" y="{spot.top:.1f}" width="{spot.width:.1f}" height="{spot.height:.1f}"'
+    own = f'data-name={quoteattr(spot.name)} data-mark="{spot.mark:.2f}"'
+    title = escape(f"{spot.name}: {spot.words}" if spot.words else spot.name)
+    return f'<rect class="es-spot" fill="none" pointer-events="all" {box} {own}><title>{title}</title></rect>'
 
 
 def _own_font(text: str, font: str) -> str:

@@ -106,15 +106,29 @@ _CSS_LOAD = re.compile(r"@import|url\(\s*['\"]?(?!data:|#|['\"]?\))", re.IGNOREC
 _LINKS = frozenset({"a", "area"})
 
 
+SCRIPT = "page.js"
+
+
+@cache
+def page_script(extension: Path) -> str:
+    """Return the script that pages styled by this extension carry; "" where it has none."""
+    path = extension / SCRIPT
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+
 class _Loads(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, script: str) -> None:
         super().__init__(convert_charrefs=True)
         self.found: list[str] = []
         self._in_style = False
+        self._script = script
+        self._code: list[str] | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._in_style = tag == "style"
-        if tag in ("script", "iframe", "object", "embed", "base"):
+        if tag == "script" and not attrs and self._script:
+            self._code = []
+        elif tag in ("script", "iframe", "object", "embed", "base"):
             self.found.append(f"<{tag}>")
         for name, value in attrs:
             text = (value or "").strip()
@@ -129,30 +143,46 @@ class _Loads(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "style":
             self._in_style = False
+        elif tag == "script":
+            self._end_script()
+
+    def close(self) -> None:
+        super().close()
+        self._end_script()
+
+    def _end_script(self) -> None:
+        # The page's own script, byte for byte, or none.
+        if self._code is not None and "".join(self._code).strip() != self._script:
+            self.found.append("<script>")
+        self._code = None
 
     def handle_data(self, data: str) -> None:
+        if self._code is not None:
+            self._code.append(data)
         if self._in_style and _CSS_LOAD.search(data):
             self.found.append("a style sheet")
 
 
-def loads(html: str) -> list[str]:
+def loads(html: str, *, script: str = "") -> list[str]:
     """Return everything in a page that would load or run something; links that a reader may follow are not among it.
+
+    Nor is `script`, the one that our pages carry: a script of exactly these letters, without attributes.
 
     >>> loads('<img src="https://example.org/x.png"><a href="https://example.org">x</a>')
     ["<img src='https://example.org/x.png'>"]
     """
-    parser = _Loads()
+    parser = _Loads(script)
     parser.feed(html)
     parser.close()
     return parser.found
 
 
-def check_offline(html: str) -> None:
-    """Refuse a page that would load or run something.
+def check_offline(html: str, *, script: str = "") -> None:
+    """Refuse a page that would load something, or run anything but `script`.
 
     RenderError names what it would load.
     """
-    found = loads(html)
+    found = loads(html, script=script)
     if found:
         raise RenderError(f"the page would load or run something: {', '.join(found[:5])}; a report is one file")
 
@@ -248,7 +278,7 @@ class QuartoEngine:
             tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_TAIL:])
             raise RenderError(f"Quarto failed with status {done.returncode}:\n{tail}")
         if job.to == "html":
-            check_offline(target.read_text(encoding="utf-8"))
+            check_offline(target.read_text(encoding="utf-8"), script=page_script(job.page.extension))
         return target
 
     def _run(self, job: Job, environment: Mapping[str, str], *more: str) -> subprocess.CompletedProcess[str]:
@@ -385,7 +415,7 @@ class EmbeddedEngine:
         if job.to == "html":
             target = job.folder / f"{name}.html"
             run_pandoc(source, target, html_arguments(extension), extension=extension, time_limit=limit)
-            check_offline(target.read_text(encoding="utf-8"))
+            check_offline(target.read_text(encoding="utf-8"), script=page_script(extension))
             return target
         between, target = job.folder / f"{name}.typ", job.folder / f"{name}.pdf"
         run_pandoc(source, between, typst_arguments(extension), extension=extension, time_limit=limit)

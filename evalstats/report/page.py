@@ -69,6 +69,10 @@ SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
 _PACKAGES = ("numpy", "scipy", "polars")
 # Of a table longer than this, or than it says itself, the page shows the beginning; the CSV has all.
 _MOST_ROWS = 60
+# What stands under "Repeat this", with the versions: digests and seed, then the code.
+_REPEATED = ("provenance", "code")
+# Up to so many rows, those that are not shown are in the page, folded away.
+_MOST_FOLDED = 400
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,13 +151,18 @@ class Page:
         return [*self.document.method, *notes]
 
     def _method(self) -> list[str]:
+        left = [section for section in self._method_sections() if section.id not in self.shown]
+        again = [section for name in _REPEATED for section in left if section.id == name]
+        sections = [section for section in left if section not in again]
         made = Items(
             items=(
                 f"Rendered by {self.engine or 'Quarto'} on {self.day.day} {self.day:%B %Y}.",
                 f"Versions: {package_versions(_PACKAGES)}.",
             )
         )
-        sections = [*self._method_sections(), Section(id="rendering", heading="How this page was made", blocks=(made,))]
+        self.shown.update(section.id for section in again)
+        blocks = (*(block for section in again for block in section.blocks), made)
+        sections.append(Section(id="repeat", heading="Repeat this", blocks=blocks))
         # In a PDF the method is an appendix in small type.
         return [self._heading("Method"), raw("typst", "#set text(size: 8.5pt)"), *self._folds(sections)]
 
@@ -322,10 +331,12 @@ def _table(table: Table, label: str) -> str:
         }
     after = _data_link(rows, table.id)
     most = (table.most if table.frame else 0) or _MOST_ROWS
-    if len(table.rows) > most:
-        more = f"{sentence(table.caption)} The first {most} of {len(table.rows):,} are shown; the CSV has all."
-        table = replace(table, rows=table.rows[:most], caption=more)
-    return table_float(table, label, after=after)
+    if len(table.rows) <= most:
+        return table_float(table, label, after=after)
+    more = prose(f"The first {most} of {len(table.rows):,} are shown; the CSV has all.")
+    if len(table.rows) > _MOST_FOLDED:
+        return table_float(replace(table, rows=table.rows[:most]), label, after=after, more=more)
+    return table_float(table, label, after=after, shown=most, more=f"[{more}]{{.es-more}}")
 
 
 def _data_link(rows: Mapping[str, Sequence[object]], name: str) -> str:

@@ -1,10 +1,12 @@
 """Pieces of a page, in HTML and Typst: prose, raw blocks, the card, figures, tables. What came from a file is escaped here."""
 
 import base64
+import itertools
 import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -242,22 +244,28 @@ def figure_float(figure: Figure, label: str, *, caption: str, after: str = "") -
     return float_block(label, both(html, typst), caption)
 
 
-def table_float(table: Table, label: str, *, after: str = "") -> str:
+def table_float(table: Table, label: str, *, after: str = "", shown: int | None = None, more: str = "") -> str:
     """Return a table as a float: caption, number, and a region that scrolls where the screen is too narrow.
 
     Values are written by their columns and escaped here; the first column names the row. `label`, such as "tbl-groups", is the
-    id of the float and the prefix of every id within; `after` is HTML below the table.
+    id of the float and the prefix of every id within; `after` is HTML below the table. Of more than `shown` rows a page
+    keeps the rest folded away, and a PDF leaves it out. `more` is Markdown behind the caption.
     """
-    body = html_table(table, f"{label}-table")
+    body = html_table(table, f"{label}-table", shown=shown)
     spare = [f"es-spare-{place}" for place, column in enumerate(table.columns, 1) if column.spare]
     classes = " ".join(["es-table", *(["es-lead"] if table.lead else []), *spare])
     name = for_html(table.caption or label)
     region = f'<div class="{classes}" role="region" aria-label="{name}" tabindex="0">{body}</div>{after}'
-    return float_block(label, both(region, typst_table(table)), prose(sentence(table.caption)))
+    printed = table if shown is None else replace(table, rows=table.rows[:shown])
+    caption = " ".join(part for part in (prose(sentence(table.caption)), more) if part)
+    return float_block(label, both(region, typst_table(printed)), caption)
 
 
-def html_table(table: Table, name: str) -> str:
-    """Return `<table>...</table>` with header cells tied to their columns and rows, and ids that begin with `name`."""
+def html_table(table: Table, name: str, *, shown: int | None = None) -> str:
+    """Return `<table>...</table>` with header cells tied to their columns and rows, and ids that begin with `name`.
+
+    Rows beyond the first `shown` are hidden.
+    """
     from great_tables import GT, html
 
     columns = [f"c{place}" for place in range(len(table.columns))]
@@ -280,7 +288,22 @@ def html_table(table: Table, name: str) -> str:
     if tones:
         made = made.fmt(partial(_pill, tones=tones), columns=columns[-1])
     found = re.search(r"<table.*</table>", made.as_raw_html(inline_css=False), re.DOTALL)
-    return found.group(0) if found else ""
+    return _marked_rows(found.group(0), lead=table.lead, shown=shown) if found else ""
+
+
+def _marked_rows(html: str, *, lead: bool, shown: int | None) -> str:
+    """Mark the row that decides, so that it is known wherever it is sorted to, and hide those beyond `shown`."""
+    head, body, rows = html.partition("<tbody")
+    count = itertools.count()
+
+    def marked(_row: re.Match[str]) -> str:
+        place = next(count)
+        first = ' class="es-first"' if lead and not place else ""
+        hidden = " hidden" if shown is not None and place >= shown else ""
+        return f"<tr{first}{hidden}>"
+
+    # Cells are escaped: no other `<tr>` can stand in them.
+    return head + body + re.sub("<tr>", marked, rows)
 
 
 def _tones(table: Table) -> Mapping[str, Tone]:

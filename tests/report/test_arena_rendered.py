@@ -20,7 +20,7 @@ from evalstats.schema.data import EvalData
 from evalstats.simulate.arena import simulate_arena
 from evalstats.simulate.arena_world import ArenaDesign
 from tests.analysis.arena import example_ranking as example
-from tests.report.test_browser import COLOURS, STRUCTURE, browser  # noqa: F401 - a fixture
+from tests.report.test_browser import COLOURS, STRUCTURE
 
 MODELS = example.HOSTILE[:4]
 

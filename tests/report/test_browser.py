@@ -1,6 +1,5 @@
 """The page in a real browser: nothing overflows, everything can be read, nothing is asked of a network."""
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,24 +8,6 @@ import pytest
 from evalstats.plots.style import contrast
 
 pytestmark = pytest.mark.browser
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
-    if program is None:
-        pytest.skip(f"no Chromium on this machine; looked for {', '.join(PROGRAMS)}")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield started
-        started.close()
 
 
 @pytest.fixture
@@ -160,7 +141,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Any) -> N
     for _ in range(60):
         page.keyboard.press("Tab")
         name, width = page.evaluate(
-            "[document.activeElement.className || document.activeElement.tagName,"
+            "[document.activeElement.getAttribute('class') || document.activeElement.tagName,"
             " getComputedStyle(document.activeElement).outlineWidth]"
         )
         if name == "BODY":

@@ -21,7 +21,7 @@ from evalstats.report.render import render_results
 from evalstats.schema.data import EvalData
 from evalstats.simulate.lab_live import simulate_lab_live
 from tests.analysis.gap import example_gap as example
-from tests.report.test_browser import COLOURS, STRUCTURE, browser  # noqa: F401 - a fixture
+from tests.report.test_browser import COLOURS, STRUCTURE
 
 # Without letters that fonts of a PDF may lack.
 MODELS = (*example.HOSTILE[:5], "third", "plain", "other")
@@ -73,7 +73,7 @@ def test_the_page_is_the_document_in_its_order(page: str, found: LabLiveGap) -> 
     text = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
     start = text.index("The data are simulated")  # the list of contents stands before it
     document = found.document()
-    marks = [document.scope[:20], "What to do", "Data (CSV)", "How it was computed", "Where the numbers come from"]
+    marks = [document.scope[:20], "What to do", "Data (CSV)", "How it was computed", "Repeat this"]
     for phrase in marks:
         assert phrase in text[start:], phrase
         start = text.index(phrase, start) + 1
