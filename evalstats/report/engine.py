@@ -110,9 +110,9 @@ SCRIPT = "page.js"
 
 
 @cache
-def page_script(extension: Path) -> str:
-    """Return the script that pages styled by this extension carry; "" where it has none."""
-    path = extension / SCRIPT
+def page_script(extension: Path | None = None) -> str:
+    """Return the script that pages styled by this extension, by itself ours, carry; "" where it has none."""
+    path = (extension or _folders()[1] / "evalstats") / SCRIPT
     return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
 

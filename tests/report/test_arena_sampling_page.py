@@ -15,7 +15,7 @@ import pytest
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingStudy, load_arena_sampling
 from evalstats.report.arena_sampling import ASKED, amount, answers, claims, difference, document, lessons, rows_for
-from evalstats.report.engine import find_page, loads
+from evalstats.report.engine import find_page, loads, page_script
 from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import report
 
@@ -85,7 +85,7 @@ def test_every_measure_has_a_figure_or_a_table(outline: Outline, study: Sampling
 
 
 def test_one_file_that_loads_nothing_and_knows_no_path(rendered: str) -> None:
-    assert loads(rendered) == []
+    assert loads(rendered, script=page_script()) == []
     assert str(Path(__file__).parents[2]) not in rendered
 
 

@@ -170,7 +170,7 @@ def test_the_verdict_is_on_the_first_screen(opened: Any) -> None:
 def test_data_can_be_saved(opened: Any) -> None:
     page = opened(1280)
     with page.expect_download() as waiting:
-        page.locator("#fig-difference a[download]").click()
+        page.locator("#fig-difference").get_by_role("link", name="Data (CSV)").click()
     download = waiting.value
     assert download.suggested_filename == "difference.csv"
     with open(download.path(), encoding="utf-8") as stream:  # noqa: PTH123 - playwright gives a path or text

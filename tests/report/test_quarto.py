@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalstats import compare, datasets
-from evalstats.report.engine import find_quarto, loads
+from evalstats.report.engine import find_quarto, loads, page_script
 from evalstats.report.examples import example
 from evalstats.report.render import render_results
 
@@ -26,7 +26,7 @@ def test_quarto_renders_the_shipped_page(to: str, tmp_path: Path) -> None:
     assert path.stat().st_size > 10_000
     if to == "html":
         html = path.read_text(encoding="utf-8")
-        assert loads(html) == []
+        assert loads(html, script=page_script()) == []
         for phrase in (
             "Is trained better than baseline on Tenacious-Bench?",
             "es-verdict",

@@ -17,7 +17,7 @@ import pytest
 from evalstats import compare, datasets, read_plan
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.report import render
-from evalstats.report.engine import loads
+from evalstats.report.engine import loads, page_script
 from evalstats.report.examples import example
 from evalstats.report.page import today
 from evalstats.report.render import render_results, report
@@ -137,8 +137,8 @@ def test_data_stand_behind_the_figures(outline: Outline) -> None:
 
 def test_one_file_that_loads_nothing(pages, hostile_pages) -> None:
     for page in (pages, hostile_pages):
-        assert loads(page.html) == []
-        assert "http-equiv" not in page.html
+        assert loads(page.html, script=page_script()) == []
+        assert re.findall('http-equiv="([^"]*)', page.html) == ["Content-Security-Policy"]
 
 
 def test_provenance_names_versions_seed_engine_and_date(outline: Outline) -> None:
@@ -159,7 +159,8 @@ def test_hostile_names_are_text(hostile_outline: Outline, hostile_models: tuple[
     for name in hostile_models:
         assert re.sub(r"\s+", " ", name) in words
     tags = {tag for tag, _ in hostile_outline.elements}
-    assert not tags & {"script", "b", "i", "iframe", "link"}
+    assert not tags & {"b", "i", "iframe", "link"}
+    assert len(hostile_outline.all("script")) == 1  # the page's own, as `loads` has found
     assert not hostile_outline.all("img")
     assert "callout-note" not in {cls for _, a in hostile_outline.elements for cls in (a.get("class") or "").split()}
 
@@ -320,7 +321,7 @@ def test_several_results_are_one_document_with_an_index(tmp_path: Path) -> None:
     assert len(ids) == len(set(ids))
     targets = {(link["href"] or "")[1:] for link in outline.all("a") if (link.get("href") or "").startswith("#")}
     assert {"sec-r1", "sec-r2"} <= targets <= set(ids)
-    assert loads(paths[0].read_text(encoding="utf-8")) == []
+    assert loads(paths[0].read_text(encoding="utf-8"), script=page_script()) == []
 
 
 def test_a_place_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:

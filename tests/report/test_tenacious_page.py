@@ -19,7 +19,7 @@ from evalstats.cli.main import app
 from evalstats.datasets.tenacious import TenaciousRun, TenaciousStudy, load_tenacious
 from evalstats.document.model import Code
 from evalstats.errors import InputError
-from evalstats.report.engine import find_page, loads
+from evalstats.report.engine import find_page, loads, page_script
 from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import report
 from evalstats.report.tenacious import (
@@ -415,7 +415,7 @@ def test_what_was_found_comes_before_how(rendered: str) -> None:
 
 
 def test_one_file_that_loads_nothing_and_knows_no_path(rendered: str) -> None:
-    assert loads(rendered) == []
+    assert loads(rendered, script=page_script()) == []
     assert str(Path(__file__).parents[2]) not in rendered
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from evalstats.datasets.validation import Claim, Rate, Study, validation_names
 from evalstats.document.model import Document
-from evalstats.report.engine import find_page, loads
+from evalstats.report.engine import find_page, loads, page_script
 from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import report
 from evalstats.report.validation import QUESTIONS, chance, document, limit_words, standing_of, studies, weaknesses
@@ -91,7 +91,7 @@ def test_what_was_found_comes_before_how(outline: Outline) -> None:
 
 
 def test_one_file_that_loads_nothing_and_knows_no_path(rendered: str) -> None:
-    assert loads(rendered) == []
+    assert loads(rendered, script=page_script()) == []
     assert str(Path(__file__).parents[2]) not in rendered
 
 
