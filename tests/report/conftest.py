@@ -156,7 +156,7 @@ def pdf_text():
     return read
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)

@@ -390,7 +390,9 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def words_of(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", re.sub(r"<(style|svg)\b.*?</\1>", " ", html, flags=re.DOTALL)))
+    return re.sub(
+        r"\s+", " ", re.sub(r"<[^>]+>", " ", re.sub(r"<(script|style|svg)\b.*?</\1>", " ", html, flags=re.DOTALL))
+    )
 
 
 def test_what_was_found_comes_before_how(rendered: str) -> None:
