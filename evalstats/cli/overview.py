@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
 
 
 def overview(reading: Reading, asked: OverviewOptions, beside: Planned, showing: Showing) -> None:
-    """Show what a store holds and what it answers, question by question.
+    """Show what a store holds, and all that it answers.
 
     Every question that the data allow is asked with its defaults. With -o FOLDER each answer gets a page, and one page links
     them.
