@@ -144,7 +144,9 @@ def _converted(source: Path, folder: Path) -> tuple[str, str]:
         f"--extract-media={source.stem}_media",
         "--fail-if-warnings",
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
+    done = subprocess.run(  # noqa: S603 - our own arguments
+        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
     if done.returncode:
         raise SystemExit(f"{source.relative_to(ROOT)}: {done.stderr.strip()}")
     contents, _, body = done.stdout.partition(_SPLIT)

@@ -67,8 +67,7 @@ def write_pages(result: Overview, folder: Path, *, on_step: Callable[[str], None
 def page_name(answer: Answer, place: int) -> str:
     """Return the name of an answer's files: letters, digits and hyphens alone, whatever the benchmark is called.
 
-    >>> from evalstats.analysis.frontier.result import Frontier
-    >>> page_name(Answer(question="compare", benchmark="../a b", result=None), 3)  # type: ignore[arg-type]
+    >>> page_name(Answer(question="compare", benchmark="../a b", result=None), 3)
     '03-compare-a-b'
     """
     parts = (_UNSAFE.sub("-", part).strip("-")[:_LONGEST_NAME] for part in (answer.question, answer.benchmark))
