@@ -127,6 +127,18 @@ def test_the_help_imports_no_numbers() -> None:
     assert done.stderr.strip() == "[]"
 
 
+def test_a_comparison_loads_no_solver() -> None:
+    """scipy.stats and scipy.optimize are half of the time that a short answer takes."""
+    code = (
+        "import sys\n"
+        "from evalstats import compare, datasets\n"
+        "compare(datasets.tenacious_held_out(), 'baseline', 'trained').summary()\n"
+        "print([name for name in ('scipy.stats', 'scipy.optimize', 'scipy.sparse') if name in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
 def test_the_report_can_be_called_whatever_was_imported_before() -> None:
     code = (
         "import evalstats as es\n"

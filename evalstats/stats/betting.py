@@ -12,7 +12,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
-from scipy.optimize import brentq
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bound, check_bounds, check_level
@@ -284,7 +283,7 @@ def _end(evaluate: Callable[[float, int, Side], float], n: int, threshold: float
     def excess(reach: float) -> float:
         return evaluate(reach, n, side) - threshold
 
-    return float(brentq(excess, 0.0, 1.0, xtol=_CLOSE)) if excess(0.0) > 0.0 else 0.0
+    return _root(excess, 0.0, 1.0, _CLOSE) if excess(0.0) > 0.0 else 0.0
 
 
 def _end_below(game: Game, n: int, threshold: float, side: Side, *, known: float, gap: float) -> float:
@@ -301,7 +300,14 @@ def _end_below(game: Game, n: int, threshold: float, side: Side, *, known: float
         gap *= 3.0
     if outside == known:
         return known
-    return float(brentq(excess, outside, inside, xtol=_CLOSE_ON_PATH))
+    return _root(excess, outside, inside, _CLOSE_ON_PATH)
+
+
+def _root(function: Callable[[float], float], low: float, high: float, close: float) -> float:
+    # Every comparison imports this module, few look along the way: the solver takes a quarter of a second to load.
+    from scipy.optimize import brentq
+
+    return float(brentq(function, low, high, xtol=close))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy import special
 
 from evalstats.stats.checks import FloatArray
 
@@ -184,7 +184,7 @@ def expected_above(group: Spread) -> float:
         return 0.0
     step = _step(group)
     sd = max(float(np.sqrt(group.counts @ (group.values - group.mean) ** 2 / group.n)), _LEAST_SD)
-    by_normal = group.n * float(norm.sf((group.high + step / 2 - group.mean) / sd))
+    by_normal = group.n * float(special.ndtr(-(group.high + step / 2 - group.mean) / sd))
     by_course = top * min(top / max(before, 1.0), 1.0) * float(np.exp(-((step / sd) ** 2)))
     return max(by_normal, by_course)
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from evalstats.analysis.scenarios.design import MOST_FIXED, CellDesign, Choice
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
@@ -110,13 +110,13 @@ class Contrasts:
         """Return two-sided p of each contrast alone, NaN where there is no spread."""
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where(self.has_spread, self.estimate / self.std_error, np.nan)
-        p = 2 * stats.t.sf(np.abs(t), self.df)
+        p = 2 * special.stdtr(self.df, -np.abs(t))
         # The tail of t may underflow; a p of 0 would claim that nothing is left open.
         return np.asarray(np.where(p == 0, np.nextafter(0, 1), p), dtype=np.float64)
 
     def interval(self, conf_level: float, *, family: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return ends at a level that `family` intervals keep together (Bonferroni), NaN where there is no spread."""
-        quantile = stats.t.isf((1 - conf_level) / (2 * family), self.df)
+        quantile = -special.stdtrit(self.df, (1 - conf_level) / (2 * family))
         half = np.where(self.has_spread, quantile * self.std_error, np.nan)
         return self.estimate - half, self.estimate + half
 
@@ -396,7 +396,7 @@ class PooledCells:
         rows = weights * self.slope
         error = np.sqrt(np.maximum(np.einsum("kc,cd,kd->k", rows, self.errors, rows), 0.0))
         known = ~np.isnan(self.low).any()
-        half = stats.norm.isf((1 - conf_level) / 2) * error if known else np.full(len(error), np.nan)
+        half = -special.ndtri((1 - conf_level) / 2) * error if known else np.full(len(error), np.nan)
         center = weights @ self.value
         return center, center - half, center + half
 
@@ -415,7 +415,7 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
     except (CannotAnswerError, np.linalg.LinAlgError) as error:
         return None, f"cells are not pooled: {error}"
     link = found.values[cells.cells[:, 0], cells.cells[:, 1]]
-    half = stats.norm.isf((1 - conf_level) / 2) * np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    half = -special.ndtri((1 - conf_level) / 2) * np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
     if fitted.family == "binomial":
         # Plain means are averaged over items as they are.
         spread = np.zeros(len(link)) if fitted.fit is None else fitted.laid.spread(fitted.fit.theta)

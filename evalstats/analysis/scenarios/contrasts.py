@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy import stats
+from scipy import special
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.difference import PairedScores, headline_interval
@@ -99,7 +99,7 @@ def level_interval(
         share, variance = found.estimate, np.square(found.std_error)
         varied = (variance > 0) & (share * (1 - share) > _OUTSIDE)
         n = np.where(varied, share * (1 - share) / np.where(varied, variance, 1.0), sizes)
-        q = stats.t.isf((1 - conf_level) / 2, np.where(varied, found.df, np.inf))
+        q = -special.stdtrit(np.where(varied, found.df, np.inf), (1 - conf_level) / 2)
         ends = np.array(
             [wilson_ends(float(p), float(size), float(t)) for p, size, t in np.stack([share, n, q], axis=1)]
         )
@@ -112,7 +112,7 @@ def level_interval(
     inside = (share > 0) & (share < 1) & found.has_spread
     safe = np.where(inside, share, 0.5)
     center, error = np.log(safe / (1 - safe)), found.std_error / span / (safe * (1 - safe))
-    half = stats.t.isf((1 - conf_level) / 2, found.df) * error
+    half = -special.stdtrit(found.df, (1 - conf_level) / 2) * error
     ends = [metric.low + span / (1 + np.exp(-(center + sign * half))) for sign in (-1, 1)]
     return np.where(inside, ends[0], np.nan), np.where(inside, ends[1], np.nan)
 
@@ -343,7 +343,7 @@ def _log_odds(
     if fitted.family != "binomial":
         return None
     value = fitted.cells.contrast(weights, link=True)
-    width = stats.t.isf((1 - level) / 2, tests.found.df)
+    width = -special.stdtrit(tests.found.df, (1 - level) / 2)
     # A change of 0 has no test to take the spread from.
     apart = tests.known & (np.abs(tests.t) > _OUTSIDE) & (np.sign(value.estimate) == np.sign(tests.t))
     error = np.where(apart, value.estimate / np.where(apart, tests.t, 1.0), value.std_error)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from scipy import stats
+from scipy import special
 
 from evalstats.analysis.scenarios.cells import FittedScenarios
 from evalstats.analysis.scenarios.design import Choice, places, random_intercept
@@ -426,13 +426,13 @@ def _sd_interval(variance: float, df: float, conf_level: float) -> tuple[float |
     if not (variance > 1e-10 and df >= _LEAST_DF):
         return None, None
     tail = (1 - conf_level) / 2
-    ends = [float(np.sqrt(variance * df / stats.chi2.isf(p, df))) for p in (tail, 1 - tail)]
+    ends = [float(np.sqrt(variance * df / special.chdtri(df, p))) for p in (tail, 1 - tail)]
     return ends[0], ends[1] if np.isfinite(ends[1]) else None
 
 
 def effect_rows(fitted: FittedScenarios, conf_level: float) -> tuple[EffectRow, ...]:
     """Return every level of the random effects of the fit, with what is left open about it."""
-    z = float(stats.norm.isf((1 - conf_level) / 2))
+    z = float(-special.ndtri((1 - conf_level) / 2))
     out: list[EffectRow] = []
     fit = fitted.fit
     if fit is None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_count, check_level, too_few_clusters
@@ -133,6 +133,8 @@ def rogan_gladen(n_yes: int, n: int, errors: JudgeErrors, *, conf_level: float =
 
 
 def _profile_ends(estimate: float, judged: tuple[int, int], errors: JudgeErrors, level: float) -> tuple[float, float]:
+    from scipy import optimize  # slow to load, and every comparison imports this module
+
     best = _profile(estimate, judged, errors)
     drop = normal_quantile(level) ** 2 / 2.0
 
@@ -146,8 +148,9 @@ def _profile_ends(estimate: float, judged: tuple[int, int], errors: JudgeErrors,
 
 def _profile(share: float, judged: tuple[int, int], errors: JudgeErrors) -> float:
     """Return the highest log-likelihood of all counts where the true share is `share`."""
-    n_yes, n = judged
+    from scipy import optimize
 
+    n_yes, n = judged
     seen = np.array([n_yes, n - n_yes], dtype=np.float64)
     ones = np.array([errors.yes_yes, errors.yes_no], dtype=np.float64)
     zeros = np.array([errors.no_yes, errors.no_no], dtype=np.float64)
