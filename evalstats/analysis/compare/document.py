@@ -111,7 +111,9 @@ def _number_words(result: Comparison) -> str:
 
 def _scope(result: Comparison) -> str:
     """Say which scores, on which items, and for which further items the answer holds."""
-    sides = " against ".join(_own_score(side) for side in (result.candidate, result.baseline))
+    sides = " against ".join(
+        _own_score(side, figures.digits_of(result)) for side in (result.candidate, result.baseline)
+    )
     items = f"{plural(result.n_items, 'item')}{placed(result.benchmark, 'of')}"
     if result.clusters == ("item",):
         items = (
@@ -159,9 +161,9 @@ def _plain_reason(result: Comparison) -> bool:
     return result.verdict == "powerless" and result.margin is not None
 
 
-def _own_score(score: Score) -> str:
+def _own_score(score: Score, digits: int) -> str:
     unit = "%" if score.unit == "%" else f" {score.unit}".rstrip()
-    return f"{scaled(score.estimate, score.scale, 1)}{unit}"
+    return f"{scaled(score.estimate, score.scale, digits)}{unit}"
 
 
 def _notes(result: Comparison) -> tuple[Note, ...]:
@@ -275,12 +277,13 @@ def _beside(result: Comparison, *, refused: bool) -> list[Section]:
 
 
 def _scores(result: Comparison) -> Section:
+    digits = figures.digits_of(result)
     table = Table(
         id="scores",
         columns=(
             Column(title="System", kind="name"),
-            Column(title=titled("Score", result.baseline.unit), kind="number", scale=result.scale),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale),
+            Column(title=titled("Score", result.baseline.unit), kind="number", scale=result.scale, digits=digits),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale, digits=digits),
             Column(title="Method", kind="text", spare=True),
         ),
         rows=tuple((side.name, side.estimate, side.ends, side.method) for side in (result.candidate, result.baseline)),
@@ -288,7 +291,7 @@ def _scores(result: Comparison) -> Section:
     )
     shared = "The difference is paired item by item, so it is surer than these two intervals suggest."
     blocks: tuple[Block, ...] = (table, Text(text=shared)) if result.conf_low is not None else (table,)
-    sides = " against ".join(_own_score(side) for side in (result.candidate, result.baseline))
+    sides = " against ".join(_own_score(side, digits) for side in (result.candidate, result.baseline))
     judge = " by the judge" if result.labels is not None else ""
     return Section(id="scores", heading=f"Each side on its own{judge}: {sides}", blocks=blocks)
 
