@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evalstats.plots.cells import heatmap
     from evalstats.plots.changes import arrows, dumbbell, waterfall
-    from evalstats.plots.curve_panels import curves, sequence, timeline
+    from evalstats.plots.curve_panels import curves, sequence
     from evalstats.plots.intervals import caterpillar, forest
     from evalstats.plots.pair_marks import pairs
+    from evalstats.plots.periods import timeline
     from evalstats.plots.points import frontier, scatter
     from evalstats.plots.proportions import bars, rates
     from evalstats.plots.rings import network
@@ -35,7 +36,7 @@ _WHERE = {
     "scatter": "points",
     "sequence": "curve_panels",
     "slopes": "slopes_and_ranks",
-    "timeline": "curve_panels",
+    "timeline": "periods",
     "waterfall": "changes",
 }
 

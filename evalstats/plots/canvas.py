@@ -158,21 +158,33 @@ class Canvas:
         self.base.plot(xs, ys, **{"solid_capstyle": "butt", "clip_on": False, **style})
 
     def spot(
-        self, name: str, words: str, box: tuple[float, float, float, float], mark: float | None = None
-    ) -> None:  # fmt: skip
-        """Say what a mark within the box (left, top, width, height) shows; on somebody else's axes nothing would show it."""
-        left, top, width, height = box
-        if isinstance(self.figure, ShownFigure):
-            spot = Spot(
-                name=name,
-                words=words,
-                left=left + self.edge,
-                top=top + self.edge,
-                width=width,
-                height=height,
-                mark=0.5 if mark is None else min(max((mark - left) / width, 0.0), 1.0),
-            )
-            self.figure.spots.append(spot)
+        self,
+        name: str,
+        words: str,
+        box: tuple[float, float, float, float],
+        mark: float | None = None,
+        also: tuple[float, float, float, float] | None = None,
+    ) -> None:
+        """Say what a mark within the box (left, top, width, height) shows; on somebody else's axes nothing would show it.
+
+        `mark` is where the mark stands across the canvas, `also` where its name stands apart from it.
+        """
+        if not isinstance(self.figure, ShownFigure):
+            return
+        boxes = [box, *([also] if also else [])]
+        left, right = min(each[0] for each in boxes), max(each[0] + each[2] for each in boxes)
+        mark = box[0] + box[2] / 2 if mark is None else mark
+        spot = Spot(
+            name=name,
+            words=words,
+            left=box[0] + self.edge,
+            top=box[1] + self.edge,
+            width=box[2],
+            height=box[3],
+            mark=min(max((mark - left) / ((right - left) or 1.0), 0.0), 1.0),
+            also=None if also is None else (also[0] + self.edge, also[1] + self.edge, also[2], also[3]),
+        )
+        self.figure.spots.append(spot)
 
     def panel(self, left: float, top: float, right: float, bottom: float, label: str = "") -> Any:
         """Return axes of their own within the canvas, without a frame and without ticks."""

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from evalstats.document.escape import one_line
-from evalstats.document.numbers import number
+from evalstats.document.numbers import interval, number
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Segment, Sheet, draw_segments, drawn
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import fitted_names, text_width, wrapped
@@ -20,16 +20,17 @@ _HALF = 0.8  # letters of half the width of an interval
 _GAP = 0.16  # between cells, in letters' heights
 _WIDEST = 8.5  # a cell, in letters' heights
 _NAMES = 0.28  # share of the width that names may take
-_MOST_SPOTS = 1000
+_MOST_SPOTS = 2000
 _HEADING = 13.0  # what upright headings may take, in letters' heights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cell:
-    """One cell: its words, half the width of its interval in words, its value and its interval."""
+    """One cell: its words, half the width of its interval in words, what it says to a pointer, its value and interval."""
 
     words: str
     half: str
+    says: str
     value: float | None
     ends: tuple[float, float] | None
     tone: str
@@ -115,6 +116,9 @@ def _grid(
         cells[downs[place], acrosses[place]] = _Cell(
             words=words[place],
             half="" if both is None else f"±{number((both[1] - both[0]) / 2, digits)}",
+            says=words[place]
+            if both is None
+            else f"{words[place]} {interval(*both, 1, digits, sign=sign and not base[place])}",
             value=value,
             ends=None if base[place] else both,
             tone=tones[place] or side,
@@ -279,9 +283,7 @@ def _add_spots(canvas: Canvas, grid: _Grid, part: _Part) -> None:
         for across, column in enumerate(part.columns):
             cell = grid.cells.get((name, column))
             if cell is not None and cell.value is not None:
-                canvas.spot(
-                    name, " ".join(f"{column}, {cell.words} {cell.half}".split()), part.box(across, down, canvas.font)
-                )
+                canvas.spot(name, f"{column}, {cell.says}", part.box(across, down, canvas.font))
 
 
 def _bottom(parts: Sequence[_Part], grid: _Grid) -> float:

@@ -10,6 +10,7 @@ from evalstats.document.numbers import number
 from evalstats.plots.canvas import Canvas, Extent, Sheet, drawn, limits_of, point_style
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+from evalstats.plots.spots import digits_within, told
 
 
 def waterfall(
@@ -54,10 +55,11 @@ def waterfall(
         None if both is None else (start + both[0], start + both[1])
         for start, both in zip(starts, table.intervals(), strict=True)
     ]
-    words = table.texts("words") if table.has("words") else _numbers(kinds, values, digits)
+    words = table.texts("words") if table.has("words") else _numbers(kinds, values, digits, [None] * table.n)
+    said = _numbers(kinds, values, digits, table.intervals())
     lines = [
-        Line(name=name, strong=kind == "score", faint=kind == "part")
-        for name, kind in zip(table.names("label"), kinds, strict=True)
+        Line(name=name, strong=kind == "score", faint=kind == "part", says=each, value=start + value)
+        for name, kind, each, start, value in zip(table.names("label"), kinds, said, starts, values, strict=True)
     ]
     reach = [*starts, *(start + value for start, value in zip(starts, values, strict=True))]
     # Scores and marks start at 0, which need not be on the axis.
@@ -79,8 +81,11 @@ def waterfall(
     return drawn(ax, size, figure)
 
 
-def _numbers(kinds: Sequence[str], values: Sequence[float], digits: int) -> list[str]:
-    return [number(value, digits, sign=kind in ("step", "part")) for kind, value in zip(kinds, values, strict=True)]
+def _numbers(
+    kinds: Sequence[str], values: Sequence[float], digits: int, ends: Sequence[tuple[float, float] | None]
+) -> list[str]:
+    rows = zip(kinds, values, ends, strict=True)
+    return [told(value, both, digits, sign=kind in ("step", "part")) for kind, value, both in rows]
 
 
 def _starts(kinds: Sequence[str], values: Sequence[float]) -> list[float]:
@@ -194,7 +199,7 @@ def arrows(
     ]
     if table.has("move"):
         parts.append(Words(texts=table.texts("move"), heading="Move"))
-    lines = [Line(name=name) for name in table.names()]
+    lines = [Line(name=name, value=stop) for name, stop in zip(table.names(), stops, strict=True)]
     return drawn(ax, size, lambda sheet: row_figure(sheet, lines, parts, note))
 
 
@@ -253,5 +258,14 @@ def dumbbell(
     for name, heading in (columns or {}).items():
         table.need(name)
         parts.append(Words(texts=table.texts(name), heading=heading))
-    lines = [Line(name=name, strong=loud[place]) for place, name in enumerate(table.names("label", "model"))]
+    digits, ends = digits_within(limits[1] - limits[0]), table.intervals()
+    lines = [
+        Line(
+            name=name,
+            strong=loud[place],
+            says=f"{number(starts[place], digits)} → {told(stops[place], ends[place], digits)}",
+            value=stops[place],
+        )
+        for place, name in enumerate(table.names("label", "model"))
+    ]
     return drawn(ax, size, lambda sheet: row_figure(sheet, lines, parts, note))

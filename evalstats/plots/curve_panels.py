@@ -1,4 +1,4 @@
-"""Lines over numbers: power by size, reliability by items, order by votes, an interval that narrows, ratings over time."""
+"""Lines over numbers: power by size, reliability by items, order by votes, an interval that narrows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ from evalstats.plots.canvas import (
     tone_color,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import Box, Ground, crosses, fitted_names, spread, text_width, wrapped
+from evalstats.plots.lettering import Box, Ground, crosses, text_width, wrapped
+from evalstats.plots.spots import digits_within, rooms, told
 
 _TALL = 11.5  # of a panel, in letters' heights
 # Told apart without colour too: by dash and mark.
@@ -39,6 +40,7 @@ _STROKES: tuple[tuple[str, Any, str], ...] = (
     ("plain", "solid", "P"),
     ("good", (0, (1, 1.5)), "v"),
 )
+_POINTER = 5.0  # pixels between looks that answer a pointer
 _LEFT_ALONE = 0.1  # intervals of the first tenth are wide and do not set the axis
 
 
@@ -201,8 +203,30 @@ def _draw_panel(panel: _Panel) -> None:
     ground = Ground(frame=(0.0, 0.0, right - 0.6 * font - inner, bottom - top))
     for line, own in panel.table.by("line"):
         _draw_line(axes, own, _stroke(canvas, panel.names.index(line), many=len(panel.names) > 2), ground)
+    _add_spots(axes, panel, ground, inner)
     _write_goals(axes, panel, ground)
     _write_marks(axes, panel, ground)
+
+
+def _add_spots(axes: Any, panel: _Panel, ground: Ground, inner: float) -> None:
+    """Let every point of a line answer a pointer with what it stands over and its value."""
+    table, (_, top, right, bottom) = panel.table, panel.box
+    across, wide, unit = panel.x_title, axes.get_ylim()[1] - axes.get_ylim()[0], "%" if panel.percent else ""
+    rows = [
+        (line or panel.title or "value", x, y, both)
+        for line, x, y, both in zip(
+            table.texts("line"), table.numbers("x"), table.numbers("estimate"), table.intervals(), strict=True
+        )
+        if x is not None and y is not None
+    ]
+    points = [_at(axes, ground, x, y) for _, x, y, _ in rows]
+    reach = (4 * panel.canvas.font, 2 * panel.canvas.font)
+    edge = panel.canvas.font
+    frame = inner - edge, top - edge, right, bottom + edge
+    boxes = rooms([(inner + x, bottom - y) for x, y in points], frame, reach)
+    for (name, x, y, both), (place, _), box in zip(rows, points, boxes, strict=True):
+        said = told(y, both, digits_within(wide))
+        panel.canvas.spot(name, f"{across} {tick_words(x)}, {said}{unit}".strip(), box, inner + place)
 
 
 def _count_axis(axes: Any, limits: tuple[float, float], wide: float, font: float, *, log: bool) -> None:
@@ -390,6 +414,17 @@ def sequence(
             axes.axvline(planned, color=canvas.colors.muted, linewidth=0.07 * font, linestyle=(0, (4, 3)), zorder=0.9)
         if crossing is not None:
             _mark_crossing(axes, canvas, crossing, crossing_words, low if means[-1] > 0 else high)
+        unit = (canvas.width - font - left) / max(n[-1], 2)
+        looks = _spaced_looks(n, unit)
+        points = [
+            (left + n[place] * unit, top + (high - means[place]) / (high - low) * (bottom - top)) for place in looks
+        ]
+        for place, (x, _), box in zip(
+            looks, points, rooms(points, (left, top, canvas.width, bottom), (font, 4 * font)), strict=True
+        ):
+            both = None if abs(lows[place]) == inf or abs(highs[place]) == inf else (lows[place], highs[place])
+            name = f"{x_title.partition(',')[0]} {tick_words(n[place])}".strip()
+            canvas.spot(name, told(means[place], both, digits, sign=True), box, x)
         canvas.text(
             (left + canvas.width) / 2,
             bottom + 2.2 * font,
@@ -402,6 +437,15 @@ def sequence(
         return canvas
 
     return drawn(ax, size, figure)
+
+
+def _spaced_looks(n: Sequence[float], unit: float) -> list[int]:
+    """Return the looks that answer a pointer, a few pixels from each other: the last always, and as many before it as fit."""
+    kept: list[int] = []
+    for place in reversed(range(len(n))):
+        if not kept or (n[kept[-1]] - n[place]) * unit >= _POINTER:
+            kept.append(place)
+    return kept[::-1]
 
 
 def _draw_sequence(
@@ -448,132 +492,3 @@ def _mark_crossing(axes: Any, canvas: Canvas, at: float, words: str, edge: float
         zorder=4,
         **style,
     )
-
-
-# --- ratings over time ---
-
-
-def timeline(
-    rows: object, *, title: str = "", note: str = "", most_named: int = 12, ax: Any = None, size: Extent = None
-) -> Figure:
-    """Draw a line for each model over periods; the strong ones in their tone with a band and their name, the others grey.
-
-    Parameters
-    ----------
-    rows
-        A row for each model and period: `model` (or `label`), `period`, `estimate`; if known `conf_low`, `conf_high`; and
-        any of: `strong`, `tone`.
-    title
-        What the axis measures.
-    most_named
-        How many models are named; without strong ones all, if they are so few.
-
-    Examples
-    --------
-    >>> rows = {"model": ["a", "a", "b", "b"], "period": ["May", "June"] * 2, "estimate": [0, 10, 5, 2]}
-    >>> [text.get_text() for text in timeline(rows).axes[0].texts]
-    ['May', 'June', 'a', 'b']
-    """
-    table = columns_of(rows, "timeline")
-    table.need("estimate")
-    periods = list(dict.fromkeys(table.names("period")))
-    lines = sorted(
-        table.by("model" if "model" in table.data else "label"), key=lambda each: any(each[1].flags("strong"))
-    )
-    strong = [name for name, own in lines if any(own.flags("strong"))]
-    named = strong[-most_named:] or ([name for name, _ in lines] if len(lines) <= most_named else [])
-    values = [
-        value
-        for _, own in lines
-        for column in (("estimate", "conf_low", "conf_high") if any(own.flags("strong")) else ("estimate",))
-        for value in own.numbers(column)
-    ]
-    low, high = limits_of(values)
-
-    def figure(sheet: Sheet) -> Canvas:
-        font = sheet.font
-        heads, notes = (wrapped(text, sheet.width, SMALL * font, bold=True) for text in (title, note))
-        top, foot = font * (1.3 * SMALL * len(heads) + 0.5), font * (1.9 + 1.25 * SMALL * len(notes))
-        tall = 21.0 * font if sheet.most is None else max(min(21.0 * font, sheet.most - top - foot), 4 * font)
-        canvas = sheet.canvas(top + tall + foot)
-        bottom = canvas.height - foot
-        canvas.small_lines(heads, 0.6 * font, step=1.3, weight="bold")
-        ups = round_ticks(low, high)
-        left = max(text_width(tick_words(tick), SMALL * font) for tick in ups) + 0.6 * font
-        texts = fitted_names(named, 0.36 * canvas.width, font)
-        names = max((text_width(text, font) for text in texts), default=0.0)
-        right = canvas.width - (names + 2.0 * font if named else 1.5 * font)
-        axes = canvas.panel(left, top, right, bottom, "timeline")
-        axes.set_xlim(-0.04 * max(len(periods) - 1, 1), max(len(periods) - 1, 1))
-        axes.set_ylim(low, high)
-        set_ticks(axes, "y", ups, [tick_words(tick) for tick in ups])
-        axes.grid(axis="y", color=canvas.colors.line, linewidth=0.06 * font)
-        for place in _spaced(periods, right - left, font):
-            x = left + (place - axes.get_xlim()[0]) / (axes.get_xlim()[1] - axes.get_xlim()[0]) * (right - left)
-            align = "right" if place == len(periods) - 1 and place else "left" if place == 0 else "center"
-            canvas.text(x, bottom + 0.9 * font, periods[place], align=align, letters=SMALL, color=canvas.colors.muted)
-        ends = {name: _draw_period_line(axes, canvas, own, periods) for name, own in lines}
-        _write_ends(axes, canvas, dict(zip(named, texts, strict=True)), ends, (top, bottom, right))
-        canvas.small_lines(notes, bottom + 2.3 * font)
-        return canvas
-
-    return drawn(ax, size, figure)
-
-
-def _spaced(periods: Sequence[str], width: float, font: float) -> list[int]:
-    """Return which periods are written: the first, the last, and those between that keep their distance."""
-    if len(periods) < 2:
-        return list(range(len(periods)))
-    # The first and the last stand inside the panel and not around their place, so take half as much again.
-    room = 1.5 * max(text_width(period, SMALL * font) for period in periods) + font
-    step = max(1, -int(-room * (len(periods) - 1) // width))
-    between = [place for place in range(step, len(periods) - 1, step) if len(periods) - 1 - place >= step]
-    return [0, *between, *([len(periods) - 1] if 2 * room / 1.5 <= width else [])]
-
-
-def _draw_period_line(
-    axes: Any, canvas: Canvas, table: Columns, periods: Sequence[str]
-) -> tuple[float, float, str, bool]:  # fmt: skip
-    """Draw one model's line; return its last place and value, its colour and whether it is strong."""
-    font, strong = canvas.font, any(table.flags("strong"))
-    tone = next((each for each in table.texts("tone") if each), "neutral")
-    color = canvas.tone(tone) if strong else canvas.colors.muted
-    points = sorted(
-        (periods.index(period), value, both)
-        for period, value, both in zip(table.names("period"), table.numbers("estimate"), table.intervals(), strict=True)
-        if value is not None
-    )
-    banded = [(x, *both) for x, _, both in points if both is not None]
-    if strong and banded:
-        xs, lows, highs = zip(*banded, strict=True)
-        axes.fill_between(xs, lows, highs, color=color, alpha=0.16, linewidth=0, zorder=1)
-    look: dict[str, Any] = {"linewidth": font * (0.17 if strong else 0.08), "alpha": 1.0 if strong else 0.6}
-    look |= {"marker": "o", "markersize": font * (0.34 if strong else 0.18), "markeredgewidth": 0}
-    axes.plot(
-        [x for x, _, _ in points], [y for _, y, _ in points], color=color, clip_on=False, zorder=2 + strong, **look
-    )
-    return (points[-1][0], points[-1][1], color, strong) if points else (0.0, 0.0, color, strong)
-
-
-def _write_ends(
-    axes: Any,
-    canvas: Canvas,
-    names: Mapping[str, str],
-    ends: Mapping[str, tuple[float, float, str, bool]],
-    box: tuple[float, float, float],
-) -> None:
-    """Name lines at their right ends, moved apart where they would cover each other."""
-    top, bottom, right = box
-    font, (low, high) = canvas.font, axes.get_ylim()
-    xlim = axes.get_xlim()
-    ordered = sorted(names, key=lambda name: -ends[name][1])
-    levels = [bottom - (ends[name][1] - low) / (high - low) * (bottom - top) for name in ordered]
-    apart = spread(levels, 1.3 * font, top + 0.6 * font, bottom - 0.6 * font)
-    for name, level, at in zip(ordered, apart, levels, strict=True):
-        x, _, color, _ = ends[name]
-        wide = axes.get_window_extent().width * 72 / canvas.figure.dpi
-        start = right - wide * (xlim[1] - x) / (xlim[1] - xlim[0])
-        canvas.line(
-            [start, right + 1.2 * font], [at, level], color=canvas.colors.line, linewidth=0.07 * font, zorder=0.6
-        )
-        canvas.text(right + 1.5 * font, level, names[name], color=color)

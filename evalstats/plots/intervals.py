@@ -22,6 +22,7 @@ from evalstats.plots.canvas import (
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import fitted, fitted_names, spread, text_width
 from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+from evalstats.plots.spots import Room, told
 
 
 def forest(
@@ -132,14 +133,18 @@ def _lines(table: Columns, names: Sequence[str], numbers: Sequence[str]) -> tupl
             lines.append(Line(name=groups[place], heading=True))
         group = groups[place]
         at.append(len(lines))
-        told = [words[place]] if _has_ends(words[place]) or ends[place] is None else [numbers[place], words[place]]
+        shown = words[place]
+        alone = _has_ends(shown) or (shown and ends[place] is None)
+        said = [shown] if alone else [numbers[place], shown]
+        # A name that stands below several headings is told apart by them.
+        said = [groups[place], *said] if names.count(name) > 1 else said
         lines.append(
             Line(
                 name=name,
                 detail=details[place],
                 strong=strong[place],
                 faint=estimates[place] is None,
-                says=", ".join(part for part in told if part),
+                says=", ".join(part for part in said if part),
                 value=estimates[place],
             )
         )
@@ -291,6 +296,10 @@ def _effect_numbers(table: Columns) -> tuple[list[float], list[tuple[float, floa
     return values, [both or (0.0, 0.0) for both in table.intervals()]
 
 
+def _said(values: Sequence[float], ends: Sequence[tuple[float, float]]) -> list[str]:
+    return [told(value, both, 2, sign=True) for value, both in zip(values, ends, strict=True)]
+
+
 def _apart(both: tuple[float, float]) -> bool:
     return both[0] > 0 or both[1] < 0
 
@@ -314,8 +323,11 @@ def _draw_effects(canvas: Canvas, table: Columns, span: tuple[float, float]) -> 
         color = colors.ink if _apart(both) else colors.muted
         axes.plot(both, [place, place], color=color, linewidth=0.14 * font, zorder=2)
         axes.plot([value], [place], marker="o", markersize=0.42 * font, color=color, zorder=3)
+    whole, said = table.names("level", "label"), _said(values, ends)
     for place in reversed(range(table.n)):
         canvas.text(0, span[1] - (place + 0.5) * step, names[place], letters=min(1.0, step / font / 1.15))
+        mark = left + (values[place] - low) / (high - low) * (canvas.width - 0.5 * font - left)
+        canvas.spot(whole[place], said[place], (0.0, span[1] - (place + 1) * step, canvas.width, step), mark)
 
 
 def _draw_many(canvas: Canvas, table: Columns, span: tuple[float, float]) -> None:
@@ -352,9 +364,16 @@ def _draw_many(canvas: Canvas, table: Columns, span: tuple[float, float]) -> Non
         _draw_whiskers(axes, canvas, values, ends, (right - left) / table.n)
     step = (right - left) / table.n
     groups = [(beside, False)] if canvas.narrow else [(lowest, True), (highest, False)]
+    written_at: dict[int, Room] = {}
     for rows, on_left in groups:
         at = [(left + (row + 0.5) * step, y(values[row]), _apart(ends[row])) for row in rows]
-        _name(canvas, [names[row] for row in rows], at, (written, left, right), span, on_left=on_left)
+        boxes = _name(canvas, [names[row] for row in rows], at, (written, left, right), span, on_left=on_left)
+        written_at |= dict(zip(rows, boxes, strict=True))
+    said = _said(values, ends)
+    # A slice of a band is narrower than a pointer: there the named levels answer, where they are named.
+    for row in range(table.n) if table.n <= _MOST_WHISKERS else sorted(written_at):
+        box = left + row * step, span[0], step, span[1] - span[0]
+        canvas.spot(names[row], said[row], box, also=written_at.get(row))
 
 
 def _room(names: Sequence[str], rows: Sequence[int], canvas: Canvas) -> float:
@@ -388,16 +407,20 @@ def _name(
     span: tuple[float, float],
     *,
     on_left: bool,
-) -> None:
+) -> list[Room]:
+    """Name levels beside their panel; return where each name stands."""
     font, (written, left, right) = SMALL * canvas.font, sides
     order = sorted(range(len(at)), key=lambda place: at[place][1])
     levels = spread([at[place][1] for place in order], 1.3 * font, span[0] + 0.5 * font, span[1] - 0.5 * font)
     edge = left - canvas.font if on_left else right + canvas.font
     room = edge - written if on_left else canvas.width - edge
     texts = fitted_names([names[place] for place in order], room - 0.3 * font, font)
+    boxes: dict[int, Room] = {}
     for place, level, text in zip(order, levels, texts, strict=True):
         x, y, apart = at[place]
+        boxes[place] = (written if on_left else edge, level - 0.65 * font, room, 1.3 * font)
         canvas.line([x, edge], [y, level], color=canvas.colors.line, linewidth=0.07 * canvas.font, zorder=0.6)
         color = canvas.colors.ink if apart else canvas.colors.muted
         shift = -0.2 * font if on_left else 0.2 * font
         canvas.text(edge + shift, level, text, align="right" if on_left else "left", letters=SMALL, color=color)
+    return [boxes[place] for place in range(len(at))]

@@ -96,6 +96,9 @@ def _draw(sheet: Sheet, names: Sequence[str], kinds: Sequence[_Kind], numbers: S
     for down, name in enumerate(shown):
         canvas.text((down + 0.2) * wide + 0.3 * font, top + (down + 0.5) * tall, name, letters=letters)
     canvas.small_lines(notes, top + n * tall + 0.6 * font)
+    for kind in kinds:
+        for down, across in kind.cells:
+            canvas.spot(names[down], f"{names[across]}, {kind.words}", (across * wide, top + down * tall, wide, tall))
     return canvas
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from evalstats.document.numbers import interval, number
 from evalstats.plots.canvas import (
     SMALL,
     Canvas,
@@ -26,6 +25,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import Ground, Placed, fitted_names, text_width, wrapped
+from evalstats.plots.spots import digits_within, told
 
 FEW = 16  # so many points are all named where there is room
 _COST_FEW, _COST_MANY = 11.0, 3.0  # what the place of a name that is not strong may cost, in letters' heights
@@ -464,10 +464,10 @@ def _told(plot: _Plot, spot: _Spot) -> str:
     parts: list[str] = []
     for title, axis, value, ends in both:
         # Three digits of what the axis spans; of a logarithmic one, of the value itself.
-        wide = abs(value) if axis.log else abs(axis.limits[1] - axis.limits[0])
-        digits = max(2 - math.floor(math.log10(wide)), 0) if wide > 0 else 2
-        said = f"{number(value, digits)}{'' if ends is None else f' {interval(*ends, 1, digits)}'}"
-        parts.append(f"{title} {said}".strip())
+        digits = digits_within(value if axis.log else axis.limits[1] - axis.limits[0])
+        said = told(value, ends, digits)
+        # What follows a comma says how it is drawn.
+        parts.append(f"{title.partition(',')[0]} {said}".strip())
     return ", ".join(parts)
 
 

@@ -1,6 +1,7 @@
 """Shares and error rates as bars and points with their intervals."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -9,6 +10,7 @@ from evalstats.plots.canvas import SMALL, Canvas, Extent, Sheet, drawn, point_st
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import fitted_names, text_width, wrapped
 from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+from evalstats.plots.spots import told
 
 
 def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size: Extent = None) -> Figure:
@@ -57,6 +59,7 @@ def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size:
             canvas.line([left] * 2, [level - 0.6 * font, level + 0.6 * font], color=colors.muted, linewidth=0.08 * font)
             ink = colors.muted if faint[place] else colors.ink
             canvas.text(end + 0.5 * font, level, words[place], letters=SMALL, color=ink)
+            canvas.spot(names[place], words[place], (0.0, top + row * place, canvas.width, row), end)
         canvas.small_lines(notes, top + row * table.n + 0.6 * font)
         return canvas
 
@@ -106,6 +109,9 @@ def rates(
     table = columns_of(rows, "rates")
     table.need("estimate")
     lines, dots = _lines(table)
+    lines = [
+        line if line.heading else replace(line, says=_said(table, own)) for line, own in zip(lines, dots, strict=True)
+    ]
     words = [table.texts("words")[own[0]] if own else "" for own in dots]
     most = max((value for name in ("estimate", "conf_high") for value in table.numbers(name) if value), default=0.1)
     log = limits is None
@@ -126,6 +132,19 @@ def rates(
         return row_figure(sheet, lines, parts, note)
 
     return drawn(ax, size, figure)
+
+
+def _said(table: Columns, own: Sequence[int]) -> str:
+    """Return what a row tells a pointer: its one or two rates with their intervals, of more the lowest and the highest."""
+    values, ends = table.numbers("estimate"), table.intervals()
+    known = [row for row in own if values[row] is not None]
+    if len(known) > 2:
+        known = [pick(known, key=lambda row: values[row] or 0.0) for pick in (min, max)]
+    percents = [
+        told(100 * (values[row] or 0.0), None if (both := ends[row]) is None else (100 * both[0], 100 * both[1]), 1)
+        for row in known
+    ]
+    return f"{(' to ' if len(own) > 2 else ' and ').join(percents)} (percent)" if percents else "no rate"
 
 
 def _lines(table: Columns) -> tuple[list[Line], list[list[int]]]:

@@ -7,15 +7,18 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from evalstats.document.numbers import several
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Segment, Sheet, draw_segments, drawn
 from evalstats.plots.frame import columns_of
 from evalstats.plots.lettering import fitted, fitted_names, spread, text_width, wrapped
+from evalstats.plots.spots import Room
 
 _STEP = 1.35  # of two names beside each other, in letters' heights
 _LEAST = 10.0  # of a ring, in letters' heights
 _NAMES = 0.34  # share of the width that names of one side may take
 _SHADES = 5
 _FEW_LINES = 6  # so many lines carry their numbers
+_MOST_TOLD = 5  # so many others a point names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +149,24 @@ def _draw_ring(canvas: Canvas, ring: _Ring, graph: _Graph) -> None:
         look: dict[str, Any] = {"markerfacecolor": colors.bad if weak else colors.ink, "linestyle": "none"}
         look |= {"markeredgecolor": colors.surface, "markeredgewidth": 0.08 * font, "zorder": 4}
         canvas.base.plot([x], [y], marker="s" if weak else "o", markersize=0.56 * font, **look)
-    _write_names(canvas, ring, places, graph)
+    written_at = _write_names(canvas, ring, places, graph)
+    # Neighbours on a ring stand a chord apart; their rooms must not meet.
+    chord = 2 * min(ring.radii) * sin(pi / len(ring.rows)) if len(ring.rows) > 1 else 4 * font
+    reach = min(0.9 * font, max(chord / 2.9, 0.3 * font))
+    for row, (x, y) in places.items():
+        canvas.spot(
+            graph.names[row], _said(graph, row), (x - reach, y - reach, 2 * reach, 2 * reach), x, written_at[row]
+        )
+
+
+def _said(graph: _Graph, row: int) -> str:
+    """Return what a point tells a pointer: its own number, and what it has in common with which others, most first."""
+    joined = [
+        (edge, edge.other if edge.one == row else edge.one) for edge in graph.edges if row in (edge.one, edge.other)
+    ]
+    joined.sort(key=lambda pair: -pair[0].n)
+    with_others = several([f"{edge.n:,.0f} with {graph.names[other]}" for edge, other in joined], _MOST_TOLD)
+    return "; ".join(part for part in (graph.details[row], with_others if joined else "no line") if part)
 
 
 def _draw_lines(canvas: Canvas, edges: Sequence[_Edge], places: dict[int, tuple[float, float]]) -> None:
@@ -179,9 +199,10 @@ def _draw_lines(canvas: Canvas, edges: Sequence[_Edge], places: dict[int, tuple[
         canvas.text(*at, f"{edge.n:,.0f}", align="center", letters=SMALL, bbox=ground, zorder=3)
 
 
-def _write_names(canvas: Canvas, ring: _Ring, places: dict[int, tuple[float, float]], graph: _Graph) -> None:
-    """Write names on the left and on the right of the ring, at the heights of their points where there is room."""
+def _write_names(canvas: Canvas, ring: _Ring, places: dict[int, tuple[float, float]], graph: _Graph) -> dict[int, Room]:
+    """Write names left and right of the ring, at the heights of their points where there is room; return where."""
     font = SMALL * canvas.font
+    written_at: dict[int, Room] = {}
     for sign in (1, -1):
         side = [row for row, (x, _) in places.items() if (x >= ring.middle[0]) == (sign > 0)]
         side.sort(key=lambda row: places[row][1])
@@ -201,3 +222,6 @@ def _write_names(canvas: Canvas, ring: _Ring, places: dict[int, tuple[float, flo
             words = f"{text}  {graph.details[row]}".rstrip()
             color = canvas.colors.bad if graph.weak[row] else canvas.colors.ink
             canvas.text(edge, level, words, align="left" if sign > 0 else "right", letters=SMALL, color=color)
+            wide = text_width(words, font)
+            written_at[row] = (edge if sign > 0 else edge - wide, level - _STEP * font / 2, wide, _STEP * font)
+    return written_at

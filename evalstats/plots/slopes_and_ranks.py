@@ -24,6 +24,7 @@ from evalstats.plots.canvas import (
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import fitted, fitted_names, spread, text_width, wrapped
 from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+from evalstats.plots.spots import Room, digits_within, told
 
 
 def ranks(
@@ -293,12 +294,13 @@ def _draw_panel(
     if any(ends):
         canvas.text(start, top - 0.9 * font, fitted(ends[0], (stop - start) * 0.6, small), **muted)
         canvas.text(stop, top - 0.9 * font, fitted(ends[1], (stop - start) * 0.38, small), align="right", **muted)
-    places = _draw_slopes(canvas, table, (start, stop), at)
+    places, step = _draw_slopes(canvas, table, (start, stop), at)
     order = sorted(named, key=lambda row: at(table.numbers("estimate")[row] or 0.0))
     ys = [at(table.numbers("estimate")[row] or 0.0) for row in order]
     levels = spread(ys, 1.25 * small, top + 0.5 * small, bottom - 0.5 * small)
     texts = fitted_names([table.names()[row] for row in order], names, small)
     settled, tones = table.flags("settled"), table.texts("tone")
+    written_at: dict[int, Room] = {}
     for row, y, level, text in zip(order, ys, levels, texts, strict=True):
         color = canvas.tone(tones[row] or "plain") if settled[row] else canvas.colors.muted
         x = right - names - numbers - 0.7 * font
@@ -318,6 +320,20 @@ def _draw_panel(
             color=color,
             weight="bold" if settled[row] else "normal",
         )
+        written_at[row] = x - 0.4 * font, level - 0.62 * small, right - x + 0.4 * font, 1.24 * small
+    # Ends of lines stand side by side, each in a slice of its own.
+    half, wide = 0.45 * font, min(0.9 * font, step)
+    for row, x in places.items():
+        box = x - wide / 2, at(table.numbers("estimate")[row] or 0.0) - half, wide, 2 * half
+        canvas.spot(table.names()[row], _said(table, row, name, high - low), box, also=written_at.get(row))
+
+
+def _said(table: Columns, row: int, panel: str, wide: float) -> str:
+    """Return what a line tells a pointer: its panel, both scores with their intervals, and the change in words."""
+    digits, change = digits_within(wide), table.texts("words")[row]
+    before = told(table.numbers("start")[row], table.intervals("start_low", "start_high")[row], digits)
+    after = told(table.numbers("estimate")[row], table.intervals()[row], digits)
+    return ", ".join(part for part in (panel, f"{before} → {after}", change) if part)
 
 
 def _named(table: Columns) -> list[int]:
@@ -332,8 +348,8 @@ def _named(table: Columns) -> list[int]:
 
 def _draw_slopes(
     canvas: Canvas, table: Columns, sides: tuple[float, float], at: Callable[[float], float]
-) -> dict[int, float]:
-    """Draw the lines with their intervals; return where each ends."""
+) -> tuple[dict[int, float], float]:
+    """Draw the lines with their intervals; return where each ends, and how far apart two ends are."""
     font, colors = canvas.font, canvas.colors
     starts, stops = table.numbers("start"), table.numbers("estimate")
     known = [row for row in range(table.n) if starts[row] is not None and stops[row] is not None]
@@ -355,7 +371,7 @@ def _draw_slopes(
         face = color if strong else colors.surface
         look = {"marker": "o", "markersize": 0.34 * font, "markerfacecolor": face, "markeredgecolor": color}
         canvas.line(xs, ys, linestyle="none", markeredgewidth=0.08 * font, zorder=4, **look)
-    return {row: sides[1] - fan + right[row] for row in known}
+    return {row: sides[1] - fan + right[row] for row in known}, fan / (len(known) - 1) if len(known) > 1 else font
 
 
 def _fan(rows: Sequence[int], values: Sequence[float | None], room: float) -> dict[int, float]:

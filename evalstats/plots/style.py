@@ -69,7 +69,8 @@ DARK: Final = Palette(
 class Spot:
     """A rectangle of a figure that answers a pointer, in pixels from the top left: whose it is, what it says in `words`.
 
-    `mark` is where across it its mark stands, from 0 to 1.
+    `mark` is where across it its mark stands, from 0 to 1. `also` is a second rectangle of the same mark: its name, written
+    apart from it.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Spot:
     width: float
     height: float
     mark: float
+    also: tuple[float, float, float, float] | None = None
 
 
 # Layout is measured in the one family that comes with matplotlib; the SVG then takes the font of the page around it,
@@ -160,15 +162,17 @@ def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = 
     if not adaptive:
         return text
     spots = "".join(_spot(spot) for spot in getattr(figure, "spots", ()))
-    return _with_variables(text).replace("</svg>", f"{spots}</svg>", 1)
+    group = f'<g fill="none" pointer-events="all">{spots}</g>' if spots else ""
+    return _with_variables(text).replace("</svg>", f"{group}</svg>", 1)
 
 
 def _spot(spot: Spot) -> str:
     # matplotlib knows no titles, and its units here are those of the drawing: 72 to the inch, from the top left.
-    box = f'x="{spot.left:.1f}" y="{spot.top:.1f}" width="{spot.width:.1f}" height="{spot.height:.1f}"'
+    boxes = [(spot.left, spot.top, spot.width, spot.height), *([spot.also] if spot.also else [])]
+    path = "".join(f"M{x:.1f} {y:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z" for x, y, wide, tall in boxes)
     own = f'data-name={quoteattr(spot.name)} data-mark="{spot.mark:.2f}"'
     title = escape(f"{spot.name}: {spot.words}" if spot.words else spot.name)
-    return f'<rect class="es-spot" fill="none" pointer-events="all" {box} {own}><title>{title}</title></rect>'
+    return f'<path class="es-spot" d="{path}" {own}><title>{title}</title></path>'
 
 
 def _own_font(text: str, font: str) -> str:

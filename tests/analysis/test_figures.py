@@ -14,6 +14,7 @@ from evalstats.document.model import Figure
 from tests.analysis.arena import example_ranking
 from tests.analysis.gap import example_gap
 from tests.analysis.scenarios import example as example_scenarios
+from tests.plots.marked import COUNTED, SHARED, invented, unmarked
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
 
@@ -40,7 +41,12 @@ def test_every_figure_can_be_drawn_and_is_one_sentence_in_words() -> None:
         assert len({len(column) for column in figure.rows.values()}) == 1
         assert figure.alt.endswith(".")
         assert figure.caption
-        assert draw(figure, size="screen").axes
+        drawn = draw(figure, size="screen")
+        # What marks tell a pointer are the numbers of the rows, which the CSV beside the figure holds.
+        if figure.plot not in SHARED:
+            assert unmarked(drawn, figure.rows) == [], figure.id
+        if figure.plot not in COUNTED:
+            assert invented(drawn, figure.rows) == [], figure.id
 
 
 def test_differences_are_those_of_the_comparison_in_points() -> None:

@@ -1,6 +1,7 @@
 """Tidy rows for every figure, with names that a careless drawing would cut alike, run or set as mathematics."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -224,12 +225,12 @@ LEVELS: dict[str, list[Any]] = {
 Draw = Callable[..., Figure]
 
 
-def _with(draw: Draw, rows: object, **options: Any) -> Draw:
-    return lambda **where: draw(rows, **options, **where)
+def _with(draw: Draw, rows: object, **options: Any) -> partial[Figure]:
+    return partial(draw, rows, **options)
 
 
 # Every figure, with all that it can show.
-GALLERY: dict[str, Draw] = {
+GALLERY: dict[str, partial[Figure]] = {
     "differences": _with(
         plots.forest,
         DIFFERENCES,

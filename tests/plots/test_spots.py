@@ -8,15 +8,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from evalstats import plots
-from evalstats.plots.canvas import ShownFigure
+from evalstats.plots.spots import rooms
 from evalstats.plots.style import svg
+from tests.plots.gallery import GALLERY, LOOKS, NODES, PERIODS, POWERS
+from tests.plots.marked import COUNTED, SHARED, invented, spots, stands, unmarked
 
 NAME = '<img src=x onerror="x()">&\'"'
-
-
-def spots(figure: Figure) -> list[Any]:
-    assert isinstance(figure, ShownFigure)
-    return figure.spots
 
 
 def says(figure: Figure) -> dict[str, str]:
@@ -74,7 +71,10 @@ def test_a_point_says_both_values_and_stands_where_it_is_drawn() -> None:
 def test_cells_and_ranks_say_their_values() -> None:
     cells = {"model": ["a", "a"], "scenario": ["law", "art"], "estimate": [-10.0, 2.0]}
     cells |= {"conf_low": [-12.0, 0.0], "conf_high": [-8.0, 4.0]}
-    assert [spot.words for spot in spots(plots.heatmap(cells, size="screen"))] == ["law, −10.0 ±2.0", "art, 2.0 ±2.0"]
+    assert [spot.words for spot in spots(plots.heatmap(cells, size="screen"))] == [
+        "law, −10.0 [−12.0, −8.0]",
+        "art, 2.0 [0.0, 4.0]",
+    ]
     board = {"model": ["a", "b"], "estimate": [70.0, 60.0], "conf_low": [65.0, 55.0], "conf_high": [75.0, 65.0]}
     board |= {"rank_low": [1, 1], "rank_high": [1, 2]}
     assert says(plots.ranks(board, size="screen", digits=0)) == {
@@ -86,9 +86,9 @@ def test_cells_and_ranks_say_their_values() -> None:
 def test_titles_are_text_whatever_they_hold() -> None:
     figure = plots.forest({**ROWS, "model": [NAME, "b", "c"]}, size="screen")
     root = ET.fromstring(svg(figure))  # noqa: S314 - our own drawing
-    rects = [each for each in root.iter() if each.get("class") == "es-spot"]
-    assert rects[0].get("data-name") == NAME
-    assert rects[0][0].text == f"{NAME}: +1.00 [−2.00, +4.00]"
+    marks = [each for each in root.iter() if each.get("class") == "es-spot"]
+    assert marks[0].get("data-name") == NAME
+    assert marks[0][0].text == f"{NAME}: +1.00 [−2.00, +4.00]"
     assert not any(each.tag.endswith(("img", "script")) for each in root.iter())
 
 
@@ -97,3 +97,125 @@ def test_print_and_axes_of_others_have_none() -> None:
     sheet: Any = Figure()
     figure = plots.forest(ROWS, ax=sheet.add_subplot())
     assert not hasattr(figure, "spots")
+
+
+def test_every_plot_stands_in_the_gallery() -> None:
+    drawn = {draw.func.__name__ for draw in GALLERY.values()}
+    assert drawn == set(dir(plots))
+    assert set(SHARED) | set(COUNTED) <= drawn
+
+
+@pytest.mark.parametrize("size", ["screen", "phone"])
+@pytest.mark.parametrize("name", GALLERY)
+def test_every_row_of_every_plot_has_a_mark_that_says_its_numbers_and_no_others(name: str, size: str) -> None:
+    draw = GALLERY[name]
+    figure, rows, plot = draw(size=size), draw.args[0], draw.func.__name__
+    assert spots(figure)
+    if plot not in SHARED:
+        assert unmarked(figure, rows) == []
+    if plot not in COUNTED:
+        assert invented(figure, rows) == []
+    tall = figure.get_size_inches()[1] * 72
+    for spot in spots(figure):
+        assert spot.words
+        assert 0 <= spot.mark <= 1
+        assert -1 <= spot.top <= spot.top + spot.height <= tall + 1
+
+
+def test_a_mark_that_says_another_number_would_be_seen() -> None:
+    figure = plots.forest(ROWS, size="screen")
+    assert unmarked(figure, {**ROWS, "estimate": [1.0, 4.1, None]})
+    assert invented(figure, {**ROWS, "conf_high": [4.0, 6.1, None]})
+    assert unmarked(plots.forest({name: own[:2] for name, own in ROWS.items()}), {**ROWS, "estimate": [1.0, 4.0, 5.0]})
+
+
+def test_numbers_in_words_are_read_as_they_are_written() -> None:
+    assert stands(-1144.4, "−1,144 points")
+    assert stands(0.884, "88.4%")
+    assert not stands(0.89, "88.4%")
+    assert not stands(6.0, "model-6")
+
+
+def test_what_several_rows_share_is_told_of_its_ends() -> None:
+    told = says(GALLERY["rates"](size="screen"))
+    assert told["Wilson"] == "4.6 to 5.2 (percent)"
+    assert told["a method of a long name"] == "5.0 [4.5, 5.5] and 20.0 [19.0, 21.0] (percent)"
+    looks = spots(GALLERY["sequence"](size="screen"))
+    rows = {f"Items {n}": place for place, n in enumerate(LOOKS["n"])}
+    assert looks[-1].name == "Items 200"
+    assert 50 < len(looks) < len(rows)
+    for spot in looks:
+        assert stands(LOOKS["estimate"][rows[spot.name]], spot.words)
+        assert stands(LOOKS["conf_low"][rows[spot.name]] or 0.0, spot.words) == (rows[spot.name] > 0)
+
+
+def test_a_point_of_a_network_says_what_joins_it_the_most_first() -> None:
+    edges = {"first": ["a", "a", "c"], "second": ["b", "c", "d"], "n": [20, 2000, 5]}
+    told = says(plots.network({"model": list("abcde"), "detail": ["9 items", *[""] * 4]}, edges=edges, size="screen"))
+    assert told["a"] == "9 items; 2,000 with c and 20 with b"
+    assert told["d"] == "5 with c"
+    assert told["e"] == "no line"
+    assert len(spots(GALLERY["network"](size="phone"))) == len(NODES["model"])
+
+
+def test_points_of_lines_answer_where_they_are_drawn_and_for_themselves_alone() -> None:
+    for draw, n in ((GALLERY["curves"], len(POWERS["x"])), (GALLERY["timeline"], len(PERIODS["model"]))):
+        figure = draw(size="screen")
+        found, tall = spots(figure), figure.get_size_inches()[1] * 72
+        drawn = [
+            (x * 72 / figure.dpi, tall - y * 72 / figure.dpi)
+            for axes in figure.axes[0].child_axes
+            for line in axes.lines
+            if line.get_marker() in ("o", "None") and len(line.get_xdata()) > 2
+            for x, y in axes.transData.transform(line.get_xydata())
+        ]
+        assert len(found) == n == len(drawn)
+        for one, other in pairwise(sorted(found, key=lambda spot: (spot.left, spot.top))):
+            assert one.left + one.width <= other.left + 1e-6 or one.top + one.height <= other.top + 1e-6
+        inside = [
+            sum(
+                spot.left - 1 <= x <= spot.left + spot.width + 1 and spot.top - 4 <= y <= spot.top + spot.height + 4
+                for spot in found
+            )
+            for x, y in drawn
+        ]
+        assert min(inside) >= 1
+
+
+def test_rooms_hold_their_points_and_never_overlap() -> None:
+    points = [(float(x), float(3 * y)) for x in (5, 6, 40) for y in (2, 9, 9, 20)]
+    boxes = rooms(points, (0.0, 0.0, 50.0, 70.0), (8.0, 9.0))
+    for (x, y), (left, top, wide, tall) in zip(points, boxes, strict=True):
+        assert 0 <= left <= x <= left + wide <= 50
+        assert top - 4 <= y <= top + tall + 4
+        assert tall > 1
+    for k, (left, top, wide, tall) in enumerate(boxes):
+        for left_, top_, wide_, tall_ in boxes[:k]:
+            apart = left + wide <= left_ or left_ + wide_ <= left or top + tall <= top_ or top_ + tall_ <= top
+            assert apart
+
+
+def test_very_many_points_leave_the_last_of_each_line_and_very_many_levels_the_named() -> None:
+    n = 70
+    rows: dict[str, list[Any]] = {
+        "model": [f"m{k}" for k in range(n) for _ in range(20)],
+        "period": [f"{2000 + t}" for _ in range(n) for t in range(20)],
+        "estimate": [float(k + t) for k in range(n) for t in range(20)],
+    }
+    assert {spot.words for spot in spots(plots.timeline(rows, size="screen"))} == {
+        f"2019, {19.0 + k:.1f}" for k in range(n)
+    }
+    levels: dict[str, list[Any]] = {"level": [f"l{k}" for k in range(600)], "estimate": [float(k) for k in range(600)]}
+    levels |= {"conf_low": [k - 1.0 for k in range(600)], "conf_high": [k + 1.0 for k in range(600)]}
+    assert [spot.name for spot in spots(plots.caterpillar(levels, size="screen"))] == [
+        f"l{k}" for k in (0, 1, 2, 3, 596, 597, 598, 599)
+    ]
+
+
+def test_the_same_name_below_several_headings_is_told_apart() -> None:
+    rows = {"label": ["law", "art", "law"], "group": ["m", "m", "n"], "estimate": [1.0, 2.0, 3.0]}
+    assert [spot.words for spot in spots(plots.forest(rows, size="screen"))] == [
+        "m, +1.00, no interval",
+        "+2.00, no interval",
+        "n, +3.00, no interval",
+    ]

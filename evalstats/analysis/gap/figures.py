@@ -408,7 +408,10 @@ def mix(found: LabLiveGap, table: Table) -> Figure | None:
                 for _, kind, part in steps
             ],
         },
-        options={"title": titled(f"{side.metric}, mean over models", score_unit(side))},
+        options={
+            "title": titled(f"{side.metric}, mean over models", score_unit(side)),
+            "digits": digits_of(found, side),
+        },
         alt="From the lab's score to the live one: by other tasks, then by other scores on the same tasks, with intervals.",
         caption=f"From the lab's score to the live one; filled steps have a {level(found)} interval that leaves out 0",
         table=table,
