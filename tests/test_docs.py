@@ -1,5 +1,7 @@
 """What the guides print works as printed."""
 
+import ast
+import inspect
 import json
 import re
 import shlex
@@ -10,6 +12,7 @@ import yaml
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import evalstats
 from evalstats.cli.main import app
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -73,3 +76,49 @@ def test_what_a_page_of_a_format_links_to_is_there(page):
 
 def headings(path: Path) -> list[str]:
     return re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+
+
+SHEET = (DOCS / "cheat-sheet.md").read_text()
+TYPED = [each for each in re.findall(r"`([^`]+)`", SHEET) if each.startswith("evalstats ") and " " in each[10:]]
+CALLS = [each for each in re.findall(r"`([^`]+)`", SHEET) if each.startswith("es.")]
+OPTIONS = re.findall(r"^\| (`--[^|]*) \|", SHEET, re.MULTILINE)
+
+
+@pytest.fixture
+def named_files(tmp_path, monkeypatch):
+    for name in ("A", "B", "DATA", "VOTES", "LAB", "LIVE", "RATINGS", "FILE", "r.json"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "logs").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("line", TYPED)
+@pytest.mark.usefixtures("named_files")
+def test_a_command_of_the_cheat_sheet_is_understood(line):
+    _, name, *words = shlex.split(line)
+    get_command(app).commands[name].make_context(name, words)
+
+
+@pytest.mark.parametrize("line", CALLS)
+def test_a_call_of_the_cheat_sheet_fits_its_function(line):
+    call = ast.parse(line, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert isinstance(call.func, ast.Attribute)
+    given = [None] * len(call.args), {word.arg: None for word in call.keywords}
+    inspect.signature(getattr(evalstats, call.func.attr)).bind(*given[0], **given[1])
+
+
+def test_an_option_of_the_cheat_sheet_is_one_of_compare():
+    named = re.findall(r"`(--?[a-z-]+)", " ".join(OPTIONS))
+    known = {option for each in get_command(app).commands["compare"].params for option in each.opts}
+    assert len(named) >= 12
+    assert set(named) <= known
+
+
+def test_the_cheat_sheet_has_every_question():
+    asked = {line.split()[1] for line in TYPED}
+    assert asked >= {
+        "compare", "leaderboard", "scenarios", "arena", "gap", "judges", "audit", "contamination", "frontier", "score",
+        "power", "overview",
+    }  # fmt: skip
+    assert len(CALLS) >= 12

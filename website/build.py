@@ -5,6 +5,7 @@ Pandoc makes each page's text, this module the shell around it: navigation, sear
 
 import argparse
 import json
+import math
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import escape, unescape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +33,13 @@ _READERS = {".ipynb": "ipynb+raw_html+raw_attribute", ".md": "markdown-citations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A page: its source below the root, its title, and the sidebar that it stands in ("" for none)."""
+    """A page: its source below the root, its title, and the sidebar and the part of it that it stands in ("" for none)."""
 
     source: str
     title: str
     sidebar: str = ""
+    part: str = ""
+    contents: bool = True
 
     @property
     def target(self) -> str:
@@ -62,6 +66,8 @@ def build(output: Path) -> Path:
         (new / "search.js").write_text(f"window.esSearch({index});\n", encoding="utf-8")
         for name in ("site.css", "site.js", "mark.svg"):
             shutil.copy(HERE / name, new / name)
+        for name in settings["project"].get("resources", ()):
+            shutil.copy(ROOT / name, new / name)
         shutil.copy(FILTERS[0].with_name("evalstats.css"), new / "evalstats.css")
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
@@ -77,35 +83,61 @@ def build(output: Path) -> Path:
 
 def _entries(settings: Mapping[str, Any]) -> Iterator[Entry]:
     """Yield every page once, those of a sidebar in its order."""
-    sidebars = {bar["id"]: list(_listed(bar["contents"])) for bar in settings["website"]["sidebar"]}
-    placed = {source: name for name, sources in sidebars.items() for source in sources}
+    placed: dict[str, tuple[str, str]] = {}
+    for bar in settings["website"]["sidebar"]:
+        placed |= {source: (bar["id"], part) for source, part in _listed(bar["contents"])}
     rendered = [
         path.relative_to(ROOT).as_posix()
         for pattern in settings["project"]["render"]
         for path in sorted(ROOT.glob(pattern))
     ]
     for source in dict.fromkeys([*placed, *rendered]):
-        yield Entry(source=source, title=_title(ROOT / source), sidebar=placed.get(source, ""))
+        sidebar, part = placed.get(source, ("", ""))
+        fields = _front(ROOT / source)
+        title = str(fields["title"]) if "title" in fields else _heading(ROOT / source)
+        yield Entry(source=source, title=title, sidebar=sidebar, part=part, contents=fields.get("toc", True))
 
 
-def _listed(contents: Any) -> Iterator[str]:
-    """Yield the sources that a sidebar names: a folder, a list of files, or patterns."""
+def _listed(contents: Any, part: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the sources that a sidebar names, with the part each is in: a folder, a list of files, patterns, sections."""
     for item in [contents] if isinstance(contents, str) else contents:
+        if isinstance(item, dict) and "section" in item:
+            yield from _listed(item["contents"], item["section"])
+            continue
         pattern = item["auto"] if isinstance(item, dict) else item
         if (ROOT / pattern).is_dir():
-            found = sorted((ROOT / pattern).iterdir(), key=lambda path: (path.stem != "index", path.name.lower()))
+            yield from ((source, part) for source, part in _folder(ROOT / pattern))
         else:
             found = sorted(ROOT.glob(pattern))
-        yield from (path.relative_to(ROOT).as_posix() for path in found if _SOURCES.search(path.name))
+            yield from ((path.relative_to(ROOT).as_posix(), part) for path in found if _SOURCES.search(path.name))
 
 
-def _title(path: Path) -> str:
+def _folder(folder: Path, part: str = "") -> Iterator[tuple[str, str]]:
+    """Yield a folder's sources by their `order`, then those of each folder in it, whose index names the part."""
+    sources = [path for path in folder.iterdir() if _SOURCES.search(path.name)]
+    for path in sorted(sources, key=lambda path: (path.stem != "index", *_place(path))):
+        yield path.relative_to(ROOT).as_posix(), part
+    inside = [path / "index.md" for path in folder.iterdir() if (path / "index.md").is_file()]
+    for index in sorted(inside, key=_place):
+        yield from _folder(index.parent, str(_front(index)["title"]))
+
+
+def _place(path: Path) -> tuple[float, str]:
+    return _front(path).get("order", math.inf), path.name.lower()
+
+
+def _front(path: Path) -> Mapping[str, Any]:
+    """Return what stands in a page's front matter."""
+    if path.suffix == ".ipynb":
+        return {}
+    front = re.match(r"---\n(.*?)\n---\n", path.read_text(encoding="utf-8"), re.DOTALL)
+    return yaml.safe_load(front[1]) if front else {}
+
+
+def _heading(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":
         text = "".join(json.loads(text)["cells"][0]["source"])
-    front = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-    if front:
-        return str(yaml.safe_load(front[1])["title"])
     heading = re.search(r"^# (.+?)(?: \{.*\})?$", text, re.MULTILINE)
     return re.sub(r"[\\`]", "", heading[1]) if heading else path.stem
 
@@ -113,6 +145,8 @@ def _title(path: Path) -> str:
 # --- one page ---
 
 _SPLIT = "<!-- es-split -->"
+# A table of contents whose only heading of the first level is the page's title.
+_WITHIN_TITLE = re.compile(r"<ul>\s*<li><a[^>]*>.*?</a>\s*(<ul>.*</ul>)?\s*</li>\s*</ul>", re.DOTALL)
 
 
 def _page(entry: Entry, entries: Sequence[Entry], settings: Mapping[str, Any], output: Path) -> list[dict[str, str]]:
@@ -149,8 +183,9 @@ def _converted(source: Path, folder: Path) -> tuple[str, str]:
     )
     if done.returncode:
         raise SystemExit(f"{source.relative_to(ROOT)}: {done.stderr.strip()}")
-    contents, _, body = done.stdout.partition(_SPLIT)
-    return contents.strip(), body.strip()
+    contents, _, body = (part.strip() for part in done.stdout.partition(_SPLIT))
+    within = _WITHIN_TITLE.fullmatch(contents) if body.count("<h1") == 1 else None
+    return (within[1] or "" if within else contents), body
 
 
 _TAG = re.compile(r"<(svg|style|script)\b.*?</\1>|<[^>]+>", re.DOTALL)
@@ -183,7 +218,7 @@ def _shell(entry: Entry, entries: Sequence[Entry], settings: Mapping[str, Any], 
         navbar="".join(_menu(item, entry, named) for item in site["navbar"]["left"]),
         sidebar=_sidebar(entry, side),
         heading="" if re.search(r"<h1[ >]", body) else f"<h1>{escape(entry.title)}</h1>",
-        contents=f'<nav class="toc" aria-label="On this page"><p>On this page</p>{contents}</nav>' if contents else "",
+        contents=_contents(contents) if contents and entry.contents else "",
         body=body,
         around=_around(before, after, up),
         footer=escape(site["page-footer"]["left"]),
@@ -204,9 +239,23 @@ def _link(other: Entry, entry: Entry) -> str:
     return f'<a href="{entry.up}{other.target}"{current}>{escape(other.title)}</a>'
 
 
+def _contents(listed: str) -> str:
+    return f'<nav class="toc" aria-label="On this page"><p>On this page</p>{listed}</nav>'
+
+
 def _sidebar(entry: Entry, side: Sequence[Entry]) -> str:
-    links = "".join(_link(other, entry) for other in side)
-    return f'<nav class="side" aria-label="Pages of this part">{links}</nav>' if links else ""
+    """Return the sidebar: of a part with an index, that link alone, unless the page stands in it."""
+    links: list[str] = []
+    for part, members in groupby(side, key=lambda each: each.part):
+        inside = list(members)
+        head = inside[0] if part and inside[0].title == part else None
+        if head and entry.part != part:
+            links.append(_link(head, entry))
+            continue
+        listed = "".join(_link(other, entry) for other in inside if other is not head)
+        name = _link(head, entry) if head else f"<p>{escape(part)}</p>"
+        links.append(f'{name}<div class="part">{listed}</div>' if part else listed)
+    return f'<nav class="side" aria-label="Pages of this part">{"".join(links)}</nav>' if links else ""
 
 
 def _around(before: Entry | None, after: Entry | None, up: str) -> str:

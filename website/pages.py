@@ -14,9 +14,16 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from evalstats.report.pieces import bullets, linked, prose, raw
+from evalstats.report.pieces import prose, raw
+
+if TYPE_CHECKING:
+    from evalstats.analysis.result import Result
+    from evalstats.document.model import Figure
+    from evalstats.report.page import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 # Rooms of the site that are made anew each time.
@@ -43,10 +50,13 @@ def main() -> None:
     only_what_changed = os.environ.get("QUARTO_PROJECT_RENDER_ALL") != "1" and "QUARTO_PROJECT_OUTPUT_DIR" in os.environ
     if only_what_changed and all((ROOT / room).is_dir() for room in MADE):
         return  # one page is being rendered again
+    from website.sheet import typeset
+
     for room, pages in rooms():
         replace_room(ROOT / room, pages)
     _write(ROOT / "docs" / "tables.md", tables_page())
     _write(ROOT / "docs" / "formats" / "index.md", formats_page())
+    (ROOT / "docs" / "cheat-sheet.pdf").write_bytes(typeset())
 
 
 def rooms() -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -68,31 +78,114 @@ def front(title: str, **more: object) -> str:
 
 
 def gallery() -> dict[str, str]:
-    """Return a page for every question, answered on shipped or simulated data, and the page that shows them all."""
-    from evalstats.analysis.result import draw
+    """Return the pages of reports, on shipped or simulated data, and the page that shows them all."""
     from evalstats.plots.style import svg
+
+    files: dict[str, str] = {}
+    cards: dict[str, list[str]] = {_ANSWERS: [], _STUDIES: []}
+    for each in [*_answers(), *_studies()]:
+        files[f"{each.name}.md"] = front(each.title, **{"description-meta": each.headline}) + each.body
+        if each.figure is not None:
+            drawn = draw_figure(each.figure)
+            files[f"{each.name}.svg"] = svg(drawn, adaptive=False, font="sans-serif", alt=each.figure.alt)
+        cards[each.part].append(_card(each.name, each.title, each.headline, picture=each.figure is not None))
+    parts = ["\n\n".join([said, "::: {.es-cards}", *own, ":::\n"]) for said, own in cards.items()]
+    files["index.md"] = front("Reports", toc=False) + "\n".join(parts)
+    return files
+
+
+_ANSWERS = "Each page is what `--report page.html` writes, here on shipped or simulated data."
+_STUDIES = """## More pages
+
+All answers of a store at once, and three studies that ship with evalstats (`evalstats report validation`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A page of the gallery with what its card says; `figure` is drawn on the card."""
+
+    name: str
+    title: str
+    headline: str
+    body: str
+    figure: "Figure | None"
+    part: str
+
+
+def _answers() -> Iterator[Shown]:
     from evalstats.report.examples import example
     from evalstats.report.page import open_page
 
-    files: dict[str, str] = {}
-    cards: list[str] = []
     for kind, question in QUESTIONS.items():
         result = example(kind)
         page = open_page(result)
         body = _printed(lambda page=page: page.show("answer", "evidence", "method"))
-        files[f"{kind}.md"] = front(question, **{"description-meta": page.document.headline}) + body
         figure = next(iter(page.document.figures.values()), None)
-        if figure is not None:
-            files[f"{kind}.svg"] = svg(draw(figure, size="phone"), adaptive=False, font="sans-serif", alt=figure.alt)
-        cards.append(_card(kind, question, page.document.headline, picture=figure is not None))
-    files["index.md"] = (
-        front("Reports", toc=False)
-        + "Each page is what `--report page.html` writes, here on shipped or simulated data.\n\n"
-        + "::: {.es-cards}\n\n"
-        + "\n\n".join(cards)
-        + "\n\n:::\n"
+        if kind == "score":
+            figure = _score_figure(result)
+        yield Shown(name=kind, title=question, headline=page.document.headline, body=body, figure=figure, part=_ANSWERS)
+
+
+def _score_figure(result: "Result") -> "Figure":
+    """Return the intervals of one score, by method: its page has a table of them and no figure."""
+    from evalstats.document.model import Figure
+
+    rows = result.to_frame().drop_nulls("conf_low")
+    return Figure(
+        id="score",
+        plot="forest",
+        rows={
+            "label": rows["method"].to_list(),
+            **{name: (100 * rows[name]).to_list() for name in ("estimate", "conf_low", "conf_high")},
+        },
+        options={"title": "score (%)"},
+        alt="The score with its interval by several methods",
+        caption="",
     )
-    return files
+
+
+def _studies() -> Iterator[Shown]:
+    from evalstats.report.overview import example_overview, show_overview
+    from evalstats.report.page import open_sampling, open_tenacious, open_validation
+
+    found = example_overview()
+    said = found.document()
+    body = _BLOCK.sub("", _printed(show_overview))
+    figure = next(iter(found.documents()[-1].figures.values()))
+    yield Shown(name="overview", title=said.title, headline=said.headline, body=body, figure=figure, part=_STUDIES)
+    first = ("reproduced", "ties", "dimensions", "runs", "files", "needed")
+    for name, page, sections in (
+        ("tenacious", open_tenacious(), first),
+        ("validation", open_validation(), ()),
+        ("arena-sampling", open_sampling(), ()),
+    ):
+
+        def show(page: "Page" = page, sections: tuple[str, ...] = sections) -> None:
+            page.show("answer", *sections)
+            page.show_boxed("may-say")
+            page.show("evidence", "method")
+
+        document = page.document
+        figure = next(iter(document.figures.values()))
+        yield Shown(
+            name=name,
+            title=document.title,
+            headline=document.headline,
+            body=_printed(show),
+            figure=figure,
+            part=_STUDIES,
+        )
+
+
+# A page that sets its own title; here the front matter does.
+_BLOCK = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+
+
+def draw_figure(figure: "Figure") -> Any:
+    """Draw a figure as wide as a card."""
+    from evalstats.analysis.result import draw
+
+    return draw(figure, size="phone")
 
 
 def _card(kind: str, question: str, headline: str, *, picture: bool) -> str:
@@ -141,34 +234,10 @@ def notebooks() -> dict[str, str]:
 
 
 def methods() -> dict[str, str]:
-    """Return a page for each group of methods, from the texts that `explain()` shows, and the page that lists them."""
-    from evalstats.analysis.method_texts import groups
+    """Return a page for each method, from the texts that `explain()` shows, and those that list them."""
+    from website.methods import method_pages
 
-    files: dict[str, str] = {}
-    listed: list[str] = []
-    for heading, texts in groups():
-        name = "-".join(word for word in re.sub(r"[^a-z ]", " ", heading.lower()).split())[:40].strip("-")
-        parts = [
-            "\n\n".join(
-                [
-                    f"## {prose(' · '.join(names))}",
-                    f"*{prose(text.what[:1].upper() + text.what[1:])}.*",
-                    linked(text.how),
-                    f"**Takes for granted.** {linked(text.takes)}" if text.takes else "",
-                    bullets([linked(source) for source in text.sources]),
-                ]
-            )
-            for names, text in texts
-        ]
-        files[f"{name}.md"] = front(heading) + "\n\n".join(parts) + "\n"
-        listed.append(f"- [{prose(heading)}]({name}.md): {len(texts)} methods")
-    files["index.md"] = front("Methods") + _METHODS + "\n".join(listed) + "\n"
-    return files
-
-
-_METHODS = """Every answer names its method and says why it was taken; `--explain` prints the text that stands here.
-
-"""
+    return method_pages(front)
 
 
 def formats_page() -> str:
@@ -246,18 +315,23 @@ def reference() -> dict[str, str]:
         # quartodoc leaves the inventory that it writes to be closed by the collector.
         warnings.filterwarnings("ignore", "unclosed file .*objects.json", ResourceWarning)
         Builder.from_quarto_config({"quartodoc": {**settings, "style": "pkgdown"}}).build()
-        return {
-            path.name: _without_dead_ends(path.read_text(encoding="utf-8"))
-            for path in sorted(Path("pages").glob("*.qmd"))
-        }
+        return {path.name: _readable(path.read_text(encoding="utf-8")) for path in sorted(Path("pages").glob("*.qmd"))}
 
 
 _ROW = re.compile(r"\| \[[^\[\]]+\]\(#(\S+?)\) \|")
 _NO_ATTRIBUTES = re.compile(r"\n## Attributes\n\n\| Name \| Description \|\n\| --- \| --- \|\s*(?=\n#|\Z)")
 
 
-def _without_dead_ends(page: str) -> str:
-    """Leave out rows of attributes that link to nothing on the page: quartodoc says of a plain value what its type is for."""
+# What a page begins with: its heading, the signature, and in one paragraph what the name is for.
+_BEGINNING = re.compile(r"(# [^\n]*\n\n)(```python\n(?:(?!```).)*```\n\n)([^\n#`|][^\n]*(?:\n[^\n]+)*\n\n)", re.DOTALL)
+
+
+def _readable(page: str) -> str:
+    """Say first what a name is for, then its signature; leave out rows of attributes that link to nothing on the page.
+
+    quartodoc says of a plain value what its type is for.
+    """
+    page = _BEGINNING.sub(r"\1\3\2", page, count=1) if _BEGINNING.match(page) else page
     rows = [row for row in page.splitlines() if not (found := _ROW.match(row)) or f"{{ #{found[1]} }}" in page]
     return _NO_ATTRIBUTES.sub("", "\n".join(rows)) + "\n"
 
@@ -277,6 +351,7 @@ def replace_room(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 

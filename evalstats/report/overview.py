@@ -26,7 +26,7 @@ def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = ""
     With `pages`, one for each answer, the cards link to these, and the answers stand there. InputError if the file holds no
     overview.
     """
-    result = load_result(path) if path else _example()
+    result = load_result(path) if path else example_overview()
     if not isinstance(result, Overview):
         raise InputError(f"{path}: is a saved {type(result).__name__}; this page shows an overview")
     if pages and len(pages) != len(result.answers):
@@ -74,7 +74,7 @@ def page_name(answer: Answer, place: int) -> str:
     return "-".join([f"{place:02}", *(part for part in parts if part)])
 
 
-def _example() -> Overview:
+def example_overview() -> Overview:
     """Return what the page shows without a result: an overview of shipped data."""
     from evalstats.analysis.overview.overview import overview
     from evalstats.datasets.tables import tenacious_held_out

@@ -82,7 +82,6 @@ def test_every_method_of_a_leaderboard_has_words(adjust: str, cluster: str | Non
 def test_the_longest_name_counts() -> None:
     assert texts_for("augmented t on cluster means") != texts_for("augmented t")
     assert texts_for("cluster percentile bootstrap, exact law") != texts_for("percentile bootstrap, exact law")
-    assert texts_for("studentised cluster bootstrap (CR2)")[0].what != texts_for("studentised bootstrap")[0].what
     assert [text.what for text in texts_for("paired t, Holm, Bonferroni intervals")] == [
         known_methods()[name].what for name in ("paired t", "Holm", "Bonferroni")
     ]

@@ -78,6 +78,40 @@ def test_navigation_follows_the_settings(site: Path, tmp_path: Path) -> None:
     assert start.read_text().count("<h1") == 1
 
 
+def test_a_part_is_one_link_where_the_page_is_in_another(site: Path, tmp_path: Path) -> None:
+    for folder, order in (("second", 2), ("first", 1)):
+        (site / "docs" / folder).mkdir()
+        (site / "docs" / folder / "index.md").write_text(f"---\ntitle: The {folder}\norder: {order}\n---\n")
+        (site / "docs" / folder / "a.md").write_text(f"---\ntitle: A of the {folder}\ntoc: false\n---\n\n## Here\n")
+    sidebar = [{"id": "guides", "contents": "docs"}]
+    (site / "_quarto.yml").write_text(
+        yaml.safe_dump({**SETTINGS, "website": {**SETTINGS["website"], "sidebar": sidebar}})
+    )
+    start = build.build(tmp_path / "out")
+    page = (start.parent / "docs" / "first" / "a.html").read_text()
+    side = page.partition('<nav class="side"')[2].partition("</nav>")[0]
+    assert re.findall(r">([^<>]+)</a>", side) == ["One &lt;b&gt;", "Two", "The first", "A of the first", "The second"]
+    assert 'class="toc"' not in page
+    assert 'class="toc"' in (start.parent / "docs" / "one.html").read_text()
+
+
+def test_sections_of_a_sidebar_have_headings(site: Path, tmp_path: Path) -> None:
+    contents = ["docs/one.md", {"section": "Next & more", "contents": ["docs/two.md"]}]
+    sidebar = [{"id": "guides", "contents": contents}]
+    (site / "_quarto.yml").write_text(
+        yaml.safe_dump({**SETTINGS, "website": {**SETTINGS["website"], "sidebar": sidebar}})
+    )
+    start = build.build(tmp_path / "out")
+    side = (start.parent / "docs" / "one.html").read_text().partition('<nav class="side"')[2].partition("</nav>")[0]
+    assert re.search(r'One.*<p>Next &amp; more</p><div class="part"><a [^>]*>Two</a></div>', side)
+
+
+def test_the_title_is_no_entry_of_its_own_contents(site: Path, tmp_path: Path) -> None:
+    start = build.build(tmp_path / "out")
+    toc = (start.parent / "docs" / "one.html").read_text().partition('<nav class="toc"')[2].partition("</nav>")[0]
+    assert re.findall(r">([^<>]+)</a>", toc) == ["Here"]
+
+
 def test_search_finds_sections_by_their_words(site: Path, tmp_path: Path) -> None:
     start = build.build(tmp_path / "out")
     text = (start.parent / "search.js").read_text()

@@ -10,15 +10,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pypdfium2
 import pytest
 import yaml
 
 import evalstats
 from evalstats.analysis.method_texts import known_methods
+from evalstats.datasets.validation import load_validation
 from evalstats.loaders.registry import BUILT_IN
 from evalstats.report.examples import EXAMPLES
 from website import pages
 from website.contents import API
+from website.methods import Method, questions
+from website.sheet import typeset
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,19 +34,20 @@ def named_files(node: Any) -> set[str]:
     if isinstance(node, list):
         return set().union(*(named_files(value) for value in node), set())
     return (
-        {node} if isinstance(node, str) and re.fullmatch(r"[\w/.-]+\.(md|qmd|ipynb|svg|scss|css|py)", node) else set()
+        {node}
+        if isinstance(node, str) and re.fullmatch(r"[\w/.-]+\.(md|qmd|ipynb|svg|scss|css|py|pdf)", node)
+        else set()
     )
 
 
 def made_files() -> set[str]:
     """Return what is made, by name; the texts are not needed for that."""
-    gallery = {f"gallery/{name}.md" for name in ("index", *pages.QUESTIONS)}
+    studies = ("overview", "tenacious", "validation", "arena-sampling")
+    gallery = {f"gallery/{name}.md" for name in ("index", *pages.QUESTIONS, *studies)}
     questions = {f"questions/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")}
-    return (
-        gallery
-        | questions
-        | {"docs/methods/index.md", "docs/reference/index.qmd", "docs/tables.md", "docs/formats/index.md"}
-    )
+    reference = {f"docs/reference/{name}.qmd" for _, _, names in API for name in ("index", *names)}
+    others = {"docs/methods/index.md", "docs/tables.md", "docs/formats/index.md", "docs/cheat-sheet.pdf"}
+    return gallery | questions | reference | others
 
 
 def test_every_file_that_the_site_names_is_tracked_or_made() -> None:
@@ -64,12 +69,49 @@ def test_every_public_name_has_its_place_in_the_api() -> None:
     assert set(placed) | {"datasets", "plots"} == set(evalstats.__all__)
 
 
-def test_methods_stand_on_a_page_each_once() -> None:
+def test_the_sidebar_of_the_api_is_its_contents() -> None:
+    bars = yaml.safe_load((ROOT / "_quarto.yml").read_text())["website"]["sidebar"]
+    (bar,) = (each for each in bars if each["id"] == "reference")
+    shown = [(each["section"], each["contents"]) for each in bar["contents"] if isinstance(each, dict)]
+    assert shown == [(title, [f"docs/reference/{name}.qmd" for name in names]) for title, _, names in API]
+
+
+FILED = [(question, method) for question in questions() for method in question.methods]
+
+
+def test_every_method_has_one_page() -> None:
+    names = [name for _, method in FILED for name in method.names]
+    assert sorted(names) == sorted(known_methods())
+    titles = [method.title for _, method in FILED]
+    assert len(set(titles)) == len(titles) > 120
     made = pages.methods()
-    text = "".join(made.values()).replace("\\", "")
-    assert set(made) >= {"index.md", "votes.md", "mixed-models.md"}
-    assert all(key in text for key in known_methods())
-    assert text.count("\n## ") == len(set(map(id, known_methods().values())))
+    for question, method in FILED:
+        page = f"{question.folder}/{method.slug}.md"
+        assert f"]({page})" in made["index.md"]
+        assert f"]({method.slug}.md)" in made[f"{question.folder}/index.md"]
+        assert json.dumps(method.title) in made[page].partition("\n---\n")[0]
+    assert len(made) == 1 + len(questions()) + len(FILED)
+
+
+@pytest.mark.parametrize("method", [each for _, each in FILED], ids=lambda each: each.slug)
+def test_a_method_says_when_it_is_used_and_by_what(method: Method) -> None:
+    assert method.use.endswith(".")
+    assert method.unless.endswith(".") or not method.unless
+    # All texts of a page's names are the same, or it would show one of them only.
+    assert len({known_methods()[name].what for name in method.names}) == 1
+    assert set(method.commands) <= set(evalstats.__all__)
+    assert method.commands or "Python only" in method.use
+    # A title is a sentence's beginning, or a sign that is written small.
+    assert method.title[0].isupper() or method.title.startswith(("t ", "z ", "pass"))
+
+
+def test_rates_of_a_method_are_those_of_its_simulation() -> None:
+    page = pages.methods()["one-score/wilson.md"].replace("\\", "")
+    rates = [row.rate for row in load_validation("one-score").rows if row.method == "Wilson"]
+    assert f"**{100 * min(rates):.1f}% to {100 * max(rates):.1f}% over {len(rates)} cases**" in page
+    for _, method in FILED:
+        for study, name in method.rates.items():
+            assert name in {row.method for row in load_validation(study).rows}, (method.slug, study)
 
 
 def test_html_in_a_notebook_becomes_raw_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +151,8 @@ def test_every_built_in_format_has_a_page() -> None:
 def test_rows_that_link_to_nothing_on_their_page_are_left_out() -> None:
     head = "# A { #a }\n\n## Attributes\n\n| Name | Description |\n| --- | --- |\n"
     dead, alive = "| [status](#a.status) | int([x]) -> integer |", "| [name](#a.name) | What it is called. |"
-    assert pages._without_dead_ends(head + dead) == "# A { #a }\n\n"
-    kept = pages._without_dead_ends(f"{head}{dead}\n{alive}\n\n### name {{ #a.name }}\n")
+    assert pages._readable(head + dead) == "# A { #a }\n\n"
+    kept = pages._readable(f"{head}{dead}\n{alive}\n\n### name {{ #a.name }}\n")
     assert alive in kept
     assert "status" not in kept
 
@@ -122,6 +164,22 @@ def test_a_room_is_replaced_whole(tmp_path: Path) -> None:
     pages.replace_room(room, {"new.md": "new"})
     assert [path.name for path in room.iterdir()] == ["new.md"]
     assert [path.name for path in tmp_path.iterdir()] == ["room"]
+
+
+def test_a_page_of_the_api_says_first_what_the_name_is_for() -> None:
+    made = pages._readable("# a { #a }\n\n```python\na(\n    b,\n)\n```\n\nReturn `b`.\n\n## Parameters\n")
+    assert made == "# a { #a }\n\nReturn `b`.\n\n```python\na(\n    b,\n)\n```\n\n## Parameters\n"
+    untouched = "# a { #a }\n\n```python\na()\n```\n\n## Parameters\n\n### b\n\n```python\nb\n```\n\nSaid of b.\n\n"
+    assert pages._readable(untouched).strip() == untouched.strip()
+
+
+@pytest.mark.parametrize("paper", ["a4", "us-letter"])
+def test_the_cheat_sheet_is_one_page(paper: str) -> None:
+    document = pypdfium2.PdfDocument(typeset(paper))
+    text = document[0].get_textpage().get_text_range()
+    assert len(document) == 1
+    assert "Exit status." in text
+    assert "To print" not in text
 
 
 @pytest.mark.quarto

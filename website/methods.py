@@ -1,0 +1,156 @@
+"""The pages of methods: one each, filed under the question that it helps to answer, and what lists them.
+
+What a method is stands in `evalstats/analysis/method_texts.md`, which `--explain` shows too; `methods.toml` says where it is
+filed and when to use it; how often it is wrong is read from the stored simulations.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalstats.analysis.method_texts import MethodText, known_methods
+from evalstats.datasets.validation import Rate, Study, load_validation
+from evalstats.document.numbers import plural, share_in_percent
+from evalstats.report.pieces import bullets, linked, prose
+
+_HERE = Path(__file__).resolve().parent
+# Names that go on differently from result to result.
+_GOES_ON = ("(", "^", "@", " on", " by", " of")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A method's place and page; `rates` are pairs of a stored simulation and the method's name in it."""
+
+    slug: str
+    names: tuple[str, ...]
+    title: str
+    use: str
+    unless: str = ""
+    formula: str = ""
+    checked: str = ""
+    commands: tuple[str, ...]
+    rates: Mapping[str, str]
+
+    @property
+    def text(self) -> MethodText:
+        """What is said of it wherever it is shown."""
+        return known_methods()[self.names[0]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question with the methods that help to answer it; `folder` holds their pages."""
+
+    folder: str
+    title: str
+    methods: tuple[Method, ...]
+
+
+def questions() -> tuple[Question, ...]:
+    """Return all methods as they are filed."""
+    with (_HERE / "methods.toml").open("rb") as file:
+        read: Mapping[str, Any] = tomllib.load(file)
+    return tuple(
+        Question(
+            folder=folder,
+            title=each["title"],
+            methods=tuple(_method(slug, own, each["commands"]) for slug, own in each["methods"].items()),
+        )
+        for folder, each in read.items()
+    )
+
+
+def _method(slug: str, own: Mapping[str, Any], commands: Sequence[str]) -> Method:
+    taken = {"commands": commands, "rates": {}, **own}
+    return Method(slug=slug, **{**taken, "names": tuple(own["names"]), "commands": tuple(taken["commands"])})
+
+
+def method_pages(front: Any) -> dict[str, str]:
+    """Return the pages by name; `front` makes a page's front matter of its title and further fields."""
+    filed = questions()
+    files = {"index.md": front("Methods", toc=False) + _INDEX + "\n".join(_all(filed)) + "\n"}
+    for place, question in enumerate(filed, start=1):
+        listed = [
+            f"- [{prose(each.title)}]({each.slug}.md): {prose(each.text.what)}" for each in sorted_by_title(question)
+        ]
+        head = front(question.title, order=place, toc=False)
+        files[f"{question.folder}/index.md"] = head + "\n".join(listed) + "\n"
+        for k, each in enumerate(sorted_by_title(question), start=1):
+            head = front(each.title, order=k, **{"description-meta": each.text.what})
+            files[f"{question.folder}/{each.slug}.md"] = head + "\n\n".join(_parts(each)) + "\n"
+    return files
+
+
+_INDEX = """Every answer names its method and says why it was taken. `--explain` prints the text that stands here;
+[Verdicts and defaults](../verdicts.md) says which method is taken when.
+
+"""
+
+
+def sorted_by_title(question: Question) -> list[Method]:
+    """Return the methods of a question in the order of their titles."""
+    return sorted(question.methods, key=lambda each: each.title.lower())
+
+
+def _all(filed: Sequence[Question]) -> Iterator[str]:
+    for question in filed:
+        links = [f"[{prose(each.title)}]({question.folder}/{each.slug}.md)" for each in sorted_by_title(question)]
+        yield f"\n## [{prose(question.title)}]({question.folder}/index.md)\n\n{' · '.join(links)}\n"
+
+
+def _parts(method: Method) -> Iterator[str]:
+    text = method.text
+    yield f"*{prose(text.what[:1].upper() + text.what[1:])}.*"
+    yield linked(text.how)
+    if method.formula:
+        yield f"$$\n{method.formula}\n$$"
+    yield f"**When.** {linked(method.use)}"
+    if method.unless:
+        yield f"**Not when** {linked(method.unless[:1].lower() + method.unless[1:])}"
+    if text.takes:
+        yield f"**Takes for granted.** {linked(text.takes.rstrip('.'))}\\."
+    if method.rates:
+        yield "## How often it is wrong"
+        yield "\n".join(_rates(method))
+        yield "All rates and how they were found: [validation](../../../gallery/validation.md)."
+    yield "## Where it stands"
+    yield "\n".join(_places(method))
+    if text.sources:
+        yield "## References"
+        yield bullets([linked(source) for source in text.sources])
+
+
+def _rates(method: Method) -> Iterator[str]:
+    for name, row_name in method.rates.items():
+        study = load_validation(name)
+        rows = sorted((row for row in study.rows if row.method == row_name), key=lambda row: row.rate)
+        yield f"- {prose(study.question)} {_range(study, rows)}"
+
+
+def _range(study: Study, rows: Sequence[Rate]) -> str:
+    """Say the lowest and the highest rate, and where they are."""
+    low, high = rows[0], rows[-1]
+    said = f"{_percent(low)} to {_percent(high)} over {plural(len(rows), 'case')}" if len(rows) > 1 else _percent(low)
+    ends = f"{share_in_percent(study.nominal)} nominal; lowest: {low.case}; highest: {high.case}"
+    return f"**{prose(said)}** ({prose(ends)})."
+
+
+def _percent(row: Rate) -> str:
+    return "less than 0.1%" if row.rate < 0.0005 else f"{100 * row.rate:.1f}%"
+
+
+def _places(method: Method) -> Iterator[str]:
+    shown = [
+        f"[`{'evalstats.mixed' if name == 'mixed' else f'evalstats {name}'}`](../../reference/{name}.qmd)"
+        for name in method.commands
+    ]
+    if shown:
+        yield f"- Shown by {', '.join(shown)}\\."
+    called = [name.removeprefix("power: ") for name in method.names]
+    names = [f"`{name}{' …' if name.endswith(_GOES_ON) else ''}`" for name in called]
+    yield f"- Results call it {' or '.join(names)}\\."
+    if method.checked:
+        yield f"- Tests hold it to {prose(method.checked)}\\."
