@@ -11,6 +11,9 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
+# The exit status of a fault of ours: none that means an answer, a gate that failed or bad input; sysexits.h: EX_SOFTWARE.
+OUR_FAULT = 70
+
 _ON_THE_SHELL = [False]
 _PAIR = re.compile(r"(--[a-z][^()]*?) \(((?:[^()]|\([^()]*\))*) in Python\)")
 # How a table of one's own is mapped: on the shell by an option, in Python by what from_frame takes.

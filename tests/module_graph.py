@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "evalstats"
-_ENTRIES = ("evalstats", "evalstats.__main__", "evalstats.testing", "evalstats.cli.main", "evalstats.plots")
+_ENTRIES = ("evalstats", "evalstats.__main__", "evalstats.testing", "evalstats.cli.start", "evalstats.plots")
 
 Graph = Mapping[str, set[str]]
 

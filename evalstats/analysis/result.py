@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast, g
 
 import polars as pl
 
+from evalstats.atomic import write_whole
 from evalstats.document import formats
 from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
@@ -169,12 +170,9 @@ class Result:
         InputError if the file cannot be written.
         """
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-        part = Path(path).with_name(f".{Path(path).name[:40]}.part")
         try:
-            part.write_text(text + "\n", encoding="utf-8")
-            part.replace(path)
+            write_whole(Path(path), text + "\n")
         except OSError as error:
-            part.unlink(missing_ok=True)
             raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
     @classmethod

@@ -139,7 +139,12 @@ def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: t
     """
 
     def command(**values: Any) -> None:
-        run(*(part(**{each.name: _back(each, values[each.name]) for each in _shown(part)}) for part in parts))
+        try:
+            run(*(part(**{each.name: _back(each, values[each.name]) for each in _shown(part)}) for part in parts))
+        except (
+            EOFError
+        ) as error:  # typer takes it for a user who leaves, and its status for that is 1: a gate that failed
+            raise RuntimeError("a file ended where more was expected") from error
 
     parameters = [_parameter(each) for part in parts for each in _shown(part)]
     untyped: Any = command

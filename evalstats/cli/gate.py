@@ -113,11 +113,12 @@ def told_in_junit(junit: Path | None) -> Generator[None]:
     """Write the JUnit file also where there is no result, so that no older one is taken for it."""
     try:
         yield
-    except EvalStatsError as error:
+    except BaseException as error:
         if junit is not None:
             from evalstats.cli.output import write_atomically
 
-            write_atomically(junit, junit_error(str(error)) + "\n")
+            told = str(error) if isinstance(error, EvalStatsError) else f"stopped by {type(error).__name__}: {error}"
+            write_atomically(junit, junit_error(told) + "\n")
         raise
 
 

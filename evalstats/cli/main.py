@@ -1,11 +1,13 @@
 """Entry point of `evalstats`: the commands, and what each kind of error becomes.
 
-Exit status: 0 done, 1 a gate failed, 2 bad usage or bad input, 3 the data cannot answer the question.
+Exit status: 0 done, 1 a gate failed, 2 bad usage or bad input, 3 the data cannot answer the question, 70 a fault of ours.
 """
 
 import io
 import os
+import signal
 import sys
+from traceback import format_exception
 from typing import Annotated, NoReturn
 
 import typer
@@ -34,11 +36,15 @@ from evalstats.cli import (
     store,
 )
 from evalstats.document.width import wrapped
-from evalstats.errors import EvalStatsError, on_the_shell
+from evalstats.errors import OUR_FAULT, EvalStatsError, on_the_shell
 
 app = typer.Typer(
     name="evalstats",
     no_args_is_help=True,
+    epilog=(
+        "Exit status: 0 done, 1 the gate of compare --fail-on failed, 2 bad usage or bad input, 3 the data cannot answer, "
+        "70 a fault of evalstats."
+    ),
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
@@ -91,8 +97,12 @@ for command in (
     command.register(app)
 
 
+_SIGNALS = ("SIGTERM", "SIGHUP")
+
+
 def main() -> None:
     """Run the command line and exit with its status."""
+    _end_well_when_told_to()
     _write_any_letter()
     try:
         app()
@@ -114,6 +124,35 @@ def main() -> None:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         raise SystemExit(130) from None
+    except BaseException as error:  # noqa: BLE001 - a panic of polars is no Exception; none may end with a status of an answer
+        _admit(error)
+
+
+def _admit(error: BaseException) -> NoReturn:
+    """Show a fault of ours with its traceback, and end with a status of its own."""
+    if isinstance(error, MemoryError):
+        told = "error: not enough memory for these data; give fewer files at once, or ingest them into a store first"
+    else:
+        print("".join(format_exception(error)), end="", file=sys.stderr)
+        told = (
+            f"error: a fault of evalstats ({type(error).__name__}); nothing was answered. "
+            "Please report it with the lines above, and with the file that it fails on"
+        )
+    print("\n".join(wrapped(told, 80)), file=sys.stderr)
+    raise SystemExit(OUR_FAULT) from None
+
+
+def _end_well_when_told_to() -> None:
+    """Let `kill` and a closed terminal unwind what runs, so that nothing half written stays behind."""
+
+    def stop(number: int, _frame: object) -> NoReturn:
+        print("stopped", file=sys.stderr)
+        raise SystemExit(128 + number)
+
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, stop)
 
 
 def _write_any_letter() -> None:

@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import stat
 import sys
-import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from evalstats.atomic import write_whole
 from evalstats.cli.options import Format
 from evalstats.document.width import clean, wrapped
 from evalstats.errors import InputError, spoken
@@ -118,36 +117,12 @@ def step_line(*, quiet: bool = False) -> Generator[Callable[[str], None]]:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _write(path: Path, text: str) -> None:
-    if path.exists() and not path.is_file():
-        # A device or a pipe is written to; to put a file in its place would destroy it.
-        with path.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-        return
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def write_atomically(path: Path, text: str) -> None:
     """Write a file whole or not at all.
 
     InputError if the folder does not exist or cannot be written.
     """
     try:
-        _write(path.resolve(), text)
+        write_whole(path, text)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error

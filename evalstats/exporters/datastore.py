@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
+from evalstats.atomic import whole_file
 from evalstats.errors import InputError
 from evalstats.loaders.values import as_dict
 
@@ -115,12 +116,10 @@ def publish(folder: Path, drafts: Sequence[Draft]) -> tuple[int, int]:
         log.parent.mkdir(parents=True, exist_ok=True)
         if draft.samples is not None:
             draft.samples.replace(log.with_name(f"{draft.uuid}_samples.jsonl"))
-        beside = log.with_name(f".{log.name}.draft")
-        with beside.open("w", encoding="utf-8") as stream:
-            stream.write(json.dumps(draft.whole_log(), indent=1) + "\n")
+        with whole_file(log) as stream:
+            stream.write((json.dumps(draft.whole_log(), indent=1) + "\n").encode("utf-8"))
             stream.flush()
             os.fsync(stream.fileno())
-        beside.replace(log)
     return len(moves), n_there
 
 

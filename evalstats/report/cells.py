@@ -9,22 +9,24 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalstats.errors import RenderError
+from evalstats import errors
+from evalstats.errors import EvalStatsError, RenderError
 from evalstats.report.qmd import Document
+from evalstats.report.workspace import UNGUARDED, Guard, private_folder, run_program
 
 _START_LIMIT = 60
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
-_TRACE_LINES = 12
+_MOST_CHARS = 600
+_OURS = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, EvalStatsError)}
 _LONGEST_SOCKET = 90  # the system's limit is about 100 bytes, and a number is put behind
 
 
 def run_cells(
-    document: Document, parameters: Mapping[str, object], folder: Path, *, time_limit: int
+    document: Document, parameters: Mapping[str, object], folder: Path, *, time_limit: int, guard: Guard = UNGUARDED
 ) -> list[list[dict[str, Any]]]:
     """Run every cell in order and return the outputs of each, as Jupyter describes them.
 
@@ -34,29 +36,28 @@ def run_cells(
     tagged = [cell for cell in document.cells if "parameters" in cell.tags]
     if parameters and len(tagged) != 1:
         raise RenderError(f"{document.path}: needs exactly one cell tagged 'parameters'; it has {len(tagged)}")
-    cells = [{"code": cell.code, "tags": list(cell.tags)} for cell in document.cells]
+    cells = [{"code": cell.code, "tags": list(cell.tags), "line": cell.line} for cell in document.cells]
     order = {"cells": cells, "parameters": dict(parameters), "folder": str(folder), "time_limit": time_limit}
-    answer = _asked(order, limit=time_limit * max(len(cells), 1) + _START_LIMIT)
+    answer = _asked(order, limit=time_limit * max(len(cells), 1) + _START_LIMIT, guard=guard)
     if "error" in answer:
         raise RenderError(f"{document.path}: {answer['error']}")
     outputs: list[list[dict[str, Any]]] = answer["outputs"]
     return outputs
 
 
-def _asked(order: Mapping[str, object], *, limit: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="evalstats-cells-") as private:
-        request, response = Path(private, "order.json"), Path(private, "answer.json")
+def _asked(order: Mapping[str, object], *, limit: int, guard: Guard) -> dict[str, Any]:
+    with private_folder("evalstats-cells-", guard) as private:
+        request, response = private / "order.json", private / "answer.json"
         request.write_text(json.dumps(order), encoding="utf-8")
         command = [sys.executable, "-P", "-m", "evalstats.report.cells", str(request), str(response)]
         try:
-            done = subprocess.run(  # noqa: S603 - this module
-                command, env=_environment(private), capture_output=True, text=True, timeout=limit, check=False
-            )
+            done = run_program(command, guard=guard, time_limit=limit, environment=_environment(str(private)))
         except subprocess.TimeoutExpired:
             return {"error": f"its cells did not end within {limit} s"}
         if done.returncode or not response.is_file():
-            tail = done.stderr.strip()[-1000:]
-            return {"error": f"its cells could not be run ({tail}); install evalstats-toolkit[report]"}
+            return {
+                "error": f"its cells could not be run ({_last_line(done.stderr)}); install evalstats-toolkit[report]"
+            }
         answer: dict[str, Any] = json.loads(response.read_text(encoding="utf-8"))
         return answer
 
@@ -83,7 +84,9 @@ def _with_parameters(cells: list[dict[str, Any]], parameters: dict[str, object])
     made: Any = v4
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = made.new_notebook(
-        cells=[made.new_code_cell(cell["code"], metadata={"tags": cell["tags"]}) for cell in cells],
+        cells=[
+            made.new_code_cell(each["code"], metadata={"tags": each["tags"], "line": each["line"]}) for each in cells
+        ],
         metadata={"kernelspec": kernel, "language_info": {"name": "python"}, "papermill": {"parameters": {}}},
     )
     untyped: Any = parameterize
@@ -95,6 +98,11 @@ def _execute(notebook: Any, folder: str, time_limit: int, *, private: str) -> st
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+    begun: list[int] = []
+
+    def on_cell_start(cell: Any, cell_index: int) -> None:  # noqa: ARG001 - nbclient names its arguments
+        begun.append(cell["metadata"].get("line", 0))
+
     client: Any = NotebookClient(
         notebook,
         km=_kernel_manager(private),
@@ -102,16 +110,42 @@ def _execute(notebook: Any, folder: str, time_limit: int, *, private: str) -> st
         startup_timeout=_START_LIMIT,
         resources={"metadata": {"path": folder}},
         record_timing=False,
+        on_cell_start=on_cell_start,
     )
     try:
         client.execute()
     except CellExecutionError as error:
-        return f"a cell failed: {_failure(error)}"
+        return failed_cell(begun[-1], str(error.ename), str(error.evalue))
     except CellTimeoutError:
-        return f"a cell took longer than {time_limit} s; give more with time_limit, or less data"
+        return f"{_cell_at(begun[-1])} took longer than {time_limit} s; give more with time_limit, or less data"
     except (DeadKernelError, RuntimeError) as error:
-        return f"the Python process that runs the cells ended ({error})"
+        where = f", in {_cell_at(begun[-1])}" if begun else ""
+        return f"the Python process that runs the cells ended{where} ({in_one_line(str(error))})"
     return ""
+
+
+def failed_cell(line: int, name: str, value: str) -> str:
+    """Say in one line which cell failed and why; our own errors are sentences, others are named.
+
+    >>> failed_cell(30, "KeyError", "'weather'")
+    "the cell at line 30 failed: KeyError: 'weather'"
+    """
+    named = name.rpartition(".")[2]
+    return f"{_cell_at(line)} failed: {in_one_line(value if named in _OURS else f'{named}: {value}')}"
+
+
+def _cell_at(line: int) -> str:
+    return f"the cell at line {line}" if line else "the cell of parameters"
+
+
+def in_one_line(text: str) -> str:
+    """Return a message of a program without its line breaks, and no longer than anyone reads."""
+    line = " ".join(_COLORS.sub("", text).split())
+    return line if len(line) <= _MOST_CHARS else f"{line[: _MOST_CHARS - 1]}…"
+
+
+def _last_line(text: str) -> str:
+    return in_one_line(next((line for line in reversed(text.splitlines()) if line.strip()), "no reason given"))
 
 
 def _kernel_manager(private: str) -> Any:
@@ -134,15 +168,6 @@ def _kernel_manager(private: str) -> Any:
     if os.name == "posix" and len(address) < _LONGEST_SOCKET:
         manager.transport, manager.ip = "ipc", address
     return manager
-
-
-def _failure(error: Any) -> str:
-    """Return the exception's own words; our errors are sentences, others need their last lines."""
-    name, value = str(error.ename), str(error.evalue)
-    if name.endswith(("InputError", "CannotAnswerError", "StoreError", "RenderError")):
-        return value
-    lines = [line for line in _COLORS.sub("", str(error.traceback)).splitlines() if line.strip()]
-    return "\n".join([f"{name}: {value}", *lines[-_TRACE_LINES:]])
 
 
 if __name__ == "__main__":

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, overload
 
 from evalstats.errors import EvalStatsWarning, InputError, RenderError
-from evalstats.report.cells import run_cells
+from evalstats.report.cells import failed_cell, run_cells
 from evalstats.report.qmd import Document, assemble, check_constructs, read_document
 from evalstats.report.typeset import BOXES, NO_LETTER, typeset, typst_version
+from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
 _HERE = Path(__file__).resolve().parent
 
@@ -78,6 +79,7 @@ class Job:
     day: date
     time_limit: int = 600
     on_step: Callable[[str], None] = no_one_listens
+    guard: Guard = UNGUARDED
 
 
 class Engine(Protocol):
@@ -255,17 +257,22 @@ class QuartoEngine:
 
     def render(self, job: Job) -> Path:
         """Render a page; see `evalstats.report.engine.Engine`."""
-        check_constructs(read_document(job.page.source))
+        document = read_document(job.page.source)
+        check_constructs(document)
         shutil.copy(job.page.source, job.folder)
         shutil.copytree(job.page.extension, job.folder / "_extensions" / job.page.extension.name)
         # JSON is YAML, and no name from a result file can end a quoted string in it.
         parameters = job.folder / "parameters.json"
         parameters.write_text(json.dumps(dict(job.parameters)), encoding="utf-8")
+        aside = job.folder / ".tmp"
+        aside.mkdir()
         environment = {
             **os.environ,
             "QUARTO_PYTHON": sys.executable,
             "SOURCE_DATE_EPOCH": _epoch(job),
             "PYTHONHASHSEED": "0",
+            # What Quarto puts aside while it works goes with the folder.
+            "TMPDIR": str(aside),
         }
         job.on_step(f"running the cells and making {job.to.upper()} with Quarto")
         done = self._run(job, environment)
@@ -275,7 +282,10 @@ class QuartoEngine:
                 warnings.warn(BOXES, EvalStatsWarning, stacklevel=2)
         target = job.folder / f"{job.page.source.stem}.{job.to}"
         if done.returncode or not target.is_file():
-            tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_TAIL:])
+            said = done.stdout + done.stderr
+            if failure := _failed_in_quarto(said, document):
+                raise RenderError(f"{job.page.source}: {failure}")
+            tail = "\n".join(said.strip().splitlines()[-_TAIL:])
             raise RenderError(f"Quarto failed with status {done.returncode}:\n{tail}")
         if job.to == "html":
             check_offline(target.read_text(encoding="utf-8"), script=page_script(job.page.extension))
@@ -283,17 +293,35 @@ class QuartoEngine:
 
     def _run(self, job: Job, environment: Mapping[str, str], *more: str) -> subprocess.CompletedProcess[str]:
         try:
-            return subprocess.run(  # noqa: S603 - see render_command
+            return run_program(
                 [*render_command(self.program, job), *more],
-                cwd=job.folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=job.time_limit,
-                check=False,
+                guard=job.guard,
+                time_limit=job.time_limit,
+                folder=job.folder,
+                environment=environment,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise RenderError(f"Quarto did not finish ({error}); use --engine embedded") from error
+
+
+_CELL = re.compile(r"^\s*Cell (\d+)/(\d+):", re.MULTILINE)
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def _failed_in_quarto(said: str, document: Document) -> str:
+    """Return which cell failed and why, where that is what Quarto reports with a traceback; else nothing."""
+    said = _COLORS.sub("", said)
+    reached = _CELL.findall(said)
+    traceback = re.search(r"^([\w.]+) +Traceback \(most recent call last\)", said, re.MULTILINE)
+    if not reached or traceback is None:
+        return ""
+    place, total = map(int, reached[-1])
+    lines = [cell.line for cell in document.cells]
+    if total > len(lines):  # the cell with the parameters that were given stands behind their defaults
+        given = next((k for k, cell in enumerate(document.cells, start=1) if "parameters" in cell.tags), 0)
+        lines.insert(given, 0)
+    reason = re.findall(rf"^{re.escape(traceback[1])}: (.*(?:\n.+)*)", said[traceback.end() :], re.MULTILINE)
+    return failed_cell(lines[min(place, len(lines)) - 1], traceback[1], reason[-1] if reason else "")
 
 
 def _epoch(job: Job) -> str:
@@ -345,7 +373,15 @@ def typst_arguments(extension: Path) -> list[str]:
     return ["--to=typst", f"--template={extension / 'embedded.typ'}", "--shift-heading-level-by=-1"]
 
 
-def run_pandoc(source: Path, target: Path, arguments: Sequence[str], *, extension: Path, time_limit: int) -> None:
+def run_pandoc(
+    source: Path,
+    target: Path,
+    arguments: Sequence[str],
+    *,
+    extension: Path,
+    time_limit: int,
+    guard: Guard = UNGUARDED,
+) -> None:
     """Convert a Markdown file; it runs in the file's folder.
 
     RenderError if Pandoc fails, warns, or takes longer than `time_limit` seconds.
@@ -362,9 +398,7 @@ def run_pandoc(source: Path, target: Path, arguments: Sequence[str], *, extensio
         *arguments,
     ]
     try:
-        done = subprocess.run(  # noqa: S603 - our own arguments; nothing from a result file is among them
-            command, cwd=source.parent, capture_output=True, text=True, timeout=time_limit, check=False
-        )
+        done = run_program(command, guard=guard, time_limit=time_limit, folder=source.parent)
     except subprocess.TimeoutExpired as error:
         raise RenderError(f"Pandoc took longer than {time_limit} s; give more with time_limit") from error
     if done.returncode:
@@ -410,17 +444,17 @@ class EmbeddedEngine:
         name = job.page.source.stem
         source = job.folder / f"{name}.md"
         source.write_text(assemble(document, outputs, job.folder), encoding="utf-8")
-        extension, limit = job.page.extension, job.time_limit
+        extension, limit, guard = job.page.extension, job.time_limit, job.guard
         job.on_step("making HTML" if job.to == "html" else "making Typst")
         if job.to == "html":
             target = job.folder / f"{name}.html"
-            run_pandoc(source, target, html_arguments(extension), extension=extension, time_limit=limit)
+            run_pandoc(source, target, html_arguments(extension), extension=extension, time_limit=limit, guard=guard)
             check_offline(target.read_text(encoding="utf-8"), script=page_script(extension))
             return target
         between, target = job.folder / f"{name}.typ", job.folder / f"{name}.pdf"
-        run_pandoc(source, between, typst_arguments(extension), extension=extension, time_limit=limit)
+        run_pandoc(source, between, typst_arguments(extension), extension=extension, time_limit=limit, guard=guard)
         job.on_step("making the PDF")
-        typeset(between, target, day=job.day, time_limit=limit)
+        typeset(between, target, day=job.day, time_limit=limit, guard=guard)
         return target
 
     def _outputs(self, document: Document, job: Job) -> list[list[dict[str, Any]]]:
@@ -430,6 +464,6 @@ class EmbeddedEngine:
             shutil.copytree(ran.folder, job.folder, dirs_exist_ok=True)
             return ran.outputs
         job.on_step("running the cells")
-        outputs = run_cells(document, parameters, job.folder, time_limit=job.time_limit)
+        outputs = run_cells(document, parameters, job.folder, time_limit=job.time_limit, guard=job.guard)
         self._ran = _Ran(source=job.page.source, parameters=parameters, folder=job.folder, outputs=outputs)
         return outputs

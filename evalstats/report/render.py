@@ -1,18 +1,18 @@
 """Render results: a page for each kind of result, or several results as one document; one file comes out for each form."""
 
-import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from evalstats.analysis.result import Result
-from evalstats.errors import InputError
+from evalstats.atomic import copy_whole
+from evalstats.errors import InputError, RenderError
 from evalstats.report.engine import (
     EmbeddedEngine,
     Engine,
     Job,
-    Page,
     QuartoEngine,
     Target,
     embedded_parts,
@@ -22,6 +22,7 @@ from evalstats.report.engine import (
 )
 from evalstats.report.own_page import own_page
 from evalstats.report.page import today
+from evalstats.report.workspace import UNGUARDED, Guard, guarded, private_folder
 
 _TARGETS: tuple[Target, ...] = ("html", "pdf")
 # Pages of stored studies: they take no result.
@@ -111,18 +112,28 @@ def render_results(
         kind = page.source.stem
     chosen, day = choose_engine(engine), today()
     paths = [output_path(output, kind) for output in outputs or (f"{kind}.html",)]
-    with tempfile.TemporaryDirectory(prefix="evalstats-report-") as temporary:
-        parameters: dict[str, object] = {"engine": chosen.description, "rendered": day.isoformat(), **own}
-        parameters |= {"pages": list(linked)} if linked else {}
+    parameters: dict[str, object] = {"engine": chosen.description, "rendered": day.isoformat(), **own}
+    parameters |= {"pages": list(linked)} if linked else {}
+    with _room(), guarded() as guard, private_folder("evalstats-report-", guard) as temporary:
         if given:
-            saved = [str(Path(temporary, f"result-{place}.json")) for place, _ in enumerate(given)]
+            saved = [str(temporary / f"result-{place}.json") for place, _ in enumerate(given)]
             for result, file in zip(given, saved, strict=True):
                 result.save(file)
             parameters["result"] = saved[0] if len(saved) == 1 else saved
         for place, (target, path) in enumerate(paths):
-            folder = Path(temporary, f"render-{place}")
+            folder = temporary / f"render-{place}"
             folder.mkdir()
-            _put(_made(chosen, page, target, parameters, folder, time_limit, on_step), path)
+            job = Job(
+                page=page,
+                parameters=parameters,
+                to=target,
+                folder=folder,
+                day=day,
+                time_limit=time_limit,
+                on_step=on_step,
+                guard=guard,
+            )
+            _put(chosen.render(job), path, guard)
     return tuple(Rendered(path=path, engine=chosen.name) for _, path in paths)
 
 
@@ -167,25 +178,16 @@ def _own_data(kind: str, data: str | Path | None) -> dict[str, object]:
     return {"data": str(path.resolve())}
 
 
-def _made(  # noqa: PLR0917 - what a job is made of
-    engine: Engine,
-    page: Page,
-    target: Target,
-    parameters: dict[str, object],
-    folder: Path,
-    time_limit: int,
-    on_step: Callable[[str], None],
-) -> Path:
-    job = Job(
-        page=page,
-        parameters=parameters,
-        to=target,
-        folder=folder,
-        day=today(),
-        time_limit=time_limit,
-        on_step=on_step,
-    )
-    return engine.render(job)
+@contextmanager
+def _room() -> Generator[None]:
+    """Say in a sentence that there is no place to work in: what a rendering writes until it is done stands in TMPDIR."""
+    try:
+        yield
+    except OSError as error:
+        raise RenderError(
+            f"the page cannot be made: {error.strerror or error}, in the folder for temporary files "
+            f"({tempfile.gettempdir()}); free some space, or name another folder in TMPDIR"
+        ) from error
 
 
 def output_path(output: str | Path, kind: str) -> tuple[Target, Path]:
@@ -205,17 +207,18 @@ def output_path(output: str | Path, kind: str) -> tuple[Target, Path]:
     return target, path
 
 
-def _put(finished: Path, path: Path) -> None:
+def _put(finished: Path, path: Path, guard: Guard = UNGUARDED) -> None:
     """Put the file where it is wanted, whole or not at all."""
-    path = path.resolve()
-    part = path.with_name(f".{path.name[:40]}.part")
+    parts: list[Path] = []
+
+    def on_part(part: Path) -> None:
+        parts.append(part)
+        guard.made(part)
+
     try:
-        if path.exists() and not path.is_file():
-            # A device or a pipe is written to; to put a file in its place would destroy it.
-            path.write_bytes(finished.read_bytes())
-            return
-        shutil.copyfile(finished, part)
-        part.replace(path)
+        copy_whole(finished, path, on_part=on_part)
     except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"{path}: the report cannot be written there ({error})") from error
+        raise InputError(f"{path}: the report cannot be written there ({error.strerror or error})") from error
+    finally:
+        for part in parts:
+            guard.removed(part)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evalstats.errors import EvalStatsWarning, RenderError
+from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
 # Tagged, with alternative text for every figure: Typst refuses to write a PDF that breaks the rule.
 STANDARD: Final = "ua-1"
@@ -29,7 +30,7 @@ def typst_version() -> str:
         raise RenderError("the embedded engine needs typst for a PDF; install evalstats-toolkit[report]") from error
 
 
-def typeset(source: Path, target: Path, *, day: date, time_limit: int) -> None:
+def typeset(source: Path, target: Path, *, day: date, time_limit: int, guard: Guard = UNGUARDED) -> None:
     """Compile a Typst file to PDF/UA; the same file and day give the same bytes.
 
     Only the fonts that come with Typst are used, unless the text has letters they lack: then those of this machine too.
@@ -43,9 +44,7 @@ def typeset(source: Path, target: Path, *, day: date, time_limit: int) -> None:
     typst_version()
     command = [sys.executable, "-P", "-m", "evalstats.report.typeset", str(source), str(target), day.isoformat()]
     try:
-        done = subprocess.run(  # noqa: S603 - paths of our own
-            command, capture_output=True, text=True, timeout=time_limit, check=False
-        )
+        done = run_program(command, guard=guard, time_limit=time_limit)
     except subprocess.TimeoutExpired as error:
         raise RenderError(f"Typst took longer than {time_limit} s; give more with time_limit") from error
     if done.returncode:

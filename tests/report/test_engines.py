@@ -33,6 +33,9 @@ if behaviour == "fail":
 if behaviour == "boxes" and "pdf-standard:1.7" not in sys.argv:
     print("error: PDF/UA-1 error: the text '\uffff' could not be displayed with any font")
     sys.exit(1)
+if behaviour == "cell":
+    sys.stderr.write(pathlib.Path(__file__).with_suffix(".failure").read_text())
+    sys.exit(1)
 if behaviour == "silent":
     sys.exit(0)
 if behaviour == "slow":
@@ -43,6 +46,26 @@ body = '<script src="https://example.org/x.js"></script>' if behaviour == "loads
 pathlib.Path(output).write_text(body)
 """
 
+# What Quarto 1.10 prints of a cell that fails.
+FAILURE = """
+  Cell 1/5: ''...Done
+  Cell 2/5: ''...Done
+  Cell 3/5: ''...
+
+An error occurred while executing the following cell:
+------------------
+page.show(1 / 0)
+------------------
+
+\x1b[31m---------------------------------------------------------------------------\x1b[39m
+\x1b[31mNoSuchColumn\x1b[39m                       Traceback (most recent call last)
+\x1b[36mCell\x1b[39m\x1b[36m \x1b[39m\x1b[32mIn[3]\x1b[39m\x1b[32m, line 1\x1b[39m
+\x1b[31mNoSuchColumn\x1b[39m: no such column: "weather"
+there is "a"
+
+WARN: Error encountered when rendering files
+"""
+
 
 @pytest.fixture
 def quarto(tmp_path: Path) -> Path:
@@ -51,6 +74,7 @@ def quarto(tmp_path: Path) -> Path:
     program.write_text(STAND_IN.format(python=sys.executable))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     program.with_suffix(".behaviour").write_text("good")
+    program.with_suffix(".failure").write_text(FAILURE)
     return program
 
 
@@ -142,7 +166,13 @@ def test_quarto_renders_a_copy_in_a_folder_of_its_own(quarto: Path, job: Job) ->
 
 @pytest.mark.parametrize(
     ("behaviour", "message"),
-    [("fail", r"status 3:\nline 75"), ("silent", "status 0"), ("loads", "load or run something")],
+    [
+        # The second of five stands behind the cell that holds the parameters, and is Quarto's.
+        ("cell", r'compare\.qmd: the cell at line 20 failed: NoSuchColumn: no such column: "weather" there is "a"$'),
+        ("fail", r"status 3:\nline 75"),
+        ("silent", "status 0"),
+        ("loads", "load or run something"),
+    ],
 )
 def test_failures_of_quarto_are_render_errors(quarto: Path, job: Job, behaviour: str, message: str) -> None:
     quarto.with_suffix(".behaviour").write_text(behaviour)
@@ -212,7 +242,7 @@ def test_cells_run_once_for_all_forms_and_again_for_other_data(
     """What they leave in their folder goes along: figures of the PDF are files there."""
     asked: list[object] = []
 
-    def run_cells(document: Any, parameters: Any, folder: Path, *, time_limit: int) -> list[list[dict[str, Any]]]:
+    def run_cells(document: Any, parameters: Any, folder: Path, **_: object) -> list[list[dict[str, Any]]]:
         asked.append(parameters)
         (folder / "figure.svg").write_text(str(parameters), encoding="utf-8")
         return [[] for _ in document.cells]

@@ -1,0 +1,56 @@
+"""Files that are written whole or not at all, and never through a link that somebody laid for them."""
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+_LONGEST_NAME = 40
+
+
+def _nobody(_part: Path) -> None:
+    """Tell nobody of the unfinished file."""
+
+
+@contextmanager
+def whole_file(path: Path, *, on_part: Callable[[Path], None] = _nobody) -> Generator[IO[bytes]]:
+    """Open a file for writing that takes its name only when the block ends well.
+
+    Until then it has a name beside it that cannot be guessed, and that nothing had before: `on_part` is told it. A file that
+    was there keeps its rights; a link to a file is followed, as the shell does; a device or a pipe is written to. OSError if
+    the place cannot be written.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        # A device or a pipe: to put a file in its place would destroy it.
+        with path.open("wb") as stream:
+            yield stream
+        return
+    part = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}.part")
+    on_part(part)
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+        if path.exists():
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file whole or not at all; OSError if the place cannot be written."""
+    with whole_file(path) as stream:
+        stream.write(text.encode("utf-8"))
+
+
+def copy_whole(source: Path, path: Path, *, on_part: Callable[[Path], None] = _nobody) -> None:
+    """Copy a file whole or not at all; OSError if the place cannot be written."""
+    with source.open("rb") as given, whole_file(path, on_part=on_part) as stream:
+        shutil.copyfileobj(given, stream)
