@@ -20,6 +20,8 @@ from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_nam
 # Factors are kept in one of these dtypes; anything else becomes text.
 _FACTOR_DTYPES = (pl.String, pl.Boolean, pl.Int64, pl.Float64)
 _SHOWN = 3
+# Fourth powers of numbers are summed (the variance of a variance), and these are the largest of which a table can be.
+LARGEST = 1e70
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 MILLISECONDS_FROM = 1e11  # seconds reach this in the year 5138, milliseconds reached it in 1973
 # Each unit reaches its limit when the next finer one has passed it for 50 years: (limit, microseconds in the unit).
@@ -172,7 +174,14 @@ def _checked_column(data: pl.DataFrame, column: Column, where: str) -> pl.Series
 
 
 def _check_finite(series: pl.Series, column: Column, where: str) -> None:
-    if math.isfinite(series.sum()):
+    if not len(series):
+        return
+    ends = cast("tuple[float, float]", (series.min(), series.max()))
+    if math.isfinite(series.sum()) and -LARGEST <= ends[0] and ends[1] <= LARGEST:
+        largest = max(-ends[0], ends[1])
+        if 0 < largest < 1 / LARGEST:
+            remedy = "squares of such numbers are 0: give them in another unit, or their logarithms"
+            raise InputError(_fault(where, column, series, series != 0, "holds nothing but numbers near 0", remedy))
         return
     if series.is_nan().any():
         remedy = "put null where there is no score and say why in 'status'"
@@ -181,6 +190,9 @@ def _check_finite(series: pl.Series, column: Column, where: str) -> None:
         raise InputError(
             _fault(where, column, series, series.is_infinite(), "is infinite", "put null or a finite number")
         )
+    if (beyond := series.abs() > LARGEST).any():
+        remedy = "its squares cannot be summed: check the column, or give it in another unit"
+        raise InputError(_fault(where, column, series, beyond, f"is beyond {LARGEST:g}", remedy))
 
 
 def _check_bounds(series: pl.Series, column: Column, where: str) -> None:

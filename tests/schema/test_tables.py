@@ -260,3 +260,23 @@ def test_a_struct_is_no_number() -> None:
     frame = pl.DataFrame({"benchmark": ["b"], "metric": ["m"], "kind": ["binary"], "low": [{"a": 1, "b": 2}]})
     with pytest.raises(InputError, match="column 'low' holds Struct"):
         check_table(frame, "metrics")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([0.5, 1e300], r"'score' is beyond 1e\+70 \(row 1: 1e\+300\); its squares cannot be summed"),
+        ([1e300, -1e300], r"row 0: 1e\+300, row 1: -1e\+300"),
+        ([1e-200, 0.0], r"nothing but numbers near 0 \(row 0: 1e-200\); squares of such numbers are 0"),
+    ],
+)
+def test_numbers_whose_squares_no_float_holds_are_refused(values: list[float], words: str) -> None:
+    rows = [{"run": "r", "model": "m", "item": str(k), "score": value} for k, value in enumerate(values)]
+    with pytest.raises(InputError, match=words):
+        check_table(pl.DataFrame(rows), "outcomes")
+
+
+def test_numbers_at_the_limits_are_taken() -> None:
+    for values in ([1e70, -1e70], [1e-70, 0.0], [0.0, 0.0], [1e-200, 1.0]):
+        rows = [{"run": "r", "model": "m", "item": str(k), "score": value} for k, value in enumerate(values)]
+        assert check_table(pl.DataFrame(rows), "outcomes")["score"].to_list() == values
