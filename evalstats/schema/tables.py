@@ -176,9 +176,9 @@ def _checked_column(data: pl.DataFrame, column: Column, where: str) -> pl.Series
 def _check_finite(series: pl.Series, column: Column, where: str) -> None:
     if not len(series):
         return
-    ends = cast("tuple[float, float]", (series.min(), series.max()))
-    if math.isfinite(series.sum()) and -LARGEST <= ends[0] and ends[1] <= LARGEST:
-        largest = max(-ends[0], ends[1])
+    lowest, highest = cast("tuple[float, float]", (series.min(), series.max()))
+    largest = max(-lowest, highest)
+    if math.isfinite(series.sum()) and largest <= LARGEST:
         if 0 < largest < 1 / LARGEST:
             remedy = "squares of such numbers are 0: give them in another unit, or their logarithms"
             raise InputError(_fault(where, column, series, series != 0, "holds nothing but numbers near 0", remedy))

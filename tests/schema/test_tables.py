@@ -242,14 +242,6 @@ def test_a_fault_between_nulls_names_its_own_row(column: str, values: list[Any],
     assert said in str(caught.value)
 
 
-def test_finite_numbers_whose_sum_is_not_are_kept() -> None:
-    huge = [1.7e308, 1.7e308]
-    assert (
-        outcomes(*(outcome(item=str(row), latency_s=value) for row, value in enumerate(huge)))["latency_s"].to_list()
-        == huge
-    )
-
-
 def test_a_factor_without_a_name_is_called_by_its_place() -> None:
     table = check_table({"benchmark": ["b"], "metric": ["acc"], "kind": ["binary"], "": ["x"]}, "metrics")
     assert table.columns[-1].startswith("column_")
