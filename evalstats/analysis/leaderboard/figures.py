@@ -188,16 +188,20 @@ def difference_words(pair: PairRow, result: Leaderboard) -> str:
 def short_letters(tier: str) -> str:
     """Write runs of more than three letters as their ends; tables have all of them.
 
-    >>> short_letters("abc"), short_letters("cdefgj"), short_letters("2abcd")
-    ('abc', 'c-gj', '2a-d')
+    >>> short_letters("abc"), short_letters("cdefgj"), short_letters("2abcd"), short_letters("Za4b4c4d4")
+    ('abc', 'c-gj', '2a-d', 'Za4-d4')
     """
-    order = [letter + turn for turn in ("", "1", "2", "3") for letter in ascii_letters]
-    part, letters = re.findall(r"^\d*", tier)[0], re.findall(r"[a-zA-Z]\d?", tier)
+    part, letters = re.findall(r"^\d*", tier)[0], re.findall(r"[a-zA-Z]\d*", tier)
     runs: list[list[str]] = []
     for letter in letters:
-        follows = bool(runs) and order.index(letter) == order.index(runs[-1][-1]) + 1
+        follows = bool(runs) and _letter_place(letter) == _letter_place(runs[-1][-1]) + 1
         runs = [*runs[:-1], [*runs[-1], letter]] if follows else [*runs, [letter]]
     return part + "".join(f"{run[0]}-{run[-1]}" if len(run) > _LETTERS else "".join(run) for run in runs)
+
+
+def _letter_place(letter: str) -> int:
+    """Return how many letters go before: a to z, A to Z, then a1 and so on."""
+    return ascii_letters.index(letter[0]) + len(ascii_letters) * int(letter[1:] or 0)
 
 
 def _best(rows: Sequence[LeaderboardRow], result: Leaderboard) -> list[bool]:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from evalstats.analysis.leaderboard.figures import short_letters
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, Winner, snapped_pairs
 from evalstats.analysis.result import load_result
@@ -16,6 +17,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
 from evalstats.schema.tables import frame_from_rows
+from evalstats.stats.many.multiplicity import compact_letters
 from tests.analysis.builders import data_of, printed, rows_of, told
 from tests.plots import boards
 
@@ -240,3 +242,12 @@ def test_hostile_names_stay_text_and_apart_in_every_form() -> None:
     assert max(map(len, lines)) <= 80
     assert len({line.split("  ")[0] for line in lines if line.endswith(("one", "two")) or "…" in line}) >= 2
     assert found.to_markdown().count("\n# heading") == 0
+
+
+def test_tiers_of_hundreds_of_models_are_shortened() -> None:
+    """All pairs apart: as many letters as models, past z, Z and the first numbered alphabets."""
+    n = 400
+    letters = compact_letters(~np.eye(n, dtype=bool), range(n))
+    assert len(set(letters)) == n
+    assert short_letters("".join(letters)) == f"a-{letters[-1]}"
+    assert [short_letters(letter) for letter in letters] == list(letters)
