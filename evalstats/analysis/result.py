@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast, g
 
 import polars as pl
 
+from evalstats.analysis.saved_version import note_of_older, refuse_newer, unreadable_older, version_of
 from evalstats.atomic import write_whole
 from evalstats.document import formats
 from evalstats.document import model as document_model
@@ -247,7 +248,7 @@ def load_result(path: str | Path) -> Result:
     Raises
     ------
     InputError
-        If the file is not there, or holds no result of this version of evalstats.
+        If the file is not there, holds no result, or one that a newer version of evalstats saved.
     """
     try:
         values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -260,13 +261,32 @@ def load_result(path: str | Path) -> Result:
 def result_of(values: object, source: str) -> Result:
     """Return the result that saved values hold; `source` names where they stand.
 
-    InputError if they are no result of this version of evalstats.
+    One that an older version computed says so in a note. InputError if they are no result, or of a newer version.
     """
     name = cast("Mapping[str, Any]", values).get("result") if isinstance(values, dict) else None
     if name not in RESULTS:
         raise InputError(f"{source}: is no saved result; expected JSON whose 'result' is one of {', '.join(RESULTS)}")
+    saved = cast("Mapping[str, Any]", values)
+    version = version_of(saved)
+    refuse_newer(version, source)
+    note = note_of_older(version)
     of: type[Result] = getattr(import_module(RESULTS[name]), name)
-    return of.from_dict(cast("Mapping[str, Any]", values))
+    try:
+        found = of.from_dict(saved)
+    except InputError as error:
+        told = unreadable_older(version, source, str(error)) if note else f"{source}: {error}"
+        raise InputError(told) from error
+    return found if note is None else _with_note(found, note)
+
+
+def _with_note(result: Result, note: Note) -> Result:
+    """Return the result, or each of its rows, with a note in front, once."""
+    held: Any = result
+    if hasattr(held, "notes"):
+        return held if note in held.notes else dataclasses.replace(held, notes=(note, *held.notes))
+    if hasattr(held, "rows") and all(isinstance(row, Result) for row in held.rows):
+        return dataclasses.replace(held, rows=tuple(_with_note(row, note) for row in held.rows))
+    return held
 
 
 def row_named(rows: Iterable[Row], name: str, *, what: str = "model", key: str = "name") -> Row:

@@ -263,12 +263,11 @@ def test_a_struct_is_no_number() -> None:
     ],
 )
 def test_numbers_whose_squares_no_float_holds_are_refused(values: list[float], words: str) -> None:
-    rows = [{"run": "r", "model": "m", "item": str(k), "score": value} for k, value in enumerate(values)]
     with pytest.raises(InputError, match=words):
-        check_table(pl.DataFrame(rows), "outcomes")
+        outcomes(*(outcome(item=str(row), score=value) for row, value in enumerate(values)))
 
 
 def test_numbers_at_the_limits_are_taken() -> None:
     for values in ([1e70, -1e70], [1e-70, 0.0], [0.0, 0.0], [1e-200, 1.0]):
-        rows = [{"run": "r", "model": "m", "item": str(k), "score": value} for k, value in enumerate(values)]
-        assert check_table(pl.DataFrame(rows), "outcomes")["score"].to_list() == values
+        table = outcomes(*(outcome(item=str(row), score=value) for row, value in enumerate(values)))
+        assert table["score"].to_list() == values
