@@ -189,7 +189,9 @@ def draw_figure(figure: "Figure") -> Any:
 
 
 def _card(kind: str, question: str, headline: str, *, picture: bool) -> str:
-    shown = f"[![]({kind}.svg){{fig-alt=''}}]({kind}.md)\n\n" if picture else ""
+    # The picture leads where the words below it lead, and those are read aloud.
+    silent = '{tabindex="-1" aria-hidden="true"}'
+    shown = f"[![]({kind}.svg){{fig-alt=''}}]({kind}.md){silent}\n\n" if picture else ""
     return f"::: {{.es-card}}\n\n{shown}**[{prose(question)}]({kind}.md)**\n\n{prose(headline)}\n\n:::"
 
 

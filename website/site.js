@@ -1,4 +1,4 @@
-// Search and the choice of theme; everything else on the site works without this.
+// Search, the choice of theme, and the keyboard's way into what scrolls; everything else on the site works without this.
 "use strict";
 (() => {
   const up = document.currentScript.dataset.up;
@@ -13,6 +13,12 @@
   button.hidden = false;
   button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; keep(root.dataset.theme); show(); });
   show();
+
+  // What scrolls sideways on this screen can be scrolled by the keyboard.
+  const wide = document.querySelectorAll("main :is(pre, .output, table:not(.es-table table)):not([tabindex])");
+  const reach = () => wide.forEach((each) => each.scrollWidth > each.clientWidth ? (each.tabIndex = 0) : each.removeAttribute("tabindex"));
+  addEventListener("resize", reach);
+  reach();
 
   const box = document.querySelector(".find");
   const field = box.querySelector("input");

@@ -193,10 +193,11 @@ def verdict_banner(
     if amount:
         number = f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div>'
     html = (
-        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
+        # A group rather than a landmark: an overview has many.
+        f'<div class="es-verdict es-{tone}" role="group" aria-label="Verdict">'
         f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {for_html(label)}</p>'
         f"<p>{for_html(answer)}</p><p>{for_html(why)}</p>"
-        f'<p class="es-meaning">{for_html(meaning)}</p></div>{number}</section>'
+        f'<p class="es-meaning">{for_html(meaning)}</p></div>{number}</div>'
     )
     fields = {
         "label": label,

@@ -353,7 +353,7 @@ def _chapter(title: str, chapter: Sequence[Study]) -> Section:
                     Column(title="Other methods", kind="amount"),
                 ),
                 rows=rows,
-                caption="Least and most over all situations, in percent",
+                caption=f"{title}: least and most over all situations, in percent",
             ),
         ),
     )

@@ -1,7 +1,6 @@
 """Data for pages, some with names that a careless page would run, and pages rendered once for all tests."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,19 +14,13 @@ from evalstats import compare, datasets
 from evalstats.report.render import render_results
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
+from tests.browsing import started_browser
 
 # 21 November 2025, 00:00 UTC: pages that are compared byte by byte carry this date.
 EPOCH = "1763683200"
 
 HOSTILE_MODELS = ("<script>alert(1)</script>", "$x_1$ #eval @ref `code` \"q\" 'q'")
 HOSTILE_SCENARIOS = ("a|b\n\n# heading", "=cmd()", "{{< env HOME >}}", "::: {.callout-note}", "```{=html}\n<img src=x>")
-
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +151,8 @@ def pdf_text():
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
-    if program is None:
-        pytest.skip(f"no Chromium on this machine; looked for {', '.join(PROGRAMS)}")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+    with started_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="session")

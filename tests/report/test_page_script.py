@@ -1,9 +1,6 @@
 """What a reader can do with a page: sort, filter, ask marks, follow a name, take things along; and all without a script."""
 
-import io
 from collections.abc import Iterator
-from contextlib import chdir, redirect_stdout
-from datetime import date
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -11,8 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from evalstats.document.model import Code, Column, Document, Figure, Section, Table
-from evalstats.report.engine import check_offline, find_page, html_arguments, page_script, run_pandoc
-from evalstats.report.page import Page
+from tests.report.quick_pages import quick_page
 
 pytestmark = pytest.mark.browser
 
@@ -52,15 +48,7 @@ def document() -> Document:
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page, made as the embedded engine makes it, without a kernel."""
-    folder, extension = tmp_path_factory.mktemp("page"), find_page("compare").extension
-    told = io.StringIO()
-    with chdir(folder), redirect_stdout(told):
-        Page(document=document(), engine="", day=date(2026, 1, 31)).show("title", "answer", "evidence", "method")
-    (folder / "page.md").write_text(told.getvalue(), encoding="utf-8")
-    target = folder / "page.html"
-    run_pandoc(folder / "page.md", target, html_arguments(extension), extension=extension, time_limit=60)
-    check_offline(target.read_text(encoding="utf-8"), script=page_script(extension))
-    return target
+    return quick_page(document(), tmp_path_factory.mktemp("page"))
 
 
 @pytest.fixture

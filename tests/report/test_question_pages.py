@@ -1,11 +1,14 @@
 """Pages of results that are documents: the example that each page shows, and a result of hostile names, in both forms."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from evalstats.analysis.result import Result
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.render import render_results
 
@@ -13,13 +16,21 @@ KINDS = ("arena", "audit", "contamination", "frontier", "leaderboard", "power")
 HOSTILE = "<script>alert(1)</script>"
 
 
+@pytest.fixture(scope="module")
+def answered() -> Callable[[str], Result]:
+    """Return the example of a page; each is computed once."""
+    return cache(example)
+
+
 def test_every_page_has_an_example() -> None:
     assert set(KINDS) <= set(EXAMPLES)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_example_says_that_it_is_simulated_and_answers_in_one_line(kind: str) -> None:
-    said = example(kind).document()
+def test_the_example_says_that_it_is_simulated_and_answers_in_one_line(
+    kind: str, answered: Callable[[str], Result]
+) -> None:
+    said = answered(kind).document()
     assert said.kind == kind
     assert [note.kind for note in said.banners] == ["simulated"]
     assert len(said.headline.split()) <= 20
@@ -27,8 +38,10 @@ def test_the_example_says_that_it_is_simulated_and_answers_in_one_line(kind: str
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_page_is_one_file_that_loads_nothing_and_shows_names_as_text(kind: str, tmp_path: Path) -> None:
-    found = example(kind)
+def test_a_page_is_one_file_that_loads_nothing_and_shows_names_as_text(
+    kind: str, answered: Callable[[str], Result], tmp_path: Path
+) -> None:
+    found = answered(kind)
     banner = replace(found.notes[0], text=f"simulated by {HOSTILE}")
     render_results([replace(found, notes=(banner, *found.notes[1:]))], [tmp_path / "page.html", tmp_path / "page.pdf"])
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -344,7 +344,7 @@ def _steps(result: ContaminationCheck) -> Table:
     return Table(
         id="suspects",
         columns=(
-            Column(title="", kind="name"),
+            Column(title="Gain of", kind="name"),
             Column(title=f"{gain_words(result)}{unit}", kind="number", scale=result.scale, sign=True),
             Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
         ),

@@ -332,7 +332,7 @@ def _pairs(result: ScenarioModel) -> list[Section]:
             ),
             Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
             Column(title="p adjusted", kind="p"),
-            Column(title="", kind="verdict"),
+            Column(title="Verdict", kind="verdict"),
         ),
         rows=tuple(
             (

@@ -1,0 +1,128 @@
+"""A result of every kind whose names a careless page would run: models, items, scenarios, metrics, raters, benchmarks.
+
+Small, so that a page of each can be made with every run of the tests; each is computed from a table by the question itself.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from evalstats import (
+    arena,
+    audit,
+    compare,
+    contamination,
+    from_frame,
+    frontier,
+    gap,
+    judges,
+    leaderboard,
+    overview,
+    power,
+    scenarios,
+    score,
+)
+from evalstats.analysis.result import Result
+from evalstats.loaders.frames import from_votes
+from evalstats.loaders.ratings import from_ratings
+from evalstats.schema.data import EvalData
+from evalstats.simulate.lab_live import simulate_lab_live
+
+MODELS = (
+    "<img src=x onerror='window.hit=1'>",
+    "javascript:window.hit=1//{{< env HOME >}}",
+    '"></title></script><script>window.hit=1</script>',
+    "[a](javascript:window.hit=1) `=cmd()` $x_1$ #eval @ref",
+    "vendor/" + "n" * 70,
+)
+SCENARIOS = (
+    "<svg onload='window.hit=1'>",
+    "```{=html}\n<img src=x onerror='window.hit=1'>\n```",
+    "a|b\n\n# heading {onclick='window.hit=1'}",
+    "::: {.callout-note}\n</table><script>window.hit=1</script>",
+)
+METRIC = "<b onmouseover='window.hit=1'>rate|$x$"
+BENCHMARK = '<i>1. bench</i> #import "x" &amp; <script>window.hit=1</script>'
+
+
+def table(n_models: int = 3, n_items: int = 80) -> EvalData:
+    """Return outcomes of the first models on the same items, ever better; every item is of a scenario and costs something."""
+    draw = np.random.default_rng(3)
+    ease = draw.normal(size=n_items)
+    rows = [
+        {
+            "item": f"<u onclick='window.hit=1'>item {i}</u>|`x`",
+            "model": model,
+            METRIC: int(ease[i] + 0.7 * place - 0.6 * (i % len(SCENARIOS)) + draw.logistic() > 0),
+            "scenario": SCENARIOS[i % len(SCENARIOS)],
+            "source": "<i>public" if i % 2 else "<i>fresh",
+            "cost_usd": 0.01 * (1 + place) * draw.lognormal(0, 0.3),
+        }
+        for place, model in enumerate(MODELS[:n_models])
+        for i in range(n_items)
+    ]
+    return from_frame(pl.DataFrame(rows), item="item", model="model", score=METRIC, benchmark=f"@{BENCHMARK}")
+
+
+def _arena() -> Result:
+    draw = np.random.default_rng(5)
+    pairs = [draw.choice(len(MODELS), 2, replace=False) for _ in range(500)]
+    rows = [
+        {
+            "model_a": MODELS[a],
+            "model_b": MODELS[b],
+            "winner": "a" if draw.random() < 1 / (1 + np.exp(0.4 * (b - a))) else "b",
+            "rater": f"<i>rater {k % 60}",
+            "scenario": SCENARIOS[k % len(SCENARIOS)],
+        }
+        for k, (a, b) in enumerate(pairs)
+    ]
+    return arena(from_votes(pl.DataFrame(rows)), by="scenario")
+
+
+def _judges() -> Result:
+    draw = np.random.default_rng(7)
+    rows = [
+        {
+            "item": f"<u>{i}",
+            "model": model,
+            "rater": rater,
+            "value": int((draw.random() < 0.85) == bool((i + place) % 3)),
+        }
+        for place, model in enumerate(MODELS[:2])
+        for i in range(60)
+        for rater in ("<b>ann", "<script>window.hit=1</script>", *SCENARIOS[:1])
+    ]
+    rated = from_ratings(pl.DataFrame(rows), humans=("<b>ann",), model="model", benchmark=BENCHMARK)
+    return judges(rated)
+
+
+def _lab_live() -> Result:
+    both = simulate_lab_live((*MODELS, "m", "n"), n_items=120, n_users=80, seed=1)
+    seen = both.lab.outcomes["scenario"].unique(maintain_order=True).drop_nulls().to_list()
+    names = dict(zip(seen, SCENARIOS, strict=False))
+
+    def renamed(data: EvalData) -> EvalData:
+        return replace(data, outcomes=data.outcomes.with_columns(pl.col("scenario").replace(names)))
+
+    return gap(renamed(both.lab), renamed(both.live), n_resamples=200)
+
+
+RESULTS: Mapping[str, Callable[[], Result]] = {
+    "arena": _arena,
+    "audit": lambda: audit(table()),
+    "compare": lambda: compare(table(), *MODELS[:2], by="scenario"),
+    "contamination": lambda: contamination(
+        table(5), split="source", suspects=MODELS[0], references=list(MODELS[1:]), new="<i>fresh"
+    ),
+    "frontier": lambda: frontier(table()),
+    "judges": _judges,
+    "lab-live": _lab_live,
+    "leaderboard": lambda: leaderboard(table(5)),
+    "overview": lambda: overview(table()),
+    "power": lambda: power(pilot=table(2), baseline=MODELS[0], candidate=MODELS[1], delta="5pp"),
+    "scenarios": lambda: scenarios(table(4, 120)),
+    "score": lambda: score(table(2), MODELS[0]),
+}

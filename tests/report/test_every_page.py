@@ -1,0 +1,143 @@
+"""Every kind of page in a real browser: with hostile names in it, and as the engine renders the example.
+
+What holds for any page holds for all of them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalstats.report.examples import EXAMPLES, example
+from evalstats.report.overview import show_overview, write_pages
+from evalstats.report.page import show_results
+from evalstats.report.render import STUDIES, report
+from tests.browsing import Visit, axe, faint, live_names, on_paper, overflow, wrong_tables
+from tests.report.hostile_results import MODELS, RESULTS, table
+from tests.report.quick_pages import printed_page, quick_page
+
+pytestmark = pytest.mark.browser
+
+# Of these an overview shows the answers with every run of the tests; their own pages wait for the long one.
+IN_THE_OVERVIEW = ("compare", "leaderboard", "scenarios")
+
+
+def hostile_page(kind: str, folder: Path) -> Path:
+    result = RESULTS[kind]()
+    if kind != "overview":
+        return quick_page(result.document(), folder)
+    result.save(folder / "overview.json")
+    return printed_page(lambda: show_overview(str(folder / "overview.json")), folder)
+
+
+def several_hostile(folder: Path) -> Path:
+    paths = [str(folder / f"{kind}.json") for kind in ("power", "judges")]
+    for kind, path in zip(("power", "judges"), paths, strict=True):
+        RESULTS[kind]().save(path)
+    return printed_page(lambda: show_results(paths), folder)
+
+
+def rendered(what: str, folder: Path) -> Path:
+    (path,) = report(what if what in STUDIES else example(what), folder / "page.html", engine="embedded")
+    return path
+
+
+def linked_pages(folder: Path) -> Path:
+    return write_pages(RESULTS["overview"](), folder / "pages")
+
+
+def pages() -> Iterator[Any]:
+    for kind in RESULTS:
+        marks = [pytest.mark.slow] if kind in IN_THE_OVERVIEW else []
+        yield pytest.param(lambda folder, kind=kind: hostile_page(kind, folder), id=f"hostile {kind}", marks=marks)
+    longer: Mapping[str, Callable[[Path], Path]] = {
+        "hostile results": several_hostile,
+        "hostile folder": linked_pages,
+        **{kind: lambda folder, kind=kind: rendered(kind, folder) for kind in (*EXAMPLES, *STUDIES)},
+    }
+    yield from (pytest.param(make, id=name, marks=pytest.mark.slow) for name, make in longer.items())
+
+
+@pytest.fixture(scope="module", params=list(pages()))
+def visit(request: pytest.FixtureRequest, browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    """A page that all tests of it look at; each says how."""
+    path = request.param(tmp_path_factory.mktemp("page"))
+    page = browser.new_page()
+    yield Visit(page).go(path)
+    page.close()
+
+
+def test_names_are_text(visit: Visit, request: pytest.FixtureRequest) -> None:
+    page = visit.seen()
+    assert live_names(page) == []
+    assert page.locator("script").count() == 1
+    if "hostile" in request.node.name:
+        told = page.evaluate("document.querySelector('main').textContent.replace(/\\s+/g, ' ')")
+        assert any(name in told for name in MODELS), "no model is named"
+
+
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_nothing_stands_beyond_the_edge(visit: Visit, width: int) -> None:
+    assert overflow(visit.seen(width=width)) == []
+
+
+def test_print_leaves_out_what_paper_cannot_do(visit: Visit) -> None:
+    assert on_paper(visit.seen(media="print", scheme="dark")) == []
+    assert visit.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_tables_sort_and_filter(visit: Visit) -> None:
+    assert wrong_tables(visit.seen()) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_can_be_read(visit: Visit, scheme: str) -> None:
+    assert faint(visit.seen(scheme=scheme)) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+def test_axe_finds_no_fault(visit: Visit, scheme: str) -> None:
+    # In the dark only colours differ.
+    assert axe(visit.seen(scheme=scheme), *(["color-contrast"] if scheme == "dark" else [])) == []
+
+
+def test_nothing_is_asked_and_nothing_complains(visit: Visit) -> None:
+    assert visit.noise == []
+
+
+# --- the tests themselves ---
+
+FAULTS = """<!DOCTYPE html><html lang="en"><title>Faults</title><main><h1>Faults</h1>
+<p style="color: #aaa">faint</p><svg width="90" height="20"><rect width="90" height="20" style="fill: #333"/>
+<text x="5" y="15" style="fill: #555">drawn</text></svg>
+<div style="width: 2000px">wide</div><img src="data:," onerror="1"><a href="javascript:1">x</a><a download href="data:,">CSV</a>
+<details><summary>more</summary><p>folded</p></details>
+<figure><div class="es-tools"><input type="search"></div><div class="es-table"><table><thead><tr>
+<th><button class="es-sort">Name</button></th><th class="gt_right"><button class="es-sort">n</button></th></tr></thead>
+<tbody><tr><td>b</td><td>1</td></tr><tr><td>a</td><td>2</td></tr><tr><td>c</td><td>1,000</td></tr></tbody></table></div></figure>
+</main></html>"""
+
+
+def test_faults_are_found(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "faults.html"
+    path.write_text(FAULTS + "<script>console.error('said'); fetch('https://example.org/')</script>", encoding="utf-8")
+    visit = Visit(browser.new_page()).go(path)
+    page = visit.seen()
+    assert [each.partition(":")[0] for each in faint(page)] == ["'faint'", "'drawn'"]
+    assert overflow(page)[0].endswith("pixels too wide")
+    assert len(live_names(page)) == 2
+    assert {each.split()[1] for each in axe(page)} >= {"image-alt:", "color-contrast:"}
+    wrong = wrong_tables(page)
+    assert len([each for each in wrong if "is not in order" in each]) == 3
+    assert len([each for each in wrong if "finds 3 rows" in each]) == 1
+    page.evaluate("document.querySelector('details').open = false")
+    assert len(on_paper(visit.seen(media="print"))) == 5
+    assert "said" in visit.noise
+    assert "https://example.org/" in visit.noise
+    page.close()
+
+
+def test_the_hostile_table_is_hostile() -> None:
+    assert "<script>" in table().outcomes["benchmark"][0]
+    assert set(table().models()) == set(MODELS[:3])
