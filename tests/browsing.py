@@ -165,7 +165,7 @@ _ON_PAPER = """() => [
     ...[...document.querySelectorAll('nav, button:not(.es-sort, .es-name), input, a[download], [role=status], .es-tip')]
         .filter(e => e.checkVisibility() && e.getBoundingClientRect().height).map(e => 'on paper: ' + e.outerHTML.slice(0, 80)),
     ...[...document.querySelectorAll('main details')]
-        .filter(e => !e.closest('nav') && ![...e.children].some(c => c.tagName !== 'SUMMARY' && c.getBoundingClientRect().height))
+        .filter(e => !e.closest('nav') && ![...e.children].some(c => c.tagName !== 'SUMMARY' && c.checkVisibility()))
         .map(e => 'folded on paper: ' + e.textContent.trim().slice(0, 60)),
 ]"""
 
