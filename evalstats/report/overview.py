@@ -11,8 +11,8 @@ from evalstats.analysis.result import load_result
 from evalstats.document.model import Document, Section
 from evalstats.errors import InputError
 from evalstats.report.engine import no_one_listens
-from evalstats.report.page import SIGNS, Page, banner, ended, shown_day
-from evalstats.report.pieces import metadata, prose, raw, show, verdict_banner
+from evalstats.report.page import SIGNS, Page, banner, ended, shown_day, title_block
+from evalstats.report.pieces import prose, show, verdict_banner
 from evalstats.report.render import render_results
 
 INDEX = "index.html"
@@ -32,7 +32,7 @@ def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = ""
     if pages and len(pages) != len(result.answers):
         raise InputError(f"{len(pages)} pages are named for {len(result.answers)} answers; name one for each")
     day, said, documents = shown_day(rendered), result.document(), result.documents()
-    show(metadata(title=prose(said.title)), *(banner(note) for note in said.banners), prose(ended(said.scope)))
+    show(title_block(said.title, day, "overview"), *(banner(note) for note in said.banners), prose(ended(said.scope)))
     for place, document in enumerate(documents, start=1):
         show(*_card(document, pages[place - 1] if pages else f"#sec-r{place}"))
     own = Page(document=replace(said, evidence=tuple(_sections(result)), notes=()), engine=engine, day=day, level=2)
@@ -116,4 +116,3 @@ def _show_answer(document: Document, place: int, engine: str, rendered: str, ban
     )
     show(f"## {prose(document.title)} {{#sec-r{place}}}")
     page.show("answer", "folded evidence", "folded method")
-    show(raw("typst", "#set text(size: 10.5pt)"))

@@ -96,10 +96,10 @@ class Page:
         result does not have prints nothing.
         """
         whole: dict[str, Callable[[], Sequence[str]]] = {
-            "title": lambda: [_title(self.document)],
+            "title": lambda: [title_block(self.document.title, self.day, self.document.kind)],
             "answer": self._answer,
             "evidence": lambda: [part for each in self.document.evidence for part in self._once(each)],
-            "folded evidence": lambda: self._folds(self.document.evidence),
+            "folded evidence": lambda: self._folds(self.document.evidence, self.level - 1),
             "folded method": self._folded_method,
             "method": self._method,
         }
@@ -128,8 +128,19 @@ class Page:
         return f"{'#' * self.level} {prose(text)}"
 
     def _blocks(self, blocks: Sequence[Block]) -> list[str]:
-        """Return the blocks; in a PDF no page ends between a sentence and the figure or table that it introduces."""
+        """Return the blocks; in a PDF no page ends between a sentence and the figure or table that it introduces.
+
+        There, where they may stand apart, the sentence also names it: "(Figure 2)".
+        """
         made = [_block(block, self.prefix) for block in blocks]
+        named: set[str] = set()
+        # A sentence introduces what follows; what none introduces is named by the one behind it.
+        pairs = [*pairwise(range(len(blocks))), *((k, k - 1) for k in range(1, len(blocks)))]
+        for place, other in pairs:
+            block, label = blocks[place], _label(blocks[other], self.prefix)
+            if isinstance(block, Text) and label and label not in named:
+                named.add(label)
+                made[place] = _referring(made[place], label)
         for place, (block, after) in enumerate(pairwise(blocks)):
             if isinstance(block, Text) and isinstance(after, Figure | Table):
                 made[place] = "\n\n".join([raw("typst", "#block(sticky: true)["), made[place], raw("typst", "]")])
@@ -163,25 +174,24 @@ class Page:
         self.shown.update(section.id for section in again)
         blocks = (*(block for section in again for block in section.blocks), made)
         sections.append(Section(id="repeat", heading="Repeat this", blocks=blocks))
-        # In a PDF the method is an appendix in small type.
-        return [self._heading("Method"), raw("typst", "#set text(size: 8.5pt)"), *self._folds(sections)]
+        return [self._heading("Method"), *self._folds(sections, self.level)]
 
     def _folded_method(self) -> list[str]:
         parts: list[str] = []
         for section in self._method_sections():
-            title = both(f'<p class="es-part"><strong>{for_html(section.heading)}</strong></p>', _part(section))
-            parts += [title, *self._blocks(section.blocks)]
-        return [raw("typst", "#set text(size: 8.5pt)"), folded("Method", "\n\n".join(parts))] if parts else []
+            title = raw("html", f'<p class="es-part"><strong>{for_html(section.heading)}</strong></p>')
+            parts += [title, _part(section, self.level - 1, *self._blocks(section.blocks))]
+        return [folded("Method", "\n\n".join(parts))] if parts else []
 
-    def _folds(self, sections: Sequence[Section]) -> list[str]:
-        """Return sections that a page folds away behind their headings, and a PDF shows."""
+    def _folds(self, sections: Sequence[Section], level: int) -> list[str]:
+        """Return sections that a page folds away behind their headings, and a PDF shows in small type."""
         parts: list[str] = []
         for section in sections:
             if section.id in self.shown:
                 continue
             self.shown.add(section.id)
             inside = "\n\n".join(self._blocks(section.blocks))
-            parts += [raw("typst", _part(section)), folded(section.heading, inside)]
+            parts.append(_part(section, level, folded(section.heading, inside)))
         return parts
 
 
@@ -238,11 +248,11 @@ def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") 
         )
         for place, result in enumerate(results, start=1)
     ]
-    show(metadata(title=prose(f"{len(pages)} results")), _index([page.document for page in pages]))
+    head = title_block(f"{len(pages)} results", shown_day(rendered), "results")
+    show(head, _index([page.document for page in pages]))
     for place, page in enumerate(pages, start=1):
         show(f"## {prose(page.document.title)} {{#sec-r{place}}}")
         page.show("answer", "evidence", "method")
-        show(raw("typst", "#set text(size: 10.5pt)"))
 
 
 def _index(documents: Sequence[Document]) -> str:
@@ -254,13 +264,16 @@ def _index(documents: Sequence[Document]) -> str:
     return "\n".join(rows)
 
 
-def _part(section: Section) -> str:
-    """Return the heading of a part of the appendix of a PDF."""
-    return f"#es-part({typst_string(section.heading)})"
+def _part(section: Section, level: int, *parts: str) -> str:
+    """Return the content as a part of the appendix of a PDF; `level` is that of its heading there, from 1."""
+    wide = any(isinstance(block, Figure | Table | Code) for block in section.blocks)
+    given = f"{typst_string(section.heading)}, level: {level}, wide: {str(wide).lower()}"
+    return "\n\n".join([raw("typst", f"#es-part({given})["), *parts, raw("typst", "]")])
 
 
-def _title(document: Document) -> str:
-    return metadata(title=prose(document.title))
+def title_block(title: str, day: date, kind: str) -> str:
+    """Return what a page is called; a PDF shows the day too, and keeps the kind of page among its keywords."""
+    return metadata(title=prose(title), es_day=f"{day.day} {day:%B %Y}", es_kind=kind)
 
 
 def _card(document: Document) -> str:
@@ -299,6 +312,23 @@ def _cautions(notes: Sequence[Note]) -> str:
     )
 
 
+def _label(block: Block, prefix: str) -> str:
+    """Return the label of a figure or table; nothing for other blocks."""
+    match block:
+        case Figure():
+            return f"fig-{prefix}{block.id}"
+        case Table():
+            return f"tbl-{prefix}{block.id}"
+        case _:
+            return ""
+
+
+def _referring(paragraph: str, label: str) -> str:
+    """Let a paragraph name what is labelled, before its full stop; in a PDF alone."""
+    text = paragraph.removesuffix("\\.")
+    return f"{text}`~(#ref(<{label}>))`{{=typst}}{paragraph[len(text) :]}"
+
+
 def _block(block: Block, prefix: str) -> str:
     match block:
         case Text():
@@ -308,9 +338,9 @@ def _block(block: Block, prefix: str) -> str:
         case Code():
             return code_block(block.code)
         case Figure():
-            return _figure(block, f"fig-{prefix}{block.id}")
+            return _figure(block, _label(block, prefix))
         case Table():
-            return _table(block, f"tbl-{prefix}{block.id}")
+            return _table(block, _label(block, prefix))
 
 
 def _figure(figure: Figure, label: str) -> str:
