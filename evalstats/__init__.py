@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
     from evalstats.analysis.contamination.contamination import contamination
     from evalstats.analysis.contamination.result import ContaminationCheck
+    from evalstats.analysis.dashboard.dashboard import dashboard
+    from evalstats.analysis.dashboard.result import Dashboard
     from evalstats.analysis.frontier.frontier import frontier
     from evalstats.analysis.frontier.result import Frontier
     from evalstats.analysis.gap.gap import gap
@@ -66,6 +68,7 @@ _WHERE = {
     "ColumnMap": "evalstats.loaders.column_map",
     "Comparison": "evalstats.analysis.compare.result",
     "ContaminationCheck": "evalstats.analysis.contamination.result",
+    "Dashboard": "evalstats.analysis.dashboard.result",
     "EvalData": "evalstats.schema.data",
     "EvalStatsError": "evalstats.errors",
     "EvalStatsWarning": "evalstats.errors",
@@ -88,6 +91,7 @@ _WHERE = {
     "audit": "evalstats.analysis.audit.audit",
     "compare": "evalstats.analysis.compare.compare",
     "contamination": "evalstats.analysis.contamination.contamination",
+    "dashboard": "evalstats.analysis.dashboard.dashboard",
     "export": "evalstats.exporters.export",
     "from_frame": "evalstats.loaders.frames",
     "from_ratings": "evalstats.loaders.ratings",
@@ -117,6 +121,7 @@ __all__ = [
     "ColumnMap",
     "Comparison",
     "ContaminationCheck",
+    "Dashboard",
     "EvalData",
     "EvalStatsError",
     "EvalStatsWarning",
@@ -139,6 +144,7 @@ __all__ = [
     "audit",
     "compare",
     "contamination",
+    "dashboard",
     "datasets",
     "export",
     "from_frame",

@@ -35,6 +35,7 @@ API = (
             "score",
             "power",
             "overview",
+            "dashboard",
         ),
     ),
     (
@@ -55,6 +56,7 @@ API = (
             "Score",
             "PowerPlan",
             "Overview",
+            "Dashboard",
             "load_result",
             "report",
         ),

@@ -38,6 +38,7 @@ RESULTS = {
     "ArenaRanking": "evalstats.analysis.arena.result",
     "Audit": "evalstats.analysis.audit.result",
     "ContaminationCheck": "evalstats.analysis.contamination.result",
+    "Dashboard": "evalstats.analysis.dashboard.result",
     "Frontier": "evalstats.analysis.frontier.result",
     "JudgeReport": "evalstats.analysis.judges.result",
     "LabLiveGap": "evalstats.analysis.gap.result",
@@ -350,7 +351,9 @@ def frame_of(rows: Iterable[object], of: type, columns: Iterable[str]) -> "pl.Da
     """Return fields of rows of a dataclass as a frame whose types do not depend on what the rows happen to hold."""
     import polars as pl
 
-    hints, known = get_type_hints(of), {str: pl.String(), bool: pl.Boolean(), int: pl.Int64(), float: pl.Float64()}
+    hints, known = get_type_hints(of), {
+        str: pl.String(), bool: pl.Boolean(), int: pl.Int64(), float: pl.Float64(), date: pl.Date(),
+    }  # fmt: skip
     schema: dict[str, pl.DataType] = {
         name: next((known[each] for each in (hints[name], *get_args(hints[name])) if each in known), pl.String())
         for name in columns

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from evalstats.plots.cells import heatmap
     from evalstats.plots.changes import arrows, dumbbell, waterfall
     from evalstats.plots.curve_panels import curves, sequence
+    from evalstats.plots.date_panels import histories
     from evalstats.plots.intervals import caterpillar, forest
     from evalstats.plots.pair_marks import pairs
     from evalstats.plots.periods import timeline
@@ -29,6 +30,7 @@ _WHERE = {
     "forest": "intervals",
     "frontier": "points",
     "heatmap": "cells",
+    "histories": "date_panels",
     "network": "rings",
     "pairs": "pair_marks",
     "ranks": "slopes_and_ranks",
@@ -49,6 +51,7 @@ __all__ = [
     "forest",
     "frontier",
     "heatmap",
+    "histories",
     "network",
     "pairs",
     "ranks",

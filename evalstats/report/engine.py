@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, overload
 
 from evalstats.errors import EvalStatsWarning, InputError, RenderError
 from evalstats.report.cells import failed_cell, run_cells
-from evalstats.report.qmd import Document, assemble, check_constructs, read_document
+from evalstats.report.qmd import Document, as_mapping, assemble, check_constructs, read_document
 from evalstats.report.typeset import BOXES, NO_LETTER, typeset, typst_version
 from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
@@ -223,12 +223,38 @@ def render_command(program: Path, job: Job) -> list[str]:
         "render",
         job.page.source.name,
         "--to",
-        "evalstats-html" if job.to == "html" else "evalstats-typst",
+        _format(job),
         "--output",
         f"{job.page.source.stem}.{job.to}",
         "--no-cache",
     ]
     return [*command, "--execute-params", "parameters.json"] if job.parameters else command
+
+
+DASHBOARD = "evalstats-dashboard"
+
+
+def _format(job: Job) -> str:
+    """Return the format of the extension that makes the job's form: of HTML the page's own, where it is a dashboard."""
+    if job.to == "pdf":
+        return "evalstats-typst"
+    return (
+        DASHBOARD if DASHBOARD in as_mapping(read_document(job.page.source).front.get("format")) else "evalstats-html"
+    )
+
+
+_SCRIPT = re.compile(r"<script\b[^>]*>.*?</script\s*>", re.DOTALL | re.IGNORECASE)
+
+
+def with_own_script(html: str, script: str) -> str:
+    """Take the scripts of Quarto's dashboard out, whose layout needs none, and put ours in.
+
+    >>> with_own_script("<body><script src='x'></script><p>a</p></body>", "1")
+    '<body><p>a</p><script>1</script></body>'
+    """
+    bare = _SCRIPT.sub("", html)
+    head, body, rest = bare.rpartition("</body>")
+    return f"{head}<script>{script}</script>{body}{rest}" if script else bare
 
 
 class QuartoEngine:
@@ -288,7 +314,11 @@ class QuartoEngine:
             tail = "\n".join(said.strip().splitlines()[-_TAIL:])
             raise RenderError(f"Quarto failed with status {done.returncode}:\n{tail}")
         if job.to == "html":
-            check_offline(target.read_text(encoding="utf-8"), script=page_script(job.page.extension))
+            script, html = page_script(job.page.extension), target.read_text(encoding="utf-8")
+            if _format(job) == DASHBOARD:
+                html = with_own_script(html, script)
+                target.write_text(html, encoding="utf-8")
+            check_offline(html, script=script)
         return target
 
     def _run(self, job: Job, environment: Mapping[str, str], *more: str) -> subprocess.CompletedProcess[str]:

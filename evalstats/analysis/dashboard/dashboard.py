@@ -1,0 +1,503 @@
+"""Watch the scores of models over the days of their runs, and say which have changed."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from evalstats.aggregate.items import HELPER, Floats, Ints, ScoreMatrix, score_matrix
+from evalstats.analysis.arms import Arm, Metric, choose_metric, direction_notes
+from evalstats.analysis.comparability.comparability import run_comparability
+from evalstats.analysis.comparability.rules import RULES, RunDifference, setting_words
+from evalstats.analysis.dashboard.result import Dashboard, Day, Drifted, History
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import estimated, unknown_name
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural, several, share_in_percent
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.plan import check_settings
+from evalstats.stats.checks import check_level
+from evalstats.stats.estimate import Estimate
+from evalstats.stats.one_sample import mean_t, variance_matched_wilson, wilson
+from evalstats.stats.score_changes import FEWEST_UNITS, Change, score_changes
+
+METHOD = "confidence sequence of a change at any run, Bonferroni over models"
+METHOD_REFERENCE = "confidence sequence against the reference runs, Bonferroni over models"
+_DAY = f"{HELPER}day"
+# A day that shares fewer of its items than this with the day before is another set of questions.
+_SHARED = 0.5
+# Beyond this share of rows without a score, those that are left may not be like the rest.
+_MANY_LOST = 0.1
+# How a model is run is no part of what the model is; of what it is, a change is what we look for.
+_TREATMENTS = frozenset(rule.name for rule in RULES if rule.treatment) - {"model_revision", "model_dtype"}
+# What differs from run to run anyhow, or is looked at here by itself.
+_EXPECTED = frozenset({"items", "item_limit", "n_trials", "date", "several", "unrecorded"})
+_NOT_SETTINGS = (
+    "run",
+    "source",
+    "source_digest",
+    "timestamp",
+    "note",
+    "n_scored",
+    "n_error",
+    "n_unscored",
+    "loader_version",
+)
+
+Severity = Literal["cut", "told"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Series:
+    """One model's rows of the metric, and its scores by day: items x days."""
+
+    name: str
+    metric: Metric
+    rows: pl.DataFrame
+    days: tuple[date, ...]
+    matrix: ScoreMatrix
+    codes: Ints | None
+    changes: tuple[tuple[str, ...], ...]
+    start: int
+
+
+def dashboard(
+    data: EvalData | object,
+    *,
+    metric: str | None = None,
+    models: Sequence[str] | None = None,
+    cluster: str | None = None,
+    reference: str | date | None = None,
+    accept: Collection[str] = (),
+    conf_level: float = 0.95,
+) -> Dashboard:
+    """Show each model's score by the day of its runs, and say whose score has changed: valid however often one looks.
+
+    Parameters
+    ----------
+    data
+        What `evalstats.read`, `from_frame` or a store gave: runs of the same models on the same items, on several days. A run's
+        day is that of its `timestamp` in UTC, else that of its first row.
+    metric
+        Score to watch; by itself the headline of each benchmark.
+    models
+        Those to keep; by itself all.
+    cluster
+        Column whose levels move together within a run, such as an environment or a session. Items that merely share a passage
+        do not: it is the same on both sides.
+    reference
+        A day, as 2026-01-31: later runs are compared with all runs up to it. By itself every day is tried.
+    accept
+        Settings in which the runs differ on purpose, so that days before and after are compared all the same.
+    conf_level
+        Of all confidence sequences together.
+
+    Returns
+    -------
+    Dashboard
+        Scores by day; for each model a verdict and the change with its confidence sequence.
+
+    Raises
+    ------
+    CannotAnswerError
+        If there are no scores, or no run has a date.
+    InputError
+        If a model, metric or column is not known, or the reference is no day.
+
+    Notes
+    -----
+    After every day with runs, the runs since each earlier day are compared with those before it, each item against itself
+    (`evalstats.stats.score_changes`). If no score changes, the probability that any model is ever flagged is at most
+    1 - conf_level, over all looks. Where the judge, the task, the prompt or another setting that makes a score another quantity
+    changes, or fewer than half of the items stay, watching begins anew at that day.
+
+    Examples
+    --------
+    >>> from datetime import datetime, timedelta
+    >>> draw = np.random.default_rng(0)
+    >>> rows = [
+    ...     {
+    ...         "item": f"q{i}",
+    ...         "model": name,
+    ...         "run": f"{name} {week}",
+    ...         "benchmark": "b",
+    ...         "metric": "correct",
+    ...         "timestamp": datetime(2026, 1, 5) + timedelta(weeks=week),
+    ...         "score": float(draw.random() < 0.8 - 0.2 * (name == "b" and week > 3)),
+    ...     }
+    ...     for name in "ab"
+    ...     for week in range(8)
+    ...     for i in range(200)
+    ... ]
+    >>> rows = [{**row, "system": row["model"], "status": "scored"} for row in rows]
+    >>> [(row.name, row.verdict, str(row.since)) for row in dashboard(pl.DataFrame(rows)).rows if row.drifted]
+    [('b', 'dropped', '2026-02-02')]
+    """
+    data = as_data(data)
+    level = check_level(conf_level)
+    accepted = check_settings(accept)
+    until = _day_of(reference)
+    if not data.outcomes.height:
+        raise CannotAnswerError(
+            "the data hold no scores of items, so there is nothing to watch; add runs with `evalstats ingest`"
+        )
+    rows, undated = _dated(data)
+    rows = _kept(rows, models)
+    found, notes = _all_series(data, rows, metric, cluster, accepted)
+    n_watched = sum(_comparable(each, until) for each in found)
+    histories = tuple(_history(each, until, level, max(n_watched, 1)) for each in found)
+    order = sorted(range(len(found)), key=lambda k: (_rank(histories[k]), histories[k].benchmark, histories[k].name))
+    days = tuple(day for k in order for day in _scores(found[k], level))
+    runs = sorted(set(rows["run"].to_list()))
+    return Dashboard(
+        rows=tuple(histories[k] for k in order),
+        days=days,
+        conf_level=level,
+        method=METHOD if until is None else METHOD_REFERENCE,
+        estimand="the mean score of these items in the runs since a day, less that in the runs before",
+        n_watched=n_watched,
+        reference=until,
+        cluster=cluster,
+        accept=accepted,
+        models=tuple(models or ()),
+        metric=metric,
+        version=toolkit_version(),
+        sources=sources_of(data, runs),
+        notes=(*run_notes(data, runs), *undated, *notes, *_lost_notes(days)),
+    )
+
+
+def _rank(row: History) -> int:
+    return 0 if row.worse else 1 if row.drifted else 2 if row.verdict != "too few" else 3
+
+
+def _day_of(reference: str | date | None) -> date | None:
+    if reference is None or isinstance(reference, date):
+        return reference
+    try:
+        return date.fromisoformat(reference)
+    except ValueError:
+        raise InputError(f"reference is {reference!r}; give a day as 2026-01-31") from None
+
+
+# --- what there is ---
+
+
+def _dated(data: EvalData) -> tuple[pl.DataFrame, list[Note]]:
+    """Return the outcomes with the day of their run; runs without one are left out and named."""
+    rows = data.outcomes
+    known = data.runs.group_by("run").agg(pl.col("timestamp").min().dt.date().alias("own"))
+    of_rows = rows.group_by("run").agg(pl.col("timestamp").min().dt.date().alias("seen"))
+    days = of_rows.join(known, on="run", how="left").select("run", pl.coalesce("own", "seen").alias(_DAY))
+    rows = rows.join(days, on="run", how="left")
+    lacking = days.filter(pl.col(_DAY).is_null())["run"].sort().to_list()
+    if len(lacking) == days.height:
+        raise CannotAnswerError(
+            f"none of the {plural(len(lacking), 'run')} has a date, so nothing can be watched over time; for a table of your own "
+            "name the column: --map timestamp=COLUMN, with run=COLUMN where one model has several runs"
+        )
+    if not lacking:
+        return rows, []
+    text = f"{plural(len(lacking), 'run')} without a date {'is' if len(lacking) == 1 else 'are'} left out: {several(lacking, 3)}"
+    return rows.filter(pl.col(_DAY).is_not_null()), [Note(kind="left_out", text=text)]
+
+
+def _kept(rows: pl.DataFrame, models: Sequence[str] | None) -> pl.DataFrame:
+    names: list[str] = rows["system"].unique().sort().to_list()
+    for name in models or ():
+        if name not in names:
+            raise InputError(unknown_name(name, names))
+    return rows.filter(pl.col("system").is_in(list(models))) if models else rows
+
+
+def _all_series(
+    data: EvalData, rows: pl.DataFrame, metric: str | None, cluster: str | None, accept: Collection[str]
+) -> tuple[list[_Series], list[Note]]:
+    """Return a series for each model on each benchmark; a benchmark whose metric is open is named, unless it is the only one."""
+    factor = None if cluster is None else data.factor(cluster)
+    benchmarks: list[str] = rows["benchmark"].unique().sort().to_list()
+    found: list[_Series] = []
+    notes: list[Note] = []
+    if metric is not None and not (rows["metric"] == metric).any():
+        raise InputError(unknown_name(metric, rows["metric"].unique().sort().to_list(), what="metric"))
+    for benchmark in benchmarks:
+        own = rows.filter(pl.col("benchmark") == benchmark)
+        if metric is not None and not (own["metric"] == metric).any():
+            notes.append(Note(kind="left_out", text=f"{benchmark} has no {metric!r} and is left out"))
+            continue
+        try:
+            chosen = choose_metric(data, own, metric)
+        except InputError as error:
+            if len(benchmarks) == 1:
+                raise
+            notes.append(Note(kind="left_out", text=f"{benchmark} is left out: {error}"))
+            continue
+        notes += [*direction_notes(chosen.direction), *chosen.cautions]
+        of_metric, twice = _each_once(own.filter(pl.col("metric") == chosen.name))
+        notes += twice
+        parts = of_metric.partition_by("system", as_dict=True)
+        found += [_series(data, chosen, parts[name], factor, accept) for name in sorted(parts)]
+    return found, list(dict.fromkeys(notes))
+
+
+def _each_once(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Drop rows that stand twice in a run with the same score; of those with other scores, say that they are averaged."""
+    key = ["run", "system", "task", "item", "variant", "trial", "judge"]
+    unique = rows.unique([*key, "score", "status"], keep="first", maintain_order=True)
+    notes: list[Note] = []
+    dropped = rows.height - unique.height
+    if dropped:
+        text = f"{plural(dropped, 'row')} that stand{'s' if dropped == 1 else ''} twice in a run count once"
+        notes.append(Note(kind="left_out", text=text))
+    contradicting = int(unique.select(key).is_duplicated().sum())
+    if contradicting:
+        text = f"{contradicting:,} rows give a trial of a run several scores, which are averaged"
+        notes.append(Note(kind="trust", text=text, remedy="look where they come from, or number repetitions as trials"))
+    return unique, notes
+
+
+def _series(data: EvalData, metric: Metric, rows: pl.DataFrame, factor: str | None, accept: Collection[str]) -> _Series:
+    days: list[date] = rows[_DAY].unique().sort().to_list()
+    text = rows.with_columns(pl.col(_DAY).cast(pl.String))
+    factors = [factor] if factor else []
+    matrix = score_matrix(text, arm=_DAY, models=[day.isoformat() for day in days], factors=factors)
+    changes: list[tuple[str, ...]] = [()]
+    start = 0
+    sides = [_side(data, rows, day) for day in days]
+    for place, (before, after) in enumerate(pairwise(sides), start=1):
+        told: list[str] = []
+        for severity, words in (*_item_changes(matrix, place), *_setting_changes(data, before, after, accept)):
+            told.append(words)
+            if severity == "cut":
+                start = place
+        changes.append(tuple(told))
+    return _Series(
+        name=str(rows["system"][0]),
+        metric=metric,
+        rows=rows,
+        days=tuple(days),
+        matrix=matrix,
+        codes=_codes(matrix, factor),
+        changes=tuple(changes),
+        start=start,
+    )
+
+
+def _codes(matrix: ScoreMatrix, factor: str | None) -> Ints | None:
+    """Return the cluster of every item: a named column's level, else the item wherever it has several variants."""
+    items = matrix.items
+    if factor is None:
+        codes = items.select(pl.struct("task", "item").rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
+        return None if len(np.unique(codes)) == len(codes) else codes
+    column = items[factor]
+    if column.null_count():
+        first = items.filter(column.is_null())["item"].head(3).to_list()
+        raise InputError(
+            f"cluster {factor!r} has no single level for {plural(column.null_count(), 'item')} (first {first}): it is empty "
+            "there, or differs between rows of one item; fill it or choose another column"
+        )
+    return (column.rank("dense").cast(pl.Int64) - 1).to_numpy()
+
+
+# --- what else changed ---
+
+
+def _side(data: EvalData, rows: pl.DataFrame, day: date) -> tuple[Arm, tuple[object, ...]]:
+    """Return the rows of a day, and all that is recorded of its runs: days alike in that are not looked at."""
+    own = rows.filter(pl.col(_DAY) == day)
+    runs = tuple(sorted(own["run"].unique().to_list()))
+    settings = (
+        data.runs.filter(pl.col("run").is_in(list(runs)))
+        .drop(*_NOT_SETTINGS, strict=False)
+        .drop("dependence", "factor_names")
+    )
+    judges = tuple(own["judge"].drop_nulls().unique().sort().to_list())
+    setting = tuple(own["setting"].unique().sort().to_list())
+    return Arm(name=day.isoformat(), rows=own, runs=runs), (
+        *sorted(map(str, settings.unique().rows())),
+        judges,
+        setting,
+    )
+
+
+def _setting_changes(
+    data: EvalData,
+    before: tuple[Arm, tuple[object, ...]],
+    after: tuple[Arm, tuple[object, ...]],
+    accept: Collection[str],
+) -> Iterator[tuple[Severity, str]]:
+    prompts = "prompt_hash" in before[0].rows.columns
+    if before[1] == after[1] and not prompts:
+        return
+    for each in run_comparability(data, before[0], after[0], contrast="run", accept=accept):
+        if each.setting in _EXPECTED or (each.setting == "status" and each.candidate == "success"):
+            continue
+        cut = each.setting not in accept and (each.severity == "invalid" or each.setting in _TREATMENTS | {"judge"})
+        yield "cut" if cut else "told", _words(each)
+
+
+def _words(each: RunDifference) -> str:
+    what = setting_words(each.setting)
+    if each.baseline and each.candidate:
+        return f"{what} changed from {each.baseline} to {each.candidate}"
+    return f"{what} changed"
+
+
+def _item_changes(matrix: ScoreMatrix, place: int) -> Iterator[tuple[Severity, str]]:
+    """Say how the items of a day differ from those of the day before, whatever became of them."""
+    given = (matrix.n_scored + matrix.n_lost)[:, place - 1 : place + 1] > 0
+    before, after = given[:, 0], given[:, 1]
+    shared, new, gone = int((before & after).sum()), int((after & ~before).sum()), int((before & ~after).sum())
+    if not new and not gone:
+        return
+    words = " and ".join(f"{n:,} {what}" for n, what in ((new, "new"), (gone, "gone")) if n)
+    cut = shared < _SHARED * max(int(before.sum()), int(after.sum()))
+    yield "cut" if cut else "told", f"items: {words}, {shared:,} stay"
+
+
+# --- scores by day, and whether they changed ---
+
+
+def _scores(series: _Series, level: float) -> Iterator[Day]:
+    matrix = series.matrix
+    means = matrix.means()
+    for place, day in enumerate(series.days):
+        own = series.rows.filter(pl.col(_DAY) == day)
+        known = ~np.isnan(means[:, place])
+        codes = None if series.codes is None else series.codes[known]
+        found = _interval(means[known, place], matrix.n_scored[known, place], series.metric, codes, level)
+        made = {} if found is None else estimated(found, p_value=None)
+        if found is None:
+            made = {"estimate": None, "conf_level": level, "reason": "no item has a score"}
+        yield Day(
+            **made,
+            name=series.name,
+            benchmark=series.metric.benchmark,
+            day=day,
+            n_items=int(known.sum()),
+            n_lost=int(matrix.n_lost[:, place].sum()),
+            watched=place >= series.start,
+            changes=series.changes[place],
+            runs=tuple(sorted(own["run"].unique().to_list())),
+        )
+
+
+def _interval(means: Floats, n_scored: Ints, metric: Metric, codes: Ints | None, level: float) -> Estimate | None:
+    """Return a day's mean with the interval that `score` gives it."""
+    if not len(means):
+        return None
+    if codes is not None:
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+        codes = codes if len(np.unique(codes)) < len(codes) else None
+    if metric.low is None or metric.high is None:
+        return mean_t(means, conf_level=level)
+    if codes is None and (n_scored == 1).all() and np.isin(means, (0.0, 1.0)).all():
+        return wilson(int(means.sum()), len(means), conf_level=level)
+    return variance_matched_wilson(means, low=metric.low, high=metric.high, conf_level=level, clusters=codes)
+
+
+def _reference_days(series: _Series, until: date | None) -> int | None:
+    """Return how many of the compared days belong to the reference; None without one."""
+    return None if until is None else sum(day <= until for day in series.days[series.start :])
+
+
+def _comparable(series: _Series, until: date | None) -> bool:
+    return _too_few(series, until) is None
+
+
+def _too_few(series: _Series, until: date | None) -> str | None:
+    """Say why there is nothing to compare; None where there is."""
+    n = len(series.days) - series.start
+    if n < 2:
+        if not series.start:
+            return "one day with runs, so there is nothing to compare it with"
+        changed = "; ".join(series.changes[series.start])
+        return f"one day with runs since {series.days[series.start].isoformat()}, when {changed}"
+    held = _reference_days(series, until)
+    if held == 0:
+        return f"no comparable day up to {until}"
+    return f"no day after {until}" if held == n else None
+
+
+def _history(series: _Series, until: date | None, level: float, n_models: int) -> History:
+    metric, days = series.metric, series.days[series.start :]
+    base = History(
+        name=series.name,
+        benchmark=metric.benchmark,
+        metric=metric.name,
+        scale=metric.scale,
+        unit=metric.shown_unit,
+        score_unit=metric.score_unit,
+        higher_is_better=metric.higher_is_better,
+        direction=metric.direction,
+        verdict="too few",
+        conf_level=level,
+        first=days[0],
+        last=days[-1],
+        n_days=len(days),
+        reason=_too_few(series, until),
+    )
+    if base.reason:
+        return base
+    means = series.matrix.means()[:, series.start :]
+    # Scores that are all alike on all days have no span of their own; any will do then.
+    span = metric.span or float(np.nanmax(means) - np.nanmin(means)) or 1.0
+    looks = score_changes(
+        means,
+        clusters=series.codes,
+        conf_level=1.0 - (1.0 - level) / n_models,
+        span=span,
+        reference=_reference_days(series, until),
+    )
+    last = looks[-1] if looks and looks[-1].look == len(days) - 1 else None
+    if last is None or last.conf_low is None or last.p_value is None:
+        units = last.n_units if last else 0
+        what = "items" if series.codes is None else "clusters"
+        few = (
+            f"{units} {what} have scores on both sides; at least {FEWEST_UNITS}, and more with many models, are needed"
+        )
+        return replace(base, reason=few)
+    return _judged(replace(base, method=METHOD), series, looks, means, n_models)
+
+
+def _judged(base: History, series: _Series, looks: Sequence[Change], means: Floats, n_models: int) -> History:
+    last, days = looks[-1], series.days[series.start :]
+    earlier, later = means[:, : last.since], means[:, last.since :]
+    both = ~np.isnan(earlier).all(axis=1) & ~np.isnan(later).all(axis=1)
+    flagged = next((days[each.look] for each in looks if each.clear), None)
+    verdict: Drifted = "no drift shown" if not last.clear else "dropped" if last.estimate < 0 else "rose"
+    return replace(
+        base,
+        estimate=last.estimate,
+        conf_low=last.conf_low,
+        conf_high=last.conf_high,
+        p_value=last.p_value,
+        p_adjusted=min(1.0, (last.p_value or 1.0) * n_models),
+        verdict=verdict,
+        since=days[last.since],
+        first_flagged=flagged,
+        before=float(np.nanmean(earlier[both], axis=1).mean()),
+        after=float(np.nanmean(later[both], axis=1).mean()),
+        n_items=int(both.sum()),
+        n_clusters=None if series.codes is None else last.n_units,
+        beside=series.changes[series.start + last.since] if last.clear else (),
+    )
+
+
+def _lost_notes(days: Sequence[Day]) -> Iterator[Note]:
+    """Name the day on which the largest share of rows has no score, where that is a large one."""
+    shares = [(each.n_lost / (each.n_lost + each.n_items), each) for each in days if each.watched and each.n_lost]
+    worst = max(shares, key=lambda pair: pair[0], default=None)
+    if worst is not None and worst[0] > _MANY_LOST:
+        share, each = worst
+        more = sum(other > _MANY_LOST for other, _ in shares) - 1
+        text = f"{share_in_percent(share)} of {each.name}'s rows of {each.day} have no score"
+        also = f", and many on {plural(more, 'other day')}" if more else ""
+        yield Note(
+            kind="missing", text=f"{text}{also}", remedy="a failing harness looks like a change: run `evalstats audit`"
+        )

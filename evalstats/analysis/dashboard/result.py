@@ -1,0 +1,186 @@
+"""Whether any score has changed from run to run: the frozen result of `dashboard()`."""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+import polars as pl
+
+from evalstats.analysis.arms import Direction
+from evalstats.analysis.result import Estimate, Result, frame_of, row_named
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural
+
+Drifted = Literal["dropped", "rose", "no drift shown", "too few"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day(Estimate):
+    """One model's score on one benchmark on one day; all of its runs of that day together.
+
+    Attributes
+    ----------
+    estimate, conf_low, conf_high, method
+        Mean score of that day's items with an interval that holds for this day alone; days are not compared by these.
+    n_items, n_lost
+        Items with a score; rows without one (harness errors and unscored).
+    watched
+        Whether the day is compared with the last one: nothing has changed since that makes the score another quantity.
+    changes
+        What differs from the model's day before, in words.
+    """
+
+    name: str
+    benchmark: str
+    day: date
+    estimate: float | None
+    n_items: int
+    n_lost: int = 0
+    watched: bool = True
+    changes: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History(Estimate):
+    """One model on one benchmark: whether its score has changed, each item against itself.
+
+    Attributes
+    ----------
+    estimate
+        Mean of the runs since `since` less mean of the runs before, on items with scores on both sides.
+    conf_low, conf_high
+        Confidence sequence at `conf_level`, adjusted for all models and for every place that the change may have: it holds at
+        every look.
+    p_value, p_adjusted
+        Anytime-valid; the second times the number of models.
+    verdict
+        "dropped" or "rose" where the interval excludes 0; "too few" where there is none, and `reason` says why.
+    since
+        First day of the later part; where no drift is shown, the day at which a change shows most.
+    first_flagged
+        The first day on which a look showed this or another change.
+    before, after
+        The means of the two parts.
+    first, last
+        First and last of the days that are compared.
+    n_days, n_items, n_clusters
+        Days that are compared, items with scores on both sides, and their clusters where they have any.
+    beside
+        What else changed on the day of a drop or rise.
+    """
+
+    name: str
+    benchmark: str
+    metric: str
+    scale: float
+    unit: str
+    score_unit: str
+    higher_is_better: bool
+    verdict: Drifted
+    estimate: float | None = None
+    direction: Direction = "declared"
+    since: date | None = None
+    first_flagged: date | None = None
+    before: float | None = None
+    after: float | None = None
+    first: date
+    last: date
+    n_days: int
+    n_items: int = 0
+    n_clusters: int | None = None
+    beside: tuple[str, ...] = ()
+
+    @property
+    def drifted(self) -> bool:
+        """Whether a change is shown."""
+        return self.verdict in ("dropped", "rose")
+
+    @property
+    def worse(self) -> bool:
+        """Whether a change for the worse is shown."""
+        return self.drifted and (self.verdict == "dropped") == self.higher_is_better
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Dashboard(Result):
+    """Every model's score by the day of its runs, and whether it has changed.
+
+    Attributes
+    ----------
+    rows
+        One for each model on each benchmark: those that changed first.
+    days
+        One for each of these and each day with runs, in order.
+    n_watched
+        Models that are compared: the family of the adjustment.
+    reference
+        The last day of the reference, where one was named.
+    """
+
+    rows: tuple[History, ...]
+    days: tuple[Day, ...]
+    conf_level: float
+    method: str
+    estimand: str
+    n_watched: int
+    reference: date | None = None
+    cluster: str | None = None
+    accept: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    metric: str | None = None
+    version: str = ""
+    sources: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        changed = [f"{row.name} {row.verdict}" for row in self.rows if row.drifted]
+        told = ", ".join(changed) or "no drift shown"
+        return f"<Dashboard: {plural(len(self.rows), 'model')} on {plural(self.n_days, 'day')}: {told}>"
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """The benchmarks, in order."""
+        return tuple(sorted({row.benchmark for row in self.rows}))
+
+    @property
+    def n_days(self) -> int:
+        """Different days with runs."""
+        return len({each.day for each in self.days})
+
+    def row(self, name: str) -> History:
+        """Return one model's line (of several benchmarks the first).
+
+        InputError if there is no such model; the message names the closest.
+        """
+        return row_named(self.rows, name)
+
+    def days_of(self, row: History) -> tuple[Day, ...]:
+        """Return the days of one line."""
+        return tuple(each for each in self.days if (each.name, each.benchmark) == (row.name, row.benchmark))
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each model and day: score, interval, items, whether it is compared, what changed."""
+        names = (
+            "name",
+            "benchmark",
+            "day",
+            "estimate",
+            "conf_low",
+            "conf_high",
+            "conf_level",
+            "method",
+            "n_items",
+            "n_lost",
+        )
+        told = pl.Series("changes", [", ".join(each.changes) or None for each in self.days], dtype=pl.String)
+        return frame_of(self.days, Day, (*names, "watched")).with_columns(told).rename({"name": "system"})
+
+    def changes_frame(self) -> pl.DataFrame:
+        """One row for each model: its change with the confidence sequence, and the verdict."""
+        names = (
+            "name", "benchmark", "metric", "verdict", "since", "estimate", "conf_low", "conf_high", "conf_level", "p_value",
+            "p_adjusted", "before", "after", "first_flagged", "first", "last", "n_days", "n_items", "n_clusters", "reason",
+        )  # fmt: skip
+        return frame_of(self.rows, History, names).rename({"name": "system"})

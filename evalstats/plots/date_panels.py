@@ -1,0 +1,235 @@
+"""Scores over dates, a small panel for each model: how it stood on every day, and where its level changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from evalstats.errors import InputError
+from evalstats.plots.canvas import (
+    SMALL,
+    Canvas,
+    Extent,
+    Key,
+    Sheet,
+    draw_keys,
+    draw_segments,
+    drawn,
+    key_rows,
+    limits_of,
+    point_style,
+    round_ticks,
+    set_ticks,
+    tick_words,
+)
+from evalstats.plots.frame import Columns, columns_of
+from evalstats.plots.lettering import fitted, text_width, wrapped
+
+_TALL = 6.5  # of a panel, in letters' heights
+_AROUND = 4.6  # what is written above and below it
+_MOST_ACROSS = 3
+_LEAST_WIDE = 24.0  # of a panel, in letters' heights
+
+
+def histories(
+    rows: object,
+    *,
+    levels: object = None,
+    events: object = None,
+    title: str = "",
+    event_words: str = "",
+    aside_words: str = "",
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw each model's estimates with their intervals by date, in panels with the same axes.
+
+    Parameters
+    ----------
+    rows
+        A row for each model and date: `model` (or `label`), `day` (a date, or 2026-01-31), `estimate`; if known `conf_low`,
+        `conf_high`; and any of: `aside` (drawn hollow: not compared with the others), `words` (what a pointer is told).
+    levels
+        Level lines: `model`, `first`, `last` (dates), `estimate`, `tone`; and `words`, written above the panel.
+    events
+        Dates on which something else changed, as dotted lines: `model`, `day`.
+    title
+        What the axis measures.
+    event_words, aside_words
+        What a dotted line and a hollow point mean, for the key.
+
+    Examples
+    --------
+    >>> rows = {"model": ["a", "a", "b"], "day": ["2026-01-01", "2026-01-08", "2026-01-08"], "estimate": [80, 70, 75]}
+    >>> len(histories(rows, title="correct (%)").axes[0].child_axes)
+    2
+    """
+    table = columns_of(rows, "histories")
+    table.need("estimate")
+    label = "model" if "model" in table.data else "label"
+    table.need(label)
+    models = list(table.by(label))
+    lines = columns_of(levels or {}, "the levels of histories", empty=True)
+    marks = columns_of(events or {}, "the events of histories", empty=True)
+    days = _days(table, "day")
+    span = (min(days), max(days))
+    values = [value for name in ("estimate", "conf_low", "conf_high") for value in table.numbers(name)]
+    limits = limits_of([*values, *lines.numbers("estimate")])
+
+    def figure(sheet: Sheet) -> Canvas:
+        font = sheet.font
+        keys = _keys(
+            sheet, marks if event_words else None, event_words, aside_words if any(table.flags("aside")) else ""
+        )
+        found, notes = key_rows(keys, sheet.width, font), wrapped(note, sheet.width, SMALL * font)
+        heads = wrapped(title, sheet.width, SMALL * font, bold=True)
+        across = 1 if sheet.narrow else max(1, min(_MOST_ACROSS, len(models), int(sheet.width / (_LEAST_WIDE * font))))
+        down = -(-len(models) // across)
+        each = (sheet.width - 2 * font * (across - 1)) / across
+        head = 1.5 * len(found) + 1.3 * SMALL * len(heads) + 0.6
+        foot = 1.25 * SMALL * len(notes) + (0.6 if notes else 0.0)
+        tall = _TALL
+        if sheet.most is not None:
+            room = (sheet.most / font - head - foot) / down - _AROUND
+            tall = max(room if sheet.height is not None else min(tall, room), 2.5)
+        canvas = sheet.canvas((head + down * (tall + _AROUND) + foot) * font)
+        canvas.small_lines(heads, 0.6 * font, step=1.3, weight="bold")
+        draw_keys(canvas, found, (1.3 * SMALL * len(heads) + 0.3) * font)
+        for place, (name, own) in enumerate(models):
+            left, top = (place % across) * (each + 2 * font), (head + (place // across) * (tall + _AROUND) + 2.4) * font
+            panel = _Panel(
+                canvas=canvas,
+                box=(left, top, left + each, top + tall * font),
+                name=name,
+                table=own,
+                levels=_of(lines, label, name),
+                events=_of(marks, label, name),
+                span=span,
+                limits=limits,
+            )
+            _draw(panel)
+        canvas.small_lines(notes, canvas.height - font * (foot - 0.6))
+        return canvas
+
+    return drawn(ax, size, figure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Panel:
+    canvas: Canvas
+    box: tuple[float, float, float, float]
+    name: str
+    table: Columns
+    levels: Columns
+    events: Columns
+    span: tuple[int, int]
+    limits: tuple[float, float]
+
+
+def _of(table: Columns, label: str, name: str) -> Columns:
+    return table.where([each == name for each in table.texts(label)]) if table.n else table
+
+
+def _days(table: Columns, name: str) -> list[int]:
+    """Return a column of dates as numbers of days."""
+    found: list[int] = []
+    for value in table.need(name):
+        try:
+            found.append(value.toordinal() if isinstance(value, date) else date.fromisoformat(str(value)).toordinal())
+        except ValueError:
+            raise InputError(
+                f"{table.figure} needs dates in column '{name}', as 2026-01-31; it holds {value!r}"
+            ) from None
+    return found
+
+
+def _keys(sheet: Sheet, events: Columns | None, event_words: str, aside_words: str) -> list[Key]:
+    keys: list[Key] = []
+    if events is not None and events.n:
+        keys.append(Key(event_words, _event_style(sheet, sheet.font), stroke=True))
+    if aside_words:
+        keys.append(Key(aside_words, point_style(sheet.colors, sheet.colors.muted, sheet.font, filled=False)))
+    return keys
+
+
+def _event_style(sheet: Sheet | Canvas, font: float) -> dict[str, Any]:
+    return {"color": sheet.colors.muted, "linewidth": 0.11 * font, "linestyle": (0, (1, 1.6))}
+
+
+def _draw(panel: _Panel) -> None:
+    canvas, font, colors = panel.canvas, panel.canvas.font, panel.canvas.colors
+    left, top, right, bottom = panel.box
+    ups = round_ticks(*panel.limits, 4)
+    words = [tick_words(tick) for tick in ups]
+    inner = left + max(text_width(each, SMALL * font) for each in words) + 0.6 * font
+    axes = canvas.panel(inner, top, right - 0.6 * font, bottom, panel.name)
+    first, last = panel.span
+    room = max(0.03 * (last - first), 0.5)
+    axes.set_xlim(first - room, last + room)
+    axes.set_ylim(*panel.limits)
+    set_ticks(axes, "y", ups, words)
+    axes.grid(axis="y", color=colors.line, linewidth=0.06 * font)
+    for day in _days(panel.events, "day") if panel.events.n else ():
+        axes.axvline(day, zorder=0.8, **_event_style(canvas, font))
+    _draw_points(axes, panel, (inner, right - 0.6 * font))
+    tone = _draw_levels(axes, panel)
+    told = next((each for each in panel.levels.texts("words") if each), "")
+    canvas.text(left, top - 1.9 * font, fitted(panel.name, right - left, font, bold=True), weight="bold")
+    canvas.text(
+        left,
+        top - 0.75 * font,
+        fitted(told, right - left, SMALL * font),
+        letters=SMALL,
+        color=canvas.tone(tone or "neutral"),
+    )
+    ends = (date.fromordinal(first).isoformat(), date.fromordinal(last).isoformat())
+    canvas.text(inner, bottom + 0.9 * font, ends[0], letters=SMALL, color=colors.muted)
+    if last > first and 2.2 * text_width(ends[1], SMALL * font) < right - inner:
+        canvas.text(right - 0.6 * font, bottom + 0.9 * font, ends[1], align="right", letters=SMALL, color=colors.muted)
+
+
+def _draw_points(axes: Any, panel: _Panel, sides: tuple[float, float]) -> None:
+    canvas, font, table = panel.canvas, panel.canvas.font, panel.table
+    _, top, _, bottom = panel.box
+    points = zip(
+        _days(table, "day"), table.numbers("estimate"), table.intervals(), table.flags("aside"), table.texts("words"),
+        strict=True,
+    )  # fmt: skip
+    known = [(day, value, both, aside, words) for day, value, both, aside, words in points if value is not None]
+    # Many dates leave each point little room.
+    wide = (sides[1] - sides[0]) / max(len(known), 1)
+    small = min(1.0, max(wide / (0.9 * font), 0.45))
+    for hollow in (True, False):
+        own = [each for each in known if each[3] == hollow]
+        color = canvas.colors.muted if hollow else canvas.colors.ink
+        bars = [((day, both[0]), (day, both[1])) for day, _, both, _, _ in own if both is not None]
+        draw_segments(axes, bars, color=color, linewidth=0.1 * font, alpha=0.55, zorder=1.5, clip_on=False)
+        style = point_style(canvas.colors, color, font * small, filled=not hollow)
+        if own:
+            axes.plot([each[0] for each in own], [each[1] for each in own], zorder=3, **style)
+    low, high = axes.get_xlim()
+    for day, _, _, _, words in known:
+        x = sides[0] + (day - low) / (high - low) * (sides[1] - sides[0])
+        if words:
+            half = min(max(wide / 2, 3.0), 0.8 * font)
+            canvas.spot(panel.name, words, (x - half, top, 2 * half, bottom - top), mark=x)
+
+
+def _draw_levels(axes: Any, panel: _Panel) -> str:
+    """Draw the level lines; return the tone of the last one."""
+    levels, tone = panel.levels, ""
+    if not levels.n:
+        return tone
+    rows = zip(
+        _days(levels, "first"), _days(levels, "last"), levels.numbers("estimate"), levels.texts("tone"), strict=True
+    )
+    for first, last, value, own in rows:
+        if value is not None:
+            tone = own
+            ends: Sequence[float] = (first - 0.4, last + 0.4)
+            style: dict[str, Any] = {"color": panel.canvas.tone(own or "neutral"), "linewidth": 0.2 * panel.canvas.font}
+            axes.plot(ends, [value, value], zorder=2, solid_capstyle="butt", **style)
+    return tone

@@ -1,0 +1,184 @@
+"""Changes of a watched score: against the definition in plain loops, as properties, and by simulation with many looks."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalstats.errors import InputError
+from evalstats.stats.score_changes import Change, score_changes, weights_of
+
+
+def drawn(n: int, runs: int, *, drop: float = 0.0, at: int = 1, seed: int = 0) -> np.ndarray:
+    """Right or wrong answers of items of unequal difficulty; from run `at` on each item is answered less often."""
+    rng = np.random.default_rng(seed)
+    p = np.repeat(rng.beta(2.0, 1.0, n), runs).reshape(n, runs)
+    p[:, at:] *= 1.0 - drop / (2.0 / 3.0)
+    return (rng.random(p.shape) < p).astype(np.float64)
+
+
+def by_definition(y: np.ndarray, clusters: list[int], level: float, span: float = 1.0) -> list[tuple[float, ...]]:
+    """Return look, place, change, ends and p of the clearest change at each look, item by item."""
+    found = []
+    for look in range(1, y.shape[1]):
+        every = []
+        for since in range(1, look + 1):
+            sums: dict[int, float] = {}
+            sizes: dict[int, int] = {}
+            for item, row in enumerate(y):
+                before = [v for v in row[:since] if not math.isnan(v)]
+                after = [v for v in row[since : look + 1] if not math.isnan(v)]
+                if before and after:
+                    d = sum(after) / len(after) - sum(before) / len(before)
+                    sums[clusters[item]] = sums.get(clusters[item], 0.0) + d
+                    sizes[clusters[item]] = sizes.get(clusters[item], 0) + 1
+            if not sums:
+                continue
+            n, m = sum(sizes.values()), look + 1 - since
+            information = 9.0 * since * m / (since + m)
+            floor = span**2 * (1 / since + 1 / m) / 2
+            z2 = sum(sums.values()) ** 2 / (sum(s * s for s in sums.values()) + floor)
+            weight = 1 / (since * (since + 1))
+            e = weight * math.exp(information * z2 / (2 * (1 + information))) / math.sqrt(1 + information)
+            every.append((e, since, sum(sums.values()) / n, sums, sizes, floor, information, weight))
+        if not every:
+            continue
+        e, since, mean, sums, sizes, floor, information, weight = max(every, key=lambda each: each[0])
+        k2 = (1 + 1 / information) * (2 * math.log(1 / ((1 - level) * weight)) + math.log(1 + information))
+
+        def inside(value: float, sums: dict = sums, sizes: dict = sizes, floor: float = floor, k2: float = k2) -> bool:
+            total = sum(sums[g] - sizes[g] * value for g in sums)
+            return total**2 <= k2 * (sum((sums[g] - sizes[g] * value) ** 2 for g in sums) + floor)
+
+        ends = []
+        for sign in (-1, 1):
+            near, far = mean, mean + sign * 50.0
+            for _ in range(200):
+                middle = (near + far) / 2
+                near, far = (middle, far) if inside(middle) else (near, middle)
+            ends.append(near)
+        found.append((look, since, mean, *ends, min(1.0, 1 / e)))
+    return found
+
+
+def as_rows(found: tuple[Change, ...]) -> list[tuple[float, ...]]:
+    return [(c.look, c.since, c.estimate, c.conf_low, c.conf_high, c.p_value) for c in found]  # type: ignore[misc]  # ends are there
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("clustered", [False, True])
+def test_it_is_its_definition(seed: int, clustered: bool) -> None:
+    y = drawn(60, 7, drop=0.3, at=4, seed=seed)
+    y[np.random.default_rng(seed + 10).random(y.shape) < 0.15] = np.nan
+    clusters = [i % 45 for i in range(60)] if clustered else list(range(60))
+    expected = by_definition(y, clusters, 0.9)
+    found = as_rows(score_changes(y, clusters=clusters if clustered else None, conf_level=0.9))
+    assert len(found) == len(expected) == 6
+    for own, other in zip(found, expected, strict=True):
+        assert own == pytest.approx(other, rel=1e-6, abs=1e-9)
+
+
+def test_the_weights_add_up_to_one() -> None:
+    assert float(weights_of(np.arange(1, 100_000)).sum()) == pytest.approx(1.0, abs=2e-5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 6), st.floats(0.0, 0.4))
+def test_the_interval_and_p_agree_and_order_of_items_does_not_matter(seed: int, runs: int, drop: float) -> None:
+    y = drawn(80, runs, drop=drop, at=runs // 2, seed=seed)
+    found = score_changes(y)
+    for each in found:
+        assert each.p_value is not None
+        assert each.clear == (each.p_value <= 0.05)
+    shuffled = score_changes(y[np.random.default_rng(seed).permutation(80)])
+    assert [c.since for c in shuffled] == [c.since for c in found]
+    assert [c.estimate for c in shuffled] == pytest.approx([c.estimate for c in found])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_right_and_wrong_swapped_turns_the_sign(seed: int) -> None:
+    y = drawn(60, 5, drop=0.2, at=3, seed=seed)
+    for own, other in zip(score_changes(y), score_changes(1.0 - y), strict=True):
+        assert own.since == other.since
+        assert (own.estimate, own.conf_low, own.conf_high) == pytest.approx(
+            (-other.estimate, -other.conf_high, -other.conf_low)
+        )  # type: ignore[operator]  # ends are there
+
+
+def test_a_look_knows_nothing_of_later_runs() -> None:
+    y = drawn(100, 8, drop=0.3, at=5)
+    assert score_changes(y)[:4] == score_changes(y[:, :5])
+
+
+def test_a_model_that_answers_alike_every_time_has_an_interval_of_some_width() -> None:
+    y = np.repeat(np.r_[np.ones(70), np.zeros(30)], 6).reshape(100, 6)
+    last = score_changes(y)[-1]
+    assert last.estimate == 0.0
+    assert last.p_value == 1.0
+    assert last.conf_low is not None
+    assert -0.2 < last.conf_low < -0.01
+
+
+def test_a_reference_is_compared_with_all_that_follows() -> None:
+    y = drawn(300, 10, drop=0.15, at=4)
+    found = score_changes(y, reference=4)
+    assert {each.since for each in found} == {4}
+    assert [each.look for each in found] == [4, 5, 6, 7, 8, 9]
+    assert found[-1].estimate == pytest.approx(y[:, 4:].mean() - y[:, :4].mean())
+    with pytest.raises(InputError, match="at least one must come after"):
+        score_changes(y, reference=10)
+
+
+def test_what_cannot_be_compared_has_no_interval() -> None:
+    assert score_changes(np.ones((5, 1))) == ()
+    few = score_changes(np.ones((9, 3)))
+    assert [(each.conf_low, each.p_value) for each in few] == [(None, None)] * 2
+    apart = np.full((40, 2), np.nan)
+    apart[:20, 0] = apart[20:, 1] = 1.0
+    assert score_changes(apart) == ()
+    with pytest.raises(InputError, match="infinite"):
+        score_changes([[1.0, math.inf]])
+
+
+def alarms(n: int, runs: int, rounds: int, seed: int, **change: float) -> float:
+    """Return the share of rounds in which any look shows a change."""
+    at = int(change.get("at", 1))
+    found = [score_changes(drawn(n, runs, drop=change.get("drop", 0.0), at=at, seed=seed + k)) for k in range(rounds)]
+    return float(np.mean([any(each.clear for each in looks) for looks in found]))
+
+
+def test_without_drift_looks_after_ten_runs_seldom_alarm() -> None:
+    assert alarms(60, 11, 150, seed=1) <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [40, 200, 600])
+def test_without_drift_looks_after_each_of_30_runs_alarm_at_most_5_in_100(n: int) -> None:
+    assert alarms(n, 31, 600, seed=n) <= 0.05
+
+
+@pytest.mark.slow
+def test_a_drop_of_5_points_on_500_items_is_seen_within_the_runs() -> None:
+    assert alarms(500, 31, 150, seed=7, drop=0.05, at=10) >= 0.9
+    assert alarms(100, 31, 150, seed=7, drop=0.05, at=10) <= 0.4
+
+
+@pytest.mark.slow
+def test_the_intervals_hold_the_change_at_every_look_and_place() -> None:
+    missed = 0
+    for seed in range(300):
+        y = drawn(150, 15, drop=0.1, at=6, seed=seed)
+        # What is estimated is the drop of the items that were drawn: the first draw of that seed.
+        drop = 0.15 * float(np.random.default_rng(seed).beta(2.0, 1.0, 150).mean())
+        for each in score_changes(y):
+            level = np.where(np.arange(each.look + 1) >= 6, -drop, 0.0)
+            truth = level[each.since :].mean() - level[: each.since].mean()
+            assert each.conf_low is not None
+            assert each.conf_high is not None
+            if not each.conf_low <= truth <= each.conf_high:
+                missed += 1
+                break
+    assert missed / 300 <= 0.05
