@@ -1,7 +1,7 @@
 """Scores over dates, a small panel for each model: how it stood on every day, and where its level changed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -28,6 +28,7 @@ from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import fitted, text_width, wrapped
 
 _TALL = 6.5  # of a panel, in letters' heights
+_LEAST_TALL = 2.8
 _AROUND = 4.6  # what is written above and below it
 _MOST_ACROSS = 3
 _LEAST_WIDE = 24.0  # of a panel, in letters' heights
@@ -80,21 +81,24 @@ def histories(
     limits = limits_of([*values, *lines.numbers("estimate")])
 
     def figure(sheet: Sheet) -> Canvas:
-        font = sheet.font
-        keys = _keys(
-            sheet, marks if event_words else None, event_words, aside_words if any(table.flags("aside")) else ""
-        )
-        found, notes = key_rows(keys, sheet.width, font), wrapped(note, sheet.width, SMALL * font)
-        heads = wrapped(title, sheet.width, SMALL * font, bold=True)
-        across = 1 if sheet.narrow else max(1, min(_MOST_ACROSS, len(models), int(sheet.width / (_LEAST_WIDE * font))))
+        across = _across(sheet, len(models))
         down = -(-len(models) // across)
+        if sheet.most is not None:
+            # Letters get smaller where all panels would not find room.
+            sheet = replace(sheet, font=min(sheet.font, sheet.most / (down * (_LEAST_TALL + _AROUND) + 5.0)))
+        font = sheet.font
+        aside = aside_words if any(table.flags("aside")) else ""
+        found = key_rows(_keys(sheet, marks if event_words else None, event_words, aside), sheet.width, font)
+        notes, heads = (
+            wrapped(text, sheet.width, SMALL * font, bold=bold) for text, bold in ((note, False), (title, True))
+        )
         each = (sheet.width - 2 * font * (across - 1)) / across
         head = 1.5 * len(found) + 1.3 * SMALL * len(heads) + 0.6
         foot = 1.25 * SMALL * len(notes) + (0.6 if notes else 0.0)
         tall = _TALL
         if sheet.most is not None:
             room = (sheet.most / font - head - foot) / down - _AROUND
-            tall = max(room if sheet.height is not None else min(tall, room), 2.5)
+            tall = max(room if sheet.height is not None else min(tall, room), 0.9 * _LEAST_TALL)
         canvas = sheet.canvas((head + down * (tall + _AROUND) + foot) * font)
         canvas.small_lines(heads, 0.6 * font, step=1.3, weight="bold")
         draw_keys(canvas, found, (1.3 * SMALL * len(heads) + 0.3) * font)
@@ -115,6 +119,13 @@ def histories(
         return canvas
 
     return drawn(ax, size, figure)
+
+
+def _across(sheet: Sheet, n: int) -> int:
+    """Return how many panels stand side by side."""
+    if sheet.narrow and sheet.most is None:
+        return 1
+    return max(1, min(_MOST_ACROSS, n, int(sheet.width / ((12.0 if sheet.narrow else _LEAST_WIDE) * sheet.font))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

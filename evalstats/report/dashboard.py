@@ -17,7 +17,7 @@ from evalstats.errors import InputError
 from evalstats.plots.style import svg
 from evalstats.report.examples import example
 from evalstats.report.page import SIGNS, Page, banner, ended, shown_day
-from evalstats.report.pieces import bullets, html_table, line_html, linked, metadata, prose, raw, show
+from evalstats.report.pieces import bullets, html_table, linked, metadata, prose, raw, show
 
 _MOST_BOXES = 4
 _MOST_ROWS = 20
@@ -68,13 +68,16 @@ def _cards(result: Dashboard, engine: str, rendered: str) -> list[str]:
         told = (("Before you rely on this", [note.line for note in said.cautions]), ("What to do", said.actions))
         cards = [_card(title, bullets([linked(sentence(line)) for line in lines])) for title, lines in told if lines]
         parts += ["## Row", *cards]
-    parts += ["## Row", *(_card("Scores by day", _drawing(each), each.caption) for each in said.figures.values())]
-    parts += ["## Row", _card("Models", _table(models_table(result)), models_table(result).caption)]
-    for section in said.evidence:
+    parts += [
+        "## Row",
+        *(_card("Scores by day", _drawing(each), _below(each.caption)) for each in said.figures.values()),
+    ]
+    parts += ["## Row", _card("Models", _table(models_table(result)), _below(models_table(result).caption))]
+    for section in (each for each in said.evidence if each.id != "days"):
         parts += ["## Row", _card(section.heading, *_blocks(section))]
     made = f"Rendered by {engine or 'Quarto'} on {shown_day(rendered)}; evalstats {result.version}."
     how = said.section("method")
-    parts += ["## Row", _card("How changes were found", *(_blocks(how) if how else ()), line_html(made))]
+    parts += ["## Row", _card("How changes were found", *(_blocks(how) if how else ()), _below(made))]
     return parts
 
 
@@ -115,6 +118,11 @@ def _blocks(section: Section) -> list[str]:
             case _:
                 continue
     return found
+
+
+def _below(text: str) -> str:
+    """Return a caption."""
+    return raw("html", f'<p class="es-caption">{for_html(sentence(text))}</p>')
 
 
 def _drawing(figure: Figure) -> str:

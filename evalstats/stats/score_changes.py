@@ -6,7 +6,7 @@ doi:10.1002/sim.1781 (half a pair added to each cell).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,7 +128,7 @@ def score_changes(
     level, reach = check_level(conf_level), check_bound(span)
     if reference is not None and check_count(reference, "reference", least=1) >= y.shape[1]:
         raise InputError(f"reference is {reference} of {y.shape[1]} runs; at least one must come after it")
-    codes = np.arange(y.shape[0]) if clusters is None else as_codes(clusters, y.shape[0])[0]
+    codes: IntArray = np.arange(y.shape[0], dtype=np.int64) if clusters is None else as_codes(clusters, y.shape[0])[0]
     order = np.argsort(codes, kind="stable")
     y, starts = y[order], np.flatnonzero(np.diff(codes[order], prepend=-1))
     seen = ~np.isnan(y)
@@ -174,9 +174,9 @@ def _clearest(
     best = int(np.argmax(log_e))
     units = int((sizes[:, best] > 0).sum())
     mean = float(sums[:, best].sum() / n[best])
-    made = {"look": look, "since": int(places[best]), "estimate": mean, "n_units": units}
+    found = Change(look=look, since=int(places[best]), estimate=mean, n_units=units)
     if units < FEWEST_UNITS:
-        return Change(**made)
+        return found
     boundary = (1.0 + 1.0 / information[best]) * (
         np.log1p(information[best]) - 2.0 * (math.log1p(-level) + math.log(shares[best]))
     )
@@ -184,9 +184,9 @@ def _clearest(
         sums[:, best] - mean * sizes[:, best], sizes[:, best], floor=float(floor[best]), square=float(boundary)
     )
     if ends is None:
-        return Change(**made)
+        return found
     p = positive_p(math.exp(-max(float(log_e[best]), 0.0)))
-    return Change(**made, conf_low=mean - ends[1], conf_high=mean - ends[0], p_value=p)
+    return replace(found, conf_low=mean - ends[1], conf_high=mean - ends[0], p_value=p)
 
 
 def _ends(residuals: FloatArray, sizes: FloatArray, *, floor: float, square: float) -> tuple[float, float] | None:

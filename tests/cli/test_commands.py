@@ -267,6 +267,7 @@ def test_help_of_every_command_fits_80_columns() -> None:
         "leaderboard",
         "frontier",
         "overview",
+        "dashboard",
         "power",
         "score",
         "report",

@@ -229,6 +229,28 @@ def _with(draw: Draw, rows: object, **options: Any) -> partial[Figure]:
     return partial(draw, rows, **options)
 
 
+WATCHED = (*HOSTILE, *ALIKE[:3])
+_WEEKS = [
+    "2026-03-02",
+    "2026-03-09",
+    "2026-03-16",
+    "2026-03-23",
+    "2026-03-30",
+    "2026-04-06",
+    "2026-04-13",
+    "2026-04-20",
+]
+_BY_WEEK = [75.0 - 3 * k - 7 * (k == 0 and week > 3) + (week * 7 + k) % 3 for k in range(8) for week in range(8)]
+DAYS: dict[str, list[Any]] = {
+    "model": [name for name in WATCHED for _ in _WEEKS],
+    "day": _WEEKS * 8,
+    "estimate": _BY_WEEK,
+    "conf_low": [value - 5 for value in _BY_WEEK],
+    "conf_high": [value + 5 for value in _BY_WEEK],
+    "aside": [k == 2 and week < 2 for k in range(8) for week in range(8)],
+    "words": [f"{name}, week {week}" for name in WATCHED for week in range(8)],
+}
+
 # Every figure, with all that it can show.
 GALLERY: dict[str, partial[Figure]] = {
     "differences": _with(
@@ -283,6 +305,22 @@ GALLERY: dict[str, partial[Figure]] = {
         note="band along 0: margin ±5.00 pp; dashed: 150 items planned",
     ),
     "timeline": _with(plots.timeline, PERIODS, title="points, by month"),
+    "histories": _with(
+        plots.histories,
+        DAYS,
+        levels={
+            "model": [WATCHED[0], WATCHED[0], WATCHED[1]],
+            "first": ["2026-03-02", "2026-03-30", "2026-03-02"],
+            "last": ["2026-03-23", "2026-04-20", "2026-04-20"],
+            "estimate": [75, 68, 71],
+            "tone": ["neutral", "bad", "neutral"],
+            "words": ["dropped since 2026-03-30: −7.1 pp (−11.0 to −3.2)", "", "no drift shown"],
+        },
+        events={"model": [WATCHED[2]], "day": ["2026-03-16"]},
+        title="correct (%), 95% interval of each day",
+        event_words="items or settings changed",
+        aside_words="not compared with the last day",
+    ),
     "slopes": _with(plots.slopes, WAYS, ends=("stable", "scenario"), bounds=(0, 100)),
     "caterpillar": _with(plots.caterpillar, LEVELS, unit="log-odds"),
 }

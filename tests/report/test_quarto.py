@@ -1,11 +1,12 @@
 """The same pages by real Quarto, where it is on the machine."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evalstats import compare, datasets
+from evalstats import Dashboard, compare, datasets
 from evalstats.report.engine import find_quarto, loads, page_script
 from evalstats.report.examples import example
 from evalstats.report.render import render_results
@@ -64,3 +65,18 @@ def _words_of_paper(path: Path) -> list[str]:
 def _but_the_engine(text: str) -> list[str]:
     words = re.sub(r"<[^>]*>", " ", text).replace("\xa0", " ")
     return re.sub(r"Rendered by .*? on (?=\d)", "Rendered on ", " ".join(words.split())).split()
+
+
+def test_watched_scores_are_a_dashboard_that_runs_nothing_of_quartos(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>"
+    found = example("dashboard")
+    assert isinstance(found, Dashboard)
+    rows = tuple(replace(row, name=hostile) if row.drifted else row for row in found.rows)
+    days = tuple(replace(day, name=hostile) if day.name == found.rows[0].name else day for day in found.days)
+    path = render_results(replace(found, rows=rows, days=days), [tmp_path / "page.html"], engine="quarto")[0].path
+    html = path.read_text(encoding="utf-8")
+    assert loads(html, script=page_script()) == []
+    assert hostile not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    for phrase in ("quarto-dashboard", "bslib-value-box", "es-amount", "Scores by day", "How changes were found"):
+        assert phrase in html

@@ -12,7 +12,7 @@ from evalstats.analysis.result import Result
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.render import render_results
 
-KINDS = ("arena", "audit", "contamination", "frontier", "leaderboard", "power")
+KINDS = ("arena", "audit", "contamination", "dashboard", "frontier", "leaderboard", "power")
 HOSTILE = "<script>alert(1)</script>"
 
 

@@ -152,7 +152,7 @@ def models_table(result: Dashboard) -> Table:
         Column(title="Model", kind="name"),
         Column(title="Benchmark", kind="name"),
         Column(title="Days", kind="count", spare=True),
-        Column(title=titled("Last score", scores.pop() if len(scores) == 1 else ""), kind="amount"),
+        Column(title=titled("Last score", scores.pop() if len(scores) == 1 else ""), kind="amount", spare=True),
         Column(title="Since", kind="amount", spare=True),
         Column(title=titled("Change", unit), kind="amount"),
         Column(title=f"{level(result)} CS", kind="amount"),

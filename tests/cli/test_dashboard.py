@@ -1,0 +1,79 @@
+"""`evalstats dashboard`: on a store, as JSON, and where there is too little."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import evalstats as es
+from evalstats.cli.main import app
+from evalstats.errors import CannotAnswerError
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == status, done.output
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models, a file a week, each ingested by itself as it would come in."""
+    folder, draw = tmp_path_factory.mktemp("watched"), np.random.default_rng(0)
+    for week in range(6):
+        day = datetime(2026, 5, 4, 23, 30, tzinfo=UTC) + timedelta(weeks=week)
+        rows = [
+            {
+                "item": f"q{i}",
+                "model": name,
+                "run": f"{name}-{week}",
+                "started": day.isoformat(),
+                "correct": int(draw.random() < p),
+            }
+            for name, p in (("steady", 0.8), ("falling", 0.85 - 0.3 * (week > 2)))
+            for i in range(150)
+        ]
+        pl.DataFrame(rows).write_csv(folder / f"week-{week}.csv")
+        run(
+            "ingest", folder / f"week-{week}.csv", "--store", folder / "store", 
+            *(f"--map={pair}" for pair in ("item=item", "model=model", "run=run", "score=correct", "timestamp=started")),
+            "--map=benchmark=@questions",
+        )  # fmt: skip
+    return folder / "store"
+
+
+def test_a_store_is_watched_in_fifteen_lines(store: Path) -> None:
+    lines = run("dashboard", store).splitlines()
+    assert lines[0] == "DRIFT: falling dropped since 2026-05-25."
+    assert len(lines) <= 15
+    assert max(map(len, lines)) <= 80
+    assert run("dashboard", store, "-q").count("\n") == 1
+
+
+def test_json_is_the_result_and_shows_again(store: Path, tmp_path: Path) -> None:
+    text = run("dashboard", "--store", store, "--format", "json")
+    (tmp_path / "r.json").write_text(text)
+    found = es.load_result(tmp_path / "r.json")
+    assert found == es.dashboard(es.open_store(store))
+    assert json.loads(text)["rows"][0]["since"] == "2026-05-25"
+    shown = run("show", tmp_path / "r.json", "--full")
+    assert "Every score by day" in shown
+
+
+def test_one_model_or_a_reference_may_be_named(store: Path) -> None:
+    text = run("dashboard", store, "--models", "steady", "--reference", "2026-05-20")
+    assert "falling" not in text
+    assert "NO DRIFT SHOWN" in text
+
+
+def test_a_single_run_cannot_answer(store: Path, tmp_path: Path) -> None:
+    assert "No model has comparable runs on two days" in run("dashboard", store, "--where", "run=steady-0", status=3)
+    pl.DataFrame({"item": ["a"], "model": ["m"], "score": [1.0]}).write_csv(tmp_path / "t.csv")
+    with pytest.raises(CannotAnswerError, match="has a date"):
+        run("dashboard", tmp_path / "t.csv")
