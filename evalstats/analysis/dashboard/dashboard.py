@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -371,9 +371,8 @@ def _scores(series: _Series, level: float) -> Iterator[Day]:
         known = ~np.isnan(means[:, place])
         codes = None if series.codes is None else series.codes[known]
         found = _interval(means[known, place], matrix.n_scored[known, place], series.metric, codes, level)
-        made = {} if found is None else estimated(found, p_value=None)
-        if found is None:
-            made = {"estimate": None, "conf_level": level, "reason": "no item has a score"}
+        none: dict[str, Any] = {"estimate": None, "conf_level": level, "reason": "no item has a score"}
+        made = none if found is None else estimated(found, p_value=None)
         yield Day(
             **made,
             name=series.name,
