@@ -128,7 +128,8 @@ def score_changes(
     level, reach = check_level(conf_level), check_bound(span)
     if reference is not None and check_count(reference, "reference", least=1) >= y.shape[1]:
         raise InputError(f"reference is {reference} of {y.shape[1]} runs; at least one must come after it")
-    codes = as_codes(np.arange(y.shape[0]) if clusters is None else clusters, y.shape[0])[0]
+    alone: IntArray = np.arange(y.shape[0], dtype=np.int64)
+    codes = alone if clusters is None else as_codes(clusters, y.shape[0])[0]
     order = np.argsort(codes, kind="stable")
     y, starts = y[order], np.flatnonzero(np.diff(codes[order], prepend=-1))
     seen = ~np.isnan(y)
