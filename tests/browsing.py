@@ -43,15 +43,19 @@ class Visit:
     page: Any
     noise: list[str] = field(default_factory=list)
 
-    def go(self, path: Path, *, own: Path | None = None) -> "Visit":
-        """Open a file. `own` is the folder that it may load from; without one, it may load nothing but itself."""
-        allowed = ((own or path).as_uri(), "blob:", "data:")
+    def go(self, path: Path) -> "Visit":
+        """Open a page that may load nothing but itself."""
+        self.listen(path)
+        self.page.goto(path.as_uri())
+        return self
+
+    def listen(self, own: Path) -> None:
+        """Collect noise from here on; the page may load from this file or folder alone."""
+        allowed = (own.as_uri(), "blob:", "data:")
         self.page.on("console", lambda message: self.noise.append(message.text))
         self.page.on("pageerror", lambda error: self.noise.append(str(error)))
         self.page.on("request", lambda request: request.url.startswith(allowed) or self.noise.append(request.url))
         self.page.on("requestfailed", lambda request: self.noise.append(f"{request.url} was not found"))
-        self.page.goto(path.as_uri())
-        return self
 
     def seen(self, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> Any:
         """Return the page, looked at in this way."""
@@ -60,11 +64,15 @@ class Visit:
         return self.page
 
 
+_OPEN, _CLOSE = (
+    f"document.querySelectorAll('details').forEach(each => {{ each.open = {way}; }})" for way in ("true", "false")
+)
+
 # --- wider than the screen ---
 
 _OUTSIDE = """() => [...document.querySelectorAll('body *')].filter(e => {
     const box = e.getBoundingClientRect();
-    if (!box.width || box.right <= innerWidth + 1) return false;
+    if (!box.width || box.right <= innerWidth + 1 || !e.checkVisibility()) return false;
     for (let own = e; own; own = own.parentElement)
         if (own !== document.documentElement && /auto|scroll|hidden/.test(getComputedStyle(own).overflowX)) return false;
     return true;
@@ -72,7 +80,8 @@ _OUTSIDE = """() => [...document.querySelectorAll('body *')].filter(e => {
 
 
 def overflow(page: Any) -> list[str]:
-    """Return what stands beyond the right edge of the screen and in no region that scrolls."""
+    """Open what is folded away; return what stands beyond the right edge of the screen and in no region that scrolls."""
+    page.evaluate(_OPEN)
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     return [*([f"the page is {wide} pixels too wide"] if wide > 0 else []), *page.evaluate(_OUTSIDE)]
 
@@ -93,7 +102,7 @@ def axe(page: Any, *rules: str) -> list[str]:
 
     What is folded away is opened first: axe passes over it otherwise.
     """
-    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    page.evaluate(_OPEN)
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(_axe())
     # Without `preload` axe asks for no style sheet again.
@@ -171,7 +180,8 @@ _ON_PAPER = """() => [
 
 
 def on_paper(page: Any) -> list[str]:
-    """Return what a print would show and cannot do, and what it would leave folded away."""
+    """Fold everything away; return what a print would show and cannot do, and what it would leave folded."""
+    page.evaluate(_CLOSE)
     return page.evaluate(_ON_PAPER)
 
 
