@@ -95,50 +95,10 @@ def load_votes(
 ) -> "EvalData":
     """Read the votes of files, folders or a store, and keep those that --where names."""
     from evalstats.cli.load import load
+    from evalstats.cli.where import with_votes_of
 
     data = load(paths, store=store, columns=columns, input_format=input_format, quiet=quiet)
     return with_votes_of(data, where)
-
-
-def with_votes_of(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
-    """Keep the votes that every COLUMN=LEVEL names; the same column twice means either level.
-
-    `model` means either side of a vote. InputError if a condition is none, or no vote has such a column or level.
-    """
-    from dataclasses import replace
-
-    from evalstats.cli.load import conditions as levels_of
-    from evalstats.errors import InputError
-
-    frame = data.comparisons
-    wanted = levels_of(conditions)
-    for name, levels in wanted.items():
-        sides = ["model_a", "model_b"] if name == "model" else [name]
-        if not set(sides) <= set(frame.columns):
-            raise InputError(f"votes have no column {name!r}; they have {', '.join(frame.columns)}")
-        among = [_among(frame[column], levels) for column in sides]
-        keep = among[0] if len(among) == 1 else among[0] | among[1]
-        if not keep.any():
-            raise InputError(f"no vote has {name} {' or '.join(map(repr, levels))}; {_levels_of(frame[sides[0]])}")
-        frame = frame.filter(keep.fill_null(value=False))
-    return replace(data, comparisons=frame) if wanted else data
-
-
-def _among(column: "pl.Series", levels: Sequence[str]) -> "pl.Series":
-    """Return which votes have one of the levels; of a list (tags), which hold one."""
-    import polars as pl
-
-    if isinstance(column.dtype, pl.List):
-        return column.list.set_intersection(pl.Series([list(levels)])).list.len() > 0
-    return column.cast(pl.String).is_in(list(levels))
-
-
-def _levels_of(column: "pl.Series") -> str:
-    import polars as pl
-
-    values = column.explode() if isinstance(column.dtype, pl.List) else column
-    found = values.cast(pl.String).drop_nulls().unique().sort().head(12).to_list()
-    return f"there is {', '.join(map(repr, found))}" if found else "it has no value in any vote"
 
 
 def cluster_of(names: Sequence[str] | None) -> str | list[str] | None:

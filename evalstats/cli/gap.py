@@ -77,10 +77,7 @@ class Sides(Planned):
 
         if self.paths:
             return read(self.paths), None
-        return (
-            kept(read(lab, self.lab_where), self.lab_where),
-            kept(read(live, self.live_where), self.live_where),
-        )
+        return read(lab, self.lab_where), read(live, self.live_where)
 
 
 def register(app: typer.Typer) -> None:
@@ -112,20 +109,6 @@ def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
     showing.present(result)
     if result.verdict == "invalid":
         raise typer.Exit(CANNOT_ANSWER)
-
-
-def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
-    """Keep the rows that every COLUMN=LEVEL names: outcomes, else votes, else published numbers."""
-    from evalstats.analysis.leaderboard.published import keep_published
-    from evalstats.cli.arena import with_votes_of
-    from evalstats.cli.load import conditions as levels_of
-    from evalstats.cli.load import filtered
-
-    if not conditions or data.outcomes.height:
-        return filtered(data, conditions)
-    if data.comparisons.height:
-        return with_votes_of(data, conditions)
-    return keep_published(data, levels_of(conditions))
 
 
 def write_near_names(path: Path, sides: "Sequence[EvalData | None]", aliases: Mapping[str, str] | None) -> None:

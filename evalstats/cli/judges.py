@@ -31,6 +31,12 @@ def judges(reading: Reading, who: Raters, asked: JudgesOptions, showing: Showing
     from evalstats.cli.load import ratings
 
     data = ratings(
-        reading.paths, store=reading.store, pairs=reading.map, raters=who.raters, humans=who.humans, quiet=showing.quiet
+        reading.paths,
+        store=reading.store,
+        pairs=reading.map,
+        raters=who.raters,
+        humans=who.humans,
+        where=reading.where,
+        quiet=showing.quiet,
     )
     showing.present(judge_data(data, **asdict(asked)))

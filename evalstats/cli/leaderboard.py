@@ -29,14 +29,12 @@ def register(app: typer.Typer) -> None:
 def leaderboard(reading: Reading, asked: LeaderboardOptions, beside: Declared, showing: Showing) -> None:
     """How do all models stand, and which ranks are certain?"""
     from evalstats.analysis.leaderboard.leaderboard import leaderboard as leaderboard_of
-    from evalstats.analysis.leaderboard.published import keep_published
-    from evalstats.cli.load import averages, conditions
+    from evalstats.cli.load import averages
     from evalstats.cli.output import step_line
 
     top = whole_numbers(beside.top)
     plan = beside.declared(quiet=showing.quiet)
     data = reading.load(plan, quiet=showing.quiet)
-    data = data if data.outcomes.height else keep_published(data, conditions(list(reading.where)))
     given: dict[str, Any] = {
         **asdict(with_names(asked, data)),
         **averages(asked.average, asked.over, beside.weights),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from evalstats.cli.output import is_terminal, say
+from evalstats.cli.where import conditions, filtered
 from evalstats.errors import CannotAnswerError, InputError
 
 if TYPE_CHECKING:
@@ -79,12 +80,7 @@ def load(
     data = parts[0] if len(parts) == 1 else combine(parts)
     for problem in data.problems:
         say(f"{'not read' if problem.severity == 'error' else 'note'}: {problem}", quiet=quiet)
-    # Votes and published numbers have columns of their own, by which their commands choose.
-    return (
-        filtered(data, where)
-        if data.outcomes.height or not (data.comparisons.height + data.aggregates.height)
-        else data
-    )
+    return filtered(data, where, quiet=quiet)
 
 
 def ratings(
@@ -94,17 +90,18 @@ def ratings(
     pairs: Sequence[str],
     raters: Sequence[str],
     humans: Sequence[str],
+    where: Sequence[str] = (),
     quiet: bool,
 ) -> "EvalData":
     """Read ratings: of a store, or of tables by the columns that --map, --raters and --humans name."""
     from evalstats.store.manifest import is_store
 
     if store is not None or any(is_store(path) for path in paths):
-        return load(paths, store=store, quiet=quiet)
+        return load(paths, store=store, where=where, quiet=quiet)
     from evalstats.loaders.ratings import read_ratings
 
     if not raters and not humans and not pairs and _known_format(paths):
-        return load(paths, quiet=quiet)
+        return load(paths, where=where, quiet=quiet)
     named: dict[str, str] = {}
     for pair in pairs:
         name, equals, column = pair.partition("=")
@@ -112,7 +109,8 @@ def ratings(
             raise InputError(f"--map {pair!r} is not STANDARD=COLUMN")
         named[name] = column
     rows = named.pop("rows", None)
-    return read_ratings(paths, raters=raters, humans=humans, columns=named, rows=rows)
+    data = read_ratings(paths, raters=raters, humans=humans, columns=named, rows=rows)
+    return filtered(data, where, quiet=quiet)
 
 
 def _known_format(paths: Sequence[Path]) -> bool:
@@ -131,29 +129,6 @@ def label_table(path: Path) -> "EvalData | pl.DataFrame":
     from evalstats.store.manifest import is_store
 
     return load((), store=path, quiet=True) if is_store(path) else read_table(path)
-
-
-def filtered(data: "EvalData", where: Sequence[str] | None) -> "EvalData":
-    """Keep the rows that every COLUMN=LEVEL names; the same column twice means either level."""
-    wanted = conditions(where)
-    return data.where(**wanted) if wanted else data
-
-
-def conditions(where: Sequence[str] | None) -> dict[str, list[str]]:
-    """Return the levels that every column of --where is to have.
-
-    InputError if a condition is none.
-
-    >>> conditions(["split=test", "lang=de", "lang=en"])
-    {'split': ['test'], 'lang': ['de', 'en']}
-    """
-    wanted: dict[str, list[str]] = {}
-    for condition in where or ():
-        name, equals, level = condition.partition("=")
-        if not equals:
-            raise InputError(f"--where {condition!r} is not COLUMN=LEVEL")
-        wanted.setdefault(name, []).append(level)
-    return wanted
 
 
 def sides(

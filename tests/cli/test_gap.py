@@ -10,7 +10,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from evalstats.cli import gap as command
-from evalstats.cli.gap import Sides, kept, mix_of, names_of
+from evalstats.cli.gap import Sides, mix_of, names_of
+from evalstats.cli.where import filtered
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.schema.data import EvalData
 
@@ -195,12 +196,12 @@ def read(path: Path) -> EvalData:
 
 def test_filters_keep_rows_of_whatever_there_is(outcomes: Path, folder: Path) -> None:
     data = read(outcomes)
-    assert set(kept(data, ["scenario=plain", "scenario=hard"]).outcomes["scenario"]) == {"plain", "hard"}
+    assert set(filtered(data, ["scenario=plain", "scenario=hard"]).outcomes["scenario"]) == {"plain", "hard"}
     published = read(folder / "lab.csv")
-    assert kept(published, ["model=model-01"]).aggregates["model"].to_list() == ["model-01"]
-    assert kept(published, None) is published
+    assert filtered(published, ["model=model-01"]).aggregates["model"].to_list() == ["model-01"]
+    assert filtered(published, None) is published
     with pytest.raises(InputError, match="COLUMN=LEVEL"):
-        kept(published, ["model"])
+        filtered(published, ["model"])
 
 
 def test_names_with_commas_stay_whole() -> None:
