@@ -68,7 +68,8 @@ def build(output: Path) -> Path:
             shutil.copy(HERE / name, new / name)
         for name in settings["project"].get("resources", ()):
             shutil.copy(ROOT / name, new / name)
-        shutil.copy(FILTERS[0].with_name("evalstats.css"), new / "evalstats.css")
+        for name in ("evalstats.css", "page.js"):
+            shutil.copy(FILTERS[0].with_name(name), new / name)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise
@@ -277,6 +278,7 @@ _PAGE = """<!DOCTYPE html>
 <link rel="stylesheet" href="{up}evalstats.css">
 <link rel="stylesheet" href="{up}site.css">
 <script src="{up}site.js" data-up="{up}" defer></script>
+<script src="{up}page.js" defer></script>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the text</a>
