@@ -1,10 +1,9 @@
-// All is readable without this. Text that came from data is only ever read and set as text.
+// All is readable without this. Text from data is only read and set as text.
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const make = (tag, own) => Object.assign(document.createElement(tag), own);
 const on = (element, types, act) => types.split(" ").forEach((type) => element.addEventListener(type, act));
 const button = (className, textContent, onclick) => make("button", { type: "button", className, textContent, onclick });
 const wrap = (element, made) => (made.append(...element.childNodes), element.append(made), made);
-// Arrows go through a table or figure.
 const arrows = (root, selector) => on(root, "keydown", (event) => {
   const items = all(selector, root);
   const next = items[items.indexOf(event.target) + { ArrowDown: 1, ArrowUp: -1 }[event.key]];
@@ -90,7 +89,7 @@ on(document, "keydown", ({ key }) => key === "Escape" && (show(), pick("")));
 for (const svg of all(".es-figure > svg")) {
   if (svg.querySelector(".es-spot")) Object.assign(svg, { role: "group", tabIndex: 0 });
   arrows(svg, ".es-spot");
-  const figure = svg.closest("figure"), download = figure.id.slice(4) + ".svg";
+  const figure = svg.closest("figure"), download = figure.closest("[id]").id.slice(4) + ".svg";
   const link = make("a", { textContent: "Drawing (SVG)", href: "#", download });
   link.onclick = () => {
     const copy = svg.cloneNode(true);
@@ -100,7 +99,7 @@ for (const svg of all(".es-figure > svg")) {
     const text = new XMLSerializer().serializeToString(copy).replace(/var\([^,]*, (#\w+)\)/g, (_, color) => color);
     link.href = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
   };
-  if (svg.matches(".es-wide > svg")) figure.querySelector(".es-data")?.append(" ", link);
+  if (!svg.matches(".es-narrow > svg")) (figure.querySelector(".es-data") ?? figure).append(" ", link);
 }
 for (const code of all(".es-code")) code.before(button("es-act", "Copy", ({ target }) => {
   getSelection().selectAllChildren(code.firstChild);
