@@ -89,7 +89,8 @@ def flipped_items(pairs: Pairs, baseline: Arm, candidate: Arm, runs: pl.DataFram
     changed = _changed(pairs)
     items = pairs.items.filter(pl.Series(changed))
     before, after = pairs.baseline.means()[changed], pairs.candidate.means()[changed]
-    files = dict(runs.select("run", "source").iter_rows())
+    named = runs.select("run", "source").iter_rows()
+    files = {run: None if source is None else PurePath(source).name for run, source in named}
     sources = [
         _sources(arm.rows, items, means >= MIDDLE, files) for arm, means in ((baseline, before), (candidate, after))
     ]
@@ -193,8 +194,7 @@ def _sources(
     )
     places: list[RowSource | None] = [None] * items.height
     for place, run, locator in found.select(_PLACE, "run", "locator").iter_rows():
-        file = files.get(run)
-        places[place] = RowSource(run=run, file=None if file is None else PurePath(file).name, locator=locator)
+        places[place] = RowSource(run=run, file=files.get(run), locator=locator)
     return places
 
 
