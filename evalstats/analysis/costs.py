@@ -122,10 +122,12 @@ def cost_rows(
 def item_amounts(rows: pl.DataFrame, items: pl.DataFrame) -> dict[str, Floats]:
     """Mean of every quantity over the scored trials of every item, in the order of `items`; NaN where no trial has it."""
     key = [name for name in ITEM_KEY if name in items.columns]
-    have = [name for name in COSTS if name in rows.columns]
+    have = [name for name in COSTS if name in rows.columns and rows[name].null_count() < rows.height]
+    nothing = np.full(items.height, np.nan)
+    if not have:
+        return dict.fromkeys(COSTS, nothing)
     means = rows.filter(pl.col("status") == "scored").group_by(key).agg(pl.col(have).cast(pl.Float64).mean())
     placed = items.select(key).join(means, on=key, how="left", maintain_order="left")
-    nothing = np.full(items.height, np.nan)
     return {name: placed[name].fill_null(math.nan).to_numpy() if name in have else nothing for name in COSTS}
 
 

@@ -96,7 +96,7 @@ def candidate_groups(data: EvalData, metric: Metric, columns: Sequence[str], *, 
 def _describes_items(column: pl.Series, systems: Sequence[str]) -> bool:
     """Whether a column may describe items, by its values and its name, which in a wide table may end in a system's."""
     name, dtype = column.name, column.dtype
-    if dtype.is_nested() or dtype.is_float() or column.null_count() == len(column):
+    if dtype.is_nested() or dtype.is_float() or column.null_count() == len(column) or column.n_unique() == 1:
         return False
     if name in _STANDARD_GROUPS:
         return True
