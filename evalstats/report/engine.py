@@ -494,6 +494,9 @@ class EmbeddedEngine:
             shutil.copytree(ran.folder, job.folder, dirs_exist_ok=True)
             return ran.outputs
         job.on_step("running the cells")
-        outputs = run_cells(document, parameters, job.folder, time_limit=job.time_limit, guard=job.guard)
+        # A page of one's own may do anything to the process that runs it.
+        alone = job.page.source.parent != _folders()[0]
+        limit, guard = job.time_limit, job.guard
+        outputs = run_cells(document, parameters, job.folder, time_limit=limit, guard=guard, alone=alone)
         self._ran = _Ran(source=job.page.source, parameters=parameters, folder=job.folder, outputs=outputs)
         return outputs

@@ -154,14 +154,14 @@ def run_program(
         try:
             out, err = process.communicate(timeout=time_limit)
         except BaseException:
-            _end(process)
+            end_program(process)
             guard.ended(process.pid)
             raise
         guard.ended(process.pid)
     return subprocess.CompletedProcess(list(command), process.returncode, out, err)
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
+def end_program(process: "subprocess.Popen[str]") -> None:
     """End a program with all that it started: asked first, then made to."""
     for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         with suppress(OSError):

@@ -1,11 +1,13 @@
-"""Running cells: parameters, failures, time limits, and whose start-up files run."""
+"""Running cells: parameters, failures, time limits, whose start-up files run, and what pages in one kernel share."""
 
+import os
+from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
 
 from evalstats.errors import RenderError
-from evalstats.report.cells import run_cells
+from evalstats.report.cells import Kernel, one_kernel, run_cells
 from evalstats.report.qmd import Document, parse_document
 
 PAGE = """```{python}
@@ -76,3 +78,67 @@ def test_a_kernel_that_dies_is_said_so(tmp_path: Path) -> None:
 def test_parameters_need_a_tagged_cell(tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="exactly one cell tagged 'parameters'; it has 0"):
         run_cells(page("```{python}\n1\n```"), {"name": 1}, tmp_path, time_limit=60)
+
+
+STATE = """```{python}
+#| tags: [parameters]
+name = "default"
+```
+
+```{python}
+import os, sys
+print(os.getpid(), "left" in globals(), "wave" in sys.modules, os.getcwd(), name)
+left = 1
+import wave
+```
+"""
+
+
+@pytest.fixture
+def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nothing around this test shared a kernel: these tests say when one ends."""
+    monkeypatch.setattr("evalstats.report.cells._SHARED", ContextVar("empty", default=None))
+
+
+def test_pages_in_one_kernel_share_modules_and_nothing_else(tmp_path: Path, no_kernel: None) -> None:
+    def ran(name: str, **options: bool) -> list[str]:
+        folder = tmp_path / name
+        folder.mkdir()
+        outputs = run_cells(page(STATE), {"name": name}, folder, time_limit=60, **options)
+        folder.rmdir()  # it must not matter that the kernel was there
+        return outputs[1][0]["text"].split()
+
+    with one_kernel(), one_kernel():
+        (pid, *first), (again, *second), (other, *alone) = (
+            ran("a", alone=False),
+            ran("b", alone=False),
+            ran("c", alone=True),
+        )
+        # What failed leaves nothing behind for the next page.
+        with pytest.raises(RenderError, match="ZeroDivisionError"):
+            run_cells(page("```{python}\n1 / 0\n```"), {}, tmp_path, time_limit=60, alone=False)
+        after, *fourth = ran("d", alone=False)
+    assert first == ["False", "False", str(tmp_path.resolve() / "a"), "a"]
+    assert second == ["False", "True", str(tmp_path.resolve() / "b"), "b"]
+    assert alone == ["False", "False", str(tmp_path.resolve() / "c"), "c"]
+    assert fourth == ["False", "False", str(tmp_path.resolve() / "d"), "d"]
+    assert pid == again
+    assert len({pid, other, after}) == 3
+    if os.name == "posix":
+        for ended in (pid, other, after):
+            with pytest.raises(ProcessLookupError):
+                os.kill(int(ended), 0)
+
+
+def test_a_process_that_cannot_run_cells_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nbclient.py").write_text("raise ImportError('no nbclient here')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(RenderError, match=r"no nbclient here\); install evalstats-toolkit\[report\]"):
+        run_cells(page("```{python}\n1\n```"), {}, tmp_path, time_limit=60)
+
+
+def test_what_does_not_answer_is_ended(tmp_path: Path) -> None:
+    kernel = Kernel()
+    cells = [{"code": "import time\ntime.sleep(600)", "tags": []}]
+    order = {"cells": cells, "parameters": {}, "folder": str(tmp_path), "time_limit": 600}
+    assert kernel.ask(order, limit=0.5) == {"error": "its cells did not end within 0.5 s"}
