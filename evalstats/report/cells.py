@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -66,7 +66,7 @@ def run_cells(
 
 
 @contextmanager
-def one_kernel() -> Iterator[None]:
+def one_kernel() -> Generator[None]:
     """Let the pages that are rendered inside share one kernel, which starts with the first of them.
 
     Each page begins with no names defined and in its own folder; modules stay loaded. After a failure the next page gets a new
@@ -129,6 +129,10 @@ class Kernel:
                 end_program(self._process)
             else:
                 _let_end(self._process)
+            for stream in (self._process.stdin, self._process.stdout):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
         self._process = None
         self._held.close()
 
@@ -179,8 +183,6 @@ def _let_end(process: subprocess.Popen[str]) -> None:
         end_program(process)
         if not isinstance(error, subprocess.TimeoutExpired):
             raise
-    if process.stdout is not None:
-        process.stdout.close()
 
 
 def _environment(private: str) -> dict[str, str]:
