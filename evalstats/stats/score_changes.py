@@ -162,10 +162,12 @@ def _clearest(
     both = (before > 0) & (after > 0)
     later = (totals[:, -1:] - totals[:, places - 1]) / np.maximum(after, 1)
     d = np.where(both, later - totals[:, places - 1] / np.maximum(before, 1), 0.0)
-    n, sums = both.sum(axis=0).astype(np.float64), np.add.reduceat(d, starts, axis=0)
+    n = both.sum(axis=0).astype(np.float64)
     if not n.any():
         return None
-    sizes = np.add.reduceat(both.astype(np.float64), starts, axis=0)
+    alone = starts.size == both.shape[0]
+    sums = d if alone else np.add.reduceat(d, starts, axis=0)
+    sizes = both if alone else np.add.reduceat(both, starts, axis=0, dtype=np.int64)
     since = look + 1.0 - places
     information = _TAU**2 * places * since / (places + since)
     floor = span**2 * (1.0 / places + 1.0 / since) / 2.0
@@ -173,7 +175,8 @@ def _clearest(
     log_e = information * square / (2.0 * (1.0 + information)) - 0.5 * np.log1p(information) + np.log(shares)
     log_e = np.where(n > 0, log_e, -math.inf)
     best = int(np.argmax(log_e))
-    units = int((sizes[:, best] > 0).sum())
+    own = sizes[:, best].astype(np.float64)
+    units = int(np.count_nonzero(own))
     mean = float(sums[:, best].sum() / n[best])
     found = Change(look=look, since=int(places[best]), estimate=mean, n_units=units)
     if units < FEWEST_UNITS:
@@ -181,9 +184,7 @@ def _clearest(
     boundary = (1.0 + 1.0 / information[best]) * (
         np.log1p(information[best]) - 2.0 * (math.log1p(-level) + math.log(shares[best]))
     )
-    ends = _ends(
-        sums[:, best] - mean * sizes[:, best], sizes[:, best], floor=float(floor[best]), square=float(boundary)
-    )
+    ends = _ends(sums[:, best] - mean * own, own, floor=float(floor[best]), square=float(boundary))
     if ends is None:
         return found
     p = positive_p(math.exp(-max(float(log_e[best]), 0.0)))

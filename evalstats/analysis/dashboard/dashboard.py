@@ -168,7 +168,7 @@ def dashboard(
         metric=metric,
         version=toolkit_version(),
         sources=sources_of(data, runs),
-        notes=(*run_notes(data, runs), *undated, *notes, *_lost_notes(days)),
+        notes=(*run_notes(data, runs), *undated, *notes, *_lost_notes(histories, days)),
     )
 
 
@@ -488,9 +488,11 @@ def _judged(base: History, series: _Series, looks: Sequence[Change], means: Floa
     )
 
 
-def _lost_notes(days: Sequence[Day]) -> Iterator[Note]:
+def _lost_notes(histories: Sequence[History], days: Sequence[Day]) -> Iterator[Note]:
     """Name the day on which the largest share of rows has no score, where that is a large one."""
-    shares = [(each.n_lost / (each.n_lost + each.n_items), each) for each in days if each.watched and each.n_lost]
+    compared = {(row.name, row.benchmark) for row in histories if row.verdict != "too few"}
+    own = [each for each in days if each.watched and each.n_lost and (each.name, each.benchmark) in compared]
+    shares = [(each.n_lost / (each.n_lost + each.n_items), each) for each in own]
     worst = max(shares, key=lambda pair: pair[0], default=None)
     if worst is not None and worst[0] > _MANY_LOST:
         share, each = worst

@@ -177,7 +177,7 @@ def models_table(result: Dashboard) -> Table:
         rows=rows,
         caption=f"The change that shows most, runs since a day against those before; CS: {level(result)} confidence sequence",
         tones={word: _tone(result, word) for word in _TONES},
-        most=20,
+        most=8,
         frame=result.changes_frame().to_dict(as_series=False),
     ).without_empty_columns()
 

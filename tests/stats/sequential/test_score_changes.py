@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from evalstats.errors import InputError
 from evalstats.stats.score_changes import Change, score_changes, weights_of
+from evalstats.stats.sequential import mixture_half_width
 
 
 def drawn(n: int, runs: int, *, drop: float = 0.0, at: int = 1, seed: int = 0) -> np.ndarray:
@@ -78,6 +79,17 @@ def test_it_is_its_definition(seed: int, clustered: bool) -> None:
     assert len(found) == len(expected) == 6
     for own, other in zip(found, expected, strict=True):
         assert own == pytest.approx(other, rel=1e-6, abs=1e-9)
+
+
+def test_the_boundary_is_that_of_the_normal_mixture_on_the_scale_of_information() -> None:
+    y = drawn(200, 7, drop=0.1, at=4)
+    last = score_changes(y, reference=4)[-1]
+    d = y[:, 4:].mean(axis=1) - y[:, :4].mean(axis=1)
+    information = 4 * 3 / 7
+    k2 = float(mixture_half_width(information, 3.0)) ** 2 * information
+    v = float(np.square(d - d.mean()).sum()) + (1 / 4 + 1 / 3) / 2
+    half = math.sqrt(k2 * v / (200 * (200 - k2)))
+    assert (last.conf_low, last.conf_high) == pytest.approx((d.mean() - half, d.mean() + half))
 
 
 def test_the_weights_add_up_to_one() -> None:
