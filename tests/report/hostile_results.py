@@ -14,6 +14,7 @@ from evalstats import (
     audit,
     compare,
     contamination,
+    dashboard,
     from_frame,
     frontier,
     gap,
@@ -110,10 +111,32 @@ def _lab_live() -> Result:
     return gap(renamed(both.lab), renamed(both.live), n_resamples=200)
 
 
+def _dashboard() -> Result:
+    draw = np.random.default_rng(9)
+    rows = [
+        {
+            "item": f"<u>{i}",
+            "model": model,
+            "run": f"{model} {week}",
+            "judge": f"<i>judge {week // 4}" if place == 1 else "judge",
+            "timestamp": f"2026-0{1 + week // 4}-0{1 + week % 4}T06:00:00Z",
+            "score": int(draw.random() < 0.8 - 0.4 * (week > 3 and place == 0)),
+        }
+        for place, model in enumerate(MODELS)
+        for week in range(8)
+        for i in range(60)
+    ]
+    data = from_frame(
+        pl.DataFrame(rows), item="item", model="model", score="score", run="run", benchmark="@<script>hit=1</script>"
+    )
+    return dashboard(data)
+
+
 RESULTS: Mapping[str, Callable[[], Result]] = {
     "arena": _arena,
     "audit": lambda: audit(table()),
     "compare": lambda: compare(table(), *MODELS[:2], by="scenario"),
+    "dashboard": _dashboard,
     "contamination": lambda: contamination(
         table(5), split="source", suspects=MODELS[0], references=list(MODELS[1:]), new="<i>fresh"
     ),
