@@ -9,8 +9,6 @@ import typst
 from evalstats.report.engine import pandoc_program
 
 ROOT = Path(__file__).resolve().parents[1]
-# Leads to the sheet from its page on the site.
-_LINK = "[To print, on one page](cheat-sheet.pdf).\n"
 _SHEET = """#set page(paper: "{paper}", margin: (x: 12mm, y: 11mm))
 #set text(font: ("DejaVu Sans", "Liberation Sans", "Libertinus Serif"), size: 8.4pt, fill: rgb("#1b2129"), lang: "en")
 #set par(leading: 0.45em, spacing: 1em)
@@ -28,10 +26,9 @@ _SHEET = """#set page(paper: "{paper}", margin: (x: 12mm, y: 11mm))
 def typeset(paper: str = "a4") -> bytes:
     """Return the sheet as a PDF on this paper ("a4" or "us-letter")."""
     program, _ = pandoc_program()
-    text = (ROOT / "docs" / "cheat-sheet.md").read_text(encoding="utf-8")
+    source = ROOT / "docs" / "cheat-sheet.md"
     done = subprocess.run(  # noqa: S603 - our own arguments
-        [program, "--from=markdown-citations", "--to=typst", "--shift-heading-level-by=-1"],
-        input=text.replace(_LINK, ""),
+        [program, str(source), "--from=markdown-citations", "--to=typst", "--shift-heading-level-by=-1"],
         capture_output=True,
         text=True,
         timeout=60,

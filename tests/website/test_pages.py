@@ -179,7 +179,6 @@ def test_the_cheat_sheet_is_one_page(paper: str) -> None:
     text = document[0].get_textpage().get_text_range()
     assert len(document) == 1
     assert "Exit status." in text
-    assert "To print" not in text
 
 
 @pytest.mark.quarto
