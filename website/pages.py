@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalstats.report.pieces import prose, raw
+from evalstats.report.pieces import linked, prose, raw
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
@@ -302,8 +302,9 @@ def tables_page() -> str:
         parts += [f"## {prose(str(table))}", "", "| column | type | meaning |", "|:---|:---|:------------|"]
         for row in rows.iter_rows(named=True):
             more = f" ({row['levels']})" if row["levels"] else f" ({row['unit']})" if row["unit"] else ""
+            meaning = linked(f"{row['meaning']}{more}.")
             needed = " *Required.*" if row["required"] else ""
-            parts.append(f"| `{row['column']}` | {prose(row['dtype'])} | {prose(row['meaning'] + more)}{needed} |")
+            parts.append(f"| `{row['column']}` | {prose(row['dtype'])} | {meaning}{needed} |")
         parts.append(': {tbl-colwidths="[22,18,60]"}\n')
     return "\n".join(parts)
 

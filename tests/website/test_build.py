@@ -106,6 +106,16 @@ def test_sections_of_a_sidebar_have_headings(site: Path, tmp_path: Path) -> None
     assert re.search(r'One.*<p>Next &amp; more</p><div class="part"><a [^>]*>Two</a></div>', side)
 
 
+def test_columns_are_halves_only_where_somebody_chose_so(site: Path, tmp_path: Path) -> None:
+    row = f"| x | {'long ' * 40}|"
+    tables = [f"| a | b |\n{dashes}\n{row}\n" for dashes in ("|---|---|", "|---|---------|")]
+    (site / "docs" / "one.md").write_text("# One\n\n" + "\n\n".join(tables))
+    start = build.build(tmp_path / "out")
+    page = (start.parent / "docs" / "one.html").read_text()
+    assert page.count("<table") == 2
+    assert re.findall(r'<col style="width: (\d+)%', page) == ["25", "75"]
+
+
 def test_the_title_is_no_entry_of_its_own_contents(site: Path, tmp_path: Path) -> None:
     start = build.build(tmp_path / "out")
     toc = (start.parent / "docs" / "one.html").read_text().partition('<nav class="toc"')[2].partition("</nav>")[0]
