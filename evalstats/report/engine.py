@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -16,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, overload
 
-from evalstats.errors import EvalStatsWarning, InputError, RenderError
+from evalstats.errors import InputError, RenderError
 from evalstats.report.cells import failed_cell, run_cells
 from evalstats.report.qmd import Document, as_mapping, assemble, check_constructs, read_document
-from evalstats.report.typeset import BOXES, NO_LETTER, typeset, typst_version
+from evalstats.report.typeset import add_wide_fonts, typeset, typst_version, warn_of_boxes
 from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
 _HERE = Path(__file__).resolve().parent
@@ -189,6 +188,8 @@ def check_offline(html: str, *, script: str = "") -> None:
         raise RenderError(f"the page would load or run something: {', '.join(found[:5])}; a report is one file")
 
 
+# The extension's folder of fonts.
+FONTS = "fonts"
 _TAIL = 25
 
 
@@ -286,7 +287,11 @@ class QuartoEngine:
         document = read_document(job.page.source)
         check_constructs(document)
         shutil.copy(job.page.source, job.folder)
-        shutil.copytree(job.page.extension, job.folder / "_extensions" / job.page.extension.name)
+        copied = job.folder / "_extensions" / job.page.extension.name
+        shutil.copytree(job.page.extension, copied)
+        if job.to == "pdf":
+            (copied / FONTS).mkdir(exist_ok=True)
+            add_wide_fonts(copied / FONTS)
         # JSON is YAML, and no name from a result file can end a quoted string in it.
         parameters = job.folder / "parameters.json"
         parameters.write_text(json.dumps(dict(job.parameters)), encoding="utf-8")
@@ -302,10 +307,6 @@ class QuartoEngine:
         }
         job.on_step(f"running the cells and making {job.to.upper()} with Quarto")
         done = self._run(job, environment)
-        if done.returncode and job.to == "pdf" and NO_LETTER in done.stdout + done.stderr:
-            done = self._run(job, environment, "--metadata", "pdf-standard:1.7")
-            if not done.returncode:
-                warnings.warn(BOXES, EvalStatsWarning, stacklevel=2)
         target = job.folder / f"{job.page.source.stem}.{job.to}"
         if done.returncode or not target.is_file():
             said = done.stdout + done.stderr
@@ -319,12 +320,14 @@ class QuartoEngine:
                 html = with_own_script(html, script)
                 target.write_text(html, encoding="utf-8")
             check_offline(html, script=script)
+        else:
+            warn_of_boxes(target)
         return target
 
-    def _run(self, job: Job, environment: Mapping[str, str], *more: str) -> subprocess.CompletedProcess[str]:
+    def _run(self, job: Job, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
         try:
             return run_program(
-                [*render_command(self.program, job), *more],
+                render_command(self.program, job),
                 guard=job.guard,
                 time_limit=job.time_limit,
                 folder=job.folder,
@@ -484,7 +487,7 @@ class EmbeddedEngine:
         between, target = job.folder / f"{name}.typ", job.folder / f"{name}.pdf"
         run_pandoc(source, between, typst_arguments(extension), extension=extension, time_limit=limit, guard=guard)
         job.on_step("making the PDF")
-        typeset(between, target, day=job.day, time_limit=limit, guard=guard)
+        typeset(between, target, boxes=extension / FONTS, day=job.day, time_limit=limit, guard=guard)
         return target
 
     def _outputs(self, document: Document, job: Job) -> list[list[dict[str, Any]]]:

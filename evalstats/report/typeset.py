@@ -1,20 +1,44 @@
 """Make a PDF of a Typst file, in a process of its own so that it can be given a time limit."""
 
+import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from datetime import UTC, date, datetime
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from evalstats.errors import EvalStatsWarning, RenderError
 from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
 # Tagged, with alternative text for every figure: Typst refuses to write a PDF that breaks the rule.
 STANDARD: Final = "ua-1"
-# What Typst says of a letter that no font has, and what we say.
+# What Typst says of a letter that no font has.
 NO_LETTER: Final = "could not be displayed"
+# The name, within a PDF, of our font of boxes; what we say of them.
+BOX_FONT: Final = b"EvalstatsBoxes"
 BOXES: Final = "the PDF shows boxes for letters that no font on this machine has; the HTML page shows them"
+# Fonts of many scripts that matplotlib carries, whatever the machine has.
+_WIDE_FONTS: Final = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")
+
+
+def add_wide_fonts(folder: Path) -> None:
+    """Copy fonts of many scripts (Hebrew, Arabic, Georgian, ...) into a folder, from a package that is installed anyway."""
+    found = find_spec("matplotlib")
+    if found is None or found.origin is None:
+        return
+    shipped = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf"
+    for name in _WIDE_FONTS:
+        if (shipped / name).is_file():
+            shutil.copyfile(shipped / name, folder / name)
+
+
+def warn_of_boxes(pdf: Path) -> None:
+    """Warn if letters of a PDF are boxes."""
+    if BOX_FONT in pdf.read_bytes():
+        warnings.warn(BOXES, EvalStatsWarning, stacklevel=3)
 
 
 def typst_version() -> str:
@@ -30,52 +54,53 @@ def typst_version() -> str:
         raise RenderError("the embedded engine needs typst for a PDF; install evalstats-toolkit[report]") from error
 
 
-def typeset(source: Path, target: Path, *, day: date, time_limit: int, guard: Guard = UNGUARDED) -> None:
+def typeset(source: Path, target: Path, *, boxes: Path, day: date, time_limit: int, guard: Guard = UNGUARDED) -> None:
     """Compile a Typst file to PDF/UA; the same file and day give the same bytes.
 
-    Only the fonts that come with Typst are used, unless the text has letters they lack: then those of this machine too.
-    RenderError if Typst refuses the file, or takes longer than `time_limit` seconds.
+    Only the fonts that come with Typst are used, unless the text has letters they lack: then those of this machine too, and
+    at last those in the folder `boxes`. RenderError if Typst refuses the file, or takes longer than `time_limit` seconds.
 
     Warns
     -----
     EvalStatsWarning
-        If no font at all has a letter: it is printed as a box, and the PDF does not call itself PDF/UA.
+        If no font at all has a letter: it is printed as a box.
     """
     typst_version()
-    command = [sys.executable, "-P", "-m", "evalstats.report.typeset", str(source), str(target), day.isoformat()]
+    command = [sys.executable, "-P", "-m", "evalstats.report.typeset", str(source), str(target), str(boxes)]
+    command.append(day.isoformat())
     try:
         done = run_program(command, guard=guard, time_limit=time_limit)
     except subprocess.TimeoutExpired as error:
         raise RenderError(f"Typst took longer than {time_limit} s; give more with time_limit") from error
     if done.returncode:
         raise RenderError(f"Typst failed: {done.stderr.strip()[-2000:]}")
-    if done.stdout.strip():
-        warnings.warn(done.stdout.strip(), EvalStatsWarning, stacklevel=2)
+    warn_of_boxes(target)
 
 
-def main(source: str, target: str, day: str) -> None:
-    """Compile, in the process that `typeset` started; what is printed is a warning for the caller."""
+def main(source: str, target: str, boxes: str, day: str) -> None:
+    """Compile, in the process that `typeset` started."""
     import typst
 
     moment = int(datetime.combine(date.fromisoformat(day), datetime.min.time(), tzinfo=UTC).timestamp())
-    attempts: tuple[tuple[Any, bool], ...] = (([STANDARD], True), ([STANDARD], False), ([], False))
-    for place, (standards, own_fonts_only) in enumerate(attempts):
-        try:
-            pdf = typst.compile(
-                Path(source),
-                root=Path(source).parent,
-                ignore_system_fonts=own_fonts_only,
-                pdf_standards=standards,
-                timestamp=moment,
-            )
-        except typst.TypstError as error:
-            if NO_LETTER not in str(error) or place == len(attempts) - 1:
-                sys.exit(str(error))
-            continue
-        Path(target).write_bytes(pdf)
-        if not standards:
-            sys.stdout.write(BOXES)
-        return
+    with tempfile.TemporaryDirectory(prefix="evalstats-fonts-") as folder:
+        for more in (False, True):
+            if more:
+                add_wide_fonts(Path(folder))
+            try:
+                pdf = typst.compile(
+                    Path(source),
+                    root=Path(source).parent,
+                    font_paths=[folder, boxes] if more else [],
+                    ignore_system_fonts=not more,
+                    pdf_standards=[STANDARD],
+                    timestamp=moment,
+                )
+            except typst.TypstError as error:
+                if NO_LETTER not in str(error) or more:
+                    sys.exit(str(error))
+                continue
+            Path(target).write_bytes(pdf)
+            return
 
 
 if __name__ == "__main__":
