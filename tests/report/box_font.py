@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib as mpl
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
@@ -40,7 +40,7 @@ def box() -> Any:
 
 def latin() -> Any:
     """Return DejaVu Sans with nothing but plain Latin letters."""
-    font: Any = TTFont(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", recalcTimestamp=False)
+    font: Any = TTFont(Path(mpl.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", recalcTimestamp=False)
     options = Options(
         layout_features=[], hinting=False, glyph_names=False, name_IDs=[_COPYRIGHT, _LICENCE], notdef_outline=True
     )

@@ -4,7 +4,6 @@ import base64
 import io
 import itertools
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +14,7 @@ import polars as pl
 import pytest
 
 from evalstats import compare, datasets, read_plan
-from evalstats.errors import EvalStatsWarning, InputError
+from evalstats.errors import InputError
 from evalstats.report import render
 from evalstats.report.engine import loads, page_script
 from evalstats.report.examples import example
@@ -215,19 +214,6 @@ def test_pdf_is_tagged_and_named(pages) -> None:
     document = pypdfium2.PdfDocument(pages.pdf_path)
     assert document.get_metadata_dict()["Title"] == "Is trained better than baseline on Tenacious-Bench?"
     document.close()
-
-
-def test_letters_that_no_font_has_do_not_stop_the_pdf(tmp_path: Path) -> None:
-    """PDF/UA forbids them; a report with boxes and a warning is better than none."""
-    data = datasets.tenacious_held_out()
-    strange = "𒀀 通义千问"
-    outcomes = data.outcomes.with_columns(pl.col("model", "system").replace("trained", strange))
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        result = compare(replace(data, outcomes=outcomes), "baseline", strange)
-        path = render_results([result], [tmp_path / "x.pdf"], engine="embedded")[0].path
-    assert path.read_bytes().startswith(b"%PDF")
-    assert {warning.category for warning in seen} <= {EvalStatsWarning}
 
 
 def test_twice_the_same_bytes(pages, fixed_date: None, tmp_path: Path) -> None:
