@@ -90,7 +90,7 @@ def main(source: str, target: str, boxes: str, day: str) -> None:
                 pdf = typst.compile(
                     Path(source),
                     root=Path(source).parent,
-                    font_paths=[folder, boxes] if more else [],
+                    font_paths=[Path(folder), Path(boxes)] if more else [],
                     ignore_system_fonts=not more,
                     pdf_standards=[STANDARD],
                     timestamp=moment,
