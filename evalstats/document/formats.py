@@ -178,7 +178,9 @@ def latex_table(table: Table) -> str:
     table = table.without_empty_columns()
 
     def joined(cells: Sequence[str], escape: Callable[[str], str] = for_latex) -> str:
-        return " & ".join(escape(cell) for cell in cells)
+        row = " & ".join(escape(cell) for cell in cells)
+        # The command before it, the end of a row or a rule, would take these for its own arguments.
+        return f"{{}}{row}" if row.lstrip().startswith(("[", "*")) else row
 
     rows = "\n".join(f"{joined(row)} \\\\" for row in table.written())
     caption = f"\\caption{{{for_latex(table.caption)}}}\n" if table.caption else ""

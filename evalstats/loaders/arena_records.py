@@ -13,7 +13,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, Winner
 from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, parquet_fault, read_head
 from evalstats.loaders.blocks import delimited_blocks, own_name
-from evalstats.loaders.files import JsonItem, header_of, iter_json, iter_json_lines, iter_rows
+from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_json, iter_json_lines, iter_rows
 from evalstats.loaders.rows import Row, some_of, told
 from evalstats.loaders.values import as_text
 from evalstats.schema.columns import TableName
@@ -107,10 +107,11 @@ def columns_of(head: Head) -> frozenset[str]:
     return frozenset(head.columns) or head.keys
 
 
-def iter_records(head: Head) -> Iterator[tuple[int, Mapping[str, object]]]:
+def iter_records(head: Head, bad: BadRow | None = None) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield (place, record): the line of delimited text and JSON Lines, else the record's number from 0.
 
-    Cells of delimited text are text, and null where they are empty.
+    Cells of delimited text are text, and null where they are empty. What is wrong with a line that holds no record is given to
+    `bad`; without that it is an error.
     """
     if head.shape == "parquet":
         yield from _parquet_records(head.path)
@@ -120,12 +121,14 @@ def iter_records(head: Head) -> Iterator[tuple[int, Mapping[str, object]]]:
         for line, cells in iter_rows(head.path, head.delimiter, n_columns=len(header)):
             yield line, {name: cells[place] or None for place, name in keep}
     else:
-        for place, value in _json_values(head):
-            if not isinstance(value, dict):
-                raise UnreadableFileError(
-                    f"{head.path}: {place_word(head)} {place} is not a JSON object; every vote must be one"
-                )
-            yield place, cast("dict[str, object]", value)
+        for place, value in _json_values(head, bad):
+            if isinstance(value, dict):
+                yield place, cast("dict[str, object]", value)
+                continue
+            problem = f"{place_word(head)} {place} is not a JSON object; every vote must be one"
+            if bad is None:
+                raise UnreadableFileError(f"{head.path}: {problem}")
+            bad(problem)
 
 
 def place_word(head: Head) -> str:
@@ -133,12 +136,12 @@ def place_word(head: Head) -> str:
     return "line" if head.shape in {"text", "lines", "object"} else "record"
 
 
-def _json_values(head: Head) -> Iterator[tuple[int, object]]:
+def _json_values(head: Head, bad: BadRow | None) -> Iterator[tuple[int, object]]:
     if head.shape == "array":
         for item in iter_json(head.path):
             yield (item.index if isinstance(item, JsonItem) else 0), item.value
     else:
-        yield from iter_json_lines(head.path)
+        yield from iter_json_lines(head.path, bad)
 
 
 def _parquet_records(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -166,16 +169,16 @@ def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
         ) from error
 
 
-def iter_blocks(head: Head, rename: Mapping[str, str] | None = None) -> Iterator[VoteBlock]:
-    """Yield the records of a file as blocks of columns; `rename` gives columns other names."""
+def iter_blocks(head: Head, rename: Mapping[str, str] | None = None, bad: BadRow | None = None) -> Iterator[VoteBlock]:
+    """Yield the records of a file as blocks of columns; `rename` gives columns other names; for `bad` see `iter_records`."""
     number = 0
-    for columns, places in _column_blocks(head):
+    for columns, places in _column_blocks(head, bad):
         named = {(rename or {}).get(name, name): cells for name, cells in columns.items()}
         yield VoteBlock(columns=named, places=places, numbers=range(number, number + len(places)))
         number += len(places)
 
 
-def _column_blocks(head: Head) -> Iterator[tuple[dict[str, Cells], Sequence[int]]]:
+def _column_blocks(head: Head, bad: BadRow | None) -> Iterator[tuple[dict[str, Cells], Sequence[int]]]:
     if head.shape == "parquet":
         for first, frame in _parquet_frames(head.path):
             columns = {
@@ -183,7 +186,7 @@ def _column_blocks(head: Head) -> Iterator[tuple[dict[str, Cells], Sequence[int]
             }
             yield columns, range(first, first + frame.height)
     elif head.shape == "text":
-        for block in delimited_blocks(head.path, head.delimiter):
+        for block in delimited_blocks(head.path, head.delimiter, bad):
             kept = [cells for cells in block.frame.iter_columns() if cells.name not in TEXTS or cells.name in ANSWERS]
             yield {own_name(cells.name): cells for cells in kept}, block.places.to_list()
     else:
@@ -191,7 +194,7 @@ def _column_blocks(head: Head) -> Iterator[tuple[dict[str, Cells], Sequence[int]
         most = _PARQUET_ROWS if columns_of(head) & (TEXTS | NESTED) else _PLAIN_ROWS
         records: list[Mapping[str, object]] = []
         places: list[int] = []
-        for place, record in iter_records(head):
+        for place, record in iter_records(head, bad):
             records.append(record)
             places.append(place)
             if len(records) >= most:

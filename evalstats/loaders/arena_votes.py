@@ -27,7 +27,7 @@ from evalstats.loaders.arena_records import (
 )
 from evalstats.loaders.arena_rows import Arena, comparisons
 from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.blocks import TableFile, open_table, own_name
+from evalstats.loaders.blocks import LeftOut, TableFile, open_table, own_name
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
 from evalstats.loaders.rows import SeenKeys
@@ -230,6 +230,7 @@ class ArenaVotesLoader(SingleFileLoader):
             if arena.id_names:
                 _check_ids(frame["battle"], places, seen, word)
             yield Frame(table="comparisons", frame=frame.with_columns(pl.lit(run).alias("run")))
+        votes.left_out.check(source.path, tally.n_votes)
         if not tally.n_votes:
             raise UnreadableFileError(f"{source.path}: holds no votes between two models")
         about: dict[str, object] = {"run": run, "benchmark": arena.benchmark, "judge": arena.judge}
@@ -237,6 +238,7 @@ class ArenaVotesLoader(SingleFileLoader):
         if config:
             about["config"] = json.dumps(config, ensure_ascii=False)
         yield Rows(table="runs", rows=[about])
+        yield from source.notes(votes.left_out.told(tally.n_votes), "error")
         yield from tally.problems(source, word)
         if is_event(votes.names):
             yield from source.notes([_EVENT_NOTE])
@@ -246,10 +248,14 @@ class ArenaVotesLoader(SingleFileLoader):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Votes:
-    """The votes of a file: their columns by standard names, and the blocks, read from the beginning each time."""
+    """The votes of a file: their columns by standard names, and the blocks, read from the beginning each time.
+
+    `left_out` holds the lines that the last reading left out.
+    """
 
     names: frozenset[str]
     blocks: Callable[[], Iterator[VoteBlock]]
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 def _inner_blocks(table: TableFile, names: frozenset[str], rename: Mapping[str, str]) -> Iterator[VoteBlock]:
@@ -292,12 +298,16 @@ def open_votes(head: Head, map_: ColumnMap) -> Votes:
         missing = next(name for name in ("model_a", "model_b") if name not in found)
         raise InputError(f"no column names {missing}; say which one does: --map {missing}=COLUMN")
 
+    left_out = LeftOut()
+
     def blocks() -> Iterator[VoteBlock]:
-        for block in iter_blocks(head, rename) if table is None else _inner_blocks(table, names, rename):
+        for block in (
+            iter_blocks(head, rename, left_out.anew()) if table is None else _inner_blocks(table, names, rename)
+        ):
             fixed = {name: pl.Series([value]).new_from_index(0, block.height) for name, value in constants.items()}
             yield from _pairs(replace(block, columns={**block.columns, **fixed}), events=is_event(found))
 
-    return Votes(names=found, blocks=blocks)
+    return Votes(names=found, blocks=blocks, left_out=left_out)
 
 
 def mapped_arena(arena: Arena, map_: ColumnMap) -> Arena:

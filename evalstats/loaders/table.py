@@ -1,13 +1,15 @@
 """A table of anybody's own: CSV, TSV, JSON Lines, a JSON list of records, or Parquet, one score or several a row."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.blocks import SHOWN_COLUMNS, flat, listings, open_table, oriented, rows_at, seen
+from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, flat, listings, open_table, oriented, rows_at, seen
 from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
@@ -18,6 +20,8 @@ from evalstats.loaders.suggestion import Record, as_options, fitting_map, sure_m
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK, Tidier
 from evalstats.schema.data import Problem
 
+# How gzip and Zstandard begin.
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5")
 _NEEDED = ("item", "score")
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
 _LOOKED_AT = 200
@@ -87,8 +91,10 @@ class TableLoader(SingleFileLoader):
             raise UnreadableFileError(f"{source.path}: holds no rows")
         binding = fitted(map_, survey, model=named_after(source))
         tidier = Tidier(map_, binding, survey, table.word, lambda parts: source.run_id(*parts), where=self.where)
+        last: Block | None = None
         for block in blocks:
             yield Frame(table="outcomes", frame=tidier.outcomes(block))
+            last = block
         tidier.check_kept()
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
@@ -103,8 +109,30 @@ class TableLoader(SingleFileLoader):
             notes.append(f"no column names the model, so the {whose}'s name is taken for it: {named!r}")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
+        if head.shape == "text" and last is not None:
+            notes += _open_end(source.path, last)
         yield from source.notes(notes)
         yield from source.notes(table.left_out.told(survey.n_rows), "error")
+
+
+def _open_end(path: Path, last: Block) -> Iterator[str]:
+    """Say where a file may have been cut off inside its last value: no line ends there, and no other row has that value."""
+    frame = last.frame
+    with path.open("rb") as stream:
+        begins = stream.read(2)
+        stream.seek(-2, os.SEEK_END)
+        ends = stream.read()
+    # Compressed data that were cut off are refused before this.
+    if begins in _COMPRESSED or b"\n" in ends or b"\r" in ends or not frame.width or not frame.height:
+        return
+    name, values = frame.columns[-1], frame.to_series(frame.width - 1)
+    value = values[-1]
+    if values.head(-1).eq_missing(value).any():
+        return
+    yield (
+        f"line {last.places[-1]}, the last, does not end, and no other row has its {name} "
+        f"({'nothing' if value is None else repr(value)}); if the file was cut off there, fetch it again"
+    )
 
 
 def _sure_map(head: Head, map_: ColumnMap) -> dict[str, str]:

@@ -161,6 +161,11 @@ def read_manifest(folder: Path) -> Manifest:
         data = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
         refuse_newer(int(data["schema_version"]), folder)
         return _manifest(data)
+    except (PermissionError, InterruptedError, TimeoutError) as error:
+        raise StoreError(
+            f"{path}: the description of a stored source cannot be read ({error.strerror or error}); see to the rights of "
+            "that folder, nothing in it is known to be damaged"
+        ) from error
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({error})"
         raise StoreError(
@@ -181,6 +186,7 @@ def _manifest(data: dict[str, Any]) -> Manifest:
 MARKER = "evalstats-store.json"
 SOURCES = "sources"
 INCOMING = ".incoming"
+_LINK = "is a link, and a store reads no source through one; put the folder itself there, or remove the link"
 _FORMAT = "evalstats-store"
 
 
@@ -312,8 +318,12 @@ class Shelf:
         """Names and inodes: a folder of the same name that was written anew is another."""
         folder = self.store / SOURCES
         try:
-            with os.scandir(folder) as entries:
-                return {(entry.name, entry.inode()) for entry in entries if entry.is_dir(follow_symlinks=False)}
+            with os.scandir(folder) as found:
+                entries = list(found)
+            link = next((entry.name for entry in entries if entry.is_symlink() and entry.is_dir()), None)
+            if link is not None:
+                raise StoreError(f"{folder / link}: {_LINK}")
+            return {(entry.name, entry.inode()) for entry in entries if entry.is_dir(follow_symlinks=False)}
         except OSError as error:
             raise StoreError(f"{folder}: cannot be listed ({error}); the store is not whole") from error
 
@@ -436,6 +446,9 @@ def check_store(store: Path) -> tuple[Problem, ...]:
     for folder in sorted((store / SOURCES).iterdir()):
         if not folder.is_dir():
             problems.append(Problem(path=str(folder), message="does not belong to the store; move it elsewhere"))
+            continue
+        if folder.is_symlink():
+            problems.append(Problem(path=str(folder), message=_LINK))
             continue
         try:
             source = StoredSource(folder=folder, manifest=read_manifest(folder))

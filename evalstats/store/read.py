@@ -197,6 +197,8 @@ class Store:
             raise StoreError(self._blame(error)) from error
 
     def _blame(self, error: Exception) -> str:
+        if isinstance(error, PermissionError):
+            return f"{self.path}: cannot be read ({_first_line(error)}); see to the rights of its files"
         for source in self.sources():
             if not source.folder.exists():
                 return f"{self.path}: {source} was removed or replaced while the store was read; open the store again"

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.document.escape import for_csv, for_html, for_latex, for_markdown, for_typst, one_line
+from evalstats.document.formats import latex_table
+from evalstats.document.model import Column, Table
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -86,3 +88,15 @@ def test_markdown_starts_no_block_and_no_link(text: str) -> None:
     pypandoc = pytest.importorskip("pypandoc")
     shown = pypandoc.convert_text(for_markdown(text), "html", format="gfm").strip()
     assert shown == f"<p>{text}</p>"
+
+
+def test_a_row_of_latex_that_begins_like_an_argument_is_none() -> None:
+    r"""`\\` takes a bracket or a star that follows for its own, also in the next line."""
+    table = Table(
+        id="t",
+        columns=(Column(title="[x]", kind="name"), Column(title="*", kind="text")),
+        rows=(("[2em]", "a"), ("*", "b"), ("plain", "[c]")),
+        caption="",
+    )
+    lines = latex_table(table).splitlines()
+    assert [line[:4] for line in lines if line.endswith(r"\\")] == ["{}[x", "{}[2", "{}* ", "plai"]

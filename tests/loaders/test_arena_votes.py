@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders import arena_records, arena_rows
 from evalstats.loaders.arena_cells import as_truth, covariates_of, structured, tags_of, winner_of
 from evalstats.loaders.arena_votes import LOADER
@@ -814,3 +814,26 @@ def test_units_of_times_are_told_in_the_order_of_the_file(votes: Any) -> None:
     mixed = [BATTLE | {"tstamp": stamp} for stamp in (1.6e15, 1.6e9, 1.6e15, 1.6e12)]
     for _ in range(9):
         assert "(microseconds: 2, seconds: 1, milliseconds: 1)" in told(votes(mixed))
+
+
+@pytest.mark.parametrize("bad", ['{"model_a": "a", "mod', "[1, 2]", "no JSON at all"])
+def test_one_bad_line_is_named_and_the_other_votes_are_read(bad: str, tmp_path: Path) -> None:
+    lines = [json.dumps({"model_a": "a", "model_b": "b", "winner": ["model_a", "tie"][k % 2]}) for k in range(600)]
+    path = tmp_path / "votes.jsonl"
+    path.write_text("\n".join([*lines[:30], bad, *lines[30:]]) + "\n", encoding="utf-8")
+    data = read(path)
+    assert data.comparisons.height == 600
+    (problem,) = (problem for problem in data.problems if problem.severity == "error")
+    assert "1 of 601 rows cannot be read and are left out" in problem.message
+    assert "line 31" in problem.message
+    path.write_text("\n".join([bad] * 20 + lines[:30]) + "\n", encoding="utf-8")
+    with pytest.raises(InputError):
+        read(path)
+
+
+def test_a_row_of_text_that_does_not_fit_its_header_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("model_a,model_b,winner\n" + "a,b,model_a\n" * 40 + "a,b\n" + "a,b,tie\n" * 560, encoding="utf-8")
+    data = read(path)
+    assert data.comparisons.height == 600
+    assert any("1 of 601 rows" in problem.message and "line 42" in problem.message for problem in data.problems)

@@ -797,3 +797,30 @@ def test_a_whole_number_of_more_than_64_bits_is_a_number(tmp_path: Path) -> None
     rows = [{"item": n, "model": "m", "score": 1, "seed": 2**63 + n} for n in range(2)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert load(path).outcomes["seed"].to_list() == [2.0**63] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "item,model,score\n1,a,0.25\n2,a,0.1",
+            "line 3, the last, does not end, and no other row has its score ('0.1')",
+        ),
+        ("item,model,score\n1,a,0.25\n2,a,", "no other row has its score (nothing)"),
+        ("item,model,score\n1,a,0.25\n2,a,0.1\n", ""),
+        ("item,model,score\n1,a,1\n2,a,0\n3,a,1", ""),
+    ],
+)
+def test_a_file_that_may_be_cut_off_in_its_last_value_is_told_of(text: str, told: str, tmp_path: Path) -> None:
+    """A value that was cut is a value still; 0 and 1 can hardly be the rest of another."""
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    notes = " ".join(problem.message for problem in read(path).problems)
+    assert told in notes
+    assert ("does not end" in notes) == bool(told)
+
+
+def test_of_compressed_text_the_end_tells_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"item,model,score\n1,a,0.25\n2,a,0.1"))
+    assert not any("does not end" in problem.message for problem in read(path).problems)

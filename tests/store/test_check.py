@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from evalstats.errors import StoreError
 from evalstats.store.manifest import MANIFEST, SOURCES, Shelf
 from evalstats.store.read import open_store
 
@@ -109,3 +110,29 @@ def test_what_does_not_belong(shelf: Shelf, folder: Path) -> None:
     (shelf.store / SOURCES / "notes.txt").write_text("")
     [message] = messages(shelf)
     assert "notes.txt: does not belong to the store" in message
+
+
+def test_a_source_behind_a_link_is_not_passed_over(shelf: Shelf, folder: Path, tmp_path: Path) -> None:
+    moved = folder.rename(tmp_path / "moved")
+    folder.symlink_to(moved)
+    with pytest.raises(
+        StoreError, match=r"is a link, and a store reads no source through one; put the folder itself there"
+    ):
+        open_store(shelf.store).read()
+    assert any("is a link" in told for told in messages(shelf))
+
+
+def test_a_store_that_may_not_be_read_is_not_called_damaged(
+    shelf: Shelf, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Path.read_text
+
+    def read_text(path: Path, *args: str, **options: str) -> str:
+        if path.name == MANIFEST:
+            raise PermissionError(13, "Permission denied", str(path))
+        return whole(path, *args, **options)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    with pytest.raises(StoreError, match=r"cannot be read \(Permission denied\); see to the rights") as caught:
+        open_store(shelf.store).read()
+    assert "delete" not in str(caught.value)

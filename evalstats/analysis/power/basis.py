@@ -394,12 +394,23 @@ def _parts_of(result: Comparison) -> DifferenceParts:
     if result.df is None or result.design_effect is None:
         raise CannotAnswerError(f"the pilot's clusters give no standard error to plan by: {result.verdict_reason}")
     shares = shares_with_df(result.n_clusters, result.df)
-    total = n * result.std_error**2 / result.design_effect
-    room = n * float((shares**2).sum()) - 1.0
-    icc = min(1.0, max(0.0, (result.design_effect - 1.0) / room)) if room > 0.0 else 0.0
-    within = total * (1.0 - icc)
+    item, between = _parts_of_variances(n, result.std_error**2, result.design_effect, n * float((shares**2).sum()))
     sizes = tuple(max(1, round(share * n)) for share in shares.tolist())
-    return replace(plain, cluster=icc * total, item=within, sizes=sizes)
+    return replace(plain, cluster=between, item=item, sizes=sizes)
+
+
+def _parts_of_variances(n: int, variance: float, effect: float, weight: float) -> tuple[float, float]:
+    """Return the variances of items and of clusters behind a clustered variance of a mean and its design effect.
+
+    `weight` is the sum of squared cluster sizes over n. Expected are, of n times the variance, item + weight x cluster, and of
+    the sample variance of the items, which knows no clusters, item + (n - weight) / (n - 1) x cluster: less than both together,
+    as items of one cluster differ less.
+    """
+    clustered, plain = n * variance, n * variance / effect
+    seen = (n - weight) / (n - 1)
+    between = max(0.0, (clustered - plain) / (weight - seen)) if weight > seen else 0.0
+    item = plain - seen * between
+    return (item, between) if item > 0.0 else (0.0, clustered / weight)
 
 
 def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant: int | None) -> Basis:

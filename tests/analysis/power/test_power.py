@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from scipy import stats
 
 import evalstats as es
 from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.power import basis
 from evalstats.analysis.power.power import power
 from evalstats.analysis.power.result import NextStep, PowerPlan
 from evalstats.analysis.result import load_result
@@ -644,3 +646,30 @@ def test_a_planned_difference_is_found_as_often_as_planned(clusters: int | None)
         )
         hits += compare(data, **SIDES, cluster="passage" if clusters else None).verdict == "better"
     assert hits / 300 == pytest.approx(0.8, abs=0.05 + 4 * math.sqrt(0.16 / 300))
+
+
+@pytest.mark.parametrize(("item", "cluster"), [(0.2, 0.0), (0.15, 0.05), (0.02, 0.3), (0.0, 0.25)])
+def test_parts_are_read_back_from_what_both_variances_expect(item: float, cluster: float) -> None:
+    """Of sizes n_g: Var(mean) = item/n + cluster x sum n_g^2/n^2, and E(s^2) = item + cluster x (n - sum n_g^2/n)/(n - 1)."""
+    sizes = np.array([8, 6, 8, 6, 2, 6, 7])
+    n, weight = int(sizes.sum()), float((sizes**2).sum() / sizes.sum())
+    variance = item / n + cluster * weight / n
+    plain = (item + cluster * (n - weight) / (n - 1)) / n
+    found = basis._parts_of_variances(n, variance, variance / plain, weight)
+    assert found == pytest.approx((item, cluster), abs=1e-12)
+
+
+def test_a_comparison_and_its_data_plan_alike() -> None:
+    """A comparison knows the number of clusters and not their sizes: a few clusters more or less, where it was a tenth less."""
+    data = es.datasets.tenacious_held_out()
+    result = compare(data, "baseline", "trained", cluster="dimension")
+    of_data = power(delta=0.2, pilot=data, baseline="baseline", candidate="trained", cluster="dimension")
+    of_result = power(delta=0.2, pilot=result)
+    needed = [_clusters(each) for each in (of_result, of_data)]
+    assert needed[0] == pytest.approx(needed[1], rel=0.05)
+
+
+def _clusters(plan: PowerPlan) -> int:
+    found = re.match(r"(\d+) clusters", plan.summary())
+    assert found
+    return int(found[1])
