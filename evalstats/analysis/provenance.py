@@ -1,11 +1,11 @@
 """Where a result's numbers come from: runs with the digests of their files, what was noted of them, the version."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
 
-from evalstats.document.model import Code, Column, Items, Note, Section, Table
+from evalstats.document.model import Column, Items, Note, Section, Table
 from evalstats.document.numbers import many, number, several
 from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.plan import PlanAccount
@@ -14,7 +14,6 @@ from evalstats.stats.clusters import Dependence
 
 # What stands for who simulated a run whose file says only that it is.
 _UNNAMED = "yes"
-_CODE_WIDTH = 88
 
 
 def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -60,24 +59,6 @@ def sources_section(
         frame={"run": [run for run, _ in sources], "source_digest": [digest for _, digest in sources]},
     )
     return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)), table))
-
-
-def code_section(function: str, options: Mapping[str, object]) -> Section:
-    """Return the part with the Python that gives the same result; options that are None or empty are left out.
-
-    >>> print(code_section("frontier", {"cost": "latency_s", "models": None, "seed": 1}).blocks[0].code)
-    import evalstats as es
-    <BLANKLINE>
-    data = es.read(...)  # the files of the runs above
-    result = es.frontier(data, cost='latency_s', seed=1)
-    """
-    given = [f"{name}={value!r}" for name, value in options.items() if value is not None and value not in ((), "", {})]
-    call = f"result = es.{function}({', '.join(['data', *given])})"
-    if len(call) > _CODE_WIDTH:
-        call = f"result = es.{function}(\n    data,\n" + "".join(f"    {each},\n" for each in given) + ")"
-    reading = "data = es.read(...)  # the files of the runs above"
-    code = Code(code=f"import evalstats as es\n\n{reading}\n{call}")
-    return Section(id="code", heading="The same in Python", blocks=(code,))
 
 
 def placed(benchmark: str, preposition: str = "on") -> str:

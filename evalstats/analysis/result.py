@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast, g
 
 import polars as pl
 
+from evalstats.analysis.repeat import with_repeat
 from evalstats.analysis.saved_version import note_of_older, refuse_newer, unreadable_older, version_of
 from evalstats.atomic import write_whole
 from evalstats.document import formats
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 
 Row = TypeVar("Row")
+_CODE = re.compile(r"(<pre.*?</pre>)", re.DOTALL)
 # Inches (the width, or width and height), or one of the sizes that pages are drawn in.
 Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
 
@@ -156,7 +159,8 @@ class Result:
         It is made by the `document.py` beside the module of the result, which knows the result; the result does not know it.
         """
         beside = import_module(f"{type(self).__module__.rpartition('.')[0]}.document")
-        return beside.document(self)
+        settings = getattr(self, "settings", None)
+        return beside.document(self) if settings is None else with_repeat(beside.document(self), settings)
 
     def to_frame(self) -> "pl.DataFrame":
         """Return tidy rows in glossary names."""
@@ -229,7 +233,9 @@ class Result:
         return formats.latex_table(formats.table_named(document, table)) if table else formats.to_latex(document)
 
     def _repr_html_(self) -> str:
-        return spoken(self.to_html())
+        # Code stays as it is: a command speaks of options, wherever it is shown.
+        parts = _CODE.split(self.to_html())
+        return "".join(part if part.startswith("<pre") else spoken(part) for part in parts)
 
 
 def draw(

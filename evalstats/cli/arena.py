@@ -9,7 +9,7 @@ import typer
 
 from evalstats.analysis.arena.options import ArenaOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, Where, add_command
+from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, Where, add_command, noted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +67,7 @@ def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
     with step_line(quiet=showing.quiet) as on_step:
         on_step("rating the models and checking the votes" if asked.checks else "rating the models")
         result = arena_of(merged if votes is None else votes, **options, plan=declared.plan if declared else None)
-    showing.present(result)
+    showing.present(noted(result, reading))
     if not result.has_ranks:
         raise typer.Exit(CANNOT_ANSWER)
 

@@ -7,7 +7,7 @@ import typer
 
 from evalstats.analysis.audit.options import AuditOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Planned, Reading, Showing, add_command, with_names
+from evalstats.cli.command import Planned, Reading, Showing, add_command, noted, with_names
 
 GATE_FAILED = 1
 
@@ -36,7 +36,7 @@ def audit(reading: Reading, asked: AuditOptions, gate: Gate, showing: Showing) -
     with step_line(quiet=showing.quiet) as on_step:
         on_step("drawing conclusions with and without each finding")
         result = audit_of(data, **asdict(with_names(asked, data)), plan=declared.plan if declared else None)
-    showing.present(result)
+    showing.present(noted(result, reading, gate))
     if gate.fail_on == "flips" and result.n_flipping:
         say(f"gate failed: {result.n_flipping} of {len(result.findings)} findings flip a comparison.")
         raise typer.Exit(GATE_FAILED)

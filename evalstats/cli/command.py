@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 Asked = TypeVar("Asked")
+Told = TypeVar("Told")
 _METAVARS: Mapping[Any, str] = {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 Where = Annotated[tuple[str, ...], Option("Keep rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")]
 ColumnMaps = Annotated[
@@ -130,6 +131,24 @@ class Showing:
                 made = render_results(result, self.report, on_step=on_step)
             for page in made:
                 say(f"rendered: {page.path} ({page.engine} engine)", quiet=self.quiet)
+
+
+def noted(result: "Told", *parts: object) -> "Told":
+    """Let a result say how its command read the data; `parts` are its options but for those of the question."""
+    from evalstats.analysis.settings import asked_on_shell
+
+    return asked_on_shell(result, *(_by_store(part) for part in parts))
+
+
+def _by_store(part: Any) -> Any:
+    """Name a store that was given as a path by its option."""
+    from evalstats.store.manifest import is_store
+
+    name = next((name for name in ("paths", "targets") if getattr(part, name, ())), None)
+    paths = getattr(part, name) if name else ()
+    if name and len(paths) == 1 and getattr(part, "store", ...) is None and is_store(paths[0]):
+        return replace(part, **{name: (), "store": Path(paths[0])})
+    return part
 
 
 def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: type) -> None:

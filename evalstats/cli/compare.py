@@ -8,7 +8,7 @@ import typer
 
 from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, Where, add_command
+from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, Where, add_command, noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
     from evalstats.cli.load import averages, column_map, columns_for, label_table, sides
     from evalstats.cli.output import say
 
-    if not given.targets:
+    if not given.targets and given.store is None:
         raise typer.BadParameter(
             "name two files or folders, two names with --store, or data", param_hint="A B | DATA..."
         )
@@ -103,6 +103,9 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
             aliases.get(found.candidate, found.candidate),
             **options,
         )
+    by_name = given.store is not None and given.baseline is None
+    named = replace(given, targets=(), baseline=given.targets[0], candidate=given.targets[1]) if by_name else given
+    result = noted(result, named, declaring)
     gated = apply_gate(result, rules, declaring.junit)
     failed = gated is not None and not gated.passed
     # Where the gate failed, the line on stderr names the file.

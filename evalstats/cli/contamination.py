@@ -8,7 +8,7 @@ import typer
 
 from evalstats.analysis.contamination.options import ContaminationOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, with_names
+from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, noted, with_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ def contamination(reading: Reading, asked: ContaminationOptions, beside: Declare
     with step_line(quiet=showing.quiet) as on_step:
         on_step("setting old items against new ones")
         result = contamination_of(data, **options, plan=declared.plan if declared else None)
-    showing.present(result)
+    showing.present(noted(result, reading, beside))
     if result.verdict == "invalid":
         raise typer.Exit(CANNOT_ANSWER)
 

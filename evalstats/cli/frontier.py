@@ -5,7 +5,7 @@ from dataclasses import asdict
 import typer
 
 from evalstats.analysis.frontier.options import FrontierOptions
-from evalstats.cli.command import Reading, Showing, add_command, with_names
+from evalstats.cli.command import Reading, Showing, add_command, noted, with_names
 
 
 def register(app: typer.Typer) -> None:
@@ -25,4 +25,4 @@ def frontier(reading: Reading, asked: FrontierOptions, showing: Showing) -> None
             **asdict(with_names(asked, data)),
             on_progress=lambda done, of: on_step(f"resampling {done:,} of {of:,}"),
         )
-    showing.present(result)
+    showing.present(noted(result, reading))

@@ -10,7 +10,7 @@ import typer
 
 from evalstats.analysis.gap.options import GapOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, add_command
+from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, add_command, noted
 
 if TYPE_CHECKING:
     from evalstats.cli.load import Declared
@@ -106,7 +106,7 @@ def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
     with step_line(quiet=showing.quiet) as on_step:
         on_step("setting lab against live")
         result = gap_of(*data, **options, aliases=joined, mix=shares, plan=declared.plan if declared else None)
-    showing.present(result)
+    showing.present(noted(result, sides))
     if result.verdict == "invalid":
         raise typer.Exit(CANNOT_ANSWER)
 

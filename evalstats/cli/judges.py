@@ -7,7 +7,7 @@ import typer
 
 from evalstats.analysis.judges.options import JudgesOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Reading, Showing, add_command
+from evalstats.cli.command import Reading, Showing, add_command, noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,4 +39,4 @@ def judges(reading: Reading, who: Raters, asked: JudgesOptions, showing: Showing
         where=reading.where,
         quiet=showing.quiet,
     )
-    showing.present(judge_data(data, **asdict(asked)))
+    showing.present(noted(judge_data(data, **asdict(asked)), reading, who))

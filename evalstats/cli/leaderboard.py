@@ -8,7 +8,7 @@ import typer
 
 from evalstats.analysis.leaderboard.options import LeaderboardOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, with_names
+from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, noted, with_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def leaderboard(reading: Reading, asked: LeaderboardOptions, beside: Declared, s
     with step_line(quiet=showing.quiet) as on_step:
         on_step("comparing all pairs of models")
         result = leaderboard_of(data, **given)
-    showing.present(result)
+    showing.present(noted(result, reading, beside))
     if not any(row.rank_low for row in result.rows):
         raise typer.Exit(CANNOT_ANSWER)
 

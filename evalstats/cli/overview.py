@@ -1,12 +1,12 @@
 """`evalstats overview`: all that a store answers, as one document."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import typer
 
 from evalstats.analysis.overview.options import OverviewOptions
-from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command
+from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, noted
 
 
 def register(app: typer.Typer) -> None:
@@ -28,6 +28,8 @@ def overview(reading: Reading, asked: OverviewOptions, beside: Planned, showing:
     data = reading.load(plan, quiet=showing.quiet)
     with step_line(quiet=showing.quiet) as on_step:
         result = overview_of(data, **asdict(asked), plan=plan.plan if plan else None, on_step=on_step)
+    answers = tuple(replace(each, result=noted(each.result, reading, beside)) for each in result.answers)
+    result = noted(replace(result, answers=answers), reading, beside)
     if folder is None:
         showing.present(result)
     else:

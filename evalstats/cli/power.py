@@ -9,7 +9,7 @@ import typer
 
 from evalstats.analysis.options import Option
 from evalstats.analysis.power.options import PowerOptions
-from evalstats.cli.command import ColumnMaps, InputFormat, Showing, Where, add_command
+from evalstats.cli.command import ColumnMaps, InputFormat, Showing, Where, add_command, noted
 
 if TYPE_CHECKING:
     from evalstats.schema.data import EvalData
@@ -59,7 +59,7 @@ def power(asked: PowerOptions, pilot: Pilot, showing: Showing) -> None:
         "variance": _numbers(pilot.variance, "--variance", alone="item"),
         "costs": _numbers(pilot.cost, "--cost"),
     }
-    showing.present(plan(pilot=pilot.load(quiet=showing.quiet), **options))
+    showing.present(noted(plan(pilot=pilot.load(quiet=showing.quiet), **options), pilot))
 
 
 def _trials(text: str | None) -> float | tuple[float, float] | None:

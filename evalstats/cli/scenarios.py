@@ -8,7 +8,7 @@ import typer
 
 from evalstats.analysis.options import Option
 from evalstats.analysis.scenarios.options import ScenarioOptions
-from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, with_names
+from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, noted, with_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ def scenarios(reading: Reading, asked: ScenarioOptions, declared: Declared, show
 
         given = asdict(replace(options, plan=None)) | {"plan": options.plan}
         result = scenarios_of(data, **given, on_step=told)
-    showing.present(result)
+    showing.present(noted(result, reading, declared))
     if not result.answered:
         raise typer.Exit(CANNOT_ANSWER)
 

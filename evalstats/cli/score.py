@@ -8,7 +8,7 @@ import typer
 
 from evalstats.analysis.options import Option
 from evalstats.analysis.score.options import ScoreOptions
-from evalstats.cli.command import Reading, Showing, add_command
+from evalstats.cli.command import Reading, Showing, add_command, noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,4 +39,5 @@ def score(reading: Reading, which: Which, asked: ScoreOptions, showing: Showing)
     options: dict[str, Any] = {**asdict(asked), **averages(asked.average, asked.over, which.weights)}
     found = score_data(reading.load(quiet=showing.quiet), system, **options)
     scores = (found,) if isinstance(found, Score) else found
-    showing.present(scores[0] if len(scores) == 1 else Scores(rows=scores))
+    result = scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings)
+    showing.present(noted(result, reading, replace(which, system=None)))

@@ -6,7 +6,7 @@ from typing import cast
 import polars as pl
 
 from evalstats.document.escape import for_csv, for_html, for_latex, for_markdown, inert
-from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Text, Tone
+from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Tabs, Text, Tone
 from evalstats.errors import InputError
 
 _COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#855800", "neutral": "#4a5663"}
@@ -73,11 +73,14 @@ def _markdown(block: Block) -> str:
             return "\n".join(f"- {for_markdown(item)}" for item in block.items)
         case Code():
             fence = "`" * 4
-            return f"{fence}python\n{inert(block.code).replace(fence, '')}\n{fence}"
+            return f"{fence}{block.language}\n{inert(block.code).replace(fence, '')}\n{fence}"
         case Figure():
             return "" if block.table is None else markdown_table(block.table)
         case Table():
             return markdown_table(block)
+        case Tabs():
+            parts = [[f"**{for_markdown(panel.heading)}**", *map(_markdown, panel.blocks)] for panel in block.panels]
+            return "\n\n".join(part for panel in parts for part in panel)
 
 
 def markdown_table(table: Table) -> str:
@@ -139,6 +142,11 @@ def _html(block: Block) -> str:
             return "" if block.table is None else html_table(block.table)
         case Table():
             return html_table(block)
+        case Tabs():
+            return "".join(
+                f"<p><strong>{for_html(panel.heading)}</strong></p>{''.join(map(_html, panel.blocks))}"
+                for panel in block.panels
+            )
 
 
 def html_table(table: Table) -> str:

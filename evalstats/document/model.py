@@ -72,9 +72,10 @@ class Items:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """Python that gives the same result."""
+    """Lines of Python, or of a shell, that give the same result."""
 
     code: str
+    language: Literal["python", "sh"] = "python"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +180,19 @@ class Figure:
     table: Table | None = None
 
 
-Block = Text | Items | Code | Table | Figure
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tabs:
+    """The same thing for several metrics or slices: a page shows one at a time, all else one after another.
+
+    `title` says what the panels are of; headings of panels are short names, such as those of metrics.
+    """
+
+    id: str
+    title: str
+    panels: "tuple[Section, ...]"
+
+
+Block = Text | Items | Code | Table | Figure | Tabs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +287,18 @@ class Document:
         return next((each for each in self.sections if each.id == name), None)
 
     def _blocks(self) -> list[Block]:
-        return [*self.answer, *(block for section in self.sections for block in section.blocks)]
+        return _flat([*self.answer, *(block for section in self.sections for block in section.blocks)])
+
+
+def _flat(blocks: Sequence[Block]) -> list[Block]:
+    """Return blocks with those of panels in their place."""
+    return [
+        each
+        for block in blocks
+        for each in (
+            _flat([inner for panel in block.panels for inner in panel.blocks]) if isinstance(block, Tabs) else [block]
+        )
+    ]
 
 
 def sentence(text: str) -> str:

@@ -4,7 +4,20 @@ import textwrap
 from collections.abc import Sequence
 
 from evalstats.document.escape import inert, one_line
-from evalstats.document.model import Block, Code, Column, Document, Figure, Items, Note, Section, Table, Text, Tone
+from evalstats.document.model import (
+    Block,
+    Code,
+    Column,
+    Document,
+    Figure,
+    Items,
+    Note,
+    Section,
+    Table,
+    Tabs,
+    Text,
+    Tone,
+)
 from evalstats.document.width import cell_width, kept_apart, narrowed, padded
 
 # ANSI colours that are readable on light and dark backgrounds; bold where a tone has none.
@@ -113,6 +126,14 @@ def _block(block: Block, width: int, *, full: bool) -> str:
             return "" if block.table is None else _block(block.table, width, full=full)
         case Table():
             return _table(block, width, full=full)
+        case Tabs():
+            parts = [
+                "\n".join(
+                    [_wrapped(f"{panel.heading}:", width), *(_block(each, width, full=full) for each in panel.blocks)]
+                )
+                for panel in block.panels
+            ]
+            return "\n\n".join(parts)
 
 
 def _indent(line: str) -> str:

@@ -16,7 +16,7 @@ import polars as pl
 
 from evalstats.analysis.result import Result, load_result
 from evalstats.document.escape import for_html
-from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Text, sentence
+from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Tabs, Text, sentence
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.pieces import (
     both,
@@ -132,7 +132,7 @@ class Page:
 
         There, where they may stand apart, the sentence also names it: "(Figure 2)".
         """
-        made = [_block(block, self.prefix) for block in blocks]
+        made = [self._tabs(block) if isinstance(block, Tabs) else _block(block, self.prefix) for block in blocks]
         named: set[str] = set()
         # A sentence introduces what follows; what none introduces is named by the one behind it.
         pairs = [*pairwise(range(len(blocks))), *((k, k - 1) for k in range(1, len(blocks)))]
@@ -145,6 +145,17 @@ class Page:
             if isinstance(block, Text) and isinstance(after, Figure | Table):
                 made[place] = "\n\n".join([raw("typst", "#block(sticky: true)["), made[place], raw("typst", "]")])
         return made
+
+    def _tabs(self, tabs: Tabs) -> str:
+        """Return panels one below the other; the page's script makes tabs of them."""
+        name = for_html(f"tab-{self.prefix}{tabs.id}")
+        parts = [raw("html", f'<div class="es-tabs" role="group" aria-label="{for_html(tabs.title)}">')]
+        for panel in tabs.panels:
+            title = for_html(panel.heading)
+            opening = f'<section class="es-panel" id="{name}-{for_html(panel.id)}" aria-label="{title}">'
+            heading = raw("html", f'{opening}<p class="es-part"><strong>{title}</strong></p>')
+            parts += [heading, _part(panel, self.level, *self._blocks(panel.blocks)), raw("html", "</section>")]
+        return "\n\n".join([*parts, raw("html", "</div>")])
 
     def _answer(self) -> list[str]:
         document = self.document
@@ -329,14 +340,14 @@ def _referring(paragraph: str, label: str) -> str:
     return f"{text}`~(#ref(<{label}>))`{{=typst}}{paragraph[len(text) :]}"
 
 
-def _block(block: Block, prefix: str) -> str:
+def _block(block: Text | Items | Code | Figure | Table, prefix: str) -> str:
     match block:
         case Text():
             return linked(block.text)
         case Items():
             return bullets([linked(item) for item in block.items])
         case Code():
-            return code_block(block.code)
+            return code_block(block.code, block.language)
         case Figure():
             return _figure(block, _label(block, prefix))
         case Table():

@@ -69,14 +69,14 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def code_block(code: str) -> str:
-    """Return lines of Python as they are, spaces and all: HTML and Typst. Letters that do not print are left out."""
+def code_block(code: str, language: str = "python") -> str:
+    """Return lines of code as they are, spaces and all: HTML and Typst. Letters that do not print are left out."""
     lines = ["".join(char for char in line if char.isprintable()) for line in code.splitlines()]
     html = "".join(f"{escape(line)}\n" for line in lines)
     typst = ' + "\\n" + '.join(_quoted(line) for line in lines)
     return both(
         f'<pre class="es-code" tabindex="0"><code>{html}</code></pre>',
-        f'#block(sticky: true, raw({typst}, block: true, lang: "python"))',
+        f'#block(sticky: true, raw({typst}, block: true, lang: "{language}"))',
     )
 
 

@@ -78,7 +78,7 @@ def test_the_text_leads_with_the_answer_and_fits(table: Path) -> None:
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 30
     full = run(table, "--reference", "ideal", "--bootstrap", "0", "--full").stdout
-    for heading in ("1 of 6 changes is a drop beyond chance", "What this assumes", "The same in Python"):
+    for heading in ("1 of 6 changes is a drop beyond chance", "What this assumes", "Repeat this"):
         assert heading in full
 
 

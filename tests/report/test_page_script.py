@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from evalstats.document.model import Code, Column, Document, Figure, Section, Table
+from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Tabs, Text
 from tests.report.quick_pages import quick_page
 
 pytestmark = pytest.mark.browser
@@ -40,9 +40,24 @@ def document() -> Document:
         tone="good",
         headline="a is better",
         answer=(figure,),
-        evidence=(Section(id="all", heading="All", blocks=(long, short)),),
+        evidence=(
+            Section(id="all", heading="All", blocks=(long, short)),
+            Section(id="by", heading="By metric", blocks=(tabs(),)),
+            Section(id="list", heading="Many", blocks=(Items(items=tuple(f"finding {k}" for k in range(286))),)),
+        ),
         method=(Section(id="code", heading="The same", blocks=(Code(code="import evalstats as es\nx = 1 < 2"),)),),
     )
+
+
+def tabs() -> Tabs:
+    """Three metrics, of which one has a name that would be markup."""
+    names = ("accuracy", HOSTILE[0], "cost")
+    blocks = [(Text(text=f"The answer for {place}."),) for place in range(3)]
+    panels = (
+        Section(id=f"p{place}", heading=name, blocks=own)
+        for place, (name, own) in enumerate(zip(names, blocks, strict=True))
+    )
+    return Tabs(id="metrics", title="Metrics", panels=tuple(panels))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +72,7 @@ def opened(browser: Any, path: Path) -> Iterator[Any]:
     contexts: list[Any] = []
     noise: list[str] = []
 
-    def open_page(width: int = 1280, *, scheme: str = "light", script: bool = True) -> Any:
+    def open_page(width: int = 1280, *, scheme: str = "light", script: bool = True, at: str = "") -> Any:
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script
         )
@@ -68,7 +83,7 @@ def opened(browser: Any, path: Path) -> Iterator[Any]:
         page.on(
             "request", lambda request: request.url.startswith((path.as_uri(), "blob:")) or noise.append(request.url)
         )
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + at)
         return page
 
     yield open_page
@@ -124,8 +139,8 @@ def test_words_sort_by_the_keyboard_with_numbers_in_them_as_numbers(opened: Any)
 def test_a_filter_finds_folded_rows_and_says_how_many(opened: Any) -> None:
     page = opened()
     assert len(column(page, 0)) == SHOWN
-    field = page.get_by_role("searchbox")
-    assert field.count() == 1  # the short table needs none
+    field = page.locator("#tbl-long").get_by_role("searchbox")
+    assert page.locator("#tbl-short").get_by_role("searchbox").count() == 0
     field.fill("MODEL_6")
     assert column(page, 0) == [name for name in NAMES if "model_6" in name]
     assert page.locator("#tbl-long [role=status]").text_content() == f"10 of {N}"
@@ -140,6 +155,63 @@ def test_all_rows_unfold_and_the_caption_stays_true(opened: Any) -> None:
     page.get_by_role("button", name=f"Show all {N}").click()
     assert column(page, 0) == list(NAMES)
     assert not more.is_visible()
+
+
+def test_a_long_list_is_folded_and_found_in(opened: Any) -> None:
+    page = opened()
+    findings = page.locator("main li").filter(has_text="finding")
+    shown = findings.locator("visible=true")
+    assert shown.count() == 15
+    field = page.get_by_role("searchbox", name="Filter list")
+    field.fill("finding 27")
+    assert shown.all_text_contents() == ["finding 27", *(f"finding {k}" for k in range(270, 280))]
+    field.fill("")
+    page.get_by_role("button", name="Show all 286").click()
+    assert shown.count() == 286
+
+
+def panels(page: Any) -> list[bool]:
+    return [page.get_by_text(f"The answer for {place}.").is_visible() for place in range(3)]
+
+
+def test_panels_are_tabs_for_pointer_and_keyboard(opened: Any) -> None:
+    page = opened()
+    tabs = page.get_by_role("tab")
+    assert tabs.all_text_contents() == ["accuracy", HOSTILE[0], "cost"]
+    assert panels(page) == [True, False, False]
+    tabs.nth(2).click()
+    assert panels(page) == [False, False, True]
+    assert page.evaluate("location.hash") == "#tab-metrics-p2"
+    page.keyboard.press("ArrowRight")
+    assert panels(page) == [True, False, False]
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert panels(page) == [False, True, False]
+    assert [tab.get_attribute("aria-selected") for tab in tabs.all()] == ["false", "true", "false"]
+    assert [tab.get_attribute("tabindex") for tab in tabs.all()] == ["-1", "0", "-1"]
+    named = page.get_by_role("tabpanel")
+    assert (named.count(), named.get_attribute("aria-label")) == (1, HOSTILE[0])
+    assert tabs.nth(1).get_attribute("aria-controls") == named.get_attribute("id")
+
+
+def test_an_address_names_a_tab(opened: Any) -> None:
+    page = opened(at="#tab-metrics-p1")
+    assert panels(page) == [False, True, False]
+    page.evaluate("location.hash = '#tab-metrics-p2'")
+    page.wait_for_function("document.querySelectorAll('[role=tab]')[2].ariaSelected === 'true'")
+    assert panels(page) == [False, False, True]
+    page.evaluate("location.hash = '#all'")
+    assert panels(page) == [False, False, True]
+
+
+def test_print_shows_every_panel_and_every_line(opened: Any) -> None:
+    page = opened()
+    page.emulate_media(media="print")
+    assert panels(page) == [True] * 3
+    assert page.get_by_role("tab").count() == 0
+    assert page.locator(".es-part").locator("visible=true").all_text_contents()[:3] == ["accuracy", HOSTILE[0], "cost"]
+    assert page.locator("main li:visible").filter(has_text="finding").count() == 286
+    assert len(column(page, 0)) == N
 
 
 def test_a_mark_tells_its_value_and_interval_to_pointer_and_keyboard(opened: Any) -> None:
@@ -231,6 +303,8 @@ def test_all_is_there_without_a_script(opened: Any) -> None:
     assert page.locator(".es-wide .es-spot title").nth(3).text_content() == f"{NAMES[3]}: +2.00 [+1.00, +3.00]"
     assert page.get_by_role("link", name="Data (CSV)").first.is_visible()
     assert page.locator("nav li").first.is_visible()
+    assert panels(page) == [True] * 3
+    assert page.locator("main li:visible").filter(has_text="finding").count() == 286
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -31,6 +31,7 @@ from evalstats.analysis.arena.votes import (
 )
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError
@@ -60,6 +61,7 @@ _PLURALS = {
 }
 
 
+@recorded
 def arena(
     battles: EvalData | object,
     *,

@@ -8,8 +8,7 @@ from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, t
 from evalstats.analysis.arena.figures import digits_of, percent, points, rating, rough, unit_of, whole
 from evalstats.analysis.arena.result import ArenaRanking, ClusterCount, PairContrast, RatingRow
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.options import given
-from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, plural, several
@@ -187,7 +186,6 @@ def document(result: ArenaRanking) -> Document:
         method=(
             *method_sections(result),
             sources_section(result.sources, version=result.version, seed=str(result.seed), plan=result.plan),
-            code_section("arena", given(result.asked)),
         ),
     )
 

@@ -9,6 +9,7 @@ import polars as pl
 from evalstats.analysis.arena.checks import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
 from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.result import Estimate, RankedRow, Result, frame_of, row_named
+from evalstats.analysis.settings import Settings
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.errors import InputError
@@ -270,6 +271,7 @@ class ArenaRanking(Result):
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
     asked: ArenaOptions = field(default_factory=ArenaOptions)
 
     def __repr__(self) -> str:

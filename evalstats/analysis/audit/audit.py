@@ -19,6 +19,7 @@ from evalstats.analysis.grouping import named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import unknown_name
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -29,6 +30,7 @@ from evalstats.stats.checks import check_level
 DEFAULT_LEVEL = 0.95
 
 
+@recorded
 def audit(
     data: EvalData | object,
     *,

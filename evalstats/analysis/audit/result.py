@@ -1,11 +1,12 @@
 """What an audit found, ranked by the conclusions that hang on it: the frozen result of `audit()`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import polars as pl
 
 from evalstats.analysis.result import Estimate, Result
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 
@@ -158,6 +159,7 @@ class Audit(Result):
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

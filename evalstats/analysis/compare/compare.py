@@ -46,6 +46,7 @@ from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, trials_of_both, wanted_pass
 from evalstats.analysis.provenance import dependence_notes
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, scaled
 from evalstats.errors import InputError
@@ -57,6 +58,7 @@ DEFAULT_LEVEL = 0.95
 METHODS = ("auto", "tango", "augmented-t", "t", "cr2")
 
 
+@recorded
 def compare(
     data: EvalData | object,
     baseline: str,
@@ -318,6 +320,8 @@ def _as_python(asked: CompareOptions) -> tuple[tuple[str, str], ...]:
 
 def _listed(value: Any) -> Any:
     """Return a tuple as the list that a reader would write."""
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, object]", value))
     return [*cast("tuple[object, ...]", value)] if isinstance(value, tuple) else value
 
 

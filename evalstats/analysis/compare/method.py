@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
-from evalstats.document.model import Code, Items, Section, Text, sentence
+from evalstats.document.model import Items, Section, Text, sentence
 from evalstats.document.numbers import interval_words, number, p_value, plural, scaled
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 
@@ -237,7 +237,6 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
         sources_section(
             result.sources, version=result.version, seed=f"{result.seed} (permutations only)", plan=result.plan
         ),
-        Section(id="code", heading="The same in Python", blocks=(Code(code=code_again(result)),)),
     ]
     return tuple(part for part in parts if part.blocks)
 
@@ -413,14 +412,3 @@ def references(result: Comparison) -> list[str]:
     works = {source for name in names for text in texts_for(name) for source in text.sources}
     permuted = [source for text in texts_for("max-T") for source in text.sources][:1] if result.dependence else []
     return sorted({_PAIRING, *works, *permuted})
-
-
-def code_again(result: Comparison) -> str:
-    """Return Python that gives the same result from the same files."""
-    given = "".join(f", {name}={value}" for name, value in result.asked)
-    runs = ", ".join(run for run, _ in result.sources[:4])
-    return (
-        "import evalstats as es\n\n"
-        f"data = es.read(...)  # the files of {runs}\n"
-        f"result = es.compare(data, {result.baseline.name!r}, {result.candidate.name!r}{given})"
-    )

@@ -1,7 +1,7 @@
 """What a comparison answers, and how it was reached: the frozen result of `compare()`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
@@ -12,6 +12,7 @@ from evalstats.analysis.compare.evidence import Flip, ScenarioFlips
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
 from evalstats.analysis.score.result import Score
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
 from evalstats.schema.plan import PlanAccount
@@ -277,6 +278,7 @@ class Comparison(Result, Estimate):
     sources: tuple[tuple[str, str], ...] = ()
     asked: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     @property
     def higher_known(self) -> bool | None:

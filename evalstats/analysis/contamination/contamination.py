@@ -25,6 +25,7 @@ from evalstats.analysis.contamination.sides import (
 from evalstats.analysis.grouping import label_of
 from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import InputError
@@ -249,6 +250,7 @@ _REASON = (
 )
 
 
+@recorded
 def contamination(
     data: EvalData | object,
     *,

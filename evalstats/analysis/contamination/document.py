@@ -6,7 +6,7 @@ from typing import Literal
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
 from evalstats.analysis.method_texts import known_methods
-from evalstats.analysis.provenance import code_section, placed, sources_section
+from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, several, titled
@@ -132,30 +132,6 @@ def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
     )
 
 
-def code_options(result: ContaminationCheck) -> dict[str, object]:
-    """Return the arguments that give the same result again."""
-    cutoffs = {row.model: row.cutoff for row in result.rows if row.cutoff is not None}
-    # Several levels of a side are not told apart from one that is called "this and that".
-    named = result.design != "date" and not any(" and " in side for side in (result.old, result.new))
-    by_name = (result.old, result.new) == ("original", "rephrased") and result.column != "variant"
-    return {
-        "split": result.column if result.design == "split" else None,
-        "date": result.column if result.design == "date" else None,
-        "twin": result.column if result.design == "twins" else None,
-        "old": result.old if named and not by_name else None,
-        "new": result.new if named and not by_name else None,
-        "cutoffs": cutoffs,
-        "suspects": list(result.suspects) or None,
-        "references": list(result.references) or None,
-        "metric": result.metric,
-        "cluster": list(result.clusters) or None,
-        "margin": result.margin,
-        "conf_level": None if result.conf_level == 0.95 else result.conf_level,
-        "alternative": None if result.alternative == "two-sided" else result.alternative,
-        "seed": result.seed or None,
-    }
-
-
 def _error(result: ContaminationCheck) -> str:
     few = min((len(row.references) for row in result.rows), default=0)
     if few < MIN_REFERENCES:
@@ -246,7 +222,6 @@ def document(result: ContaminationCheck) -> Document:
                 seed=str(result.seed),
                 plan=result.plan,
             ),
-            code_section("contamination", code_options(result)),
         ),
     )
 

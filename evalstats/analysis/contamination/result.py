@@ -1,6 +1,6 @@
 """How much more a model scores on items it may have seen: the frozen result of `contamination()`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
@@ -8,6 +8,7 @@ import polars as pl
 from evalstats.analysis.arms import Direction
 from evalstats.analysis.contamination.options import Alternative
 from evalstats.analysis.result import Estimate, Result, row_named
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
@@ -120,6 +121,7 @@ class ContaminationCheck(Result):
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
     plan: PlanAccount | None = None
 
     def __repr__(self) -> str:

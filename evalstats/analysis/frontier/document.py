@@ -5,7 +5,7 @@ from dataclasses import replace
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
-from evalstats.analysis.provenance import code_section, placed, sources_section
+from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import number, plural, several, share_in_percent, titled
@@ -73,22 +73,8 @@ def document(result: Frontier) -> Document:
         method=(
             _method(result),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
-            code_section("frontier", _options(result)),
         ),
     )
-
-
-def _options(result: Frontier) -> dict[str, object]:
-    """Return the arguments that give the same result again."""
-    return {
-        "metric": result.metric,
-        "cost": result.cost,
-        "cluster": [name for name in result.clusters if name != "item"] or None,
-        "conf_level": None if result.conf_level == 0.95 else result.conf_level,
-        "contrast": None if result.contrast == "model" else result.contrast,
-        "n_resamples": None if result.n_resamples == 10_000 else result.n_resamples,
-        "seed": result.seed or None,
-    }
 
 
 def _headline(result: Frontier, what: str) -> str:

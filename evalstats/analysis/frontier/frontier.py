@@ -28,6 +28,7 @@ from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side
 from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import score_of_arm
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -95,6 +96,7 @@ class _Cases:
         return (low, high) if self.metric.higher_is_better else (-high, -low)
 
 
+@recorded
 def frontier(
     data: EvalData | object,
     *,

@@ -1,12 +1,13 @@
 """What score is to be had for what cost: the frozen result of `frontier()`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
 from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, Result, row_named
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 
@@ -98,6 +99,7 @@ class Frontier(Result):
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

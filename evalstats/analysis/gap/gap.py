@@ -32,6 +32,7 @@ from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError
@@ -294,6 +295,7 @@ def _scale_note(found: Matched) -> tuple[Note, ...]:
 DEFAULT_LEVEL = 0.95
 
 
+@recorded
 def gap(
     lab: EvalData | object,
     live: EvalData | object | None = None,

@@ -1,13 +1,14 @@
 """The frozen result of `gap()` with its layers. No verdict in it comes from a point estimate."""
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
 from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, Result, row_named
+from evalstats.analysis.settings import Settings
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
@@ -687,6 +688,7 @@ class LabLiveGap(Result):
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

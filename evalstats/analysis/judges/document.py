@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from evalstats.analysis.judges.bias_section import bias_method, biases_section
 from evalstats.analysis.judges.result import BiasRow, CorrectedRow, JudgeReport, JudgeRow, Standing
-from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import Estimate
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
@@ -54,7 +54,6 @@ def document(result: JudgeReport) -> Document:
             _method(result),
             *([bias_method()] if result.biases else []),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
-            code_section("judges", _options(result)),
         ),
     )
 
@@ -80,7 +79,6 @@ def _without_people(result: JudgeReport) -> Document:
         method=(
             bias_method(),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
-            code_section("judges", _options(result)),
         ),
     )
 
@@ -105,22 +103,6 @@ def _labels(result: JudgeReport) -> tuple[Text, ...]:
             f" ({plan.low or plan.n:,} to {high}, as the judge's correlation of {number(plan.correlation, 2)} is known)"
         )
     return (Text(text=f"{plan.n:,} labels {whose} would {what}{span}; labels alone would need {plan.alone:,}."),)
-
-
-def _options(result: JudgeReport) -> dict[str, object]:
-    if not result.rows:
-        return {}
-    plan = result.label_plan
-    return {
-        "reference": list(result.reference),
-        "criterion": result.criterion or None,
-        "scale": result.scale,
-        "cluster": list(result.clusters) if result.clusters and result.unit == "answer" else None,
-        "margin": None if plan is None else plan.margin,
-        "conf_level": None if result.conf_level == 0.95 else result.conf_level,
-        "n_resamples": None if result.n_resamples == 4000 else result.n_resamples,
-        "seed": result.seed or None,
-    }
 
 
 # --- the answer ---

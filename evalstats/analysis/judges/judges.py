@@ -16,6 +16,7 @@ from evalstats.analysis.judges.result import BiasRow, JudgeReport, JudgeRow, Sta
 from evalstats.analysis.judges.sources import Rated, ratings_data, votes_of_judges
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, estimated
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, several
 from evalstats.errors import CannotAnswerError, InputError
@@ -43,6 +44,7 @@ _FEWEST_OF_A_MODEL = 10
 _SURE = 0.05
 
 
+@recorded
 def judges(
     data: EvalData | object,
     *,

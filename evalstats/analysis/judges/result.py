@@ -1,11 +1,12 @@
 """How far judges agree with people, how they err, and scores corrected for it: the frozen result of `judges()`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 import polars as pl
 
 from evalstats.analysis.result import Estimate, Result, row_named
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.stats.raters.label_counts import LabelsNeeded
@@ -230,6 +231,7 @@ class JudgeReport(Result):
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

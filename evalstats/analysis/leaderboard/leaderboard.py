@@ -43,6 +43,7 @@ from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.pairs import wanted_pass
 from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
+from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
@@ -60,6 +61,7 @@ _REASONS = {
 }
 
 
+@recorded
 def leaderboard(
     data: EvalData | object,
     *,

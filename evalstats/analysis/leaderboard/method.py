@@ -2,7 +2,7 @@
 
 from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import Items, Section, Table, Text, sentence
 from evalstats.document.numbers import number, plural, several
 
@@ -27,7 +27,6 @@ def method_sections(result: Leaderboard, *, tables: tuple[Table, ...] = ()) -> t
         Section(id="further", heading="Each model and its neighbour in more detail", blocks=tables),
         Section(id="references", heading="References", blocks=(Items(items=tuple(_references(result))),)),
         sources_section(result.sources, version=result.version, seed=str(result.seed), plan=result.plan),
-        code_section("leaderboard", result.asked),
     )
 
 

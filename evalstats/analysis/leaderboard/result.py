@@ -10,6 +10,7 @@ import polars as pl
 from evalstats.analysis.arms import Direction, direction_notes
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, EntryDifference
 from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
@@ -198,6 +199,7 @@ class Leaderboard(Result):
     sources: tuple[tuple[str, str], ...] = ()
     asked: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

@@ -22,6 +22,7 @@ from evalstats.analysis.result import Result
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.analysis.score.result import Score, Scores
 from evalstats.analysis.score.score import score
+from evalstats.analysis.settings import asked_of_part, recorded
 from evalstats.errors import CannotAnswerError, EvalStatsError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan
@@ -78,6 +79,7 @@ class _Asked:
         return _DEFAULT_LEVEL if self.conf_level is None else self.conf_level
 
 
+@recorded
 def overview(
     data: EvalData | object,
     *,
@@ -144,7 +146,8 @@ def overview(
         if on_step is not None:
             on_step(f"{question.name} {question.benchmark}".strip())
         try:
-            answers.append(Answer(**place, result=question.ask()))
+            found = question.ask()
+            answers.append(Answer(**place, result=_of_part(data, found, question.benchmark)))
         except EvalStatsError as error:
             refusals.append(Refusal(**place, reason=str(error)))
     # Of the audits, those that change a conclusion come first.
@@ -158,6 +161,13 @@ def overview(
         seed=seed,
         version=toolkit_version(),
     )
+
+
+def _of_part(data: EvalData, result: Result, benchmark: str) -> Result:
+    """Say of a result that it saw one benchmark of several."""
+    table = data.outcomes if data.outcomes.height else data.aggregates
+    several = benchmark and table["benchmark"].n_unique() > 1
+    return asked_of_part(result, "benchmark", benchmark) if several else result
 
 
 # --- what there is ---

@@ -1,7 +1,7 @@
 """What a store holds and what it answers: the frozen result of `overview()`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Result, frame_of, json_safe, result_of
+from evalstats.analysis.settings import Settings
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Overview(Result):
     refusals: tuple[Refusal, ...]
     seed: int = 0
     version: str = ""
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -124,6 +126,7 @@ class Overview(Result):
             "refusals": json_safe(self.refusals),
             "seed": self.seed,
             "version": self.version,
+            "settings": json_safe(self.settings),
         }
 
     @classmethod
@@ -149,6 +152,7 @@ class Overview(Result):
             refusals=read.refusals,
             seed=read.seed,
             version=read.version,
+            settings=read.settings,
         )
 
 
@@ -166,3 +170,4 @@ class _Saved:
     refusals: tuple[Refusal, ...]
     seed: int
     version: str
+    settings: Settings | None = None

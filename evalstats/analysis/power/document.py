@@ -10,7 +10,6 @@ from evalstats.analysis.power.result import CurvePoint, PlanRow, PowerPlan, Solv
 from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import (
     Block,
-    Code,
     Column,
     Document,
     Figure,
@@ -312,11 +311,6 @@ def document(plan: PowerPlan) -> Document:
         method=(
             *method_sections(plan),
             sources_section((), version=plan.version, seed=str(plan.seed) if plan.n_resamples else ""),
-            Section(
-                id="code",
-                heading="The same in Python",
-                blocks=(Code(code=f"import evalstats as es\n\nplan = {plan.call}"),),
-            ),
         ),
     )
 

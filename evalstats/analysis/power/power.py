@@ -40,6 +40,7 @@ from evalstats.analysis.power.sample_size import (
     task_of,
 )
 from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural
 from evalstats.errors import InputError
@@ -322,6 +323,7 @@ _CALL_WIDTH = 66
 METHODS = ("auto", "exact", "miller", "t", "clusters", "simulation")
 
 
+@recorded
 def power(
     *,
     delta: float | str | None = None,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.result import Result, json_safe
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 
 PowerTest = Literal["difference", "noninferiority", "equivalence", "precision"]
@@ -165,6 +166,7 @@ class PowerPlan(Result):
     version: str = ""
     call: str = field(default="", compare=False)
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     @property
     def answer(self) -> float | int | None:

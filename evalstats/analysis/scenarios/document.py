@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.method_texts import MethodText, texts_for
-from evalstats.analysis.provenance import code_section, placed, sources_section
+from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.evidence import (
@@ -55,25 +55,6 @@ def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
         *_about(result.benchmark, result.scenario_names),
         Section(id="references", heading="References", blocks=(Items(items=_references(result)),)),
     )
-
-
-def code_options(result: ScenarioModel) -> dict[str, object]:
-    """Return the arguments that give the same result again."""
-    shares = dict(result.weight_shares)
-    few = result.n_models <= _MOST_MODELS
-    return {
-        "formula": result.formula if result.formula_given else None,
-        "metric": result.metric,
-        "scenario": None if result.scenario == "scenario" else result.scenario,
-        "reference": result.reference,
-        "weights": None if len(set(shares.values())) <= 1 else shares,
-        "as_": None if result.formula_given else result.scenario_as,
-        "cluster": [name for name in result.clusters if name != "item"] or None,
-        "models": list(result.model_names) if few else None,
-        "contrast": None if result.contrast == "model" else result.contrast,
-        "conf_level": None if result.conf_level == 0.95 else result.conf_level,
-        "seed": result.seed or None,
-    }
 
 
 # --- how ---
@@ -277,7 +258,6 @@ def document(result: ScenarioModel) -> Document:
                 seed=str(result.seed),
                 plan=result.plan,
             ),
-            code_section("scenarios", code_options(result)),
         ),
     )
 

@@ -1,13 +1,14 @@
 """Where models break: the frozen result of `scenarios()`."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
 from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, Result, frame_of, row_named
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 
@@ -336,6 +337,7 @@ class ScenarioModel(Result):
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

@@ -32,6 +32,7 @@ from evalstats.analysis.scenarios.options import As
 from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.table import ScenarioTable, ideal_levels, scenario_table
 from evalstats.analysis.scenarios.variation import effect_rows, ranking, reliability_of, term_tests, variance_rows
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -52,6 +53,7 @@ _FARTHEST = 0.03
 
 
 @one_thread
+@recorded
 def scenarios(
     data: EvalData | object,
     *,

@@ -1,12 +1,13 @@
 """One system's score, and the test of a published number: the frozen result of `score()`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
 from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, MethodRow, Result, row_named, rows_frame
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
 
@@ -56,6 +57,7 @@ class Score(Result, Estimate):
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -72,6 +74,7 @@ class Scores(Result):
     """The scores of several systems, each on its own: what `evalstats score` shows without a system."""
 
     rows: tuple[Score, ...]
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

@@ -47,6 +47,7 @@ from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.result import ClaimTest, Score
+from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import scaled
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
@@ -214,6 +215,7 @@ def _shown(end: float | None) -> str:
 _MAX_K = 8
 
 
+@recorded
 def score(
     data: EvalData | object,
     name: str | None = None,

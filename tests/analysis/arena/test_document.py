@@ -337,7 +337,7 @@ def test_the_code_repeats_what_was_asked() -> None:
     votes = {"model_a": ["x", "y"] * 30, "model_b": ["y", "x"] * 30, "outcome": ["a", "b", "a", "a"] * 15}
     found = es.arena(votes, checks=False, cluster="none", conf_level=0.9)
     code = terminal.to_text(found.document(), full=True)
-    assert "es.arena(data, cluster=('none',), conf_level=0.9, checks=False)" in code
+    assert "es.arena(battles, cluster='none', conf_level=0.9, checks=False)" in code
     again = es.arena(votes, checks=False, cluster=("none",), conf_level=0.9)
     assert again == found
 

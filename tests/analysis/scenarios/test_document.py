@@ -13,6 +13,7 @@ import evalstats as es
 from evalstats.analysis.scenarios.document import items_to_settle
 from evalstats.analysis.scenarios.evidence import worst_first
 from evalstats.analysis.scenarios.result import DropRow, RankingChange, ScenarioModel, TermTest
+from evalstats.analysis.settings import Settings
 from evalstats.document.formats import to_html, to_latex, to_markdown
 from evalstats.document.model import Figure
 from evalstats.document.terminal import headline, to_text
@@ -323,12 +324,14 @@ def test_more_items_are_asked_for_by_the_square_of_what_is_missing() -> None:
 
 
 def test_the_code_asks_the_same_again() -> None:
-    found = replace(example.small(), weight_shares=(("ideal", 0.7), ("impatient", 0.3)), clusters=("passage",))
-    text = in_one_line(found)
-    for part in ("reference='ideal'", "weights={'ideal': 0.7, 'impatient': 0.3}", "cluster=['passage']", "as_='fixed'"):
+    asked = {"reference": "ideal", "weights": {"ideal": 0.7, "impatient": 0.3}, "formula": "score ~ model + (1 | item)"}
+    text = in_one_line(replace(example.small(), settings=Settings(question="scenarios", options=asked)))
+    for part in (
+        "reference='ideal'",
+        "weights={'ideal': 0.7, 'impatient': 0.3}",
+        "formula='score ~ model + (1 | item)'",
+    ):
         assert part in text
-    given = replace(found, formula_given=True, formula="score ~ model + (1 | item)")
-    assert "formula='score ~ model + (1 | item)'" in in_one_line(given)
 
 
 def test_hostile_names_stay_text() -> None:

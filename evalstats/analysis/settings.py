@@ -1,0 +1,178 @@
+"""How a result was asked for: the question, the options that were given, and what the data were read from.
+
+`recorded` stands at every question's function and notes the call; the command line adds how it read the files. What is
+noted is values, never a path as it was typed: of a path its last part, since folders may say who somebody is.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import date
+from functools import wraps
+from pathlib import Path, PurePath
+from typing import Any, ParamSpec, TypeVar, cast
+
+import polars as pl
+
+from evalstats.schema.data import EvalData
+from evalstats.schema.live_mix import LiveMix
+from evalstats.schema.plan import Plan
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_DATA = ("data", "battles", "lab", "live", "pilot")
+# Files that a command writes.
+_WRITTEN = ("junit", "near_names")
+# Where a call says what is done while it runs.
+_LISTENERS = ("on_step", "on_progress")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The call that made a result, in values that JSON can hold.
+
+    Attributes
+    ----------
+    question
+        Name of the function, and of its command.
+    options
+        Arguments that differ from their defaults, by their names in Python.
+    files
+        Argument to the files that its data were read from, by their last parts.
+    reading
+        Where a command asked: how it read the files, by the names of its options.
+    unsaid
+        Arguments that were given as objects, which no text can repeat: a table in memory, a plan made in code.
+    """
+
+    question: str
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    reading: dict[str, Any] | None = None
+    unsaid: tuple[str, ...] = ()
+
+
+def recorded(function: Callable[P, R]) -> Callable[P, R]:
+    """Let the results of a question's function say how they were asked for."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> R:
+        result = function(*args, **kwargs)
+        given = signature.bind(*args, **kwargs).arguments
+        defaults = {name: each.default for name, each in signature.parameters.items()}
+        return _with(result, _settings(function.__name__, given, defaults))
+
+    return asked
+
+
+def _with(result: R, settings: Settings) -> R:
+    untyped: Any = result
+    if isinstance(result, tuple):
+        return cast("R", tuple(replace(each, settings=settings) for each in untyped))
+    return replace(untyped, settings=settings)
+
+
+def asked_on_shell(result: R, *parts: object) -> R:
+    """Add to a result how a command read its data: `parts` are objects of its options but for those of the question."""
+    untyped: Any = result
+    settings: Settings | None = untyped.settings
+    if settings is None:
+        return result
+    shell = {each.name: _typed(each.name, getattr(part, each.name)) for part in parts for each in _given(part)}
+    # What one question saw of the data that all questions share.
+    own = [each for each in (settings.reading or {}).get("where", []) if each not in shell.get("where", [])]
+    if own:
+        columns = {each.partition("=")[0] for each in own}
+        shell["where"] = [*own, *(each for each in shell.get("where", []) if each.partition("=")[0] not in columns)]
+    return replace(untyped, settings=replace(settings, reading=shell))
+
+
+def asked_of_part(result: R, column: str, level: str) -> R:
+    """Add to a result that it saw only the rows with a level, of all that its files hold."""
+    untyped: Any = result
+    settings: Settings | None = untyped.settings
+    if settings is None or not any(settings.files.values()):
+        return result
+    paths = [file for files in settings.files.values() for file in files]
+    return replace(untyped, settings=replace(settings, reading={"paths": paths, "where": [f"{column}={level}"]}))
+
+
+def _given(part: object) -> list[Any]:
+    of: Any = part
+    return [each for each in fields(of) if getattr(of, each.name) != each.default and each.name not in _WRITTEN]
+
+
+def _typed(name: str, value: object) -> Any:
+    """Return a value of the shell; of a path its last part."""
+    if isinstance(value, PurePath):
+        return last_parts([value])[0]
+    if name == "targets":
+        return list(last_parts(cast("Sequence[str]", value)))
+    if isinstance(value, tuple | list):
+        listed = cast("Sequence[Any]", value)
+        if listed and all(isinstance(each, PurePath) for each in listed):
+            return list(last_parts(listed))
+        # A column map may be a file, and so may a mix.
+        return [PurePath(each).name if name == "map" and "=" not in str(each) else each for each in listed]
+    return PurePath(str(value)).name if name == "mix" else value
+
+
+def last_parts(paths: Iterable[str | PurePath]) -> tuple[str, ...]:
+    """Return the last part of every path; of two that end alike the parts that tell them apart.
+
+    >>> last_parts(["/home/me/a.csv", "b/c.csv"]), last_parts(["x/run1/out.json", "x/run2/out.json"])
+    (('a.csv', 'c.csv'), ('run1/out.json', 'run2/out.json'))
+    """
+    whole = list(dict.fromkeys(Path(each) if each != Path() else Path.cwd() for each in map(Path, paths)))
+    for length in range(1, max((len(each.parts) for each in whole), default=0) + 1):
+        names = tuple("/".join(each.parts[-length:]).lstrip("/") or each.name for each in whole)
+        if len(set(names)) == len(names):
+            return names
+    return tuple(str(each) for each in whole)
+
+
+def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Settings:
+    options: dict[str, Any] = {}
+    files: dict[str, tuple[str, ...]] = {}
+    unsaid: list[str] = []
+    for name, value in given.items():
+        if (value is None and defaults[name] is None) or name in _LISTENERS:
+            continue
+        if name in _DATA:
+            files[name] = _files(value)
+            continue
+        try:
+            written = _written(value)
+        except TypeError:
+            unsaid.append(name)
+            continue
+        default = defaults[name]
+        if default is inspect.Parameter.empty or written not in (_written(default), [default]):
+            options[name] = written
+    return Settings(question=question, options=options, files=files, unsaid=tuple(unsaid))
+
+
+def _files(value: object) -> tuple[str, ...]:
+    if not isinstance(value, EvalData):
+        return ()
+    # Tables in memory and those that ship have no file, or no digest of one.
+    read = value.runs.filter(pl.col("source_digest").is_not_null(), pl.col("source") != "frame")
+    return last_parts(read["source"].unique().sort().to_list())
+
+
+def _written(value: Any) -> Any:
+    """Return a value as JSON holds it; TypeError for what it cannot hold."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Plan) and value.source:
+        return PurePath(value.source).name
+    if isinstance(value, LiveMix):
+        return {"factor": value.factor, "shares": dict(value.shares)}
+    if isinstance(value, Mapping):
+        return {str(name): _written(each) for name, each in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_written(each) for each in cast("Iterable[object]", value)]
+    raise TypeError(type(value).__name__)
