@@ -20,6 +20,7 @@ _OPTIONS = {
     "audit": "AuditOptions",
     "compare": "CompareOptions",
     "contamination": "ContaminationOptions",
+    "dashboard": "DashboardOptions",
     "frontier": "FrontierOptions",
     "gap": "GapOptions",
     "judges": "JudgesOptions",

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import typer
 
 from evalstats.analysis.dashboard.options import DashboardOptions
-from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, with_names
+from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, noted, with_names
 
 
 def register(app: typer.Typer) -> None:
@@ -25,6 +25,6 @@ def dashboard(reading: Reading, asked: DashboardOptions, beside: Planned, showin
     with step_line(quiet=showing.quiet) as on_step:
         on_step("comparing every run with those before")
         result = dashboard_of(data, **asdict(with_names(asked, data)))
-    showing.present(result)
+    showing.present(noted(result, reading, beside))
     if not result.n_watched:
         raise typer.Exit(CANNOT_ANSWER)

@@ -16,6 +16,7 @@ from evalstats.analysis.comparability.rules import RULES, RunDifference, setting
 from evalstats.analysis.dashboard.result import Dashboard, Day, Drifted, History
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import estimated, unknown_name
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError
@@ -66,6 +67,7 @@ class _Series:
     start: int
 
 
+@recorded
 def dashboard(
     data: EvalData | object,
     *,

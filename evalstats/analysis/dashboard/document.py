@@ -6,7 +6,7 @@ from datetime import date
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.dashboard.result import Dashboard, Day, History
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.provenance import code_section, placed, sources_section
+from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, plural, scaled, several, titled
@@ -48,21 +48,8 @@ def document(result: Dashboard) -> Document:
         method=(
             _method(result),
             sources_section(result.sources, version=result.version),
-            code_section("dashboard", _options(result)),
         ),
     )
-
-
-def _options(result: Dashboard) -> dict[str, object]:
-    """Return the arguments that give the same result again."""
-    return {
-        "metric": result.metric,
-        "models": list(result.models) or None,
-        "cluster": result.cluster,
-        "reference": None if result.reference is None else result.reference.isoformat(),
-        "accept": list(result.accept) or None,
-        "conf_level": None if result.conf_level == 0.95 else result.conf_level,
-    }
 
 
 def _label(result: Dashboard) -> tuple[str, Tone]:

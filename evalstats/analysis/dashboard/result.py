@@ -1,6 +1,6 @@
 """Whether any score has changed from run to run: the frozen result of `dashboard()`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
@@ -8,6 +8,7 @@ import polars as pl
 
 from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, Result, frame_of, row_named
+from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 
@@ -132,6 +133,7 @@ class Dashboard(Result):
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
