@@ -2,10 +2,12 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from evalstats.analysis.dashboard.document import change_words, models_table, verdict_words
 from evalstats.analysis.dashboard.result import Dashboard, History
@@ -17,7 +19,7 @@ from evalstats.errors import InputError
 from evalstats.plots.style import svg
 from evalstats.report.examples import example
 from evalstats.report.page import SIGNS, Page, banner, ended, shown_day
-from evalstats.report.pieces import bullets, html_table, linked, metadata, prose, raw, show
+from evalstats.report.pieces import bullets, csv_link, html_table, linked, metadata, prose, raw, show
 
 _MOST_BOXES = 4
 _MOST_ROWS = 20
@@ -70,9 +72,9 @@ def _cards(result: Dashboard, engine: str, rendered: str) -> list[str]:
         parts += ["## Row", *cards]
     parts += [
         "## Row",
-        *(_card("Scores by day", _drawing(each), _below(each.caption)) for each in said.figures.values()),
+        *(_card("Scores by day", _drawing(each)) for each in said.figures.values()),
     ]
-    parts += ["## Row", _card("Models", _table(models_table(result)), _below(models_table(result).caption))]
+    parts += ["## Row", _card("Models", _table(models_table(result)))]
     for section in (each for each in said.evidence if each.id != "days"):
         parts += ["## Row", _card(section.heading, *_blocks(section))]
     made = f"Rendered by {engine or 'Quarto'} on {shown_day(rendered)}; evalstats {result.version}."
@@ -130,7 +132,8 @@ def _drawing(figure: Figure) -> str:
         svg(draw(figure, size=medium), prefix=f"{figure.id}-{medium}-", alt=figure.alt)
         for medium in ("screen", "phone")
     )
-    return raw("html", f'<div class="es-figure es-wide">{wide}</div>\n<div class="es-figure es-narrow">{narrow}</div>')
+    both = f'<div class="es-figure es-wide">{wide}</div>\n<div class="es-figure es-narrow">{narrow}</div>'
+    return _framed(f"fig-{figure.id}", both, figure.caption, figure.rows)
 
 
 def _table(table: Table) -> str:
@@ -138,4 +141,12 @@ def _table(table: Table) -> str:
     rows: Sequence[tuple[Any, ...]] = table.rows[:_MOST_ROWS]
     body = html_table(replace(table, rows=tuple(rows)), f"tbl-{table.id}-table")
     label = for_html(table.caption or table.id)
-    return raw("html", f'<div class="es-table{spare}" role="region" aria-label="{label}" tabindex="0">{body}</div>')
+    region = f'<div class="es-table{spare}" role="region" aria-label="{label}" tabindex="0">{body}</div>'
+    return _framed(f"tbl-{table.id}", region, table.caption, table.frame)
+
+
+def _framed(name: str, inside: str, caption: str, rows: Mapping[str, Sequence[object]]) -> str:
+    """Return a figure with its data and its caption below, as the page's script looks for them."""
+    data = csv_link(pl.DataFrame(dict(rows), strict=False), f"{name[4:]}.csv", "Data (CSV)") if rows else ""
+    told = f'<figcaption class="es-caption">{for_html(sentence(caption))}</figcaption>' if caption else ""
+    return raw("html", f'<figure id="{for_html(name)}">{inside}{data}{told}</figure>')
