@@ -76,8 +76,24 @@ class Sides(Planned):
             return load(files, where=where, columns=columns, input_format=self.input_format, quiet=quiet)
 
         if self.paths:
-            return read(self.paths), None
+            data = read(self.paths)
+            _ask_which_is_live(self.paths, data)
+            return data, None
         return read(lab, self.lab_where), read(live, self.live_where)
+
+
+def _ask_which_is_live(paths: Sequence[Path], data: "EvalData") -> None:
+    """Ask in one sentence where two sides were named and neither says which it is: guessed, it could be the wrong way round."""
+    from evalstats.errors import InputError
+
+    tables = (data.outcomes, data.comparisons, data.aggregates)
+    settings = {setting for table in tables if "setting" in table.columns for setting in table["setting"].unique()}
+    if len(paths) == 2 and len(settings - {None}) < 2:
+        lab, live = sorted(paths, key=lambda path: ("live" in path.name.lower(), paths.index(path)))
+        raise InputError(
+            f"neither {paths[0]} nor {paths[1]} says which of them is live: write gap --lab {lab} --live {live}, or the other "
+            "way round"
+        )
 
 
 def register(app: typer.Typer) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evalstats.schema.columns import TableName
     from evalstats.schema.data import EvalData
 
-_CALLED: "Final[Mapping[TableName, str]]" = {
+_CALLED: Final[Mapping["TableName", str]] = {
     "outcomes": "scores of items",
     "comparisons": "votes",
     "ratings": "ratings",

@@ -14,6 +14,7 @@ the documents are the same, it does not matter which of them another run calls t
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -157,6 +158,11 @@ class SampleReader:
     def n_documents(self) -> int:
         """How many documents were met."""
         return len(self._turns)
+
+    @property
+    def n_documents_of(self) -> Mapping[str, int]:
+        """How many documents were met under each filter."""
+        return Counter(filter_name for filter_name, _ in self._met)
 
     def rows(self, samples: Iterable[PlacedSample]) -> Iterator[dict[str, object]]:
         """Yield the rows of samples."""
@@ -593,6 +599,14 @@ def _notes(results: Results, reading: _Reading) -> Iterator[str]:
 
 
 def _reader_notes(reading: _Reading) -> Iterator[str]:
+    for name, reader in reading.readers.items():
+        counts = sorted(reader.n_documents_of.items(), key=lambda each: (each[1], each[0]))
+        if counts and counts[0][1] != counts[-1][1]:
+            (least, few), (most, many) = counts[0], counts[-1]
+            yield (
+                f"samples of {name} hold {few:,} documents under the filter {least!r} and {many:,} under {most!r}: lines were "
+                "lost, and these documents are missing there"
+            )
     by_position = [name for name, reader in reading.readers.items() if reader.by_position]
     if by_position:
         yield (

@@ -127,7 +127,7 @@ def _open_end(path: Path, last: Block) -> Iterator[str]:
         return
     name, values = frame.columns[-1], frame.to_series(frame.width - 1)
     value = values[-1]
-    if values.head(-1).eq_missing(value).any():
+    if value in values.head(-1).to_list():
         return
     yield (
         f"line {last.places[-1]}, the last, does not end, and no other row has its {name} "

@@ -40,9 +40,14 @@ def write_page(path: Path, result: Result, saved: Path) -> Path:
     note = _NOTE.format(names=names, file=path.name)
     head, fence, rest = text.partition("```{python}")
     beside = path.parent / _EXTENSION
-    if not beside.is_dir():
-        shutil.copytree(page.extension, beside)
-    path.write_text(f"{head.rstrip()}\n\n<!--{note}-->\n\n{fence}{rest}", encoding="utf-8")
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(f"{head.rstrip()}\n\n<!--{note}-->\n\n{fence}{rest}")
+        # Two pages may be begun at once in one folder.
+        if not beside.is_dir():
+            shutil.copytree(page.extension, beside, dirs_exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: the page cannot be written there ({error.strerror or error})") from error
     return path
 
 

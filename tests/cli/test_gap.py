@@ -222,3 +222,16 @@ def test_the_mix_that_ships_and_that_of_a_file(tmp_path: Path) -> None:
     assert own is not None
     assert (own.factor, own.shares) == ("difficulty", {"plain": 0.75, "hard": 0.25})
     assert mix_of(None, None) is None
+
+
+@pytest.mark.parametrize("names", [("first.csv", "second.csv"), ("live.csv", "lab.csv")])
+def test_of_two_tables_it_is_asked_which_is_live(names: tuple[str, str], tmp_path: Path) -> None:
+    """Taken by their order, a gap could be read the wrong way round."""
+    paths = [tmp_path / name for name in names]
+    for k, path in enumerate(paths):
+        rows = [f"q{i},m{m},{(i * (m + 2) + k) % 3 > 0:d}" for m in range(4) for i in range(20)]
+        path.write_text("\n".join(["item,model,score", *rows]) + "\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["gap", *map(str, paths)])
+    assert isinstance(done.exception, InputError)
+    lab, live = paths if names[0] == "first.csv" else reversed(paths)
+    assert f"write gap --lab {lab} --live {live}, or the other way round" in str(done.exception)

@@ -477,6 +477,17 @@ def test_a_document_has_a_row_for_every_filter(tmp_path: Path) -> None:
     assert set(data.outcomes["metric"]) == set(data.aggregates["metric"])
 
 
+def test_a_line_lost_under_one_of_two_filters_is_noticed(tmp_path: Path) -> None:
+    """The document is known from its other line, so that no count of documents shows it."""
+    rows = [sample(n, filter_name=f, exact_match=1.0) for f in ("strict-match", "flexible-extract") for n in range(8)]
+    published = results({"t": {"exact_match,strict-match": 1.0, "exact_match,flexible-extract": 1.0}})
+    write_run(tmp_path / "whole", published, {"t": rows})
+    assert "under the filter" not in messages(load(tmp_path / "whole"))
+    write_run(tmp_path / "cut", published, {"t": rows[1:]})
+    told = messages(load(tmp_path / "cut"))
+    assert "7 documents under the filter 'strict-match' and 8 under 'flexible-extract': lines were lost" in told
+
+
 def test_rows_without_filter_names_take_those_of_the_task_in_order(tmp_path: Path) -> None:
     """0.4.0 to 0.4.2 wrote a row per filter and did not say which."""
     rows = [old_sample(n, exact_match=score) for score in (0.0, 1.0) for n in (0, 1)]
