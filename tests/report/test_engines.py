@@ -228,6 +228,7 @@ def test_the_extension_names_files_that_are_there() -> None:
     assert formats["html"]["html-math-method"] == "mathml"
     assert formats["html"]["embed-resources"] is True
     assert formats["typst"]["pdf-standard"] == STANDARD
+    assert all((folder / name / "boxes.ttf").is_file() for name in formats["typst"]["font-paths"])
     assert "filters" not in formats["html"]  # Quarto brings its own; ours would undo them
 
 
