@@ -14,6 +14,7 @@ from evalstats.document.numbers import interval_words, number, plural, scaled, s
 _TONES: dict[str, Tone] = {"rose": "good", "dropped": "bad", "too few": "neutral", "no drift shown": "neutral"}
 _MOST_NAMED = 2
 _MOST_LINES = 12
+_MOST_PANELS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,11 @@ def _last(result: Dashboard, row: History) -> float | None:
 
 def _figure(result: Dashboard, benchmark: str, place: int) -> Figure:
     """Return the scores of a benchmark by day, a panel for each model."""
-    rows = [row for row in result.rows if row.benchmark == benchmark]
+    every = [row for row in result.rows if row.benchmark == benchmark]
+    rows = every[:_MOST_PANELS]
+    shown = (
+        f" {len(rows)} of {len(every)} models are drawn, those that changed first." if len(rows) < len(every) else ""
+    )
     days = [(row, day) for row in rows for day in result.days_of(row)]
     parts = [(row.name, part) for row in rows for part in _parts(result, row)]
     events = [(row.name, day.day) for row, day in days if day.changes]
@@ -215,7 +220,7 @@ def _figure(result: Dashboard, benchmark: str, place: int) -> Figure:
             "aside_words": "not compared with the last day",
         },
         alt=f"{head.metric} of {plural(len(rows), 'model')} by day. {'; '.join(changed) or 'No change is shown'}.",
-        caption="Scores by day; a line is the mean of the runs that are compared, before and since the day of a change.",
+        caption=f"Scores by day; a line is the mean of the runs that are compared, before and since the day of a change.{shown}",
         table=models_table(result) if len(result.benchmarks) == 1 else None,
     )
 
@@ -267,6 +272,13 @@ def _evidence(result: Dashboard) -> list[Section]:
         found.append(
             Section(id="unwatched", heading=f"{plural(len(few), 'model')} cannot be compared yet", blocks=(told,))
         )
+    earlier = [row for row in result.rows if row.first_flagged and not row.drifted]
+    if earlier:
+        told = Items(
+            items=tuple(f"{_who(result, row)}: flagged on {row.first_flagged}." for row in earlier[:_MOST_LINES])
+        )
+        head = f"{plural(len(earlier), 'score')} {'was' if len(earlier) == 1 else 'were'} flagged at an earlier look and {'is' if len(earlier) == 1 else 'are'} not now"
+        found.append(Section(id="earlier", heading=head, blocks=(told,)))
     changed = [(row, day) for row in result.rows for day in result.days_of(row) if day.changes]
     if changed:
         found.append(Section(id="settings", heading=_settings_heading(result), blocks=(_settings_table(result),)))

@@ -292,6 +292,22 @@ def test_it_is_told_in_some_fifteen_lines_and_saved(watched: Dashboard, tmp_path
     assert watched.to_frame().schema["day"] == pl.Date()
 
 
+def test_a_change_that_went_away_again_is_told() -> None:
+    bad = rows_of("a", 24, drop=0.35, at=0, n=100).filter(pl.col("run") == "a-4")
+    frame = pl.concat([rows_of("a", 24, n=100).filter(pl.col("run") != "a-4"), bad])
+    found = es.dashboard(data_of(frame))
+    assert (found.rows[0].verdict, found.rows[0].first_flagged) == ("no drift shown", date(2026, 2, 2))
+    assert "a: flagged on 2026-02-02" in to_text(found.document(), full=True)
+
+
+def test_of_many_models_the_first_are_drawn() -> None:
+    frame = pl.concat([rows_of(f"m{k:02}", 2, n=20, seed=k) for k in range(15)])
+    said = es.dashboard(data_of(frame)).document()
+    assert len(set(said.figures["scores"].rows["model"])) == 12
+    assert "12 of 15 models are drawn" in said.figures["scores"].caption
+    assert len(said.tables["models"].rows) == 15
+
+
 def test_names_from_files_are_text_everywhere() -> None:
     hostile = "<script>alert(1)</script>"
     found = es.dashboard(data_of(rows_of(hostile, drop=0.3), rows_of("[x](javascript:1)\x1b[2J", seed=1)))
