@@ -277,7 +277,8 @@ def _evidence(result: Dashboard) -> list[Section]:
         told = Items(
             items=tuple(f"{_who(result, row)}: flagged on {row.first_flagged}." for row in earlier[:_MOST_LINES])
         )
-        head = f"{plural(len(earlier), 'score')} {'was' if len(earlier) == 1 else 'were'} flagged at an earlier look and {'is' if len(earlier) == 1 else 'are'} not now"
+        were, are = ("was", "is") if len(earlier) == 1 else ("were", "are")
+        head = f"{plural(len(earlier), 'score')} {were} flagged at an earlier look and {are} not now"
         found.append(Section(id="earlier", heading=head, blocks=(told,)))
     changed = [(row, day) for row in result.rows for day in result.days_of(row) if day.changes]
     if changed:
