@@ -137,6 +137,10 @@ def test_faults_are_found(browser: Any, tmp_path: Path) -> None:
     page.close()
 
 
+def test_every_kind_of_result_has_a_page_with_hostile_names() -> None:
+    assert set(RESULTS) == {*EXAMPLES, "overview"}
+
+
 def test_the_hostile_table_is_hostile() -> None:
     assert "<script>" in table().outcomes["benchmark"][0]
     assert set(table().models()) == set(MODELS[:3])
