@@ -270,7 +270,7 @@ def written_amount(cell: str) -> float | None:
 
 def _wrong_filter(page: Any, place: int) -> list[str]:
     all_rows = page.evaluate(_FILTER, [place, ""])
-    wanted = all_rows[-1].strip()[:12].strip()
+    wanted = all_rows[-1].strip().splitlines()[0][:12].strip()
     found = page.evaluate(_FILTER, [place, wanted.upper()])
     back = page.evaluate(_FILTER, [place, ""])
     wrong = (
