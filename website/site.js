@@ -15,7 +15,7 @@
   show();
 
   // What scrolls sideways on this screen can be scrolled by the keyboard.
-  const wide = document.querySelectorAll("main :is(pre, .output, table:not(.es-table table)):not([tabindex])");
+  const wide = document.querySelectorAll("main :is(pre, .output, p:has(> math[display=block]), table:not(.es-table table)):not([tabindex])");
   const reach = () => wide.forEach((each) => each.scrollWidth > each.clientWidth ? (each.tabIndex = 0) : each.removeAttribute("tabindex"));
   addEventListener("resize", reach);
   reach();
