@@ -26,7 +26,7 @@
   let rows;
   box.hidden = false;
   window.esSearch = (found) => {
-    rows = found.map((row) => ({ ...row, where: `${row.title} ${row.section}`.toLowerCase(), all: `${row.title} ${row.section} ${row.text}`.toLowerCase() }));
+    rows = found.map((row) => ({ ...row, own: (row.section || row.title).toLowerCase(), where: `${row.title} ${row.section}`.toLowerCase(), all: `${row.title} ${row.section} ${row.text}`.toLowerCase() }));
     look();
   };
   // A script rather than a request: pages opened from a folder may not ask for files.
@@ -41,7 +41,9 @@
     list.replaceChildren();
     if (!rows || !words.length) return;
     const found = rows.filter((row) => words.every((word) => row.all.includes(word)));
-    const weight = (row) => words.filter((word) => row.where.includes(word)).length;
+    // A heading's own words first, and pages before the parts of others.
+    const weight = (row) => words.filter((word) => row.where.includes(word)).length
+      + 2 * words.filter((word) => row.own.includes(word)).length + row.own.startsWith(words.join(" "));
     found.sort((a, b) => weight(b) - weight(a)).slice(0, 12).forEach((row) => {
       const item = document.createElement("li");
       const link = document.createElement("a");
