@@ -31,6 +31,7 @@ from evalstats.report.pieces import (
     metadata,
     prose,
     raw,
+    said,
     show,
     table_float,
     typst_string,
@@ -69,6 +70,7 @@ SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
 _PACKAGES = ("numpy", "scipy", "polars")
 # Of a table longer than this, or than it says itself, the page shows the beginning; the CSV has all.
 _MOST_ROWS = 60
+_NOTES = "notes"
 # What stands under "Repeat this", with the versions: digests and seed, then the code.
 _REPEATED = ("provenance", "code")
 # Up to so many rows, those that are not shown are in the page, folded away.
@@ -162,14 +164,14 @@ class Page:
         parts = [banner(note) for note in document.banners]
         parts += [_card(document), _cautions(document.cautions), *self._blocks(document.answer)]
         if document.actions:
-            told = bullets([linked(sentence(text)) for text in document.actions])
+            told = bullets([said(sentence(text)) for text in document.actions])
             parts += [self._heading("What to do"), told]
         return parts
 
     def _method_sections(self) -> list[Section]:
         """Return the parts on the method, and what else is known."""
-        said = Items(items=tuple(note.line for note in self.document.remarks))
-        notes = (Section(id="notes", heading="Notes", blocks=(said,)),) if said.items else ()
+        lines = Items(items=tuple(note.line for note in self.document.remarks))
+        notes = (Section(id=_NOTES, heading="Notes", blocks=(lines,)),) if lines.items else ()
         return [*self.document.method, *notes]
 
     def _method(self) -> list[str]:
@@ -191,8 +193,14 @@ class Page:
         parts: list[str] = []
         for section in self._method_sections():
             title = raw("html", f'<p class="es-part"><strong>{for_html(section.heading)}</strong></p>')
-            parts += [title, _part(section, self.level - 1, *self._blocks(section.blocks))]
+            parts += [title, _part(section, self.level - 1, *self._inside(section))]
         return [folded("Method", "\n\n".join(parts))] if parts else []
+
+    def _inside(self, section: Section) -> list[str]:
+        """Return the blocks of a part of the method; an address in a note may be a model's name, and is no link of ours."""
+        if section.id != _NOTES:
+            return self._blocks(section.blocks)
+        return [bullets([said(item) for block in section.blocks if isinstance(block, Items) for item in block.items])]
 
     def _folds(self, sections: Sequence[Section], level: int) -> list[str]:
         """Return sections that a page folds away behind their headings, and a PDF shows in small type."""
@@ -201,7 +209,7 @@ class Page:
             if section.id in self.shown:
                 continue
             self.shown.add(section.id)
-            inside = "\n\n".join(self._blocks(section.blocks))
+            inside = "\n\n".join(self._inside(section))
             parts.append(_part(section, level, folded(section.heading, inside)))
         return parts
 

@@ -137,6 +137,11 @@ def linked(text: str) -> str:
     return "".join(parts).strip()
 
 
+def said(text: str) -> str:
+    """Escape a sentence for Markdown as `linked` does, without links: an address in it may be a name from a file."""
+    return _with_options(text).strip()
+
+
 def _with_options(text: str) -> str:
     # Code breaks neither behind its hyphens nor into a dash.
     parts = _TYPED.split(one_line(text))

@@ -4,12 +4,17 @@ import base64
 import json
 import re
 import subprocess
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 import pytest
 
+from evalstats.document.model import Note
 from evalstats.report import pieces as markup
 from evalstats.report.engine import pandoc_program
+from evalstats.report.examples import example
+from evalstats.report.page import open_page
 
 HOSTILE = [
     "1. a list",
@@ -124,3 +129,17 @@ def test_metadata_is_read_by_pandoc() -> None:
 def test_show_separates_blocks_and_drops_empty_ones(capsys: pytest.CaptureFixture[str]) -> None:
     markup.show("a", "", "b")
     assert capsys.readouterr().out == "a\n\nb\n\n"
+
+
+def test_an_address_in_a_note_is_no_link(capsys: pytest.CaptureFixture[str]) -> None:
+    """It may be what a file calls a model; references are ours, and are links."""
+    address = "https://example.org/x"
+    assert f"](<{address}>)" in markup.linked(f"see {address}")
+    assert "](" not in markup.said(f"see {address}")
+    result: Any = example("score")
+    note = Note(kind="choice", text=f"{address} was left out", caution=False)
+    open_page(replace(result, notes=(*result.notes, note))).show("method")
+    told = capsys.readouterr().out
+    assert "example" in told
+    assert f"](<{address}>)" not in told
+    assert "](<https://doi.org" in told
