@@ -6,7 +6,7 @@ write between them.
 
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -363,21 +363,45 @@ def _block(block: Text | Items | Code | Figure | Table, prefix: str) -> str:
 
 
 def _figure(figure: Figure, label: str) -> str:
-    rows = figure.table.frame if figure.table is not None and figure.table.frame else figure.rows
     caption = prose(sentence(figure.caption))
-    return figure_float(figure, label, caption=caption, after=_data_link(rows, figure.id))
+    after = "".join(_data_link(rows, name, words) for name, words, rows in figure_data(figure))
+    return figure_float(figure, label, caption=caption, after=after.replace('</p><p class="es-data">', " "))
+
+
+def figure_data(figure: Figure) -> list[tuple[str, str, Mapping[str, Sequence[object]]]]:
+    """Return what stands beside a figure as CSV, each with its name and its link's words.
+
+    That is the frame of its table, which has every digit; and the rows as they are drawn, where a number of theirs is not in
+    the frame: a share that counts the frame's rows, or a pair turned round.
+    """
+    drawn = {name: column for name, column in figure.rows.items() if name not in _LOOKS}
+    if figure.table is None or not figure.table.frame:
+        return [(figure.id, "Data (CSV)", drawn)]
+    found = [(figure.id, "Data (CSV)", figure.table.frame)]
+    if not _holds(figure.table.frame, drawn):
+        found.append((f"{figure.id}-drawn", "As drawn (CSV)", drawn))
+    return found
+
+
+# Columns of rows that say how a mark looks.
+_LOOKS = frozenset({"tone", "settled", "strong", "faint", "loud", "base", "dashed", "best", "weak"})
+_DRAWN = ("x", "y", "start", "estimate", "conf_low", "conf_high")
+
+
+def _holds(frame: Mapping[str, Sequence[object]], drawn: Mapping[str, Sequence[object]]) -> bool:
+    """Whether every number that is drawn stands in the frame, as it is or as a share of 1."""
+    known = _significant(value for column in frame.values() for value in column)
+    numbers = [value for name in _DRAWN for value in drawn.get(name, ()) if isinstance(value, int | float)]
+    return any(_significant(value / scale for value in numbers) <= known for scale in (1, 100))
+
+
+def _significant(values: Iterable[object]) -> set[str]:
+    return {f"{value:.9g}" for value in values if isinstance(value, int | float) and not isinstance(value, bool)}
 
 
 def _table(table: Table, label: str) -> str:
     table = table.without_empty_columns()
-    rows = table.frame
-    if not rows and any(column.spare for column in table.columns):  # a phone leaves them out
-        titles = [column.title for column in table.columns]
-        cells = zip(*table.written(), strict=True)
-        rows = {
-            title if titles.index(title) == k else f"{title} ({k})": own
-            for k, (title, own) in enumerate(zip(titles, cells, strict=True))
-        }
+    rows = table.frame or _raw(table)
     after = _data_link(rows, table.id)
     most = (table.most if table.frame else 0) or _MOST_ROWS
     if len(table.rows) <= most:
@@ -388,8 +412,25 @@ def _table(table: Table, label: str) -> str:
     return table_float(table, label, after=after, shown=most, more=f"[{more}]{{.es-more}}")
 
 
-def _data_link(rows: Mapping[str, Sequence[object]], name: str) -> str:
+def _raw(table: Table) -> dict[str, list[object]]:
+    """Return the cells of a table without a frame as columns: numbers in the table's unit with every digit, ends apart."""
+    found: dict[str, list[object]] = {}
+    for place, column in enumerate(table.columns):
+        title = column.title if column.title not in found else f"{column.title} ({place})"
+        cells = [row[place] for row in table.rows]
+        if column.kind == "interval":
+            for end, name in enumerate(("low", "high")):
+                ends = [cell[end] if isinstance(cell, tuple) else None for cell in cells]
+                found[f"{title} {name}"] = [None if value is None else value * column.scale for value in ends]
+        elif any(isinstance(cell, str | tuple) for cell in cells):
+            found[title] = [None if cell is None else column.written(cell) for cell in cells]
+        else:
+            found[title] = [cell * column.scale if isinstance(cell, int | float) else None for cell in cells]
+    return found
+
+
+def _data_link(rows: Mapping[str, Sequence[object]], name: str, words: str = "Data (CSV)") -> str:
     """Return a link to the rows as CSV; nothing where there are none, or cells that are no single values."""
     frame = pl.DataFrame(dict(rows), strict=False)
     plain = [column for column, dtype in frame.schema.items() if not dtype.is_nested() and dtype != pl.Object]
-    return csv_link(frame.select(plain), f"{name}.csv", "Data (CSV)") if frame.height and plain else ""
+    return csv_link(frame.select(plain), f"{name}.csv", words) if frame.height and plain else ""

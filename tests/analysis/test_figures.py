@@ -11,6 +11,7 @@ from evalstats.analysis.leaderboard import figures as board
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.result import draw
 from evalstats.document.model import Figure
+from evalstats.report.page import figure_data
 from tests.analysis.arena import example_ranking
 from tests.analysis.gap import example_gap
 from tests.analysis.scenarios import example as example_scenarios
@@ -42,11 +43,12 @@ def test_every_figure_can_be_drawn_and_is_one_sentence_in_words() -> None:
         assert figure.alt.endswith(".")
         assert figure.caption
         drawn = draw(figure, size="screen")
-        # What marks tell a pointer are the numbers of the rows, which the CSV beside the figure holds.
+        # What marks tell a pointer are the numbers of the rows, and stand in a CSV beside the figure.
         if figure.plot not in SHARED:
             assert unmarked(drawn, figure.rows) == [], figure.id
         if figure.plot not in COUNTED:
             assert invented(drawn, figure.rows) == [], figure.id
+            assert any(invented(drawn, rows) == [] for _, _, rows in figure_data(figure)), figure.id
 
 
 def test_differences_are_those_of_the_comparison_in_points() -> None:

@@ -20,7 +20,9 @@ COUNTED = {"network": "a point says what its lines count, and they stand in `edg
 
 def amounts(words: str) -> list[tuple[float, float]]:
     """Return the numbers in some words, each with half the unit of its last digit."""
-    found = [text.replace(",", "").replace("−", "-") for text in NUMBER.findall(words)]
+    # "<0.001" and "below 1%" bound a number and are none.
+    plain = re.sub(r"(?:<|below )[\d.]+", "", words)
+    found = [text.replace(",", "").replace("−", "-") for text in NUMBER.findall(plain)]
     return [(float(text), 0.5 * 10.0 ** -len(text.partition(".")[2])) for text in found]
 
 

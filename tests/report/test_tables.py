@@ -1,10 +1,12 @@
 """Tables: header cells tied to columns and rows, fixed ids, no cell that is markup."""
 
+import base64
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from evalstats.document.model import Column, Table
+from evalstats.document.model import Column, Figure, Table
+from evalstats.report.page import _block, figure_data
 from evalstats.report.pieces import html_table, table_float, typst_table
 
 TABLE = Table(
@@ -118,3 +120,38 @@ def test_long_names_break_in_the_head_as_in_the_rows() -> None:
     assert "unstable_<wbr>behavior" in text
     assert "a/<wbr>b" in text
     assert "goal_<wbr>switching" in text
+
+
+def test_a_table_without_a_frame_is_a_csv_of_numbers_with_every_digit() -> None:
+    columns = (
+        Column(title="Model", kind="name"),
+        Column(title="Score (%)", kind="number", scale=100, digits=1),
+        Column(title="CI", kind="interval", scale=100),
+        Column(title="p", kind="p"),
+        Column(title="p"),
+    )
+    rows = (("=a", -0.12345, (-0.5, None), 0.00001, "x"), ("b", None, None, None, None))
+    text = _block(Table(id="t", columns=columns, rows=rows), "")
+    link = re.search(r'download="t.csv" href="data:text/csv;charset=utf-8;base64,([^"]+)"', text)
+    assert link
+    assert base64.b64decode(link[1]).decode().splitlines() == [
+        "Model,Score (%),CI low,CI high,p,p (4)",
+        "'=a,-12.345,-50.0,,0.00001,x",
+        "b,,,,,",
+    ]
+
+
+def test_a_figure_has_the_rows_as_drawn_where_the_frame_of_its_table_lacks_their_numbers() -> None:
+    drawn = {"model": ["a", "b"], "estimate": [12.5, -1.0], "tone": ["good", "bad"]}
+
+    def links(frame: dict[str, list[object]]) -> list[tuple[str, list[str]]]:
+        table = replace(TABLE, frame=frame)
+        figure = Figure(id="f", plot="forest", rows=drawn, alt="A.", table=table)
+        return [(name, list(rows)) for name, _, rows in figure_data(figure)]
+
+    assert links({}) == [("f", ["model", "estimate"])]
+    assert links({"model": ["a", "b"], "score": [0.125, -0.01]}) == [("f", ["model", "score"])]
+    assert links({"model": ["a", "b"], "score": [12.5, 7.0]}) == [
+        ("f", ["model", "score"]),
+        ("f-drawn", ["model", "estimate"]),
+    ]
