@@ -193,5 +193,7 @@ def test_quarto_makes_the_site_and_changes_no_tracked_file(tmp_path: Path) -> No
     assert changed.stdout == ""
     made = sorted((copy / "_site").rglob("*.html"))
     assert {"index.html", "CHANGELOG.html"} <= {path.name for path in made}
+    for path in made:
+        assert len(re.findall(r"<script[^>]*page\.js", path.read_text(encoding="utf-8"))) == 1, path.name
     loaded = re.compile(r"<(?:script|link|img|iframe)[^>]*\s(?:src|href)=[\"'](?:https?:)?//", re.IGNORECASE)
     assert not [path for path in made if loaded.search(path.read_text(encoding="utf-8"))]
