@@ -243,7 +243,9 @@ def with_figures(path: Path) -> dict[str, Any]:
         if html.startswith("<svg"):
             label = f"fig-{path.stem}-{next(place)}"
             drawing = _OWN_ID.sub(rf"\1{label}-", html)
-            html = f'<figure id="{label}"><div class="es-figure es-whole">{drawing}</div></figure>'
+            # The script puts the link to the drawing where a report has that to its data.
+            link = '<p class="es-data"></p>'
+            html = f'<figure id="{label}"><div class="es-figure es-whole">{drawing}</div>{link}</figure>'
         if html:
             data["text/html"] = html
     return notebook

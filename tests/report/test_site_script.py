@@ -113,7 +113,7 @@ def test_a_report_on_the_site_sorts_filters_tells_and_follows_as_its_page_does(o
     page = opened("gallery/page.html")
     page.locator("#tbl-long thead").get_by_role("button", name="Score").click()
     assert page.locator("#tbl-long thead th").nth(1).get_attribute("aria-sort") == "descending"
-    page.get_by_role("searchbox", name="Filter").fill("model_6")
+    page.get_by_role("searchbox", name="Filter All models").fill("model_6")
     assert page.locator("#tbl-long tbody tr:visible").count() == 10
     spot = page.locator(".es-wide .es-spot").nth(3)
     spot.hover()
