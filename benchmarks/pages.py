@@ -17,9 +17,10 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -120,18 +121,15 @@ def _spent() -> float:
 
 
 @contextmanager
-def _browser() -> Iterator[Any]:
+def _browser() -> Generator[Any]:
     """Give a browser; nothing where there is none."""
-    program = next(
-        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
-    )
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        program = ""
-    if not program:
+    named = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))
+    program = next((path for path in named if path), None)
+    if program is None or find_spec("playwright") is None:
         yield None
         return
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
