@@ -17,13 +17,16 @@ from evalstats.analysis.scenarios.result import (
     TermTest,
     VarianceRow,
 )
-from evalstats.document.model import Block, Column, Items, Section, Table, Text, Tone, Value, sentence
+from evalstats.document.model import Block, Column, Items, Section, Table, Tabs, Text, Tone, Value, sentence
 from evalstats.document.numbers import number, plural, scaled, several, titled
 
 AVERAGE = "average"
 VERDICTS: dict[str, Tone] = {"drop": "bad", "gain": "good", "invalid": "caution"}
 _SHOWN = 20
 _FEW_MODELS = 20
+_MOST_TABS = 16
+# More of them are left to the CSV: on paper they would take pages.
+_MOST_CELLS = 150
 _POINTS = 8
 _RELIABLE = 0.8
 _LACKING = 0.05
@@ -309,7 +312,37 @@ def _cells(result: ScenarioModel) -> list[Section]:
         frame=result.to_frame().to_dict(as_series=False),
     )
     drawn: Block = replace(figures.score_map(result), table=table) if result.drops else table
-    return [Section(id="cells", heading="The score in every cell", blocks=(drawn,))]
+    return [Section(id="cells", heading="The score in every cell", blocks=(drawn, *_by_scenario(result)))]
+
+
+def _by_scenario(result: ScenarioModel) -> tuple[Tabs, ...]:
+    """Return the models of each scenario by themselves, where one table of all cells shows but its beginning."""
+    names = list(dict.fromkeys(row.scenario for row in result.cells))
+    if not _SHOWN < len(result.cells) <= _MOST_CELLS or not 1 < len(names) <= _MOST_TABS:
+        return ()
+    panels = tuple(
+        Section(id=f"s{place}", heading=name, blocks=(_scenario_table(result, name, f"cells-s{place}"),))
+        for place, name in enumerate(names, start=1)
+    )
+    return (Tabs(id="cells", title=f"By {result.scenario}", panels=panels),)
+
+
+def _scenario_table(result: ScenarioModel, name: str, label: str) -> Table:
+    known = [row for row in result.cells if row.scenario == name]
+    sign = -1 if result.higher_is_better else 1
+    rows = sorted(known, key=lambda row: (row.estimate is None, sign * (row.estimate or 0.0), row.model))
+    scale, digits = result.scale, result.digits
+    return Table(
+        id=label,
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title=titled("Score", result.score_unit), kind="number", scale=scale, digits=digits),
+            Column(title=f"{level(result)} CI", kind="interval", scale=scale, digits=digits),
+            Column(title="Items", kind="count"),
+        ),
+        rows=tuple((row.model, row.estimate, row.ends, row.n_items) for row in rows),
+        caption=f"Models in {name}; each interval for its own score",
+    )
 
 
 def _pairs(result: ScenarioModel) -> list[Section]:

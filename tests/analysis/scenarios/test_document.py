@@ -11,11 +11,11 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.scenarios.document import items_to_settle
-from evalstats.analysis.scenarios.evidence import worst_first
+from evalstats.analysis.scenarios.evidence import long_tables, worst_first
 from evalstats.analysis.scenarios.result import DropRow, RankingChange, ScenarioModel, TermTest
 from evalstats.analysis.settings import Settings
 from evalstats.document.formats import to_html, to_latex, to_markdown
-from evalstats.document.model import Figure
+from evalstats.document.model import Figure, Table, Tabs
 from evalstats.document.terminal import headline, to_text
 from tests.analysis.scenarios import example
 
@@ -346,3 +346,20 @@ def test_hostile_names_stay_text() -> None:
     # Names that differ stay different at 80 columns.
     names = {line.split()[0] for line in text.splitlines() if line.startswith("long-name") or "long-name" in line[:30]}
     assert len(names) >= 2
+
+
+def test_many_cells_are_shown_scenario_by_scenario() -> None:
+    found = example.small()
+    cells = tuple(
+        replace(found.cells[0], model=f"m{k}", scenario=name, estimate=k / 20) for k in range(11) for name in "ab"
+    )
+    (section,) = [each for each in long_tables(replace(found, cells=cells)) if each.id == "cells"]
+    tabs = section.blocks[-1]
+    assert isinstance(tabs, Tabs)
+    assert [panel.heading for panel in tabs.panels] == ["a", "b"]
+    for panel in tabs.panels:
+        (table,) = panel.blocks
+        assert isinstance(table, Table)
+        assert [row[0] for row in table.rows] == [f"m{k}" for k in reversed(range(11))]
+    (few,) = [each for each in long_tables(found) if each.id == "cells"]
+    assert not any(isinstance(block, Tabs) for block in few.blocks)
