@@ -279,3 +279,25 @@ def _wrong_filter(page: Any, place: int) -> list[str]:
         else [f"finds {len(found)} rows of {wanted!r}"]
     )
     return wrong if back == all_rows else [*wrong, "an empty filter does not give all rows back"]
+
+
+# --- tabs ---
+
+_TABS = """() => [...document.querySelectorAll('[role=tablist]')].flatMap((bar, place) => {
+    const tabs = [...bar.querySelectorAll('[role=tab]')];
+    const panels = tabs.map(e => document.getElementById(e.getAttribute('aria-controls')));
+    const wrong = tabs.flatMap((tab, chosen) => {
+        tab.click();
+        return tabs.filter((each, k) => (each.ariaSelected === 'true') !== (k === chosen)
+            || panels[k].checkVisibility() !== (k === chosen))
+            .map(each => `tabs ${place}: ${each.textContent} when ${tab.textContent} is chosen`);
+    });
+    tabs[0].click();
+    return tabs.length > 1 ? wrong : [...wrong, `tabs ${place}: a single one`];
+})"""
+
+
+def wrong_tabs(page: Any) -> list[str]:
+    """Choose every tab; return those that are shown when another is chosen, or not when they are."""
+    page.evaluate(_OPEN)
+    return page.evaluate(_TABS)

@@ -13,7 +13,7 @@ from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.overview import show_overview, write_pages
 from evalstats.report.page import show_results
 from evalstats.report.render import STUDIES, report
-from tests.browsing import Visit, axe, faint, live_names, on_paper, overflow, wrong_tables
+from tests.browsing import Visit, axe, faint, live_names, on_paper, overflow, wrong_tables, wrong_tabs
 from tests.report.hostile_results import MODELS, RESULTS, table
 from tests.report.quick_pages import printed_page, quick_page
 
@@ -91,6 +91,10 @@ def test_tables_sort_and_filter(visit: Visit) -> None:
     assert wrong_tables(visit.seen()) == []
 
 
+def test_tabs_switch(visit: Visit) -> None:
+    assert wrong_tabs(visit.seen()) == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everything_can_be_read(visit: Visit, scheme: str) -> None:
     assert faint(visit.seen(scheme=scheme)) == []
@@ -116,6 +120,8 @@ FAULTS = """<!DOCTYPE html><html lang="en"><title>Faults</title><main><h1>Faults
 <figure><div class="es-tools"><input type="search"></div><div class="es-table"><table><thead><tr>
 <th><button class="es-sort">Name</button></th><th class="gt_right"><button class="es-sort">n</button></th></tr></thead>
 <tbody><tr><td>b</td><td>1</td></tr><tr><td>a</td><td>2</td></tr><tr><td>c</td><td>1,000</td></tr></tbody></table></div></figure>
+<div role="tablist"><button role="tab" aria-controls="p1" aria-selected="true">one</button>
+<button role="tab" aria-controls="p2" aria-selected="false">two</button></div><p id="p1">1</p><p id="p2" hidden>2</p>
 </main></html>"""
 
 
@@ -131,7 +137,9 @@ def test_faults_are_found(browser: Any, tmp_path: Path) -> None:
     wrong = wrong_tables(page)
     assert len([each for each in wrong if "is not in order" in each]) == 3
     assert len([each for each in wrong if "finds 3 rows" in each]) == 1
-    assert len(on_paper(visit.seen(media="print"))) == 3
+    assert len(wrong_tabs(page)) == 2
+    # An input, a link that saves, a fold, and two buttons.
+    assert len(on_paper(visit.seen(media="print"))) == 5
     assert "said" in visit.noise
     assert "https://example.org/" in visit.noise
     page.close()
