@@ -202,7 +202,7 @@ def _scores(models: int, items: int) -> Any:
         )
         for k in range(models)
     ]
-    return es.from_frame(pl.concat(frames), item="item", model="model", score="score", benchmark="simulated")
+    return es.from_frame(pl.concat(frames), item="item", model="model", score="score", benchmark="@simulated")
 
 
 def _site(folder: Path) -> None:
