@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
 
 
 def dashboard(reading: Reading, asked: DashboardOptions, beside: Planned, showing: Showing) -> None:
-    """Watch a store: has any model's score changed from run to run?
+    """Has any score changed from run to run?
 
     Look as often as you like: the error rate holds over all looks. With --report FILE.html a page with a panel for each model.
     """
