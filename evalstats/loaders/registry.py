@@ -352,6 +352,12 @@ def read(
     UnreadableFileError
         With `strict`, for the first file or row that cannot be read.
     """
+    for path in paths:
+        if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
+            raise InputError(
+                f"read takes paths of files and folders, found {type(path).__name__}; a table in memory is given to "
+                "from_frame(table, item=..., score=..., model=...)"
+            )
     levels = {name: (level,) if isinstance(level, str) else tuple(level) for name, level in (where or {}).items()}
     planned, problems = plan(paths, format=format, column_map=column_map, where=levels)
     _raise_if_strict(problems, strict=strict)

@@ -125,6 +125,11 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_there(folder: Path) -> None
     assert errors["bad.csv"].startswith("line 2 has 2 cells, the header 3")
 
 
+def test_a_table_in_memory_is_sent_to_from_frame() -> None:
+    with pytest.raises(InputError, match=r"found DataFrame; a table in memory is given to from_frame"):
+        read(pl.DataFrame({"score": [1.0]}))  # type: ignore[arg-type] - what a user may try
+
+
 def test_strict_reading_stops_at_the_first_fault(folder: Path) -> None:
     (folder / "other.csv").write_text("x,y\n1,2\n")
     with pytest.raises(UnreadableFileError, match=r"other\.csv: no known format"):
