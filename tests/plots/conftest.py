@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evalstats.analysis.compare.result import Comparison, GroupRow, Missing, Verdict
+from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
 
@@ -76,7 +77,7 @@ def tenacious() -> Comparison:
         mde=0.2,
         missing=Missing(n_both=43, n_only_baseline=0, n_only_candidate=0, n_neither=0),
         seed=0,
-        version="0.1.0",
+        version=toolkit_version(),
         **headline,
     )
 

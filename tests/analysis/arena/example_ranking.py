@@ -38,6 +38,7 @@ from evalstats.analysis.arena.result import (
     RatingRow,
     VoteCovariate,
 )
+from evalstats.analysis.provenance import toolkit_version
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, ShareBin
@@ -275,7 +276,7 @@ def made(
         n_ties=tied,
         n_both_bad=n_votes - decided - tied,
         seed=1,
-        version="0.0.0",
+        version=toolkit_version(),
         sources=(("votes.parquet", "0123456789abcdef"),),
     )
 

@@ -12,6 +12,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.scenarios.result import (
     CellRow,
     Crossing,
@@ -351,7 +352,7 @@ def made(
         n_items=n_items,
         n_trials=n_items * len(models) * len(scenarios),
         n_resamples=2000,
-        version="0.0.example",
+        version=toolkit_version(),
         sources=tuple((f"{name}-run", "sha256:" + "0" * 12) for name in table.models),
     )
 
