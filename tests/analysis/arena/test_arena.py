@@ -225,7 +225,7 @@ def test_a_part_of_weighted_votes_keeps_their_spread():
 def test_only_the_ratios_of_weights_count():
     votes = _few()
     plain = es.arena(votes, checks=False)
-    for weight in (1e-300, 1e12):
+    for weight in (1e-69, 1e12):  # smaller ones are refused at the door of every table
         scaled = es.arena({**votes, "weight": [weight] * 300}, checks=False)
         assert [row.std_error for row in scaled.rows] == pytest.approx([row.std_error for row in plain.rows], rel=1e-9)
 
