@@ -26,7 +26,12 @@ from website import pages
 
 ROOT = pages.ROOT
 HERE = ROOT / "website"
-FILTERS = (ROOT / "reports" / "_extensions" / "evalstats" / "quarto.lua", HERE / "tables.lua", HERE / "links.lua")
+FILTERS = (
+    ROOT / "reports" / "_extensions" / "evalstats" / "quarto.lua",
+    HERE / "tables.lua",
+    HERE / "options.lua",
+    HERE / "links.lua",
+)
 _SOURCES = re.compile(r"\.(md|qmd|ipynb)$")
 _READERS = {".ipynb": "ipynb+raw_html+raw_attribute", ".md": "markdown-citations", ".qmd": "markdown-citations"}
 

@@ -116,6 +116,20 @@ def test_columns_are_halves_only_where_somebody_chose_so(site: Path, tmp_path: P
     assert re.findall(r'<col style="width: (\d+)%', page) == ["25", "75"]
 
 
+def test_no_line_ends_within_an_option(site: Path, tmp_path: Path) -> None:
+    (site / "docs" / "one.md").write_text("# One\n\n## `--by`\n\n`a --x <b> --lab-live=c`, `a-b`, `-q`\n")
+    start = build.build(tmp_path / "out")
+    page = (start.parent / "docs" / "one.html").read_text().partition("<main")[2].partition("</main>")[0]
+    assert re.findall(r"<code>(.*?)</code>", page) == [
+        '<span class="es-option">--by</span>',
+        'a <span class="es-option">--x</span> &lt;b&gt; <span class="es-option">--lab-live</span>=c',
+        "a-b",
+        '<span class="es-option">-q</span>',
+    ]
+    (found,) = (row for row in json.loads((start.parent / "search.js").read_text()[16:-3]) if row["section"])
+    assert found["section"] == "--by"
+
+
 def test_the_title_is_no_entry_of_its_own_contents(site: Path, tmp_path: Path) -> None:
     start = build.build(tmp_path / "out")
     toc = (start.parent / "docs" / "one.html").read_text().partition('<nav class="toc"')[2].partition("</nav>")[0]

@@ -148,6 +148,17 @@ def test_every_built_in_format_has_a_page() -> None:
     assert built_in - linked == set(), "docs/formats/ has no page of that name or with it in its heading"
 
 
+def test_every_column_of_a_written_table_has_a_heading_or_none_has() -> None:
+    sources = [path for folder in ("docs", "docs/guides", "docs/formats") for path in (ROOT / folder).glob("*.md")]
+    heads = [
+        (path.name, [cell.strip() for cell in head.strip("|").split("|")])
+        for path in sources
+        for head in re.findall(r"^(\|.*\|)\n\|[ :-]+-", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert len(heads) > 20
+    assert [(name, cells) for name, cells in heads if any(cells) and not all(cells)] == []
+
+
 def test_rows_that_link_to_nothing_on_their_page_are_left_out() -> None:
     head = "# A { #a }\n\n## Attributes\n\n| Name | Description |\n| --- | --- |\n"
     dead, alive = "| [status](#a.status) | int([x]) -> integer |", "| [name](#a.name) | What it is called. |"
