@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all lint format report site notebooks pictures bench validate lock clean
+.PHONY: help demo test test-all lint format report dist site notebooks pictures bench validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -54,6 +54,12 @@ format: .venv/stamp ## Apply the formatter
 report: .venv/stamp ## HTML and PDF of the demonstration report
 	@$(BIN)/evalstats demo --output $(OUT)/demo --to html --to pdf
 
+dist: .venv/stamp .uv/stamp ## The wheel and the source archive, the wheel out of the archive
+	@rm -rf dist
+	@$(UV) build -q --no-build-isolation --python $(BIN)/python --out-dir dist
+	@rm -f dist/.gitignore
+	@ls -s --block-size=K dist
+
 site: .venv/stamp ## The website, without Quarto (`quarto render` makes it with Quarto)
 	@$(BIN)/python -m website.build
 
@@ -72,8 +78,12 @@ validate: .venv/stamp ## Rerun the simulations of our own error rates and store 
 lock: .uv/stamp ## Re-resolve the lock files
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-uv.in -o requirements-uv.txt
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report --extra dev pyproject.toml -o requirements.lock
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report -c requirements.lock pyproject.toml -o requirements-runtime.lock
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-release.in -o requirements-release.txt
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate benchmarks/requirements-arena.in -o benchmarks/requirements-arena.txt
 	@sed -i '1i # Runtime, report and development packages with hashes. Made by `make lock`; do not edit.' requirements.lock
+	@sed -i '1i # What evalstats-toolkit[report] runs with, of requirements.lock. Made by `make lock`; do not edit.' requirements-runtime.lock
+	@sed -i '1i # What checks a release, with hashes. Made by `make lock`; do not edit.' requirements-release.txt
 
 clean: ## Remove both environments and everything built
 	rm -rf .venv .uv build dist .pytest_cache .ruff_cache

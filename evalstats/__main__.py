@@ -1,6 +1,6 @@
 """`python -m evalstats` is the command `evalstats`."""
 
-from evalstats.cli.main import main
+from evalstats.cli.start import main
 
 if __name__ == "__main__":
     main()
