@@ -4,9 +4,10 @@ What a method is stands in `evalstats/analysis/method_texts.md`, which `--explai
 filed and when to use it; how often it is wrong is read from the stored simulations.
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,26 @@ from evalstats.report.pieces import bullets, linked, prose
 _HERE = Path(__file__).resolve().parent
 # Names that go on differently from result to result.
 _GOES_ON = ("(", "^", "@", " on", " by", " of")
+# What a symbol means wherever the page of a method does not say otherwise.
+_USUAL = {
+    "n": "items",
+    "z": "normal quantile of the level",
+    "t": "Student's quantile of the level",
+    r"\alpha": "1 less the confidence level",
+}
+_WORDS = re.compile(r"\\(?:text|mathrm|operatorname)\{[^{}]*\}")
+_SUBSCRIPT = re.compile(r"_(?:\{[^{}]*\}|\\?[A-Za-z]+|\d)")
+_LETTERS = "alpha|beta|delta|varepsilon|eta|theta|kappa|lambda|mu|nu|pi|rho|sigma|tau|phi|varphi|omega|Phi|Omega|ell"
+_LETTER = re.compile(rf"\\(?:{_LETTERS})(?![A-Za-z])|[A-Za-z]")
+_COMMAND = re.compile(rf"\\(?!(?:{_LETTERS})(?![A-Za-z]))[A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A method's place and page; `rates` are pairs of a stored simulation and the method's name in it."""
+    """A method's place and page; `rates` are pairs of a stored simulation and the method's name in it.
+
+    `symbols` says what those of `formula` mean, apart from the usual ones; between dollar signs stands TeX.
+    """
 
     slug: str
     names: tuple[str, ...]
@@ -30,6 +46,7 @@ class Method:
     use: str
     unless: str = ""
     formula: str = ""
+    symbols: Mapping[str, str] = field(default_factory=dict[str, str])
     checked: str = ""
     commands: tuple[str, ...]
     rates: Mapping[str, str]
@@ -38,6 +55,13 @@ class Method:
     def text(self) -> MethodText:
         """What is said of it wherever it is shown."""
         return known_methods()[self.names[0]]
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """What every symbol of the formula means: those of its own, then the usual ones."""
+        said = {each for own in self.symbols for each in symbols_in(own)}
+        usual = {symbol: words for symbol, words in _USUAL.items() if symbol in symbols_in(self.formula) - said}
+        return {**self.symbols, **usual}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,19 +125,39 @@ def _all(filed: Sequence[Question]) -> Iterator[str]:
         yield f"\n## [{prose(question.title)}]({question.folder}/index.md)\n\n{' · '.join(links)}\n"
 
 
+def symbols_in(tex: str) -> set[str]:
+    r"""Return the letters of a formula without accents, indices and words.
+
+    >>> sorted(symbols_in(r"\bar x \pm t_{n-1}\, s/\sqrt n + \text{rest}"))
+    ['n', 's', 't', 'x']
+    """
+    return set(_LETTER.findall(_COMMAND.sub(" ", _SUBSCRIPT.sub(" ", _WORDS.sub(" ", tex)))))
+
+
+def _with_tex(words: str) -> str:
+    """Escape words for Markdown, but for what stands between dollar signs."""
+    parts = (
+        f"${part}$" if k % 2 else part.replace(part.strip(), prose(part)) for k, part in enumerate(words.split("$"))
+    )
+    return "".join(parts)
+
+
 def _parts(method: Method) -> Iterator[str]:
     text = method.text
     yield f"*{prose(text.what[:1].upper() + text.what[1:])}.*"
     yield linked(text.how)
     if method.formula:
         yield f"$$\n{method.formula}\n$$"
+        if method.meanings:
+            yield "; ".join(f"${symbol}$: {_with_tex(words)}" for symbol, words in method.meanings.items()) + "\\."
     yield f"**When.** {linked(method.use)}"
     if method.unless:
         yield f"**Not when** {linked(method.unless[:1].lower() + method.unless[1:])}"
     if text.takes:
         yield f"**Takes for granted.** {linked(text.takes.rstrip('.'))}\\."
     if method.rates:
-        yield "## How often it is wrong"
+        power = any(load_validation(name).measure == "power" for name in method.rates)
+        yield "## How often it finds a difference" if power else "## How often it is wrong"
         yield "\n".join(_rates(method))
         yield "All rates and how they were found: [validation](../../../gallery/validation.md)."
     yield "## Where it stands"

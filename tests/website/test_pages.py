@@ -21,7 +21,7 @@ from evalstats.loaders.registry import BUILT_IN
 from evalstats.report.examples import EXAMPLES
 from website import pages
 from website.contents import API
-from website.methods import Method, questions
+from website.methods import Method, questions, symbols_in
 from website.sheet import typeset
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +103,39 @@ def test_a_method_says_when_it_is_used_and_by_what(method: Method) -> None:
     assert method.commands or "Python only" in method.use
     # A title is a sentence's beginning, or a sign that is written small.
     assert method.title[0].isupper() or method.title.startswith(("t ", "z ", "pass"))
+
+
+@pytest.fixture(scope="module")
+def method_texts() -> dict[str, str]:
+    return pages.methods()
+
+
+# Probability, the base of exponents, a differential, laws, a hypothesis, and indices.
+UNSAID = set("PedNFHijk")
+# What stands before a sign of equality is what the formula says.
+DEFINED = re.compile(r"(\\[A-Za-z]+|[A-Za-z])['^*\d]*(?:\([A-Za-z]\))?\s*=")
+
+
+@pytest.mark.parametrize("method", [each for _, each in FILED if each.formula], ids=lambda each: each.slug)
+def test_every_symbol_of_a_formula_is_said(method: Method, method_texts: dict[str, str]) -> None:
+    words = " ".join(method.meanings.values())
+    said = set(re.findall(r"\b[A-Za-z]\b", words)).union(*(symbols_in(part) for part in words.split("$")[1::2]))
+    said = said.union(*(symbols_in(symbol) for symbol in method.meanings), DEFINED.findall(method.formula))
+    said |= {r"\pi"} if r"(2\pi)" in method.formula else set()
+    assert not symbols_in(method.formula) - said - UNSAID
+    # Nothing is said of a symbol that the formula does not have.
+    for symbol in method.symbols:
+        letters = re.findall(r"[A-Za-z]+", symbol)
+        assert all(letter in method.formula for letter in letters), symbol
+    assert words.count("$") % 2 == 0
+    assert method.formula.count("{") == method.formula.count("}")
+    (made,) = (text for text in method_texts.values() if f"$$\n{method.formula}\n$$" in text)
+    for symbol in method.meanings:
+        assert f"${symbol}$: " in made
+
+
+def test_letters_of_a_formula_are_told_from_its_words_and_indices() -> None:
+    assert symbols_in(r"\hat p_i \pm t_{n-1}\,\mathrm{se}/\sqrt{\beta} + \text{rest}") == {"p", "t", r"\beta"}
 
 
 def test_rates_of_a_method_are_those_of_its_simulation() -> None:
