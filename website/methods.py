@@ -149,7 +149,7 @@ def _parts(method: Method) -> Iterator[str]:
     if method.formula:
         yield f"$$\n{method.formula}\n$$"
         if method.meanings:
-            yield "; ".join(f"${symbol}$: {_with_tex(words)}" for symbol, words in method.meanings.items()) + "\\."
+            yield "; ".join(f"${symbol}$ = {_with_tex(words)}" for symbol, words in method.meanings.items()) + "\\."
     yield f"**When.** {linked(method.use)}"
     if method.unless:
         yield f"**Not when** {linked(method.unless[:1].lower() + method.unless[1:])}"

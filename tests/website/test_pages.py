@@ -131,7 +131,7 @@ def test_every_symbol_of_a_formula_is_said(method: Method, method_texts: dict[st
     assert method.formula.count("{") == method.formula.count("}")
     (made,) = (text for text in method_texts.values() if f"$$\n{method.formula}\n$$" in text)
     for symbol in method.meanings:
-        assert f"${symbol}$: " in made
+        assert f"${symbol}$ = " in made
 
 
 def test_letters_of_a_formula_are_told_from_its_words_and_indices() -> None:
