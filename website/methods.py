@@ -18,7 +18,7 @@ from evalstats.report.pieces import bullets, linked, prose
 
 _HERE = Path(__file__).resolve().parent
 # Names that go on differently from result to result.
-_GOES_ON = ("(", "^", "@", " on", " by", " of")
+_GOES_ON = ("(", "(CR2", "^", "@", " on", " by", " of")
 # What a symbol means wherever the page of a method does not say otherwise.
 _USUAL = {
     "n": "items",
