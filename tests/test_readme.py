@@ -2,10 +2,12 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from evalstats.cli.ingest_run import ingest
@@ -34,7 +36,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ingest(paths, root / "build" / "demo" / "store")
     write_arena(root / "build" / "arena", 2000, seed=0)
     write_lab_live(root / "build" / "lab-live", n_models=8, seed=0)
+    _watched(root / "evals")
     return root
+
+
+def _watched(store: Path) -> None:
+    """Put two days of one model on 40 items into a store, as the guide on watching does."""
+    rows = [
+        {
+            "item": f"q{i}",
+            "model": "m",
+            "score": (i + 3 * day) % 4 > 0,
+            "run": f"day {day}",
+            "at": f"2026-06-0{day}T08:00:00Z",
+        }
+        for day in (1, 2)
+        for i in range(40)
+    ]
+    table = store.parent / "watched.csv"
+    pl.DataFrame(rows).write_csv(table)
+    done = typed(
+        "ingest", "watched.csv", "--map", "run=run", "--map", "timestamp=at", "--store", store.name, folder=store.parent
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def shell_lines() -> list[str]:
@@ -45,6 +69,8 @@ def shell_lines() -> list[str]:
 
 @pytest.mark.parametrize("line", shell_lines())
 def test_shell_line(line: str, folder: Path) -> None:
+    if "--engine quarto" in line and shutil.which("quarto") is None:
+        pytest.skip("Quarto is not on the path")
     done = typed(*shlex.split(line)[1:], folder=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout or done.stderr  # what was written is said on stderr
