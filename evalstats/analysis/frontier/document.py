@@ -135,8 +135,8 @@ def _evidence(result: Frontier, what: str) -> list[Section]:
     elif unsettled:
         head = f"The place of {several([row.name for row in unsettled])} is not settled"
         told = [
-            f"{row.name}: {'on the line' if row.on_frontier else 'behind ' + several(row.beaten_by)} as observed, on it in "
-            f"{share_words(row)} of resamples"
+            f"{row.name}: {'on the line' if row.on_frontier else 'behind ' + several(row.beaten_by)} as observed, "
+            f"on the frontier in {share_words(row)} of resamples"
             for row in unsettled
         ]
         sections.append(Section(id="open", heading=head, blocks=(Items(items=tuple(told)),)))

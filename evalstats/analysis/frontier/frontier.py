@@ -293,7 +293,7 @@ def _complete(field: _Field, clusters: Sequence[str], cost: str) -> _Cases:
         counts = (~np.isnan(field.values.values) & ~np.isnan(field.costs)).sum(axis=0)
         fewest = int(counts.argmin())
         raise CannotAnswerError(
-            f"{plural(int(keep.sum()), 'item')} of {_n_any(field):,} have a score and {cost} of all {len(names)} systems; "
+            f"{plural(int(keep.sum()), 'item')} of {_n_any(field):,} have a score and {cost} of {_every(len(names))}; "
             f"{names[fewest]!r} has the fewest, {counts[fewest]:,}: leave it out (models=...)"
         )
     codes = (field.every.codes(name)[keep] for name in clusters)
@@ -397,6 +397,10 @@ def _tasks(field: _Field) -> tuple[str, ...]:
     return tuple(name for name in levels if name)
 
 
+def _every(n: int) -> str:
+    return "both systems" if n == 2 else f"all {n} systems"
+
+
 def _n_any(field: _Field) -> int:
     return int((~np.isnan(field.values.values)).any(axis=1).sum())
 
@@ -405,7 +409,7 @@ def _cautions(field: _Field, cases: _Cases, cost: str) -> list[Note]:
     n, total = len(cases.scores), _n_any(field)
     told = [] if cases.clusters else list(as_notes("few", few_items(n)))
     if n < total:
-        text = f"only {n:,} of {total:,} items have a score and {cost} of all {len(cases.names)} systems"
+        text = f"only {n:,} of {total:,} items have a score and {cost} of {_every(len(cases.names))}"
         told.append(Note(kind="missing", text=f"{text}; the others may be easier or harder, cheaper or dearer"))
     if len(cases.clusters) > 1:
         text = "items are clustered in several ways; the resamples draw the coarsest clusters alone"

@@ -408,7 +408,10 @@ def _scenarios(found: LabLiveGap) -> Section | None:
     if not judged:
         return None
     if off:
-        heading = f"By {gaps.factor}, live differs most in {off[0].scenario}: {difference_text(off[0].estimate, found)}"
+        # Another level may lie farther off and be open: the heading speaks of what is shown.
+        which = f"{off[0].scenario} alone" if len(off) == 1 else f"{len(off)} of {judged}, most in {off[0].scenario}"
+        how_far = difference_text(off[0].estimate, found)
+        heading = f"By {gaps.factor}, live is shown to differ in {which}: {how_far}"
     else:
         heading = f"In no {gaps.factor} is live shown to differ from the lab"
     table = scenarios_table(found, gaps, rows)

@@ -209,7 +209,7 @@ def _actions(result: Leaderboard) -> list[str]:
     if not result.whole:
         actions.append("Have the models of different parts answer at least 10 common items")
     elif len(best) > 1 and result.n_items is not None:
-        actions.append("Treat those that could be best alike, or give them more items: evalstats power says how many")
+        actions.append("Treat those that could be best alike, or give them more items: `evalstats power` says how many")
     return actions
 
 

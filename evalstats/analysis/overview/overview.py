@@ -295,7 +295,7 @@ def _of_one(data: EvalData, name: str, asked: _Asked) -> Iterator[_Question]:
     yield _Question(
         name="contamination",
         benchmark=name,
-        reason="" if split else "no column `split`",
+        reason="" if split else "no column named split",
         ask=(lambda: contamination(data, split="split", seed=asked.seed, **given)) if split else None,
     )
     yield _Question(

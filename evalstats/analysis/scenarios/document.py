@@ -399,6 +399,9 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
         if rows:
             sign = 1.0 if result.higher_is_better else -1.0
             row = min(rows, key=lambda each: sign * (_worse_end(each, result) or 0.0))
+            if result.scale == 100 and abs(_worse_end(row, result) or 0.0) > 0.999:
+                # All of the scale is left open: that number would say nothing.
+                return "", ""
             return (
                 f"up to {_change(_worse_end(row, result), result)}",
                 f"not ruled out for {row.model} in {row.scenario}",

@@ -302,7 +302,7 @@ def test_data_without_an_answer_say_why() -> None:
     with pytest.raises(CannotAnswerError, match="two systems with cost_usd, and 'a' alone has it"):
         frontier(data_with({"a": (scores, [1.0] * 10), "b": (scores, [None] * 10)}))
     apart = data_with({"a": (scores, [1.0] * 5 + [None] * 5), "b": (scores, [None] * 5 + [1.0] * 5)})
-    with pytest.raises(CannotAnswerError, match="0 items of 10 have a score and cost_usd of all 2 systems"):
+    with pytest.raises(CannotAnswerError, match="0 items of 10 have a score and cost_usd of both systems"):
         frontier(apart)
 
 

@@ -57,7 +57,7 @@ def test_two_systems_are_compared_and_what_is_not_there_is_named() -> None:
     assert why["judges", ""] == "no ratings"
     assert why["gap", ""] == "no live results"
     assert why["frontier", "Tenacious-Bench"] == "no costs of two systems"
-    assert why["contamination", "Tenacious-Bench"] == "no column `split`"
+    assert why["contamination", "Tenacious-Bench"] == "no column named split"
     assert sum(each.n_scored for each in found.holdings) == es.datasets.tenacious_held_out().outcomes.height
 
 
@@ -83,7 +83,7 @@ def test_more_systems_are_ranked_with_costs_and_a_split() -> None:
     # With two levels of unknown meaning it answers or says itself what it needs.
     asked = {each.question for each in (*found.answers, *found.refusals)}
     assert "contamination" in asked
-    assert reasons(found).get(("contamination", "maths")) != "no column `split`"
+    assert reasons(found).get(("contamination", "maths")) != "no column named split"
 
 
 def test_votes_and_ratings_are_answered_beside_scores() -> None:

@@ -202,6 +202,16 @@ def test_what_is_open_is_said_with_the_largest_drop_that_it_leaves() -> None:
     assert "not ruled out for beta in impatient" in document.number_words
 
 
+def test_a_drop_over_the_whole_scale_is_no_number() -> None:
+    found = example.small()
+    drops = tuple(
+        replace(row, estimate=0.0, conf_low=-1.0, conf_high=1.0, p_adjusted=1.0, verdict="not shown")
+        for row in found.drops
+    )
+    document = replace(found, drops=drops).document()
+    assert (document.label, document.number, document.number_words) == ("none shown", "", "")
+
+
 def test_a_failed_fit_answers_nothing() -> None:
     found = example.without_answer()
     assert not found.answered
