@@ -55,7 +55,11 @@ class Visit:
         self.page.on("console", lambda message: self.noise.append(message.text))
         self.page.on("pageerror", lambda error: self.noise.append(str(error)))
         self.page.on("request", lambda request: request.url.startswith(allowed) or self.noise.append(request.url))
-        self.page.on("requestfailed", lambda request: self.noise.append(f"{request.url} was not found"))
+        # What the next page's coming broke off was not missing.
+        self.page.on(
+            "requestfailed",
+            lambda request: request.failure == "net::ERR_ABORTED" or self.noise.append(f"{request.url} was not found"),
+        )
 
     def seen(self, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> Any:
         """Return the page, looked at in this way."""
