@@ -18,6 +18,7 @@ from evalstats.loaders.rows import Row, some_of, told
 from evalstats.loaders.values import as_text
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
+from evalstats.schema.memory import sliced
 
 # Conversations, prompts and answers: never kept. Answers are looked through for the names of models (arena_naming).
 ANSWERS = frozenset({"conversation_a", "conversation_b", "response_a", "response_b"})
@@ -160,9 +161,8 @@ def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
         height = scan.select(pl.len()).collect().item()
         # Texts are gone through once, in a stream, and only those in which a name may stand are held.
         said = whole.select(_said(schema)).collect(engine="streaming")
-        for first in range(0, height, rows):
-            beside = said.slice(first, rows) if said.width else pl.DataFrame()
-            yield first, scan.slice(first, rows).collect().hstack(beside)
+        for first, frame in sliced(scan, height, rows):
+            yield first, frame.hstack(said.slice(first, frame.height)) if said.width else frame
     except PARQUET_FAULTS as error:
         raise UnreadableFileError(
             f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again"

@@ -19,6 +19,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Head, parquet_fault, readable_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
+from evalstats.schema.memory import sliced
 
 Record = dict[str, object]
 
@@ -343,7 +344,7 @@ def check_width(n_columns: int) -> None:
 def frame_block(frame: pl.DataFrame, *, first: int = 0) -> Block:
     """Make a block of a frame; structs become columns `name.field`, one level deep.
 
-    Durations become text in ISO 8601; a column of a dtype that has no text (an interval, a map) counts as nested.
+    Durations become text in ISO 8601, labels text; a column of a dtype that has no text (an interval, a map) counts as nested.
     """
     check_width(frame.width)
     columns: dict[str, pl.Series] = {}
@@ -365,6 +366,8 @@ def _plain(series: pl.Series) -> pl.Series | None:
     """Return a column as it is, or as text where its dtype is none that can be worked on; None where it has no text."""
     if isinstance(series.dtype, pl.Duration):
         return series.dt.to_string("iso")
+    if isinstance(series.dtype, pl.Categorical | pl.Enum):
+        return series.cast(pl.String)  # a label may be long
     try:
         series.head(1).cast(pl.String)
     except pl.exceptions.PolarsError:
@@ -396,8 +399,8 @@ def parquet_blocks(path: Path) -> Iterator[Block]:
             kept = [name for name, dtype in dtypes.items() if not isinstance(dtype, pl.Binary | pl.Object)]
             scan = scan.select(by_name(kept))  # a bare name such as "*" or "^a$" would be a pattern
             height = scan.select(pl.len()).collect().item()
-            for first in range(0, height, BLOCK_ROWS):
-                yield frame_block(scan.slice(first, BLOCK_ROWS).collect(), first=first)
+            for first, frame in sliced(scan, height, BLOCK_ROWS):
+                yield frame_block(frame, first=first)
     except PARQUET_FAULTS as error:
         raise UnreadableFileError(
             f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again"

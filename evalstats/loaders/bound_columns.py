@@ -29,6 +29,7 @@ from evalstats.loaders.rows import some_of
 from evalstats.loaders.values import Places, misfit, spelled, without_points
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.dependence import DEPENDENT, is_shared_by_name
+from evalstats.schema.memory import held_bytes
 
 KEPT_BYTES = 256 << 20
 _WHOLE = r"^-?(?:0|[1-9]\d{0,17})$"
@@ -193,7 +194,7 @@ def surveyed(table: TableFile, watched: tuple[tuple[str, str], ...] = ()) -> tup
     size = 0
     for block in table.blocks():
         survey.add(block)
-        size += block.frame.estimated_size()
+        size += held_bytes(block.frame)
         if size > KEPT_BYTES:
             kept = None
         elif kept is not None:

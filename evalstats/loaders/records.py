@@ -39,6 +39,7 @@ from evalstats.loaders.files import (
 from evalstats.loaders.rows import Row, held, some_of
 from evalstats.loaders.values import as_text, json_text
 from evalstats.schema.data import Problem
+from evalstats.schema.memory import sliced
 from evalstats.schema.tables import frame_from_rows
 
 # What a file of records looks like from its first bytes.
@@ -181,8 +182,8 @@ def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterato
             # A bare name such as "*" would be a pattern.
             scan = scan.select(by_name([name for name in scan.collect_schema() if names is None or name in names]))
             height = scan.select(pl.len()).collect().item()
-            for first in range(0, height, _PARQUET_ROWS):
-                yield from enumerate(scan.slice(first, _PARQUET_ROWS).collect().iter_rows(named=True), start=first)
+            for first, frame in sliced(scan, height, _PARQUET_ROWS):
+                yield from enumerate(frame.iter_rows(named=True), start=first)
     except (*PARQUET_FAULTS, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise UnreadableFileError(
             f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again, or fetch it again"

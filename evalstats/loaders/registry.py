@@ -18,8 +18,9 @@ from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
-from evalstats.schema.columns import TableName
+from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.data import EvalData, Problem, combine, concat_tables, same_votes, with_distinct_names
+from evalstats.schema.memory import Budget
 from evalstats.schema.tables import check_key
 
 # Module and attribute of each built-in loader. Order settles equal confidence.
@@ -362,12 +363,15 @@ def read(
     planned, problems = plan(paths, format=format, column_map=column_map, where=levels)
     _raise_if_strict(problems, strict=strict)
     parts: list[EvalData] = []
+    budget = Budget()
     for done, item in enumerate(planned):
         if progress is not None:
             progress(done, len(planned), item.source)
         try:
             part = read_source(item.loader, item.source)
             _raise_if_strict(part.problems, strict=strict)
+            if excess := budget.excess(*map(part.table, TABLES)):
+                raise InputError(f"the results up to {item.source.path} take more {excess}")
             parts.append(part)
         except UnreadableFileError as error:
             problems.append(Problem(path=str(item.source.path), message=_without_path(error, item.source.path)))
@@ -385,12 +389,15 @@ def read(
 
 
 def read_source(loader: Loader, source: Source) -> EvalData:
-    """Read one source whole."""
+    """Read one source whole. UnreadableFileError if it takes more memory than one reading may."""
     frames: dict[TableName, list[pl.DataFrame]] = {}
     problems: list[Problem] = []
+    budget = Budget()
     for part in tables_of(loader, source):
         if isinstance(part, Problem):
             problems.append(part)
+        elif excess := budget.excess(part[1]):
+            raise UnreadableFileError(f"{source.path}: its results take more {excess}")
         else:
             frames.setdefault(part[0], []).append(part[1])
     tables: dict[str, pl.DataFrame] = {}

@@ -16,6 +16,7 @@ import polars as pl
 from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TableName, column_names, schema_of
 from evalstats.schema.data import Problem, concat_tables, factor_dtypes
+from evalstats.schema.memory import held_bytes
 from evalstats.schema.tables import check_table
 from evalstats.store.manifest import (
     INCOMING,
@@ -195,7 +196,7 @@ def _is_abandoned(folder: Path) -> bool:
 
 # A part is written when the frames held reach either of these.
 PART_ROWS = 50_000
-PART_BYTES = 32 << 20
+PART_BYTES = 64 << 20
 
 # Notes kept of one source; a damaged file of a million rows would otherwise leave a million.
 MAX_PROBLEMS = 200
@@ -269,7 +270,7 @@ class SourceWriter:
             self._named.update(frame["run"].drop_nulls().unique().to_list())
         held = self._held.setdefault(table, [])
         held.append(frame)
-        if sum(part.height for part in held) >= PART_ROWS or sum(part.estimated_size() for part in held) >= PART_BYTES:
+        if sum(part.height for part in held) >= PART_ROWS or sum(map(held_bytes, held)) >= PART_BYTES:
             self._flush(table)
 
     def add_problem(self, problem: Problem) -> None:

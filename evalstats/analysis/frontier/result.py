@@ -6,6 +6,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.arms import Direction
+from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
@@ -80,7 +81,7 @@ class Frontier(Result):
     direction: Direction = "declared"
     scale: float
     score_unit: str
-    cost: str
+    cost: Cost
     cost_unit: str
     contrast: str
     conf_level: float

@@ -1,0 +1,131 @@
+"""What tables take in memory, and how much of it what is read from files may take.
+
+Polars' own estimate of a column of texts counts their bytes; each cell takes a view of 16 more, however short it is.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from evalstats.errors import InputError
+
+# Name of the variable of the environment that sets another limit.
+LIMIT: Final = "EVALSTATS_MAX_MEMORY"
+_LIMIT_BYTES: Final = 2 << 30
+# What one block of a file may take; of a Parquet file so many rows are read at first, to see what a row takes.
+BLOCK_BYTES: Final = 64 << 20
+_FIRST_ROWS: Final = 2_000
+_VIEW_BYTES: Final = 16
+_SIZE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) *([KMGT])(?:i?B)?", re.IGNORECASE)
+_POWERS: Final = {"K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def held_bytes(frame: pl.DataFrame) -> int:
+    """Return what a frame takes in memory, at most: texts that share their bytes, as from a dictionary, count each time.
+
+    Examples
+    --------
+    >>> held_bytes(pl.DataFrame({"a": ["1"] * 1_000}))
+    17000
+    """
+    return frame.estimated_size() + sum(_overhead(series) for series in frame.iter_columns())
+
+
+def _overhead(series: pl.Series) -> int:
+    """Return what a column takes, or will where it is written out as text, beside what Polars estimates."""
+    if isinstance(series.dtype, pl.Categorical | pl.Enum):
+        return _VIEW_BYTES * len(series) + int(series.cast(pl.Categorical).cat.len_bytes().sum())
+    if isinstance(series.dtype, pl.Struct):
+        return sum(_overhead(part) for part in series.struct.unnest().iter_columns())
+    if isinstance(series.dtype, pl.List):
+        return _VIEW_BYTES * int(series.list.len().sum())
+    return _VIEW_BYTES * len(series) if series.dtype in {pl.String, pl.Binary} else 0
+
+
+def pieces(frame: pl.DataFrame, most_bytes: int) -> Iterator[pl.DataFrame]:
+    """Cut a frame into slices that take no more than so much each; a single row is never cut.
+
+    Examples
+    --------
+    >>> [piece.height for piece in pieces(pl.DataFrame({"a": ["1"] * 1_000}), 10_000)]
+    [500, 500]
+    """
+    parts = -(-held_bytes(frame) // most_bytes)
+    if parts <= 1 or frame.height <= 1:
+        yield frame
+        return
+    rows = -(-frame.height // parts)
+    for first in range(0, frame.height, rows):
+        yield from pieces(frame.slice(first, rows), most_bytes)
+
+
+def sliced(scan: pl.LazyFrame, height: int, most_rows: int) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yield the rows of a Parquet file as frames, each with the number of its first row.
+
+    A value that stands once in the file may be that of every row: so the first frame is small, each later one is at most four
+    times as long, and none takes more than `BLOCK_BYTES` once its texts are written out.
+    """
+    first, rows = 0, min(_FIRST_ROWS, most_rows)
+    while first < height:
+        frame = scan.slice(first, rows).collect()
+        at = first
+        for piece in pieces(frame, BLOCK_BYTES):
+            yield at, piece
+            at += piece.height
+        first += rows
+        fitting = rows * BLOCK_BYTES // max(1, held_bytes(frame))
+        rows = max(1, min(4 * rows, fitting, most_rows))
+
+
+def most_bytes() -> int:
+    """Return the limit: what the environment says, else 2 GiB.
+
+    InputError if the environment says no size.
+    """
+    said = os.environ.get(LIMIT, "").strip()
+    if not said:
+        return _LIMIT_BYTES
+    found = _SIZE.fullmatch(said)
+    if found is None or not float(found[1]):
+        raise InputError(f"{LIMIT} is {said!r}; a size was expected, such as 8G or 512M")
+    return int(float(found[1]) * 2 ** _POWERS[found[2].upper()])
+
+
+def as_size(n_bytes: int) -> str:
+    """Write a number of bytes.
+
+    Examples
+    --------
+    >>> as_size(2 << 30), as_size(512 << 20), as_size(1000)
+    ('2 GiB', '512 MiB', '0.977 KiB')
+    """
+    power, unit = next(
+        (power, unit) for unit, power in reversed(_POWERS.items()) if n_bytes >= 1 << power or power == 10
+    )
+    return f"{n_bytes / (1 << power):.3g} {unit}iB"
+
+
+class Budget:
+    """Adds up what tables take, and says when they take more than the limit."""
+
+    def __init__(self) -> None:
+        self._most = most_bytes()
+        self._held = 0
+
+    def excess(self, *frames: pl.DataFrame) -> str:
+        """Take more frames: "" as long as all fit, else the limit and what to do, as the end of a sentence."""
+        self._held += sum(map(held_bytes, frames))
+        if self._held <= self._most:
+            return ""
+        return (
+            f"in memory than {as_size(self._most)}; read fewer rows or columns, put the results into a store "
+            f"(`evalstats ingest`), or raise the limit, as in {LIMIT}={_next(self._most)}"
+        )
+
+
+def _next(limit: int) -> str:
+    """Write four times the limit as the environment takes it."""
+    return as_size(4 * limit).replace(" ", "").removesuffix("iB")

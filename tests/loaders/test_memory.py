@@ -1,0 +1,123 @@
+"""Small files of which a large table could be made: read within a bound, or refused with a sentence that says what to do.
+
+Polars' memory is none of Python's, so each file is read by a child, whose peak the system tells.
+"""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.loaders.registry import read
+from evalstats.schema.memory import LIMIT
+
+resource = pytest.importorskip("resource", reason="peaks of memory are asked of POSIX")
+
+_CHILD = """
+import resource, sys
+import evalstats as es
+from evalstats.errors import InputError
+try:
+    print(es.read(sys.argv[1]).outcomes.height)
+except InputError as error:
+    print(error)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(peak >> (20 if sys.platform == "darwin" else 10))
+"""
+
+
+def outcome_and_peak(path: Path, limit: str = "") -> tuple[str, int]:
+    """What came of reading a file, and the peak in MiB."""
+    child = subprocess.run(
+        [sys.executable, "-c", _CHILD, str(path)],
+        env={**os.environ, LIMIT: limit},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said, peak = child.stdout.splitlines()
+    return said, int(peak)
+
+
+def short_cells(path: Path, *, rows: int, columns: int) -> Path:
+    """Write texts of one letter, packed."""
+    header = ",".join(["item", "model", "score", *(f"c{k}" for k in range(columns))])
+    cells = ",a" * columns
+    lines = (f"q{row // 2},{'ab'[row % 2]},{row % 2}{cells}" for row in range(rows))
+    path.write_bytes(gzip.compress("\n".join([header, *lines]).encode()))
+    return path
+
+
+def long_labels(path: Path, rows: int, chars: int, *, typed: bool) -> Path:
+    """Write one long label on every row; the file holds it once, in a dictionary."""
+    labels = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * chars]))
+    columns = {
+        "item": [f"q{row // 2}" for row in range(rows)],
+        "model": ["ab"[row % 2] for row in range(rows)],
+        "score": [row % 2 for row in range(rows)],
+        "label": labels,
+    }
+    pq.write_table(pa.table(columns), path, compression="zstd", store_schema=typed)
+    return path
+
+
+def test_short_cells_are_counted_by_the_room_that_they_take(tmp_path: Path) -> None:
+    path = short_cells(tmp_path / "short.csv.gz", rows=30_000, columns=180)
+    assert path.stat().st_size < 400_000
+    said, peak = outcome_and_peak(path, "32M")
+    assert said.endswith(
+        "short.csv.gz: its results take more in memory than 32 MiB; read fewer rows or columns, put the results into a store "
+        "(`evalstats ingest`), or raise the limit, as in EVALSTATS_MAX_MEMORY=128M"
+    )
+    assert peak < 420  # the import takes 70, a block of text 64
+
+
+@pytest.mark.parametrize("typed", [False, True], ids=["texts", "labels"])
+def test_one_long_label_on_every_row_is_never_written_out(tmp_path: Path, *, typed: bool) -> None:
+    path = long_labels(tmp_path / "label.parquet", 12_000, 50_000, typed=typed)
+    assert path.stat().st_size < 200_000
+    said, peak = outcome_and_peak(path)
+    assert said == "12000"
+    assert peak < 500  # written out it would be 600 beside the import
+
+
+def test_rows_of_a_parquet_file_are_the_same_however_it_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = long_labels(tmp_path / "label.parquet", 5_000, 900, typed=True)
+    whole = read(path).outcomes
+    monkeypatch.setattr("evalstats.schema.memory.BLOCK_BYTES", 100_000)
+    assert read(path).outcomes.equals(whole)
+    assert whole["item"].to_list() == [f"q{row // 2}" for row in range(5_000)]
+    assert whole["label"].n_unique() == 1
+    assert whole["locator"][4_999] == "row 4999"
+
+
+def test_the_limit_is_that_of_all_sources_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / f"{name}.csv").write_text("item,score\n" + "".join(f"q{k},1\n" for k in range(2_000)))
+    monkeypatch.setenv(LIMIT, "2M")
+    assert read(tmp_path / "one.csv").outcomes.height == 2_000
+    with pytest.raises(InputError, match=r"the results up to .*two\.csv take more in memory than 2 MiB; .*=8M$"):
+        read(tmp_path)
+
+
+def test_a_neighbour_of_a_file_that_takes_too_much_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short_cells(tmp_path / "large.csv.gz", rows=2_000, columns=100)
+    (tmp_path / "small.csv").write_text("item,model,score\nq1,a,1\nq1,b,0\n")
+    monkeypatch.setenv(LIMIT, "1M")
+    data = read(tmp_path)
+    assert data.outcomes.height == 2
+    assert [problem.message[:39] for problem in data.problems] == ["its results take more in memory than 1 "]
+
+
+@pytest.mark.parametrize("said", ["lots", "0G", "-1G", "8", "1e99G", "8 G B"])
+def test_a_limit_that_is_no_size_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str) -> None:
+    (tmp_path / "x.csv").write_text("item,model,score\nq1,a,1\n")
+    monkeypatch.setenv(LIMIT, said)
+    with pytest.raises(InputError, match=f"^{LIMIT} is '.*'; a size was expected, such as 8G or 512M$"):
+        read(tmp_path / "x.csv")

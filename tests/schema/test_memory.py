@@ -1,0 +1,68 @@
+"""What tables take in memory is counted as it is, not as the bytes of their texts."""
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.schema.memory import LIMIT, Budget, held_bytes, most_bytes, pieces
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["a"] * 5_000, ["a word of 21 letters."] * 5_000, [None] * 5_000, list(range(5_000)), [1.5, None] * 2_500],
+    ids=["short", "long", "nulls", "whole", "numbers"],
+)
+def test_no_column_takes_more_than_is_counted(values: list[object]) -> None:
+    dtype = pl.String if values[0] is None else None
+    frame = pl.DataFrame({"a": pl.Series(values, dtype=dtype)})
+    # Arrow tells what the buffers take; views of texts are kept as they are.
+    column = frame.to_arrow(compat_level=pl.CompatLevel.newest())["a"]
+    taken = sum(buffer.size for chunk in column.chunks for buffer in chunk.buffers() if buffer is not None)
+    assert isinstance(column, pa.ChunkedArray)
+    assert taken <= held_bytes(frame) + 1_024
+    assert held_bytes(frame) <= 2 * taken + 1_024
+
+
+def test_labels_are_counted_as_the_texts_that_they_stand_for() -> None:
+    labels = pl.Series(["x" * 1_000] * 100)
+    for dtype in (pl.Categorical(), pl.Enum(["x" * 1_000])):
+        assert held_bytes(labels.cast(dtype).to_frame()) >= held_bytes(labels.to_frame())
+    nothing = pl.Series([None, None], dtype=pl.Categorical)
+    assert held_bytes(nothing.to_frame()) < 100
+
+
+def test_texts_in_lists_and_objects_are_counted() -> None:
+    lists = pl.DataFrame({"a": [["x", "y"]] * 1_000})
+    objects = pl.DataFrame({"a": [{"b": "x", "c": 1}] * 1_000})
+    assert held_bytes(lists) >= 32_000
+    assert held_bytes(objects) >= 24_000
+
+
+def test_pieces_are_the_frame_and_each_fits() -> None:
+    frame = pl.DataFrame({"a": ["x" * (10_000 if k % 97 == 0 else 1) for k in range(1_000)], "b": range(1_000)})
+    cut = list(pieces(frame, 15_000))
+    assert pl.concat(cut).equals(frame)
+    assert all(held_bytes(piece) <= 15_000 for piece in cut)
+    assert [piece.height for piece in pieces(frame.head(1), 10)] == [1]
+    assert [piece.height for piece in pieces(frame.clear(), 10)] == [0]
+
+
+@pytest.mark.parametrize(("said", "limit"), [("", 2 << 30), ("8G", 8 << 30), ("512 mib", 512 << 20), ("1.5T", 3 << 39)])
+def test_the_limit_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch, said: str, limit: int) -> None:
+    monkeypatch.setenv(LIMIT, said)
+    assert most_bytes() == limit
+
+
+def test_a_budget_names_the_limit_and_one_that_it_takes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIMIT, "1K")
+    frame = pl.DataFrame({"a": range(100)})
+    budget = Budget()
+    assert budget.excess(frame) == ""
+    said = budget.excess(frame)
+    assert said.startswith("in memory than 1 KiB; ")
+    monkeypatch.setenv(LIMIT, said.rpartition("=")[2])
+    assert most_bytes() == 4 << 10
+    monkeypatch.setenv(LIMIT, "G")
+    with pytest.raises(InputError):
+        Budget()
