@@ -31,7 +31,7 @@ def held_bytes(frame: pl.DataFrame) -> int:
     >>> held_bytes(pl.DataFrame({"a": ["1"] * 1_000}))
     17000
     """
-    return frame.estimated_size() + sum(_overhead(series) for series in frame.iter_columns())
+    return int(frame.estimated_size()) + sum(_overhead(series) for series in frame.iter_columns())
 
 
 def _overhead(series: pl.Series) -> int:
@@ -42,7 +42,7 @@ def _overhead(series: pl.Series) -> int:
         return sum(_overhead(part) for part in series.struct.unnest().iter_columns())
     if isinstance(series.dtype, pl.List):
         return _VIEW_BYTES * int(series.list.len().sum())
-    return _VIEW_BYTES * len(series) if series.dtype in {pl.String, pl.Binary} else 0
+    return _VIEW_BYTES * len(series) if isinstance(series.dtype, pl.String | pl.Binary) else 0
 
 
 def pieces(frame: pl.DataFrame, most_bytes: int) -> Iterator[pl.DataFrame]:
