@@ -363,7 +363,7 @@ def read(
     planned, problems = plan(paths, format=format, column_map=column_map, where=levels)
     _raise_if_strict(problems, strict=strict)
     parts: list[EvalData] = []
-    budget = Budget()
+    budget = Budget(path for item in planned for path in (item.source.path, *item.source.companions))
     for done, item in enumerate(planned):
         if progress is not None:
             progress(done, len(planned), item.source)
@@ -392,7 +392,7 @@ def read_source(loader: Loader, source: Source) -> EvalData:
     """Read one source whole. UnreadableFileError if it takes more memory than one reading may."""
     frames: dict[TableName, list[pl.DataFrame]] = {}
     problems: list[Problem] = []
-    budget = Budget()
+    budget = Budget([source.path, *source.companions])
     for part in tables_of(loader, source):
         if isinstance(part, Problem):
             problems.append(part)

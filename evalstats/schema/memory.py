@@ -5,7 +5,8 @@ Polars' own estimate of a column of texts counts their bytes; each cell takes a 
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -14,7 +15,9 @@ from evalstats.errors import InputError
 
 # Name of the variable of the environment that sets another limit.
 LIMIT: Final = "EVALSTATS_MAX_MEMORY"
+# Without it: so much, or so many times what the files take on disk. Packed results unfold 10 to 40 times, bombs a thousand times.
 _LIMIT_BYTES: Final = 2 << 30
+_MOST_TIMES: Final = 100
 # What one block of a file may take; of a Parquet file so many rows are read at first, to see what a row takes.
 BLOCK_BYTES: Final = 64 << 20
 _FIRST_ROWS: Final = 2_000
@@ -80,14 +83,14 @@ def sliced(scan: pl.LazyFrame, height: int, most_rows: int) -> Iterator[tuple[in
         rows = max(1, min(4 * rows, fitting, most_rows))
 
 
-def most_bytes() -> int:
-    """Return the limit: what the environment says, else 2 GiB.
+def most_bytes(on_disk: int = 0) -> int:
+    """Return the limit: what the environment says, else 2 GiB, or 100 times what the files take on disk if that is more.
 
     InputError if the environment says no size.
     """
     said = os.environ.get(LIMIT, "").strip()
     if not said:
-        return _LIMIT_BYTES
+        return max(_LIMIT_BYTES, _MOST_TIMES * on_disk)
     found = _SIZE.fullmatch(said)
     if found is None or not float(found[1]):
         raise InputError(f"{LIMIT} is {said!r}; a size was expected, such as 8G or 512M")
@@ -109,10 +112,10 @@ def as_size(n_bytes: int) -> str:
 
 
 class Budget:
-    """Adds up what tables take, and says when they take more than the limit."""
+    """Adds up what tables take, and says when they take more than the limit for files of that size on disk."""
 
-    def __init__(self) -> None:
-        self._most = most_bytes()
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._most = most_bytes(sum(path.stat().st_size for path in {*paths} if path.is_file()))
         self._held = 0
 
     def excess(self, *frames: pl.DataFrame) -> str:

@@ -57,7 +57,7 @@ def test_the_limit_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
 def test_a_budget_names_the_limit_and_one_that_it_takes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIMIT, "1K")
     frame = pl.DataFrame({"a": range(100)})
-    budget = Budget()
+    budget = Budget([])
     assert budget.excess(frame) == ""
     said = budget.excess(frame)
     assert said.startswith("in memory than 1 KiB; ")
@@ -65,4 +65,12 @@ def test_a_budget_names_the_limit_and_one_that_it_takes_back(monkeypatch: pytest
     assert most_bytes() == 4 << 10
     monkeypatch.setenv(LIMIT, "G")
     with pytest.raises(InputError):
-        Budget()
+        Budget([])
+
+
+def test_large_files_may_take_a_hundred_times_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(LIMIT, raising=False)
+    assert most_bytes(1000) == 2 << 30
+    assert most_bytes(1 << 30) == 100 << 30
+    monkeypatch.setenv(LIMIT, "4K")
+    assert most_bytes(1 << 30) == 4 << 10
