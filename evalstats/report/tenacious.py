@@ -34,6 +34,7 @@ from evalstats.schema.data import EvalData
 SEED: Final = 42
 OTHER_SEEDS: Final = tuple(range(6))
 _DRAWS = 1000
+_FEWEST = 5  # clusters for an interval
 _MCNEMAR, _SIGN_FLIP = "McNemar exact", "cluster sign-flip"
 _CLUSTER_BOOTSTRAP = "cluster percentile bootstrap, exact law"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -85,8 +86,12 @@ class Audit:
 
 
 def audit(study: TenaciousStudy) -> Audit:
-    """Return the headline of a study under every reading."""
+    """Return the headline of a study under every reading.
+
+    CannotAnswerError where its last run has too few dimensions, or no gain that differs from pair to pair.
+    """
     last = study.last
+    _check(last)
     data = as_data(last)
     dimensions = _compared(last, cluster="dimension")
     return Audit(
@@ -101,6 +106,19 @@ def audit(study: TenaciousStudy) -> Audit:
         trained=_one(score(data, "trained", metric="correct")),
         seeds=tuple(seed for seed in OTHER_SEEDS if published_interval(last, seed) == published_interval(last, SEED)),
     )
+
+
+def _check(run: TenaciousRun) -> None:
+    if len(run.dimensions) < _FEWEST:
+        raise CannotAnswerError(
+            f"the run has {plural(len(run.dimensions), 'dimension')}; at least {_FEWEST} are needed to take them for a sample"
+        )
+    gains = [(pair.trained == "right") - (pair.baseline == "right") for pair in run.pairs]
+    if sum(gains) == 0 or len(set(gains)) == 1:
+        raise CannotAnswerError(
+            "the two critics are right equally often, or differ alike on every pair, so there is no gain to take apart; ask "
+            "`evalstats compare` about these pairs"
+        )
 
 
 def _compared(

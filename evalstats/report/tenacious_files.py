@@ -20,6 +20,7 @@ from evalstats.datasets.tenacious import (
     TenaciousStudy,
     load_tenacious,
 )
+from evalstats.document.numbers import some
 from evalstats.errors import InputError
 from evalstats.loaders.files import iter_json_lines, load_json, small_text
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, get
@@ -28,6 +29,7 @@ SPLITS: Final = ("train", "dev", "held_out")
 _NGRAM = 8
 _BOILERPLATE = 3  # the check spares what occurs in more tasks than this
 _EQUAL = 1e-9  # cosines are published with 4 digits
+_ROUNDED = 0.51e-4  # and so are accuracies
 _MAX_CHARS = 8 << 20
 
 Task = Mapping[str, object]
@@ -38,30 +40,38 @@ def read_tenacious(path: Path) -> TenaciousStudy:
 
     `path` is a file of traces (`held_out_traces.jsonl`), or a folder with the repository's files; earlier runs are looked for
     in its folders `history_<commit>`. What is not there is taken from the shipped figures, and `origin` says so.
-    InputError if there are no traces.
+    InputError if there are no traces, or if they are not those of the published numbers.
     """
     shipped = load_tenacious()
     if path.is_file():
-        pairs = tuple(pair for _, pair in _traces(path))
-        runs = (*shipped.runs[:-1], replace(shipped.last, pairs=pairs))
+        runs = (*shipped.runs[:-1], _as_published(replace(shipped.last, pairs=_pairs(_traces(path))), path))
         return replace(shipped, runs=runs, origin=f"the pairs of {path.name} and, beside them, {shipped.origin}")
     traces = path / "ablations" / "held_out_traces.jsonl"
     if not traces.is_file():
         raise InputError(
             f"{path}: holds no ablations/held_out_traces.jsonl; give that file, or the folder of the repository"
         )
-    ids = {task for task, _ in _traces(traces)}
-    last = _run(shipped.last.commit, traces, path / "ablations" / "ablation_results.json", ids)
+    scored = _traces(traces)
+    ids = {task for task, _ in scored}
+    results = path / "ablations" / "ablation_results.json"
+    if results.is_file():
+        last = _run(shipped.last.commit, traces, results, ids)
+    else:
+        last = _as_published(replace(shipped.last, pairs=_pairs(scored)), traces)
     earlier = [_earlier(path, run, ids) for run in shipped.runs[:-1]]
     files = _files(path, ids)
     shown = "the published files"
     lacking = [
         word
-        for word, found in (("earlier runs", all(earlier)), ("checks of the files", files is not None))
+        for word, found in (
+            ("published numbers", results.is_file()),
+            ("earlier runs", all(earlier)),
+            ("checks of the files", files is not None),
+        )
         if not found
     ]
     if lacking:
-        shown += f"; {' and '.join(lacking)} from {shipped.origin}"
+        shown += f"; {some(lacking)} from {shipped.origin}"
     return TenaciousStudy(
         runs=(*(new or old for new, old in zip(earlier, shipped.runs[:-1], strict=True)), last),
         files=files or shipped.files,
@@ -76,7 +86,7 @@ def _earlier(folder: Path, run: TenaciousRun, last: set[str]) -> TenaciousRun | 
 
 
 def _run(commit: str, traces: Path, results: Path, last: set[str]) -> TenaciousRun:
-    pairs = _traces(traces)
+    scored = _traces(traces)
     numbers = get(load_json(results, max_chars=_MAX_CHARS), "splits", "held_out")
     names = (
         "baseline_accuracy",
@@ -90,12 +100,24 @@ def _run(commit: str, traces: Path, results: Path, last: set[str]) -> TenaciousR
     held = {name: value for name, value in values.items() if value is not None}
     if len(held) < len(values):
         raise InputError(f"{results}: splits.held_out lacks {', '.join(values.keys() - held.keys())}")
-    return TenaciousRun(
-        commit=commit,
-        pairs=tuple(pair for _, pair in pairs),
-        shared_ids=len({task for task, _ in pairs} & last),
-        **held,
-    )
+    run = TenaciousRun(commit=commit, pairs=_pairs(scored), shared_ids=len({task for task, _ in scored} & last), **held)
+    return _as_published(run, traces)
+
+
+def _as_published(run: TenaciousRun, traces: Path) -> TenaciousRun:
+    """Return the run; InputError if its pairs do not give the accuracies that were published for it."""
+    for critic, published in (("baseline", run.baseline_accuracy), ("trained", run.trained_accuracy)):
+        right = sum(getattr(pair, critic) == "right" for pair in run.pairs)
+        if abs(right / len(run.pairs) - published) > _ROUNDED:
+            raise InputError(
+                f"{traces}: {critic} is right on {right} of {len(run.pairs)} pairs, where {published:g} is published; expected "
+                "all pairs of the published run. For other pairs: `evalstats compare`"
+            )
+    return run
+
+
+def _pairs(scored: Iterable[tuple[str, ScoredPair]]) -> tuple[ScoredPair, ...]:
+    return tuple(pair for _, pair in scored)
 
 
 def _traces(path: Path) -> list[tuple[str, ScoredPair]]:

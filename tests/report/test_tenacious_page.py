@@ -18,7 +18,7 @@ import evalstats as es
 from evalstats.cli.main import app
 from evalstats.datasets.tenacious import TenaciousRun, TenaciousStudy, load_tenacious
 from evalstats.document.model import Code
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.report.engine import find_page, loads, page_script
 from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import report
@@ -350,8 +350,45 @@ def test_a_line_that_cannot_be_is_refused(repository: Path, row: dict[str, objec
         read_tenacious(repository)
 
 
+def test_pairs_that_do_not_give_the_published_accuracy_are_refused(repository: Path) -> None:
+    traces = repository / "ablations" / "held_out_traces.jsonl"
+    write(traces, [pair("h1", (0.7, 0.7, 2.0, 1.0))], lines=True)
+    with pytest.raises(
+        InputError, match=r"trained is right on 1 of 1 pairs, where 0\.5 is published; expected all pairs"
+    ):
+        read_tenacious(repository)
+    with pytest.raises(InputError, match=r"baseline is right on 0 of 1 pairs, where 0.5116 is published"):
+        read_tenacious(traces)
+
+
+def test_without_published_numbers_the_shipped_ones_stand_in(shared_data: Path, tmp_path: Path) -> None:
+    traces = shared_data / "tenacious" / "ablations" / "held_out_traces.jsonl"
+    (tmp_path / "ablations").mkdir()
+    (tmp_path / "ablations" / traces.name).symlink_to(traces)
+    study = read_tenacious(tmp_path)
+    assert (study.runs, study.files) == (load_tenacious().runs, load_tenacious().files)
+    assert "published numbers, earlier runs and checks of the files from counts that ship" in study.origin
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [(lambda each, first: each.dimension in first, "the run has 4 dimensions; at least 5 are needed"),
+     (lambda each, _: each.baseline == "right", "there is no gain to take apart"),
+     (lambda each, _: each.baseline == "tie" or each.dimension == "", "the run has 3 dimensions")],
+)  # fmt: skip
+def test_a_run_that_cannot_be_taken_apart_is_refused(kept: Any, words: str) -> None:
+    study = load_tenacious()
+    last = study.last
+    pairs = tuple(each for each in last.pairs if kept(each, last.dimensions[:4]))
+    if "gain" in words:
+        pairs = tuple(replace(each, dimension=f"d{place % 5}") for place, each in enumerate(pairs))
+    with pytest.raises(CannotAnswerError, match=words):
+        document(replace(study, runs=(*study.runs[:-1], replace(last, pairs=pairs))))
+
+
 def test_a_task_that_no_split_holds_is_an_error(repository: Path) -> None:
-    write(repository / "ablations" / "held_out_traces.jsonl", [pair("gone", (1, 0, 1, 0))], lines=True)
+    traces = [pair("gone", (0.7, 0.7, 2.0, 1.0)), pair("d1", (0.1, 0.7, 1.0, 1.0))]
+    write(repository / "ablations" / "held_out_traces.jsonl", traces, lines=True)
     with pytest.raises(InputError, match=r"1 scored tasks are in no split \('gone'\)"):
         read_tenacious(repository)
 

@@ -491,7 +491,9 @@ def _too_few(n: int, names: NameMatch) -> str:
         f"{_some(names.only_lab)}; live has {_some(names.only_live)}"
     )
     if not names.near:
-        return f"{said}. No names look alike: name what belongs together with --aliases (aliases={...} in Python)"
+        return (
+            f"{said}. No names look alike: name what belongs together with --aliases FILE (aliases={{...}} in Python)"
+        )
     near = "; ".join(f"{one!r} and {other!r}" for one, other in names.near[:_NAMED])
     more = f" and {len(names.near) - _NAMED} more pairs" if len(names.near) > _NAMED else ""
     how = "Join them with --aliases FILE, which --near-names FILE writes (aliases={...} in Python)"

@@ -278,23 +278,26 @@ def from_pilot(
     if isinstance(pilot, Comparison):
         if baseline is not None or candidate is not None or metric is not None or cluster is not None:
             raise InputError("a Comparison has its systems, metric and clusters already; give none of them again")
-        return _checked(_from_comparison(pilot))
+        return _checked(_from_comparison(pilot), pilot)
     if baseline is None or candidate is None:
         raise InputError("a pilot needs its two systems: name them with baseline and candidate")
     data = as_data(pilot)
     result = compare(
         data, baseline, candidate, metric=metric, cluster=cluster, contrast=contrast, conf_level=conf_level
     )
-    return _checked(_from_data(data, result, cluster, contrast))
+    return _checked(_from_data(data, result, cluster, contrast), result)
 
 
-def _checked(basis: Basis) -> Basis:
+def _checked(basis: Basis, result: Comparison) -> Basis:
     if len(basis.parts.sizes) == 1:
         raise CannotAnswerError(
             "the pilot has 1 cluster, so it cannot tell how much clusters differ; use a pilot with several, or plan without "
             "cluster"
         )
-    if basis.discordance is None and basis.parts.variance() <= 0.0:
+    # Differences that are all alike leave a variance of rounding errors; of independent items that are right or wrong, it is
+    # the discordance that counts.
+    scale = max(abs(result.baseline.estimate or 0.0), abs(result.candidate.estimate or 0.0))
+    if (basis.discordance is None or basis.clustered) and basis.parts.variance() <= (_ROUNDING * scale) ** 2:
         raise CannotAnswerError(
             "the two systems differ by the same amount on every item of the pilot, so its spread tells nothing; use another "
             "pilot, or say how much they differ (discordance, accuracy or variance)"

@@ -436,6 +436,22 @@ def test_a_pilot_without_spread_cannot_answer() -> None:
     assert "best case" in " ".join(note.text for note in power(pilot=never, **SIDES, delta="5pp").notes)
 
 
+@pytest.mark.parametrize("scores", [(0, 1), (1, 1), (0.2, 0.5)])
+def test_a_clustered_pilot_whose_differences_are_all_alike_tells_nothing(scores: tuple[float, float]) -> None:
+    """Their variance is nothing but rounding: no design effect, and no plan of a few clusters."""
+    rows = [
+        {"item": i, "model": name, "passage": i // 5, "score": score}
+        for name, score in zip(("a", "b"), scores, strict=True)
+        for i in range(20)
+    ]
+    data = es.from_frame(pl.DataFrame(rows), item="item", model="model", score="score")
+    with pytest.raises(CannotAnswerError, match="spread tells nothing"):
+        power(delta=0.1, pilot=data, baseline="a", candidate="b", cluster="passage")
+    if scores == (0.2, 0.5):
+        with pytest.raises(CannotAnswerError, match="spread tells nothing"):
+            power(delta=0.1, pilot=data, baseline="a", candidate="b")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
