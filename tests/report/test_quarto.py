@@ -1,6 +1,7 @@
 """The same pages by real Quarto, where it is on the machine."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +62,9 @@ def test_both_engines_make_the_same_page(name: str, tmp_path: Path) -> None:
     (html, pdf), (other_html, other_pdf) = pages.values()
     assert _words_of_page(html) == _words_of_page(other_html)
     assert _words_of_paper(pdf) == _words_of_paper(other_pdf)
-    assert sum(_rows_that_differ(pdf, other_pdf)) <= _ONE_LINE
+    # Every result of a document names the engine.
+    most = _ONE_LINE * len(given) if isinstance(given, Sequence) and not isinstance(given, str) else _ONE_LINE
+    assert sum(_rows_that_differ(pdf, other_pdf)) <= most
 
 
 def _rows_that_differ(*paths: Path) -> list[int]:
