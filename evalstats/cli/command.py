@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 
 from evalstats.analysis.options import Offered, Option, offered
 from evalstats.cli.options import Format
@@ -34,6 +35,26 @@ InputFormat = Annotated[str | None, Option("Format of the files, if detection sh
 
 # The status of a command whose data cannot answer the question.
 CANNOT_ANSWER = 3
+
+
+# Options that say what is asked: of two values, the last would be answered and the first dropped without a word.
+_ASKED_ONCE = ("metric", "baseline", "candidate")
+
+
+class AskedOnce(TyperCommand):
+    """A command that refuses two metrics, baselines or candidates where it takes one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse, after a count of the options that say what is asked."""
+        if args and not ctx.resilient_parsing:
+            given: list[Any] = self.make_parser(ctx).parse_args(list(args))[2]
+            for each in given:
+                once = each.name in _ASKED_ONCE and not getattr(each, "multiple", False)
+                if once and (times := given.count(each)) > 1:
+                    raise typer.BadParameter(
+                        f"given {times} times, and it takes one; run the command once for each", ctx=ctx, param=each
+                    )
+        return super().parse_args(ctx, args)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +190,7 @@ def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: t
     untyped: Any = command
     untyped.__signature__ = inspect.Signature(parameters)
     untyped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command(name, help=inspect.getdoc(run))(command)
+    app.command(name, cls=AskedOnce, help=inspect.getdoc(run))(command)
 
 
 def with_names(asked: Asked, data: "EvalData") -> Asked:

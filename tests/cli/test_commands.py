@@ -280,6 +280,33 @@ def test_help_of_every_command_fits_80_columns() -> None:
         assert max(len(line) for line in result.output.splitlines()) <= 80
 
 
+@pytest.mark.parametrize(
+    ("command", "twice"),
+    [
+        ("compare", ("--metric", "correct", "-m", "brevity")),
+        ("compare", ("--baseline", "a", "--baseline=b")),
+        ("compare", ("--candidate", "a", "--candidate", "a", "--candidate", "a")),
+        ("leaderboard", ("-m", "correct", "-mbrevity")),
+    ],
+)
+def test_what_is_asked_twice_is_refused(tmp_path: Path, command: str, twice: tuple[str, ...]) -> None:
+    """The last one would be answered, and the first dropped without a word."""
+    asked = typed(command, write_table(tmp_path / "a.csv", [1, 0] * 20), *twice)
+    assert asked.returncode == 2
+    assert asked.stdout == ""
+    times = 3 if twice[0] == "--candidate" else 2
+    assert f"given {times} times, and it takes one; run the command once for each" in " ".join(asked.stderr.split())
+
+
+def test_what_may_be_repeated_still_is(tmp_path: Path) -> None:
+    both = [write_table(tmp_path / f"{name}.csv", [1, 0, 1, 1] * 10, name) for name in "ab"]
+    asked = typed(
+        "compare", *both, "--cluster", "passage", "--fail-on", "inconclusive", "--fail-on", "worse", "-q", "-q"
+    )
+    assert asked.returncode == 1
+    assert "gate failed: the verdict is inconclusive" in asked.stderr
+
+
 def test_margin_is_in_points_of_the_metric(results: Path) -> None:
     sides = ["compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained"]
     values = json.loads(run(*sides, "--margin", "2pp", "--format", "json").stdout)
