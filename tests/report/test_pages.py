@@ -31,8 +31,9 @@ def test_the_wheel_is_told_to_carry_them() -> None:
     import tomllib
 
     project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())
-    carried = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert carried == {"reports": "evalstats/report/pages"}
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert "reports" in wheel["only-include"]
+    assert wheel["sources"] == {"reports": "evalstats/report/pages"}
 
 
 @pytest.mark.parametrize("kind", ["../compare", "compare.qmd", "", "*"])
