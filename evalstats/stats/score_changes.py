@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_bound, check_count, check_level
@@ -18,6 +19,9 @@ from evalstats.stats.estimate import positive_p
 FEWEST_UNITS = 10
 # The mixture favours changes of three standard errors of a single run: what a run by itself would just show.
 _TAU = 3.0
+# Of three runs on it shows whether whole runs differ more than their items explain; it is taken for shown at this p.
+_FEWEST_RUNS = 3
+_SHOWN = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,9 @@ class Change:
         Anytime-valid: 1 over the weighted e-value of this change, at most 1.
     n_units
         Clusters, or items without any, with a score on both sides.
+    dispersion
+        How many times as much the runs of either part vary as their items explain; 1 where no more is shown. The interval is
+        widened by its root.
     """
 
     look: int
@@ -47,6 +54,7 @@ class Change:
     conf_low: float | None = None
     conf_high: float | None = None
     p_value: float | None = None
+    dispersion: float = 1.0
 
     @property
     def clear(self) -> bool:
@@ -104,12 +112,15 @@ def score_changes(
 
     Notes
     -----
-    For c runs before and m since, d is the item's mean since less its mean before. With V = sum of (d - mean)^2 over n units
-    plus span^2 (1/c + 1/m)/2, the interval is mean +- k sqrt(V/(n (n - k^2))), with k the boundary of a normal mixture at
-    information h = c m/(c + m): k^2 = (1 + 1/(9 h)) (2 log(1/a) + log(1 + 9 h)) and a = (1 - conf_level)/(c (c + 1)). It is the
-    inversion of a score test, so that 0 is outside exactly where p <= 1 - conf_level. For given c the estimates at successive
-    looks have independent increments on the scale of information, whether or not the mean moves, which is what the mixture
-    needs; and the sum over c of a is 1 - conf_level. All but the normal law of a mean over items is exact.
+    For c runs before and m since, d is the item's mean since less its mean before. The interval holds the u with
+    n^2 (mean - u)^2 <= k^2 (V(u) + span^2 (1/c + 1/m)/2), with k the boundary of a normal mixture at information
+    h = c m/(c + m): k^2 = (1 + 1/(9 h)) (2 log(1/a) + log(1 + 9 h)) and a = (1 - conf_level)/(c (c + 1)). V(u) is the larger of
+    two estimates of the variance of the sum: sum of (d - u)^2, which holds though an item's runs resemble each other, and the
+    items' variances from run to run times 1/c + 1/m. The first alone knows nothing of wrong answers that the fewer runs happen
+    to lack: where 5 in 100 answers fail by chance, a run without any would look certain. It is the inversion of a score test,
+    so that 0 is outside exactly where p <= 1 - conf_level. For given c the estimates at successive looks have independent
+    increments on the scale of information, whether or not the mean moves, which is what the mixture needs; and the sum over c
+    of a is 1 - conf_level. All but the normal law of a mean over items is exact.
 
     Examples
     --------
@@ -138,25 +149,48 @@ def score_changes(
     for look in range(1 if reference is None else reference, y.shape[1]):
         places = np.arange(1, look + 1) if reference is None else np.array([reference])
         shares = weights_of(places) if reference is None else np.ones(1)
-        one = _clearest(
-            counts[:, : look + 1], totals[:, : look + 1], starts, places, level=level, span=reach, shares=shares
-        )
+        runs = _Runs(scores=y[:, : look + 1], counts=counts[:, : look + 1], totals=totals[:, : look + 1], starts=starts)
+        one = _clearest(runs, places, level=level, span=reach, shares=shares)
         if one is not None:
             found.append(one)
     return tuple(found)
 
 
-def _clearest(
-    counts: IntArray,
-    totals: FloatArray,
-    starts: IntArray,
-    places: IntArray,
-    *,
-    level: float,
-    span: float,
-    shares: FloatArray,
-) -> Change | None:
-    """Return the change that shows most at the last of the runs; arrays are running counts and sums, items by cluster."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """The runs of a look, items by cluster: scores, running counts and sums, and the row at which each cluster begins."""
+
+    scores: FloatArray
+    counts: IntArray
+    totals: FloatArray
+    starts: IntArray
+
+    def by_cluster(self, values: FloatArray) -> FloatArray:
+        """Return the sums of the rows of each cluster."""
+        return values if self.starts.size == len(values) else np.add.reduceat(values, self.starts, axis=0)
+
+    @property
+    def residuals(self) -> FloatArray:
+        """Scores less the item's mean over all runs, 0 where there is none, summed by cluster."""
+        means = self.totals[:, -1:] / np.maximum(self.counts[:, -1:], 1)
+        return self.by_cluster(np.where(np.isnan(self.scores), 0.0, self.scores - means))
+
+    @property
+    def degrees(self) -> FloatArray:
+        """Runs of an item, on average over each cluster's items that have any, less 1; times these items."""
+        own = self.counts[:, -1].astype(np.float64)
+        return self.by_cluster(np.maximum(own - 1.0, 0.0))
+
+    def factors(self, before: IntArray, after: IntArray) -> FloatArray:
+        """Return what the residuals' squares of each cluster count in the variance of a sum of changes, by place."""
+        own = np.where((before > 0) & (after > 0), 1.0 / np.maximum(before, 1) + 1.0 / np.maximum(after, 1), 0.0)
+        degrees = self.degrees
+        return self.by_cluster(own) / np.where(degrees > 0.0, degrees, 1.0)[:, None]
+
+
+def _clearest(runs: _Runs, places: IntArray, *, level: float, span: float, shares: FloatArray) -> Change | None:
+    """Return the change that shows most at the last of the runs, of those with enough units where there are any."""
+    counts, totals = runs.counts, runs.totals
     look = counts.shape[1] - 1
     before, after = counts[:, places - 1], counts[:, -1:] - counts[:, places - 1]
     both = (before > 0) & (after > 0)
@@ -165,38 +199,85 @@ def _clearest(
     n = both.sum(axis=0).astype(np.float64)
     if not n.any():
         return None
-    alone = starts.size == both.shape[0]
-    sums = d if alone else np.add.reduceat(d, starts, axis=0)
-    sizes = both if alone else np.add.reduceat(both, starts, axis=0, dtype=np.int64)
+    sums, sizes = runs.by_cluster(d), runs.by_cluster(both.astype(np.float64))
     since = look + 1.0 - places
     information = _TAU**2 * places * since / (places + since)
     floor = span**2 * (1.0 / places + 1.0 / since) / 2.0
-    square = np.square(sums.sum(axis=0)) / (np.square(sums).sum(axis=0) + floor)
+    residuals, factors = runs.residuals, runs.factors(before, after)
+    spread = np.maximum(np.square(sums).sum(axis=0), np.square(residuals).sum(axis=1) @ factors)
+    square = np.square(sums.sum(axis=0)) / (spread + floor)
+    dispersion = _dispersion(residuals, places)
+    square = square / dispersion
     log_e = information * square / (2.0 * (1.0 + information)) - 0.5 * np.log1p(information) + np.log(shares)
-    log_e = np.where(n > 0, log_e, -math.inf)
-    best = int(np.argmax(log_e))
-    own = sizes[:, best].astype(np.float64)
-    units = int(np.count_nonzero(own))
+    units = np.count_nonzero(sizes, axis=0)
+    enough = units >= FEWEST_UNITS
+    best = int(np.argmax(np.where(enough if enough.any() else n > 0, log_e, -math.inf)))
     mean = float(sums[:, best].sum() / n[best])
-    found = Change(look=look, since=int(places[best]), estimate=mean, n_units=units)
-    if units < FEWEST_UNITS:
+    found = Change(
+        look=look,
+        since=int(places[best]),
+        estimate=mean,
+        n_units=int(units[best]),
+        dispersion=float(dispersion[best]),
+    )
+    if not enough[best]:
         return found
-    boundary = (1.0 + 1.0 / information[best]) * (
+    boundary = (dispersion[best] * (1.0 + 1.0 / information[best])) * (
         np.log1p(information[best]) - 2.0 * (math.log1p(-level) + math.log(shares[best]))
     )
-    ends = _ends(sums[:, best] - mean * own, own, floor=float(floor[best]), square=float(boundary))
-    if ends is None:
+    own = sizes[:, best]
+    of_changes = _quadratic(sums[:, best] - mean * own, own, np.ones(len(own)))
+    # A change of u moves an item's scores since by u, hence its residuals by u less its share of runs since.
+    steps = (np.arange(look + 1) >= places[best]) - (after / np.maximum(counts[:, -1:], 1))[:, best, None]
+    steps = runs.by_cluster(np.where(np.isnan(runs.scores) | ~both[:, best, None], 0.0, steps))
+    of_runs = _quadratic(residuals - mean * steps, steps, factors[:, best, None])
+    ends = [
+        _ends(each, n=float(n[best]), floor=float(floor[best]), square=float(boundary))
+        for each in (of_changes, of_runs)
+    ]
+    if None in ends:
         return found
+    low, high = min(end[0] for end in ends if end), max(end[1] for end in ends if end)
     p = positive_p(math.exp(-max(float(log_e[best]), 0.0)))
-    return replace(found, conf_low=mean - ends[1], conf_high=mean - ends[0], p_value=p)
+    return replace(found, conf_low=mean - high, conf_high=mean - low, p_value=p)
 
 
-def _ends(residuals: FloatArray, sizes: FloatArray, *, floor: float, square: float) -> tuple[float, float] | None:
-    """Return the u = mean - true mean with n^2 u^2 <= square (sum of (residual + size u)^2 + floor); None if all are."""
-    n, cross = float(sizes.sum()), float(residuals @ sizes)
-    lead = n * n - square * float(sizes @ sizes)
+def _dispersion(residuals: FloatArray, places: IntArray) -> FloatArray:
+    """Return how much more the runs of either part differ than their units explain, a ratio of variances; 1 if not shown.
+
+    The sum of squares of the runs' totals about the mean of their part, over that of the units' own residuals, each by its
+    degrees of freedom, is a chi-squared over its degrees of freedom where units vary independently.
+    """
+    n = residuals.shape[1]
+    own = float(np.square(residuals).sum())
+    if n < _FEWEST_RUNS or own <= 0.0:
+        return np.ones(places.size)
+    totals = residuals.sum(axis=0)
+    earlier = np.cumsum(totals)[places - 1]
+    later = totals.sum() - earlier
+    within = np.maximum(np.square(totals).sum() - earlier**2 / places - later**2 / (n - places), 0.0)
+    ratio = (within / (n - 2)) / (own / (n - 1))
+    return np.where(special.chdtrc(n - 2, (n - 2) * ratio) < _SHOWN, ratio, 1.0)
+
+
+_Quadratic = tuple[float, float, float]
+
+
+def _quadratic(residuals: FloatArray, steps: FloatArray, factors: FloatArray) -> _Quadratic:
+    """Return the coefficients of u^2, 2 u and 1 in the sum of factors (residuals + u steps)^2."""
+    return (
+        float((factors * steps * steps).sum()),
+        float((factors * residuals * steps).sum()),
+        float((factors * residuals * residuals).sum()),
+    )
+
+
+def _ends(variance: _Quadratic, *, n: float, floor: float, square: float) -> tuple[float, float] | None:
+    """Return the u = mean - true mean with n^2 u^2 <= square (variance at u + floor); None if all are."""
+    of_square, cross, rest = variance
+    lead = n * n - square * of_square
     if lead <= 0.0:
         return None
-    middle, last = square * cross, square * (float(residuals @ residuals) + floor)
+    middle, last = square * cross, square * (rest + floor)
     root = math.sqrt(middle * middle + lead * last)
     return (middle - root) / lead, (middle + root) / lead

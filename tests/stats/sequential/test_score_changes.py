@@ -1,11 +1,13 @@
 """Changes of a watched score: against the definition in plain loops, as properties, and by simulation with many looks."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.score_changes import Change, score_changes, weights_of
@@ -24,35 +26,8 @@ def by_definition(y: np.ndarray, clusters: list[int], level: float, span: float 
     """Return look, place, change, ends and p of the clearest change at each look, item by item."""
     found = []
     for look in range(1, y.shape[1]):
-        every = []
-        for since in range(1, look + 1):
-            sums: dict[int, float] = {}
-            sizes: dict[int, int] = {}
-            for item, row in enumerate(y):
-                before = [v for v in row[:since] if not math.isnan(v)]
-                after = [v for v in row[since : look + 1] if not math.isnan(v)]
-                if before and after:
-                    d = sum(after) / len(after) - sum(before) / len(before)
-                    sums[clusters[item]] = sums.get(clusters[item], 0.0) + d
-                    sizes[clusters[item]] = sizes.get(clusters[item], 0) + 1
-            if not sums:
-                continue
-            n, m = sum(sizes.values()), look + 1 - since
-            information = 9.0 * since * m / (since + m)
-            floor = span**2 * (1 / since + 1 / m) / 2
-            z2 = sum(sums.values()) ** 2 / (sum(s * s for s in sums.values()) + floor)
-            weight = 1 / (since * (since + 1))
-            e = weight * math.exp(information * z2 / (2 * (1 + information))) / math.sqrt(1 + information)
-            every.append((e, since, sum(sums.values()) / n, sums, sizes, floor, information, weight))
-        if not every:
-            continue
-        e, since, mean, sums, sizes, floor, information, weight = max(every, key=lambda each: each[0])
-        k2 = (1 + 1 / information) * (2 * math.log(1 / ((1 - level) * weight)) + math.log(1 + information))
-
-        def inside(value: float, sums: dict = sums, sizes: dict = sizes, floor: float = floor, k2: float = k2) -> bool:
-            total = sum(sums[g] - sizes[g] * value for g in sums)
-            return total**2 <= k2 * (sum((sums[g] - sizes[g] * value) ** 2 for g in sums) + floor)
-
+        every = [_at_place(y[:, : look + 1], clusters, since, level, span) for since in range(1, look + 1)]
+        e, since, mean, inside = max((each for each in every if each), key=lambda each: each[0])
         ends = []
         for sign in (-1, 1):
             near, far = mean, mean + sign * 50.0
@@ -62,6 +37,60 @@ def by_definition(y: np.ndarray, clusters: list[int], level: float, span: float 
             ends.append(near)
         found.append((look, since, mean, *ends, min(1.0, 1 / e)))
     return found
+
+
+def _at_place(
+    y: np.ndarray, clusters: list[int], since: int, level: float, span: float
+) -> tuple[float, int, float, Callable[[float], bool]] | None:
+    """Return e-value, place, change, and whether a change of u is inside the interval."""
+    runs = y.shape[1]
+    d: dict[int, float] = {}
+    factor: dict[int, float] = {}
+    for item, row in enumerate(y):
+        before, after = (part[~np.isnan(part)] for part in (row[:since], row[since:]))
+        if len(before) and len(after):
+            d[item] = after.mean() - before.mean()
+            factor[item] = 1 / len(before) + 1 / len(after)
+    if not d:
+        return None
+    m, n = runs - since, len(d)
+
+    def residual(item: int, run: int, u: float) -> float:
+        """Return a score less the item's mean, once a change of u is taken off the later runs."""
+        row = y[item] - (u * (np.arange(runs) >= since) if item in d else 0.0)
+        return 0.0 if math.isnan(row[run]) else float(row[run] - np.nanmean(row))
+
+    def variance(u: float) -> float:
+        first = second = 0.0
+        for cluster in set(clusters):
+            own = [i for i in range(len(y)) if clusters[i] == cluster]
+            paired = [i for i in own if i in d]
+            first += sum(d[i] - u for i in paired) ** 2
+            if paired:
+                degrees = sum(max(int((~np.isnan(y[i])).sum()) - 1, 0) for i in own)
+                square = sum(sum(residual(i, run, u) for i in own) ** 2 for run in range(runs))
+                second += square * sum(factor[i] for i in paired) / degrees
+        return max(first, second) + span**2 * (1 / since + 1 / m) / 2
+
+    totals = [sum(residual(i, run, 0.0) for i in range(len(y))) for run in range(runs)]
+    ratio = 1.0
+    if runs > 2:
+        parts = (totals[:since], totals[since:])
+        within = sum((t - sum(part) / len(part)) ** 2 for part in parts for t in part)
+        own_square = sum(
+            sum(residual(i, run, 0.0) for i in range(len(y)) if clusters[i] == cluster) ** 2
+            for cluster in set(clusters)
+            for run in range(runs)
+        )
+        shown = within / own_square * (runs - 1)
+        ratio = shown / (runs - 2) if stats.chi2.sf(shown, runs - 2) < 0.05 else 1.0
+    mean = sum(d.values()) / n
+    information = 9.0 * since * m / (since + m)
+    weight = 1 / (since * (since + 1))
+    z2 = (n * mean) ** 2 / (ratio * variance(0.0))
+    e = weight * math.exp(information * z2 / (2 * (1 + information))) / math.sqrt(1 + information)
+    k2 = (1 + 1 / information) * (2 * math.log(1 / ((1 - level) * weight)) + math.log(1 + information))
+    return e, since, mean, lambda u: (n * (mean - u)) ** 2 <= k2 * ratio * variance(u)
 
 
 def as_rows(found: tuple[Change, ...]) -> list[tuple[float, ...]]:
@@ -87,8 +116,15 @@ def test_the_boundary_is_that_of_the_normal_mixture_on_the_scale_of_information(
     d = y[:, 4:].mean(axis=1) - y[:, :4].mean(axis=1)
     information = 4 * 3 / 7
     k2 = float(mixture_half_width(information, 3.0)) ** 2 * information
-    v = float(np.square(d - d.mean()).sum()) + (1 / 4 + 1 / 3) / 2
-    half = math.sqrt(k2 * v / (200 * (200 - k2)))
+    of_changes = float(np.square(d - d.mean()).sum()) + (1 / 4 + 1 / 3) / 2
+    within = sum(float(np.square(part - part.mean(axis=1, keepdims=True)).sum()) for part in (y[:, :4], y[:, 4:]))
+    # About a change of u the items' variances are (within + 12/7 sum of (d - u)^2)/6, times 7/12 in that of d.
+    of_runs = (within * 7 / 12 + float(np.square(d - d.mean()).sum())) / 6 + (1 / 4 + 1 / 3) / 2
+    half = max(
+        math.sqrt(k2 * of_changes / (200 * (200 - k2))),
+        math.sqrt(k2 * of_runs / (200 * (200 - k2 / 6))),
+    )
+    assert last.dispersion == 1.0
     assert (last.conf_low, last.conf_high) == pytest.approx((d.mean() - half, d.mean() + half))
 
 
@@ -155,6 +191,40 @@ def test_what_cannot_be_compared_has_no_interval() -> None:
         score_changes([[1.0, math.inf]])
 
 
+def test_a_lucky_run_without_rare_failures_is_no_certainty() -> None:
+    # 5 of 100 answers fail by chance in every run, each time others; then none does, as 1 run in 150 has it.
+    y = np.ones((100, 21))
+    for run in range(20):
+        y[(5 * run + np.arange(5)) % 100, run] = 0.0
+    last = score_changes(y)[-1]
+    assert not last.clear
+    z = score_changes(y, reference=20)[-1]
+    assert z.conf_low is not None
+    # The normal approximation to 5 failures expected and none seen: z = 2.2.
+    assert z.conf_low < -0.02
+
+
+def test_whole_runs_that_differ_widen_the_interval() -> None:
+    rng = np.random.default_rng(3)
+    moods = np.where(np.arange(12) % 3 == 0, 0.65, 0.85)
+    y = (rng.random((300, 12)) < moods).astype(np.float64)
+    plain = score_changes(rng.permuted(y, axis=1))[-1]
+    moody = score_changes(y)[-1]
+    assert moody.dispersion > 3.0
+    assert not moody.clear
+    assert plain.dispersion == 1.0
+    lasting = score_changes(drawn(300, 12, drop=0.3, at=6, seed=2))[-1]
+    assert (lasting.since, lasting.dispersion, lasting.clear) == (6, 1.0, True)
+
+
+def test_a_run_of_few_items_does_not_hide_the_others() -> None:
+    y = drawn(200, 8, drop=0.3, at=4)
+    y[5:, 7] = np.nan
+    last = score_changes(y)[-1]
+    assert last.clear
+    assert last.n_units == 200
+
+
 def alarms(n: int, runs: int, rounds: int, seed: int, **change: float) -> float:
     """Return the share of rounds in which any look shows a change."""
     at = int(change.get("at", 1))
@@ -170,6 +240,14 @@ def test_without_drift_looks_after_ten_runs_seldom_alarm() -> None:
 @pytest.mark.parametrize("n", [40, 200, 600])
 def test_without_drift_looks_after_each_of_30_runs_alarm_at_most_5_in_100(n: int) -> None:
     assert alarms(n, 31, 600, seed=n) <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "p"), [(100, 0.95), (500, 0.99), (40, 0.8)])
+def test_failures_by_chance_alone_raise_few_alarms(n: int, p: float) -> None:
+    rng = np.random.default_rng(n)
+    rounds = [score_changes((rng.random((n, 30)) < p).astype(np.float64)) for _ in range(400)]
+    assert np.mean([any(each.clear for each in looks) for looks in rounds]) <= 0.05
 
 
 @pytest.mark.slow
