@@ -26,5 +26,5 @@ def dashboard(reading: Reading, asked: DashboardOptions, beside: Planned, showin
         on_step("comparing every run with those before")
         result = dashboard_of(data, **asdict(with_names(asked, data)))
     showing.present(noted(result, reading, beside))
-    if not result.n_watched:
+    if not result.judged:
         raise typer.Exit(CANNOT_ANSWER)

@@ -18,7 +18,7 @@ from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import estimated, unknown_name
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several, share_in_percent
+from evalstats.document.numbers import number, plural, several, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import check_settings
@@ -30,7 +30,7 @@ from evalstats.stats.score_changes import FEWEST_UNITS, Change, score_changes
 METHOD = "confidence sequence of a change at any run, Bonferroni over models"
 METHOD_REFERENCE = "confidence sequence against the reference runs, Bonferroni over models"
 _DAY = f"{HELPER}day"
-# A day that shares fewer of its items than this with the day before is another set of questions.
+# Days of which the smaller shares fewer of its items than this are other sets of questions; a part of the same items is not.
 _SHARED = 0.5
 # Beyond this share of rows without a score, those that are left may not be like the rest.
 _MANY_LOST = 0.1
@@ -116,7 +116,7 @@ def dashboard(
     After every day with runs, the runs since each earlier day are compared with those before it, each item against itself
     (`evalstats.stats.score_changes`). If no score changes, the probability that any model is ever flagged is at most
     1 - conf_level, over all looks. Where the judge, the task, the prompt or another setting that makes a score another quantity
-    changes, or fewer than half of the items stay, watching begins anew at that day.
+    changes, or fewer than half of the items stay, watching begins anew at that day, with an error rate of its own.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def dashboard(
         metric=metric,
         version=toolkit_version(),
         sources=sources_of(data, runs),
-        notes=(*run_notes(data, runs), *undated, *notes, *_lost_notes(histories, days)),
+        notes=(*run_notes(data, runs), *undated, *notes, *_mood_notes(histories), *_lost_notes(histories, days)),
     )
 
 
@@ -358,7 +358,7 @@ def _item_changes(matrix: ScoreMatrix, place: int) -> Iterator[tuple[Severity, s
     if not new and not gone:
         return
     words = " and ".join(f"{n:,} {what}" for n, what in ((new, "new"), (gone, "gone")) if n)
-    cut = shared < _SHARED * max(int(before.sum()), int(after.sum()))
+    cut = shared < _SHARED * min(int(before.sum()), int(after.sum()))
     yield "cut" if cut else "told", f"items: {words}, {shared:,} stay"
 
 
@@ -486,8 +486,24 @@ def _judged(base: History, series: _Series, looks: Sequence[Change], means: Floa
         after=float(np.nanmean(later[both], axis=1).mean()),
         n_items=int(both.sum()),
         n_clusters=None if series.codes is None else last.n_units,
+        n_since=len(days) - last.since,
+        dispersion=last.dispersion,
         beside=series.changes[series.start + last.since] if last.clear else (),
     )
+
+
+def _mood_notes(histories: Sequence[History]) -> Iterator[Note]:
+    """Name the models whose days differ more than their items explain."""
+    moody = sorted((row for row in histories if row.dispersion > 1.0), key=lambda row: -row.dispersion)
+    if moody:
+        who = several([row.name for row in moody], 3)
+        ratio = number(moody[0].dispersion, 1)
+        text = f"days differ as a whole for {who}: up to {ratio} times the variance that items explain; intervals are widened"
+        yield Note(
+            kind="dependence",
+            text=text,
+            remedy="look whether the service, the harness or the judge varies from day to day",
+        )
 
 
 def _lost_notes(histories: Sequence[History], days: Sequence[Day]) -> Iterator[Note]:

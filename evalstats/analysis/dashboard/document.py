@@ -58,21 +58,22 @@ def _label(result: Dashboard) -> tuple[str, Tone]:
         return "drift", "bad"
     if any(row.drifted for row in result.rows):
         return "drift", "caution"
-    return ("no drift shown", "good") if result.n_watched else ("too few runs", "caution")
+    return ("no drift shown", "good") if result.judged else ("too few runs", "caution")
 
 
 def _headline(result: Dashboard) -> str:
     changed = [row for row in result.rows if row.drifted]
-    if not result.n_watched:
-        return "No model has comparable runs on two days"
+    if not result.judged:
+        reasons = {row.reason for row in result.rows}
+        return f"No model can be compared: {reasons.pop()}" if len(reasons) == 1 else "No model can be compared yet"
     if not changed:
-        n = result.n_watched
+        n = len(result.judged)
         return (
             f"{'The score' if n == 1 else f'None of {n} scores'} {'is not' if n == 1 else 'is'} shown to have changed"
         )
     if len(changed) > _MOST_NAMED:
         names = several([_who(result, row) for row in changed], 3)
-        return f"{len(changed)} of {plural(result.n_watched, 'score')} changed: {names}"
+        return f"{len(changed)} of {plural(len(result.judged), 'score')} changed: {names}"
     return " and ".join(f"{_who(result, row)} {verdict_words(row)}" for row in changed)
 
 
@@ -92,7 +93,9 @@ def verdict_words(row: History) -> str:
     >>> verdict_words(History(name="a", **made, verdict="dropped", since=day, first=day, last=day, n_days=2))
     'dropped since 2026-08-01'
     """
-    return f"{row.verdict} since {row.since}" if row.drifted else row.verdict
+    if not row.drifted:
+        return row.verdict
+    return f"{row.verdict} {'on' if row.n_since == 1 else 'since'} {row.since}"
 
 
 def change_words(row: History) -> str:
@@ -258,8 +261,9 @@ def _actions(result: Dashboard) -> list[str]:
     for row in result.rows:
         if row.drifted:
             also = f"the same day {'; '.join(row.beside)}" if row.beside else "nothing else recorded changed that day"
+            once = " Only this one day shows it: run again before you act." if row.n_since == 1 else ""
             found.append(
-                f"{_who(result, row)}, {row.since}: {also}. Look at the items that changed with `evalstats compare`."
+                f"{_who(result, row)}, {row.since}: {also}.{once} Look at the items that changed with `evalstats compare`."
             )
     return found[:_MOST_LINES]
 
@@ -267,7 +271,7 @@ def _actions(result: Dashboard) -> list[str]:
 def _evidence(result: Dashboard) -> list[Section]:
     found: list[Section] = []
     few = [row for row in result.rows if row.verdict == "too few"]
-    if few and result.n_watched:
+    if len({row.reason for row in few}) > (not result.judged):
         told = Items(items=tuple(f"{_who(result, row)}: {row.reason}." for row in few[:_MOST_LINES]))
         found.append(
             Section(id="unwatched", heading=f"{plural(len(few), 'model')} cannot be compared yet", blocks=(told,))
@@ -364,6 +368,7 @@ def _method(result: Dashboard) -> Section:
     told = (
         f"What is estimated: {result.estimand}.",
         f"{family}: if no score changes, any is ever flagged with a probability of at most {error}%, over all looks.",
+        "A model that is added, and a setting that starts a score anew, add an error of their own.",
         "The day of a change is the one at which it shows most, so it may lie a run or two off.",
         *(text.takes for text in texts if text.takes),
         *(f"Clusters: {result.cluster}." for _ in (1,) if result.cluster),

@@ -67,6 +67,10 @@ class History(Estimate):
         First and last of the days that are compared.
     n_days, n_items, n_clusters
         Days that are compared, items with scores on both sides, and their clusters where they have any.
+    n_since
+        Days of the later part.
+    dispersion
+        How many times as much days vary as their items explain; 1 where no more is shown. The interval is widened for it.
     beside
         What else changed on the day of a drop or rise.
     """
@@ -90,6 +94,8 @@ class History(Estimate):
     n_days: int
     n_items: int = 0
     n_clusters: int | None = None
+    n_since: int = 0
+    dispersion: float = 1.0
     beside: tuple[str, ...] = ()
 
     @property
@@ -150,6 +156,11 @@ class Dashboard(Result):
     def n_days(self) -> int:
         """Different days with runs."""
         return len({each.day for each in self.days})
+
+    @property
+    def judged(self) -> tuple[History, ...]:
+        """Those with an interval."""
+        return tuple(row for row in self.rows if row.verdict != "too few")
 
     def row(self, name: str) -> History:
         """Return one model's line (of several benchmarks the first).

@@ -173,6 +173,30 @@ def test_few_items_give_no_interval() -> None:
     assert row.reason is not None
     assert row.reason.startswith("8 items have scores on both sides")
     assert row.conf_low is None
+    said = es.dashboard(data_of(rows_of("a", n=8))).document()
+    assert said.label == "too few runs"
+    assert said.headline.startswith("No model can be compared: 8 items")
+
+
+def test_a_day_with_few_of_the_items_is_no_other_set_of_questions() -> None:
+    frame = rows_of("a", drop=0.3)
+    number = pl.col("item").str.slice(1).cast(pl.Int64)
+    found = es.dashboard(data_of(frame.filter((pl.col("run") != "a-2") | (number < 10))))
+    assert (found.rows[0].n_days, found.rows[0].verdict) == (8, "dropped")
+    assert [day.changes for day in found.days[2:4]] == [("items: 190 gone, 10 stay",), ("items: 190 new, 10 stay",)]
+
+
+def test_days_that_differ_as_a_whole_are_told_and_one_bad_day_is_no_since() -> None:
+    # Every third day all items are answered alike less often: no lasting change.
+    bad = pl.col("run").is_in(["a-1", "a-4", "a-7"])
+    worse = rows_of("a", drop=0.25, at=0).filter(bad)
+    found = es.dashboard(data_of(pl.concat([rows_of("a").filter(~bad), worse])))
+    assert found.rows[0].verdict == "no drift shown"
+    assert found.rows[0].dispersion > 2.0
+    assert any("days differ as a whole for a" in note.text for note in found.notes)
+    once = es.dashboard(data_of(rows_of("a", drop=0.4, at=7))).document()
+    assert once.headline == "a dropped on 2026-02-23"
+    assert any("run again before you act" in action for action in once.actions)
 
 
 def test_runs_of_one_day_are_taken_together_and_gaps_between_days_do_not_matter() -> None:
@@ -244,6 +268,8 @@ def test_a_reference_is_a_day() -> None:
     assert found.row("b").since == date(2026, 2, 2)
     assert found.row("late").reason == "no comparable day up to 2026-01-27"
     assert texts_for(found.method)
+    early = es.dashboard(data, reference="2025-01-01", models=["b"]).document()
+    assert early.headline == "No model can be compared: no comparable day up to 2025-01-01"
     with pytest.raises(InputError, match="give a day as 2026-01-31"):
         es.dashboard(data, reference="last week")
 
