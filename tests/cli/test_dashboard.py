@@ -71,7 +71,8 @@ def test_one_model_or_a_reference_may_be_named(store: Path) -> None:
 
 def test_a_single_run_cannot_answer(store: Path, tmp_path: Path) -> None:
     first = es.open_store(store).read().outcomes["run"].min()
-    assert "No model has comparable runs on two days" in run("dashboard", store, "--where", f"run={first}", status=3)
+    text = run("dashboard", store, "--where", f"run={first}", status=3)
+    assert "No model can be compared: one day with runs" in " ".join(text.split())
     pl.DataFrame({"item": ["a"], "model": ["m"], "score": [1.0]}).write_csv(tmp_path / "t.csv")
     with pytest.raises(CannotAnswerError, match="has a date"):
         run("dashboard", tmp_path / "t.csv")
