@@ -229,7 +229,7 @@ def _clearest(runs: _Runs, places: IntArray, *, level: float, span: float, share
     of_changes = _quadratic(sums[:, best] - mean * own, own, np.ones(len(own)))
     # A change of u moves an item's scores since by u, hence its residuals by u less its share of runs since.
     share: FloatArray = after[:, best, None] / np.maximum(counts[:, -1:], 1)
-    later_runs = (np.arange(look + 1) >= places[best]).astype(np.float64)
+    later_runs = np.where(np.arange(look + 1) >= int(places[best]), 1.0, 0.0)
     steps = runs.by_cluster(np.where(np.isnan(runs.scores) | ~both[:, best, None], 0.0, later_runs - share))
     of_runs = _quadratic(residuals - mean * steps, steps, factors[:, best, None])
     ends = [
@@ -258,8 +258,8 @@ def _dispersion(residuals: FloatArray, places: IntArray) -> FloatArray:
     later = totals.sum() - earlier
     within = np.maximum(np.square(totals).sum() - earlier**2 / places - later**2 / (n - places), 0.0)
     ratio = (within / (n - 2)) / (own / (n - 1))
-    p: FloatArray = special.chdtrc(n - 2, (n - 2) * ratio)
-    return np.where(p < _SHOWN, ratio, 1.0)
+    shown = ratio > float(special.chdtri(n - 2, _SHOWN)) / (n - 2)
+    return np.where(shown, ratio, 1.0)
 
 
 _Quadratic = tuple[float, float, float]
