@@ -258,7 +258,7 @@ def _dispersion(residuals: FloatArray, places: IntArray) -> FloatArray:
     later = totals.sum() - earlier
     within = np.maximum(np.square(totals).sum() - earlier**2 / places - later**2 / (n - places), 0.0)
     ratio = (within / (n - 2)) / (own / (n - 1))
-    shown = ratio > float(special.chdtri(n - 2, _SHOWN)) / (n - 2)
+    shown = ratio > 2.0 * float(special.gammainccinv((n - 2) / 2.0, _SHOWN)) / (n - 2)
     return np.where(shown, ratio, 1.0)
 
 
