@@ -191,7 +191,7 @@ class _Runs:
 def _clearest(runs: _Runs, places: IntArray, *, level: float, span: float, shares: FloatArray) -> Change | None:
     """Return the change that shows most at the last of the runs, of those with enough units where there are any."""
     counts, totals = runs.counts, runs.totals
-    look = counts.shape[1] - 1
+    look = int(counts.shape[1]) - 1
     before, after = counts[:, places - 1], counts[:, -1:] - counts[:, places - 1]
     both = (before > 0) & (after > 0)
     later = (totals[:, -1:] - totals[:, places - 1]) / np.maximum(after, 1)
@@ -249,7 +249,7 @@ def _dispersion(residuals: FloatArray, places: IntArray) -> FloatArray:
     The sum of squares of the runs' totals about the mean of their part, over that of the units' own residuals, each by its
     degrees of freedom, is a chi-squared over its degrees of freedom where units vary independently.
     """
-    n = residuals.shape[1]
+    n = int(residuals.shape[1])
     own = float(np.square(residuals).sum())
     if n < _FEWEST_RUNS or own <= 0.0:
         return np.ones(places.size)
