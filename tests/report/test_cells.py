@@ -139,6 +139,6 @@ def test_a_process_that_cannot_run_cells_says_why(tmp_path: Path, monkeypatch: p
 
 def test_what_does_not_answer_is_ended(tmp_path: Path) -> None:
     kernel = Kernel()
-    cells = [{"code": "import time\ntime.sleep(600)", "tags": []}]
+    cells = [{"code": "import time\ntime.sleep(600)", "tags": [], "line": 1}]
     order = {"cells": cells, "parameters": {}, "folder": str(tmp_path), "time_limit": 600}
     assert kernel.ask(order, limit=0.5) == {"error": "its cells did not end within 0.5 s"}

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from evalstats.analysis.gap.result import Agreement, GapRow, LabLiveGap, SideAccount, Threat
+from evalstats.analysis.provenance import toolkit_version
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 from tests.analysis.gap.example_agreement import agreement
@@ -276,7 +277,7 @@ def _result(
         "verdict_reason": f"{len(flagged)} of {len(rows)} models are flagged" if flagged else "no model is flagged",
         "n_models": len(rows),
         "threats": THREATS,
-        "version": "1.0.0",
+        "version": toolkit_version(),
         "sources": (("lab.jsonl", "aa" * 32), ("live.parquet", "bb" * 32)),
     }
     if "line" not in given:
