@@ -149,7 +149,10 @@ class Page:
         return made
 
     def _tabs(self, tabs: Tabs) -> str:
-        """Return panels one below the other; the page's script makes tabs of them."""
+        """Return panels one below the other; the page's script makes tabs of them.
+
+        A PDF has the figure and the CSV instead: each panel repeats a part of what is drawn.
+        """
         name = for_html(f"tab-{self.prefix}{tabs.id}")
         parts = [raw("html", f'<div class="es-tabs" role="group" aria-label="{for_html(tabs.title)}">')]
         for panel in tabs.panels:
@@ -157,7 +160,7 @@ class Page:
             opening = f'<section class="es-panel" id="{name}-{for_html(panel.id)}" aria-label="{title}">'
             heading = raw("html", f'{opening}<p class="es-part"><strong>{title}</strong></p>')
             parts += [heading, _part(panel, self.level, *self._blocks(panel.blocks)), raw("html", "</section>")]
-        return "\n\n".join([*parts, raw("html", "</div>")])
+        return "\n\n".join(["::: {.content-visible when-format=html}", *parts, raw("html", "</div>"), ":::"])
 
     def _answer(self) -> list[str]:
         document = self.document

@@ -93,7 +93,7 @@ on(document, "pointerover focusin", ({ target }) => {
 on(document, "keydown", ({ key }) => key === "Escape" && (show(), pick("")));
 
 for (const svg of all(".es-figure > svg")) {
-  if (svg.querySelector(".es-spot")) set(svg, { role: "group", tabIndex: 0 });
+  if (svg.querySelector(".es-spot")) set(svg, { role: "group", tabIndex: 0, ariaHidden: null });
   arrows(svg, ".es-spot");
   const figure = svg.closest("figure"), download = figure.closest("[id]").id.slice(4) + ".svg";
   const link = make("a", { textContent: "Drawing (SVG)", href: "#", download });

@@ -46,6 +46,26 @@ local function has_class(element, pattern)
   end
 end
 
+-- Pass 0: what this form leaves out has no number -------------------------------------------------------------------
+
+local function shown(div)
+  local formats = html and { html = true } or { typst = true, pdf = true }
+  local when, unless = div.attributes["when-format"], div.attributes["unless-format"]
+  local matches = (not when or formats[when]) and not (unless and formats[unless]) or false
+  if div.classes:includes("content-hidden") then
+    return not matches
+  end
+  return matches
+end
+
+local present = {
+  Div = function(div)
+    if div.classes:includes("content-visible") or div.classes:includes("content-hidden") then
+      return shown(div) and div.content or pandoc.Blocks({})
+    end
+  end,
+}
+
 -- Pass 1: numbers -------------------------------------------------------------------------------------------------
 
 local function count_float(id)
@@ -227,16 +247,6 @@ local function tabset(div)
   return blocks
 end
 
-local function shown(div)
-  local formats = html and { html = true } or { typst = true, pdf = true }
-  local when, unless = div.attributes["when-format"], div.attributes["unless-format"]
-  local matches = (not when or formats[when]) and not (unless and formats[unless]) or false
-  if div.classes:includes("content-hidden") then
-    return not matches
-  end
-  return matches
-end
-
 local write = {
   Div = function(div)
     local kind = kind_of(div.identifier)
@@ -249,9 +259,6 @@ local write = {
     end
     if div.classes:includes("panel-tabset") then
       return tabset(div)
-    end
-    if div.classes:includes("content-visible") or div.classes:includes("content-hidden") then
-      return shown(div) and div.content or pandoc.Blocks({})
     end
   end,
   Figure = function(figure)
@@ -299,6 +306,7 @@ return {
       numbered_sections = meta["number-sections"] == true
     end,
   },
+  present,
   number,
   refer,
   write,
