@@ -15,7 +15,8 @@ NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 def run(path: Path) -> Any:
     """Return a notebook with the outputs of a fresh run, in the form in which they are stored."""
     notebook: Any = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    # What is printed in two parts is one stream, however the kernel happens to flush it.
+    NotebookClient(notebook, timeout=300, kernel_name="python3", coalesce_streams=True).execute()
     return normal(notebook)
 
 
