@@ -40,7 +40,7 @@ test: .venv/stamp ## The test suite (without the long simulations)
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow"
 
 test-all: .venv/stamp ## The whole suite, with coverage and type-I simulations
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --hypothesis-profile=search
 
 lint: .venv/stamp ## ruff, format check, pyright strict
 	$(BIN)/ruff check .

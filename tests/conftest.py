@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A deadline says how busy the machine is, not whether the code is right.
-settings.register_profile("without-deadline", deadline=None)
-settings.load_profile("without-deadline")
+# A deadline says how busy the machine is, not whether the code is right. The suite tries the same examples everywhere,
+# so that it passes or fails by what was changed; `make test-all` searches for new ones.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None)
+settings.load_profile("same")
 
 
 @pytest.hookimpl(wrapper=True)
