@@ -355,7 +355,7 @@ def _trial_variances(arm: Arm, paired: Pairs) -> Floats:
         pl.lit("").alias(_SIDE),
     )
     known = rows.group_by(key).agg(pl.col(_AVERAGED).any())
-    sums = item_sums(rows, arm=_SIDE, key=key).join(known, on=key, how="left")
+    sums = item_sums(rows, arm=_SIDE, key=key).join(known, on=key, how="left", maintain_order="left")
     own = paired.items.select(key).join(sums, on=key, how="left", maintain_order="left")
     n, total, squares = (own[name].to_numpy().astype(np.float64) for name in ("n_scored", "total", "total_sq"))
     usable = (n >= 2) & ~own[_AVERAGED].fill_null(value=True).to_numpy()

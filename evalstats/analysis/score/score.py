@@ -361,7 +361,7 @@ def _score_alone(
     factors = sorted({*group_columns(arm.rows), *named, *over})
     items = constant_factors(arm.rows, [each for each in factors if each != contrast])
     key = ["task", "item", "variant"]
-    sums = items.select(key).join(item_sums(arm.rows, arm="metric"), on=key, how="left")
+    sums = items.select(key).join(item_sums(arm.rows, arm="metric"), on=key, how="left", maintain_order="left")
     scored = sums["n_scored"].to_numpy().astype(np.int64)
     present = scored + (sums["n_error"] + sums["n_unscored"]).to_numpy().astype(np.int64)
     side = Side(n_scored=scored, present=present, total=sums["total"].fill_null(0.0).to_numpy().astype(np.float64))
