@@ -47,9 +47,9 @@ def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
     columns = column_map(reading.map) or columns_for(declared, reading.paths)
     votes = None
     merged = None
-    single = reading.where or columns or reading.input_format or reading.store
+    single = reading.where or columns or reading.input_format
     if not (single or reading.style or asked.covariates or asked.by or asked.models or asked.side):
-        merged = large_votes(reading.paths, quiet=showing.quiet)
+        merged = large_votes([*([reading.store] if reading.store else []), *reading.paths], quiet=showing.quiet)
     if merged is None:
         votes = load_votes(
             reading.paths,
@@ -73,15 +73,39 @@ def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
 
 
 def large_votes(paths: Sequence[Path], *, quiet: bool) -> "pl.LazyFrame | None":
-    """Return the votes of one large Parquet file, to be merged without being held; None for anything else."""
+    """Return the votes of one large Parquet file or store, to be merged without being held; None for anything else."""
+    from evalstats.cli.output import say
     from evalstats.loaders.frames import scan_votes
+    from evalstats.store.manifest import is_store
 
-    found = scan_votes(paths)
-    if found is not None and not quiet:
-        typer.echo(
-            f"{paths[0]}: large, so votes are merged as they are read; checks of single votes are left out", err=True
+    stored = len(paths) == 1 and is_store(paths[0])
+    found = _stored_votes(paths[0], quiet=quiet) if stored else scan_votes(paths)
+    if found is not None:
+        say(
+            f"{paths[0]}: large, so votes are merged as they are read; checks of single votes are left out", quiet=quiet
         )
     return found
+
+
+def _stored_votes(path: Path, *, quiet: bool) -> "pl.LazyFrame | None":
+    """Return the votes of a large store; None where judges or simulated votes are among them, which are looked at singly."""
+    from evalstats.cli.output import say
+    from evalstats.loaders.frames import FROM_ROWS
+    from evalstats.store.read import open_store
+
+    store = open_store(path)
+    if store.n_rows("comparisons") < FROM_ROWS:
+        return None
+    votes = store.votes()
+    if {"judge", "simulated"} & set(votes.collect_schema().names()):
+        return None
+    holders = [source for source in store.sources() if source.manifest.rows().get("comparisons")]
+    for problem in (problem for source in holders for problem in source.manifest.problems):
+        if problem.severity == "error":
+            say(f"not read: {problem}", quiet=quiet)
+    if len(holders) > 1:
+        say(f"{path}: whether its {len(holders)} files repeat each other's votes is not checked", quiet=quiet)
+    return votes
 
 
 def load_votes(

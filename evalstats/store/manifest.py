@@ -19,10 +19,11 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePath
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 import polars as pl
+from polars.selectors import by_name
 
 from evalstats.errors import StoreError
 from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_names, schema_of
@@ -70,7 +71,8 @@ class Origin:
 class Part:
     """One Parquet file: its table, size, digest, and the dtypes of its factors (`Null` where all values are null).
 
-    `schema_version` is its source's: which standard columns the file has.
+    `schema_version` is its source's: which standard columns the file has. `constants` are standard columns with the same text
+    on every row, or with null on every row: what they hold is known without reading them. Older manifests name none.
     """
 
     file: str
@@ -79,6 +81,7 @@ class Part:
     bytes: int
     sha256: str
     factors: Mapping[str, pl.DataType]
+    constants: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     schema_version: int = SCHEMA_VERSION
 
 
@@ -151,6 +154,8 @@ def manifest_text(manifest: Manifest) -> str:
     data = msgspec.to_builtins(manifest, enc_hook=str)
     for part in data["parts"]:
         del part["schema_version"]
+        if not part["constants"]:
+            del part["constants"]
     return json.dumps(data, indent=1) + "\n"
 
 
@@ -180,6 +185,10 @@ def _manifest(data: dict[str, Any]) -> Manifest:
         form = _PART.fullmatch(part.file)
         if form is None or form[1] != part.table:
             raise ValueError(f"{part.file!r} is no name for a part of {part.table!r}")
+        dtypes = schema_of(part.table)
+        wrong = [name for name, value in part.constants.items() if value is not None and dtypes.get(name) != pl.String]
+        if wrong or not dtypes.keys() >= part.constants.keys():
+            raise ValueError(f"{part.file!r} has no text column of each name that its manifest calls constant")
     return found
 
 
@@ -361,6 +370,7 @@ def some_of(names: Iterable[str], shown: int = 12) -> str:
     return ", ".join(repr(name) for name in names[:shown]) + more if names else "none"
 
 
+_OTHER: Final = object()
 # Before this version of the schema true also stood for a direction that nobody had declared.
 _DIRECTION_SINCE = 3
 
@@ -378,6 +388,8 @@ def scan_parts(files: Iterable[tuple[Path, Part]], table: TableName) -> pl.LazyF
     A standard column that is younger than a part is null there; where the part has a factor of that name, it is taken for
     the column. Parts with the same factors are scanned together, so that a store of many small sources stays a short query.
     """
+    files = list(files)
+    fixed = shared_constants([part for _, part in files], table)
     alike: dict[tuple[int, tuple[tuple[str, pl.DataType], ...]], list[Path]] = {}
     for path, part in files:
         alike.setdefault((part.schema_version, tuple(part.factors.items())), []).append(path)
@@ -388,12 +400,34 @@ def scan_parts(files: Iterable[tuple[Path, Part]], table: TableName) -> pl.LazyF
     scans: list[pl.LazyFrame] = []
     for (schema_version, factors), paths in alike.items():
         have = dict(factors)
-        columns = [_standard(column, schema_version, have) for column in TABLES[table]]
+        columns = [_standard(column, schema_version, have) for column in TABLES[table] if column.name not in fixed]
         columns += [factor_cast(name, have.get(name, pl.Null()), dtype) for name, dtype in shared.items()]
         # glob and hive_partitioning are off: a folder may be called `a[b]=c`
         scan = pl.scan_parquet(paths, glob=False, hive_partitioning=False)
         scans.append(scan.select(columns))
-    return pl.concat(scans, how="vertical")
+    stacked = pl.concat(scans, how="vertical")
+    order = [by_name(name) for name in (*column_names(table), *shared)]  # a factor may be called "*"
+    return stacked.with_columns(constant_columns(fixed, table)).select(order) if fixed else stacked
+
+
+def shared_constants(parts: Sequence[Part], table: TableName) -> dict[str, str | None]:
+    """Return the standard columns that hold one value in all of these parts, with the value.
+
+    One column is always left to be read: it says how many rows there are.
+    """
+    if not parts:
+        return {}
+    first, *rest = (part.constants for part in parts)
+    shared = {name: value for name, value in first.items() if all(value == other.get(name, _OTHER) for other in rest)}
+    if len(shared) == len(TABLES[table]):
+        del shared[TABLES[table][0].name]
+    return shared
+
+
+def constant_columns(constants: Mapping[str, str | None], table: TableName) -> list[pl.Expr]:
+    """Return the columns that are known without reading them."""
+    dtypes = schema_of(table)
+    return [pl.lit(value, dtype=dtypes[name]).alias(name) for name, value in constants.items()]
 
 
 def _standard(column: Column, schema_version: int, factors: Mapping[str, pl.DataType]) -> pl.Expr:
@@ -511,9 +545,17 @@ def _damage(folder: Path, part: Part) -> str | None:
 def _misfit(folder: Path, part: Part) -> str | None:
     """Say in what a file whose bytes are right differs from its manifest: then the manifest is wrong."""
     try:
-        table = scan_parts([(folder / part.file, part)], part.table)
+        table = scan_parts([(folder / part.file, replace(part, constants={}))], part.table)
         rows = table.select(pl.len()).collect().item()
         table.head(1).collect()
+        told = [
+            pl.col(known.meta.output_name()).eq_missing(known).all()
+            for known in constant_columns(part.constants, part.table)
+        ]
+        held = table.select(told).collect().row(0) if told else ()
     except pl.exceptions.PolarsError as error:
         return f"{part.file} is not the table that its manifest describes ({error})"
+    if not all(held):
+        name = list(part.constants)[held.index(False)]
+        return f"{part.file} has another value in {name!r} than its manifest says of every row"
     return f"{part.file} has {rows} rows where its manifest says {part.rows}" if rows != part.rows else None

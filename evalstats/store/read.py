@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
+from polars.selectors import by_name
 
 from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TABLES, TableName, column_names
@@ -14,10 +15,12 @@ from evalstats.store.manifest import (
     StoredSource,
     check_marker,
     check_store,
+    constant_columns,
     files_of,
     is_store,
     is_whole,
     scan_parts,
+    shared_constants,
     shared_runs,
     some_of,
 )
@@ -107,6 +110,29 @@ class Store:
         """
         return scan_parts(files_of(self._sound_sources(), table), table)
 
+    def votes(self) -> pl.LazyFrame:
+        """Return the votes as a lazy frame that `evalstats.arena` merges as it reads, without the columns that hold nothing.
+
+        Names of models are categories, which are counted several times as fast as texts. A vote without an outcome has the
+        label in its place that could not be read.
+        """
+        parts = [part for _, part in files_of(self._sound_sources(), "comparisons")]
+        fixed = shared_constants(parts, "comparisons")
+        scan = self.scan("comparisons")
+        if fixed.get("status") != "scored":
+            raw = pl.col("value_raw")
+            known = raw.str.strip_chars().str.to_lowercase().is_in(["a", "b", "tie", "both_bad"])
+            unread = pl.when(known).then(pl.format("? {}", raw)).otherwise(raw)
+            scan = scan.with_columns(
+                pl.when(pl.col("status") == "scored").then("outcome").otherwise(unread).alias("outcome")
+            )
+        labels = [pl.col(name).cast(pl.Categorical) for name in ("model_a", "model_b", "outcome")]
+        return scan.drop("status", *(name for name, value in fixed.items() if value is None)).with_columns(labels)
+
+    def n_rows(self, table: TableName) -> int:
+        """Return how many rows a table has, by the manifests alone."""
+        return sum(source.manifest.rows().get(table, 0) for source in self.sources())
+
     def read(
         self,
         *,
@@ -187,7 +213,14 @@ class Store:
             _refuse_unknown(models, set(self.models()), f"{self.path}: holds no model")
 
     def _collect(self, table: TableName, sources: Sequence[StoredSource], selection: pl.Expr) -> pl.DataFrame:
-        return self._guarded(scan_parts(files_of(sources, table), table).filter(selection))
+        files = files_of(sources, table)
+        scan = scan_parts(files, table).filter(selection)
+        fixed = shared_constants([part for _, part in files], table)
+        if not fixed:
+            return self._guarded(scan)
+        # Put beside the rows at the end, a column of one value takes no memory as long as nobody asks for it.
+        read = self._guarded(scan.drop(fixed))
+        return read.with_columns(constant_columns(fixed, table)).select(map(by_name, scan.collect_schema().names()))
 
     def _guarded(self, lazy: pl.LazyFrame) -> pl.DataFrame:
         """Collect; where that fails, say which source is at fault."""

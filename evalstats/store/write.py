@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, cast
 from uuid import uuid4
 
 import polars as pl
@@ -198,6 +198,10 @@ def _is_abandoned(folder: Path) -> bool:
 PART_ROWS = 50_000
 PART_BYTES = 64 << 20
 
+# Tables that may have millions of rows, of which the manifest keeps what need not be read again.
+_LONG_TABLES = frozenset({"outcomes", "comparisons", "ratings"})
+_CONSTANT_CHARS = 200
+
 # Notes kept of one source; a damaged file of a million rows would otherwise leave a million.
 MAX_PROBLEMS = 200
 
@@ -306,6 +310,7 @@ class SourceWriter:
                 bytes=path.stat().st_size,
                 sha256=sha256_of(path),
                 factors=factor_dtypes(frame, table),
+                constants=_constants(frame, table),
             )
         self._parts.append(part)
 
@@ -380,6 +385,22 @@ class SourceWriter:
                         f"{self._origin.path}: holds run {entry.run!r}, and so does {other.origin.path}, which is in the "
                         "store; to put this one in its place, remove that run first (`evalstats store DIR remove RUN`)"
                     )
+
+
+def _constants(frame: pl.DataFrame, table: TableName) -> dict[str, str | None]:
+    """Return the standard columns of a table of many rows that have one text, or null, on every row."""
+    if table not in _LONG_TABLES:
+        return {}
+    found: dict[str, str | None] = {}
+    for name in column_names(table):
+        series = frame[name]
+        if series.null_count() == frame.height:
+            found[name] = None
+        elif series.dtype == pl.String and not series.null_count():
+            first = cast("str", series[0])
+            if len(first) <= _CONSTANT_CHARS and first == series[-1] and (series == first).all():
+                found[name] = first
+    return found
 
 
 def _run_entries(runs: pl.DataFrame) -> list[RunEntry]:

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +15,7 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TABLES, schema_of
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import empty_table, frame_from_rows
-from evalstats.store.manifest import MANIFEST, MARKER, SCHEMA_VERSION, Shelf
+from evalstats.store.manifest import MANIFEST, MARKER, SCHEMA_VERSION, Shelf, shared_constants
 from evalstats.store.read import open_store
 from evalstats.store.write import SourceWriter, make_store
 
@@ -219,6 +220,7 @@ def age(folder: Path, factors: dict[str, pl.Series]) -> None:
     part = next(part for part in manifest["parts"] if part["table"] == "outcomes")
     part["bytes"], part["sha256"] = path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest()
     part["factors"] |= {name: str(series.dtype) for name, series in factors.items()}
+    part.pop("constants", None)  # no manifest of that time has them
     manifest["schema_version"] = 1
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
@@ -325,3 +327,67 @@ def test_a_manifest_leads_nowhere_else(shelf: Shelf, tools, file: str) -> None:
     path.write_text(json.dumps(manifest))
     with pytest.raises(StoreError, match="no name for a part"):
         open_store(shelf.store).read()
+
+
+def without_constants(store: Path) -> None:
+    """Make the manifests of a store such as earlier versions wrote: they name no column that holds one value."""
+    for path in (store / "sources").glob(f"*/{MANIFEST}"):
+        manifest = json.loads(path.read_text())
+        for part in manifest["parts"]:
+            part.pop("constants", None)
+        path.write_text(json.dumps(manifest))
+
+
+def test_columns_of_one_value_are_not_read_and_yet_there(shelf: Shelf, tools) -> None:
+    rows = [tools.outcome("a", f"i{n}", n % 2, scenario="law", level=n) for n in range(4)]
+    tools.put(shelf, tools.origin("a"), rows)
+    rows = [tools.outcome("b", f"i{n}", None if n else 1.0, level=n) for n in range(4)]
+    tools.put(shelf, tools.origin("b"), rows)
+    manifests = [source.manifest for source in open_store(shelf.store).sources()]
+    first, second = (next(part for part in each.parts if part.table == "outcomes").constants for each in manifests)
+    assert (first["scenario"], second["scenario"]) == ("law", None)
+    assert first["run"] == "a"
+    assert "status" in first
+    assert "status" not in second
+    assert "item" not in first
+    shared = shared_constants(
+        [part for each in manifests for part in each.parts if part.table == "outcomes"], "outcomes"
+    )
+    assert shared["benchmark"] == "b"
+    assert shared["judge"] is None
+    assert shared.keys().isdisjoint({"run", "model", "status", "scenario", "item", "score"})
+    known = open_store(shelf.store)
+    quick = known.read(models=["b"]), known.read(), known.scan("outcomes").collect(), known.check()
+    without_constants(shelf.store)
+    plain = open_store(shelf.store)
+    slow = plain.read(models=["b"]), plain.read(), plain.scan("outcomes").collect(), plain.check()
+    for one, other in zip(quick[:2], slow[:2], strict=True):
+        assert one.outcomes.equals(other.outcomes)
+        assert one.outcomes.schema == other.outcomes.schema
+        assert one.runs.equals(other.runs)
+    assert quick[2].equals(slow[2])
+    assert quick[3] == slow[3] == ()
+
+
+def test_a_table_of_nothing_but_one_value_keeps_its_rows(shelf: Shelf, tools) -> None:
+    tools.put(shelf, tools.origin("a"), [tools.outcome("a", "i", 1.0)])
+    part = next(part for part in open_store(shelf.store).sources()[0].manifest.parts if part.table == "outcomes")
+    every = {column.name: None for column in TABLES["outcomes"]}
+    assert len(shared_constants([replace(part, constants=every)], "outcomes")) == len(every) - 1
+    assert open_store(shelf.store).read().outcomes.height == 1
+
+
+def test_a_manifest_that_calls_a_column_what_it_is_not_is_found(shelf: Shelf, tools) -> None:
+    tools.put(shelf, tools.origin("a"), [tools.outcome("a", f"i{n}", n % 2) for n in range(3)])
+    path = tools.folder(shelf, "a") / MANIFEST
+    manifest = json.loads(path.read_text())
+    part = next(part for part in manifest["parts"] if part["table"] == "outcomes")
+    part["constants"]["item"] = "i0"
+    path.write_text(json.dumps(manifest))
+    [problem] = open_store(shelf.store).check()
+    assert "has another value in 'item' than its manifest says" in problem.message
+    for wrong in ({"score": "1"}, {"none such": None}):
+        part["constants"] = wrong
+        path.write_text(json.dumps(manifest))
+        with pytest.raises(StoreError, match="calls constant"):
+            open_store(shelf.store).read()
