@@ -1,4 +1,4 @@
-"""`evalstats store`: what a store holds; remove a run; check its files."""
+"""`evalstats store`: what a store holds; remove a run; check its files; set aside what is damaged."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,6 @@ from evalstats.document.width import cell_width, clean, wrapped
 
 if TYPE_CHECKING:
     from evalstats.schema.columns import TableName
-    from evalstats.store.manifest import StoredSource
     from evalstats.store.read import Store
 
 
@@ -21,6 +20,7 @@ class Action(StrEnum):
 
     LIST = "list"
     CHECK = "check"
+    REPAIR = "repair"
     REMOVE = "remove"
 
 
@@ -35,11 +35,14 @@ def store(
     run: Annotated[str | None, typer.Argument(help="Run to remove.", show_default=False)] = None,
     style: options.OutputFormat = options.Format.TEXT,
 ) -> None:
-    """List a store's runs, check its files, remove a run."""
+    """List a store's runs; check its files; set aside what is damaged (repair); remove a run."""
     from evalstats.cli.output import say, table_written
     from evalstats.errors import InputError
     from evalstats.store.read import open_store
 
+    if action is Action.REPAIR:
+        _repair(folder)
+        return
     opened = open_store(folder)
     if action is Action.REMOVE:
         if run is None:
@@ -51,6 +54,7 @@ def store(
         for fault in faults:
             say(str(fault))
         if faults:
+            say(f"evalstats store {folder} repair sets aside what is damaged, and says what to ingest again")
             raise typer.Exit(2)
         say(f"sound: {len(opened.sources())} sources")
     else:
@@ -60,6 +64,22 @@ def store(
             typer.echo("\n".join(lines))
         else:
             typer.echo(table_written(table, values, style))
+
+
+def _repair(folder: Path) -> None:
+    """Set aside what is damaged, and say what went and how it comes back; status 2 where something is left to mend."""
+    from evalstats.cli.output import say
+    from evalstats.store.read import open_store
+    from evalstats.store.repair import repair_store
+
+    repairs = repair_store(folder)
+    for told in repairs.done:
+        say(str(told))
+    for told in repairs.left:
+        say(f"not mended: {told}")
+    if repairs.left:
+        raise typer.Exit(2)
+    say(f"sound: {len(open_store(folder).sources())} sources")
 
 
 _WIDTH = 80
@@ -77,7 +97,7 @@ def listing(store: "Store") -> tuple[Table, list[dict[str, Any]]]:
     StoreError if a part is damaged, or a run is in two sources.
     """
     rows = store.runs().sort("benchmark", "run").select(_KEPT).to_dicts()
-    others = _other_rows(store.sources())
+    others = _other_rows(store)
     values = [{**row, **{f"n_{table}": others.get((row["run"], table), 0) for table in _OTHER}} for row in rows]
     shown = [table for table in _OTHER if any(row[f"n_{table}"] for row in values)]
     names = (*_KEPT[:6], *(f"n_{table}" for table in shown))
@@ -114,20 +134,18 @@ def _counts(row: dict[str, Any]) -> str:
     return ", ".join([*(of_rows if has_rows or not others else []), *others])
 
 
-def _other_rows(sources: tuple["StoredSource", ...]) -> dict[tuple[str, "TableName"], int]:
+def _other_rows(store: "Store") -> dict[tuple[str, "TableName"], int]:
     """Count published numbers and ratings by run; what names no run belongs to the only run of its source."""
-    from evalstats.store.manifest import files_of, scan_parts
-
     counts: dict[tuple[str, TableName], int] = {}
-    for source in sources:
-        runs = [entry.run for entry in source.manifest.runs]
-        for table in _OTHER:
-            files = files_of([source], table)
-            if not files:
-                continue
-            if len(runs) == 1:
-                counts[runs[0], table] = sum(part.rows for _, part in files)
-                continue
-            found = scan_parts(files, table).group_by("run").len().collect()
-            counts.update({(run, table): n for run, n in found.iter_rows() if run is not None})
+    for table in _OTHER:
+        shared = False
+        for source in store.sources():
+            n = source.manifest.rows().get(table, 0)
+            runs = [entry.run for entry in source.manifest.runs]
+            if n and len(runs) == 1:
+                counts[runs[0], table] = n
+            shared |= bool(n) and len(runs) != 1
+        if shared:
+            found = store.scan(table).group_by("run").len().collect()
+            counts = {(run, table): n for run, n in found.iter_rows() if run is not None} | counts
     return counts

@@ -11,10 +11,10 @@ import hashlib
 import json
 import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -35,6 +35,7 @@ from evalstats.schema.data import Problem, factor_cast, shared_dtypes
 SCHEMA_VERSION = 4
 
 MANIFEST = "manifest.json"
+_SEAL = "sha256"
 _PART = re.compile(rf"({'|'.join(TABLES)})-\d{{4,}}\.parquet")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 _DTYPES: Mapping[str, pl.DataType] = {
@@ -140,10 +141,22 @@ class Manifest:
         return counts
 
 
+class NewerStoreError(StoreError):
+    """A store or a source was written under a schema that this version does not know."""
+
+
+class DamagedMarkerError(StoreError):
+    """The marker of a store is there and says nothing of use."""
+
+
+class DamagedSourceError(StoreError):
+    """The manifest of a stored source is not there or not what was written, so that its parts mean nothing."""
+
+
 def refuse_newer(schema_version: int, where: Path) -> None:
-    """Raise `StoreError` where something was written under a schema that this version does not know."""
+    """Raise `NewerStoreError` where something was written under a schema that this version does not know."""
     if schema_version > SCHEMA_VERSION:
-        raise StoreError(
+        raise NewerStoreError(
             f"{where}: was written by a newer evalstats (store schema {schema_version}; this one knows up to "
             f"{SCHEMA_VERSION}); update with `pip install --upgrade evalstats-toolkit`"
         )
@@ -156,7 +169,20 @@ def manifest_text(manifest: Manifest) -> str:
         del part["schema_version"]
         if not part["constants"]:
             del part["constants"]
-    return json.dumps(data, indent=1) + "\n"
+    return json.dumps({**data, _SEAL: _seal(data)}, indent=1) + "\n"
+
+
+def _seal(data: Mapping[str, Any]) -> str:
+    """Digest of a manifest: a count or a name in it that changed on the disk must not be taken for what was read."""
+    held = {name: value for name, value in data.items() if name != _SEAL}
+    return sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+
+
+# What a file that is there and may be read can bring about; any other error of the system says nothing of its bytes.
+_DAMAGE: tuple[type[Exception], ...] = (
+    *(FileNotFoundError, IsADirectoryError, NotADirectoryError),
+    *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
+)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -165,23 +191,28 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         data = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
         refuse_newer(int(data["schema_version"]), folder)
+        if _seal(data) != data.pop(_SEAL, _seal(data)):
+            raise ValueError("it is not what was written")
         return _manifest(data)
-    except (PermissionError, InterruptedError, TimeoutError) as error:
-        raise StoreError(
-            f"{path}: the description of a stored source cannot be read ({error.strerror or error}); see to the rights of "
-            "that folder, nothing in it is known to be damaged"
-        ) from error
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+    except _DAMAGE as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({error})"
+        raise DamagedSourceError(
+            f"{path}: the description of a stored source {reason}; `evalstats store {folder.parent.parent} repair` sets the "
+            "source aside and names its file"
+        ) from error
+    except OSError as error:
         raise StoreError(
-            f"{path}: the description of a stored source {reason}; delete that folder and ingest its file again"
+            f"{path}: the description of a stored source cannot be read ({error.strerror or error}); {SEE_TO_RIGHTS}"
         ) from error
 
 
 def _manifest(data: dict[str, Any]) -> Manifest:
     parts = [{**part, "schema_version": data["schema_version"]} for part in data["parts"]]
     found = msgspec.convert({**data, "parts": parts}, Manifest, dec_hook=lambda _, name: _DTYPES[name])
+    listed: dict[str, Part] = {}
     for part in found.parts:
+        if listed.setdefault(part.file, part) != part:
+            raise ValueError(f"{part.file!r} stands twice with other contents")
         form = _PART.fullmatch(part.file)
         if form is None or form[1] != part.table:
             raise ValueError(f"{part.file!r} is no name for a part of {part.table!r}")
@@ -189,13 +220,14 @@ def _manifest(data: dict[str, Any]) -> Manifest:
         wrong = [name for name, value in part.constants.items() if value is not None and dtypes.get(name) != pl.String]
         if wrong or not dtypes.keys() >= part.constants.keys():
             raise ValueError(f"{part.file!r} has no text column of each name that its manifest calls constant")
-    return found
+    return replace(found, parts=tuple(listed.values()))
 
 
 MARKER = "evalstats-store.json"
 SOURCES = "sources"
 INCOMING = ".incoming"
-_LINK = "is a link, and a store reads no source through one; put the folder itself there, or remove the link"
+SEE_TO_RIGHTS = "see to its rights, nothing is known to be damaged"
+LINK = "is a link, and a store reads no source through one; put the folder itself there, or remove the link"
 _FORMAT = "evalstats-store"
 
 
@@ -220,9 +252,16 @@ class StoredSource:
         return f"{self.origin.path} (folder {SOURCES}/{self.folder.name})"
 
 
-def now() -> str:
-    """Return the time as the manifests write it: ISO 8601 in UTC, so that later times sort later."""
-    return datetime.now(tz=UTC).isoformat(timespec="microseconds")
+def now(after: Iterable[str] = ()) -> str:
+    """Return the time as the manifests write it: ISO 8601 in UTC, so that later times sort later.
+
+    It is later than all of `after`: a clock that was put back must not let an older reading count.
+    """
+    moments = [datetime.now(tz=UTC)]
+    for text in after:
+        with suppress(ValueError, OverflowError):  # not a time: nothing that a clock said
+            moments.append(datetime.fromisoformat(text).astimezone(UTC) + timedelta(microseconds=1))
+    return max(moments).isoformat(timespec="microseconds")
 
 
 @cache
@@ -254,20 +293,22 @@ def check_marker(path: Path) -> None:
     """Raise `StoreError` unless the folder is a store that this version can read."""
     marker = path / MARKER
     try:
-        text = marker.read_text(encoding="utf-8")
+        text = marker.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         raise StoreError(
             f"{path}: there is no store here (no {MARKER}); make one with `evalstats ingest FILES --store {path}`"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"{marker}: cannot be read ({error}); the store cannot be used without it") from error
+    except OSError as error:
+        raise StoreError(f"{marker}: cannot be read ({error.strerror or error}); {SEE_TO_RIGHTS}") from error
     try:
         found = cast("dict[str, Any]", json.loads(text))
         known, schema_version = found["format"] == _FORMAT, int(found["schema_version"])
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise StoreError(f"{marker}: is damaged ({error}); a store's marker names its format and version") from error
+        raise DamagedMarkerError(
+            f"{marker}: is damaged ({error}); `evalstats store {path} repair` writes it anew and keeps the sources"
+        ) from error
     if not known:
-        raise StoreError(f"{marker}: is not the marker of an evalstats store; choose another folder")
+        raise DamagedMarkerError(f"{marker}: is not the marker of an evalstats store; choose another folder")
     refuse_newer(schema_version, path)
 
 
@@ -301,10 +342,7 @@ class Shelf:
 
     def with_digest(self, digest: str) -> list[StoredSource]:
         """Return the sources made of these bytes."""
-        kept: list[StoredSource] = []
-        for source in sorted(self._found.get(("digest", digest), ()), key=_commit_order):
-            kept = [*(held for held in kept if not held.manifest.same_source(source.manifest)), source]
-        return kept
+        return latest(self._found.get(("digest", digest), ()))
 
     def with_run(self, run: str) -> list[StoredSource]:
         """Return the sources that hold this run: one, unless two processes committed it at the same moment."""
@@ -331,10 +369,22 @@ class Shelf:
                 entries = list(found)
             link = next((entry.name for entry in entries if entry.is_symlink() and entry.is_dir()), None)
             if link is not None:
-                raise StoreError(f"{folder / link}: {_LINK}")
+                raise StoreError(f"{folder / link}: {LINK}")
             return {(entry.name, entry.inode()) for entry in entries if entry.is_dir(follow_symlinks=False)}
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{folder}: the folder of the sources is missing; `evalstats store {self.store} repair` makes an empty one"
+            ) from error
         except OSError as error:
-            raise StoreError(f"{folder}: cannot be listed ({error}); the store is not whole") from error
+            raise StoreError(f"{folder}: cannot be listed ({error.strerror or error}); {SEE_TO_RIGHTS}") from error
+
+
+def latest(sources: Iterable[StoredSource]) -> list[StoredSource]:
+    """Return the sources that count: of several readings of the same one, that committed last."""
+    kept: list[StoredSource] = []
+    for source in sorted(sources, key=_commit_order):
+        kept = [*(held for held in kept if not held.manifest.same_source(source.manifest)), source]
+    return kept
 
 
 def _found_by(source: StoredSource) -> list[tuple[str, str]]:
@@ -467,95 +517,3 @@ def sha256_of(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def check_store(store: Path) -> tuple[Problem, ...]:
-    """Compare every file of a store with the manifest it belongs to; no problems means that the store is whole.
-
-    Checks that each manifest can be read, that its files are there and no others, their sizes, digests, numbers of
-    rows and columns, that `runs` lists the runs of the manifest, and that no run is in two sources.
-    """
-    problems: list[Problem] = []
-    whole: list[StoredSource] = []
-    for folder in sorted((store / SOURCES).iterdir()):
-        if not folder.is_dir():
-            problems.append(Problem(path=str(folder), message="does not belong to the store; move it elsewhere"))
-            continue
-        if folder.is_symlink():
-            problems.append(Problem(path=str(folder), message=_LINK))
-            continue
-        try:
-            source = StoredSource(folder=folder, manifest=read_manifest(folder))
-        except StoreError as error:
-            problems.append(Problem(path=str(folder), message=str(error).removeprefix(f"{folder / MANIFEST}: ")))
-            continue
-        faults = list(faults_of(source))
-        problems.extend(Problem(path=str(source), message=f"{fault}; ingest its file again") for fault in faults)
-        if not faults:
-            whole.append(source)
-    problems.extend(Problem(path=str(store), message=message) for message in shared_runs(whole))
-    return tuple(problems)
-
-
-def is_whole(source: StoredSource) -> bool:
-    """Whether every part of a source is there and has the digest that its manifest names."""
-    return not any(fault for part in source.manifest.parts if (fault := _damage(source.folder, part)))
-
-
-def shared_runs(sources: Sequence[StoredSource]) -> Iterator[str]:
-    """Say which runs are in more than one source: their rows would count twice."""
-    counts = Counter(entry.run for source in sources for entry in source.manifest.runs)
-    for run, n in sorted(counts.items()):
-        if n > 1:
-            holders = [str(source) for source in sources if any(entry.run == run for entry in source.manifest.runs)]
-            yield f"run {run!r} is in {n} sources ({', '.join(holders)}); delete all but one of these folders"
-
-
-def faults_of(source: StoredSource) -> Iterator[str]:
-    """Say everything in which a source differs from its manifest."""
-    listed = {part.file for part in source.manifest.parts} | {MANIFEST}
-    extra = sorted({path.name for path in source.folder.iterdir()} - listed)
-    if extra:
-        yield f"has a file that its manifest does not list: {extra[0]!r}"
-    for part in source.manifest.parts:
-        damage = _damage(source.folder, part) or _misfit(source.folder, part)
-        if damage:
-            yield damage
-            return
-    runs = scan_parts(files_of([source], "runs"), "runs").select("run").collect()["run"]
-    if sorted(runs) != sorted(entry.run for entry in source.manifest.runs):
-        yield "its table of runs does not list the runs of its manifest"
-
-
-def _damage(folder: Path, part: Part) -> str | None:
-    path = folder / part.file
-    try:
-        size = path.stat().st_size
-        if size != part.bytes:
-            return f"{part.file} is damaged ({size} bytes where {part.bytes} were written)"
-        if sha256_of(path) != part.sha256:
-            return f"{part.file} is damaged (its bytes are not those that were written)"
-    except FileNotFoundError:
-        return f"{part.file} is missing"
-    except OSError as error:
-        return f"{part.file} cannot be read ({error})"
-    return None
-
-
-def _misfit(folder: Path, part: Part) -> str | None:
-    """Say in what a file whose bytes are right differs from its manifest: then the manifest is wrong."""
-    try:
-        table = scan_parts([(folder / part.file, replace(part, constants={}))], part.table)
-        rows = table.select(pl.len()).collect().item()
-        table.head(1).collect()
-        told = [
-            pl.col(known.meta.output_name()).eq_missing(known).all()
-            for known in constant_columns(part.constants, part.table)
-        ]
-        held = table.select(told).collect().row(0) if told else ()
-    except pl.exceptions.PolarsError as error:
-        return f"{part.file} is not the table that its manifest describes ({error})"
-    if not all(held):
-        name = list(part.constants)[held.index(False)]
-        return f"{part.file} has another value in {name!r} than its manifest says of every row"
-    return f"{part.file} has {rows} rows where its manifest says {part.rows}" if rows != part.rows else None

@@ -10,18 +10,16 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TABLES, TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.metrics import one_definition
+from evalstats.store.check import READING_FAILED, Fault, check_store, first_fault, first_line, is_whole, shared_runs
 from evalstats.store.manifest import (
     Shelf,
     StoredSource,
     check_marker,
-    check_store,
     constant_columns,
     files_of,
     is_store,
-    is_whole,
     scan_parts,
     shared_constants,
-    shared_runs,
     some_of,
 )
 from evalstats.store.write import remove_run
@@ -57,11 +55,12 @@ class Store:
     The same files give the same rows in the same order, whatever the order of ingest.
     """
 
-    __slots__ = ("_sources", "path")
+    __slots__ = ("_compared", "_sources", "path")
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._sources: tuple[StoredSource, ...] | None = None
+        self._compared: set[Path] = set()
 
     def __repr__(self) -> str:
         return f"<Store {str(self.path)!r}>"
@@ -106,9 +105,9 @@ class Store:
         Raises
         ------
         StoreError
-            If a run is in two sources. Damage shows as a Polars error when the frame is collected; `check` names it.
+            If a part is damaged, or a run is in two sources.
         """
-        return scan_parts(files_of(self._sound_sources(), table), table)
+        return self._scan(table, self._sound_sources())
 
     def votes(self) -> pl.LazyFrame:
         """Return the votes as a lazy frame that `evalstats.arena` merges as it reads, without the columns that hold nothing.
@@ -176,7 +175,7 @@ class Store:
         return with_distinct_names(EvalData(**frames, problems=tuple(notes)))
 
     def check(self) -> tuple[Problem, ...]:
-        """Compare every file with its manifest (`evalstats.store.manifest.check_store`); no problems means it is whole."""
+        """Compare every file with its manifest (`evalstats.store.check.check_store`); no problems means it is whole."""
         return check_store(self.path)
 
     def remove(self, run: str) -> "Store":
@@ -214,7 +213,7 @@ class Store:
 
     def _collect(self, table: TableName, sources: Sequence[StoredSource], selection: pl.Expr) -> pl.DataFrame:
         files = files_of(sources, table)
-        scan = scan_parts(files, table).filter(selection)
+        scan = self._scan(table, sources).filter(selection)
         fixed = shared_constants([part for _, part in files], table)
         if not fixed:
             return self._guarded(scan)
@@ -222,22 +221,39 @@ class Store:
         read = self._guarded(scan.drop(fixed))
         return read.with_columns(constant_columns(fixed, table)).select(map(by_name, scan.collect_schema().names()))
 
+    def _scan(self, table: TableName, sources: Sequence[StoredSource]) -> pl.LazyFrame:
+        """Scan parts whose digests were compared: a changed byte can read as another number."""
+        files = files_of(sources, table)
+        found = first_fault([file for file in files if file[0] not in self._compared])
+        if found is not None:
+            raise StoreError(self._told(*found))
+        self._compared.update(path for path, _ in files)
+        return scan_parts(files, table)
+
     def _guarded(self, lazy: pl.LazyFrame) -> pl.DataFrame:
         """Collect; where that fails, say which source is at fault."""
         try:
             return lazy.collect()
-        except (OSError, pl.exceptions.PolarsError) as error:
+        except READING_FAILED as error:
             raise StoreError(self._blame(error)) from error
 
-    def _blame(self, error: Exception) -> str:
+    def _told(self, path: Path, fault: Fault) -> str:
+        """Say of a part that it is not what was written, and of which source it is."""
+        [source] = [source for source in self.sources() if source.folder == path.parent]
+        if not source.folder.exists():
+            return f"{self.path}: {source} was removed or replaced while the store was read; open the store again"
+        repair = f", or set it aside (`evalstats store {self.path} repair`)" if fault.kind == "damaged" else ""
+        return f"{self.path}: {source}: {fault}{repair}"
+
+    def _blame(self, error: BaseException) -> str:
         if isinstance(error, PermissionError):
-            return f"{self.path}: cannot be read ({_first_line(error)}); see to the rights of its files"
+            return f"{self.path}: cannot be read ({first_line(error)}); see to the rights of its files"
         for source in self.sources():
             if not source.folder.exists():
                 return f"{self.path}: {source} was removed or replaced while the store was read; open the store again"
             if not is_whole(source):
-                return f"{self.path}: {source} is damaged ({_first_line(error)}); ingest its file again to mend it"
-        return f"{self.path}: cannot be read ({_first_line(error)}); `evalstats store {self.path} check` says more"
+                return f"{self.path}: {source} is damaged ({first_line(error)}); ingest its file again to mend it"
+        return f"{self.path}: cannot be read ({first_line(error)}); `evalstats store {self.path} check` says more"
 
 
 def _selection(table: TableName, runs: Collection[str] | None, models: Collection[str] | None) -> pl.Expr:
@@ -267,7 +283,3 @@ def _refuse_unknown(wanted: Iterable[str], have: Collection[str], nothing: str) 
     for name in wanted:
         if name not in have:
             raise InputError(f"{nothing} {name!r}; there are {some_of(sorted(have))}")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

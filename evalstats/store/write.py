@@ -18,6 +18,7 @@ from evalstats.schema.columns import TableName, column_names, schema_of
 from evalstats.schema.data import Problem, concat_tables, factor_dtypes
 from evalstats.schema.memory import held_bytes
 from evalstats.schema.tables import check_table
+from evalstats.store.check import is_whole
 from evalstats.store.manifest import (
     INCOMING,
     MANIFEST,
@@ -31,7 +32,6 @@ from evalstats.store.manifest import (
     Shelf,
     StoredSource,
     check_marker,
-    is_whole,
     manifest_text,
     marker_text,
     now,
@@ -121,7 +121,7 @@ def make_store(path: str | Path) -> Shelf:
         if not (path / MARKER).exists():
             _refuse_other_use(path)
             path.mkdir(parents=True, exist_ok=True)
-            _write_marker(path)
+            write_marker(path)
         check_marker(path)
         (path / SOURCES).mkdir(exist_ok=True)
         (path / INCOMING).mkdir(exist_ok=True)
@@ -129,7 +129,7 @@ def make_store(path: str | Path) -> Shelf:
         raise StoreError(
             f"{path}: cannot be used as a store ({error}); name a folder that can be written to"
         ) from error
-    _clear_unfinished(path)
+    clear_unfinished(path)
     shelf = Shelf(path)
     for source in shelf.replaced():
         drop_source(path, source)
@@ -165,7 +165,7 @@ def _refuse_other_use(path: Path) -> None:
         )
 
 
-def _write_marker(path: Path) -> None:
+def write_marker(path: Path) -> None:
     """Write under another name, then rename: of two processes that make the store at once, both find it whole."""
     draft = path / f".{MARKER}-{uuid4().hex}"
     write_bytes(draft, marker_text().encode())
@@ -173,11 +173,33 @@ def _write_marker(path: Path) -> None:
     sync_folder(path)
 
 
-def _clear_unfinished(path: Path) -> None:
+def clear_unfinished(path: Path) -> int:
+    """Delete what writers that are gone left unfinished; return of how many."""
+    n = 0
     for folder in (path / INCOMING).iterdir():
         with suppress(OSError):  # another process may clear at the same time
             if _is_abandoned(folder):
                 shutil.rmtree(folder, ignore_errors=True)
+                n += 1
+    return n
+
+
+@contextmanager
+def _alone(store: Path) -> Generator[None]:
+    """Let one process at a time look what a store holds and move a source in; two could bring the same run at once.
+
+    Held for the length of a rename. Where folders cannot be locked, a run in two sources is refused when it is read.
+    """
+    descriptor = None
+    if fcntl is not None:
+        with suppress(OSError):
+            descriptor = os.open(store / SOURCES, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _is_abandoned(folder: Path) -> bool:
@@ -293,7 +315,8 @@ class SourceWriter:
         with writing_to(self._shelf.store):
             write_bytes(self._folder / MANIFEST, manifest_text(manifest).encode())
             sync_folder(self._folder)
-            return self._move_in(manifest)
+            with _alone(self._shelf.store):
+                return self._move_in(manifest)
 
     def _flush(self, table: TableName) -> None:
         frame = concat_tables(self._held.pop(table), table)
@@ -347,7 +370,7 @@ class SourceWriter:
             parts=tuple(self._parts),
             runs=tuple(sorted(self._runs, key=lambda entry: entry.run)),
             problems=problems,
-            committed=now(),
+            committed=now(after=[held.manifest.committed for held in self._shelf.with_digest(self._origin.digest)]),
             evalstats=program_version(),
         )
 

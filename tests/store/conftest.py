@@ -1,13 +1,15 @@
 """Small stores, made by hand."""
 
 import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalstats.schema.tables import frame_from_rows
-from evalstats.store.manifest import Origin, Shelf
+from evalstats.store.manifest import MANIFEST, Origin, Shelf
 from evalstats.store.write import Committed, SourceWriter, make_store
 
 Rows = list[dict[str, object]]
@@ -59,10 +61,18 @@ def folder_of(shelf: Shelf, name: str) -> Path:
     return folder
 
 
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """What the manifest in a folder says, without its digest: so that a test can forge another."""
+    manifest = json.loads((folder / MANIFEST).read_text())
+    del manifest["sha256"]
+    return manifest
+
+
 class Tools:
     """What tests of a store need."""
 
     origin: Callable[..., Origin] = staticmethod(origin_of)
     folder: Callable[[Shelf, str], Path] = staticmethod(folder_of)
     outcome: Callable[..., dict[str, object]] = staticmethod(outcome)
+    manifest: Callable[[Path], dict[str, Any]] = staticmethod(manifest_of)
     put: Callable[..., Committed] = staticmethod(put)

@@ -27,6 +27,7 @@ def messages(shelf: Shelf) -> list[str]:
 def edit(folder: Path, **changes: Any) -> None:
     """Change the manifest's entry of the part with the outcomes."""
     manifest = json.loads((folder / MANIFEST).read_text())
+    del manifest["sha256"]
     [part] = [part for part in manifest["parts"] if part["table"] == "outcomes"]
     part.update(changes)
     (folder / MANIFEST).write_text(json.dumps(manifest))
@@ -88,8 +89,8 @@ def test_a_part_that_is_no_table_of_ours(shelf: Shelf, folder: Path) -> None:
     assert "is not the table that its manifest describes" in message
 
 
-def test_runs_that_the_manifest_does_not_list(shelf: Shelf, folder: Path) -> None:
-    manifest = json.loads((folder / MANIFEST).read_text())
+def test_runs_that_the_manifest_does_not_list(shelf: Shelf, folder: Path, tools) -> None:
+    manifest = tools.manifest(folder)
     manifest["runs"][0]["run"] = "other"
     (folder / MANIFEST).write_text(json.dumps(manifest))
     [message] = messages(shelf)
@@ -102,7 +103,7 @@ def test_a_damaged_manifest_does_not_hide_the_rest(shelf: Shelf, folder: Path, t
     (good / "runs-0000.parquet").unlink()
     damaged, missing = sorted(messages(shelf), key=lambda message: "missing" in message)
     assert damaged.startswith(f"{folder}: the description of a stored source is damaged")
-    assert damaged.endswith("delete that folder and ingest its file again")
+    assert damaged.endswith("repair` sets the source aside and names its file")
     assert "runs-0000.parquet is missing" in missing
 
 
@@ -133,6 +134,6 @@ def test_a_store_that_may_not_be_read_is_not_called_damaged(
         return whole(path, *args, **options)
 
     monkeypatch.setattr(Path, "read_text", read_text)
-    with pytest.raises(StoreError, match=r"cannot be read \(Permission denied\); see to the rights") as caught:
+    with pytest.raises(StoreError, match=r"cannot be read \(Permission denied\); see to its rights") as caught:
         open_store(shelf.store).read()
     assert "delete" not in str(caught.value)

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -481,3 +482,22 @@ def test_a_damaged_source_cannot_be_split(shelf: Shelf, tools) -> None:
     (tools.folder(shelf, "ab") / "outcomes-0000.parquet").write_bytes(b"")
     with pytest.raises(StoreError, match="is damaged, so that its other runs cannot be kept"):
         open_store(shelf.store).remove("r1")
+
+
+def test_a_clock_that_was_put_back_does_not_let_an_older_reading_count(
+    shelf: Shelf, tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a kill between the commit of a new reading and the removal of the old one."""
+    tools.put(shelf, tools.origin("a"), [tools.outcome("a", "i", 0.0)])
+    monkeypatch.setattr("evalstats.store.write.drop_source", lambda *_: None)
+    monkeypatch.setattr("evalstats.store.manifest.datetime", ClockOfYesterday)
+    tools.put(Shelf(shelf.store), tools.origin("a", version="2"), [tools.outcome("a", "i", 1.0)])
+    assert len(list((shelf.store / SOURCES).iterdir())) == 2
+    assert open_store(shelf.store).read().outcomes["score"].to_list() == [1.0]
+    assert open_store(shelf.store).check() == ()
+
+
+class ClockOfYesterday(datetime):
+    @classmethod
+    def now(cls, tz=None) -> datetime:
+        return datetime.now(tz) - timedelta(days=1)
