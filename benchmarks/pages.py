@@ -33,6 +33,7 @@ BUDGET: Final[Mapping[str, tuple[int, int]]] = {
     "arena-sampling": (640, 7500),
     "audit": (220, 1700),
     "compare": (370, 3500),
+    "compare-metrics": (250, 2000),
     "contamination": (100, 1500),
     "dashboard": (360, 2900),
     "frontier": (120, 1900),
@@ -98,9 +99,35 @@ def results() -> Mapping[str, Callable[[], Any]]:
 
     pages: dict[str, Callable[[], Any]] = {kind: partial(example, kind) for kind in EXAMPLES}
     pages |= {study: partial(str, study) for study in STUDIES}
+    pages["compare-metrics"] = _metrics
     pages["overview"] = example_overview
     pages["results"] = lambda: [example("judges"), example("score")]
     return dict(sorted(pages.items()))
+
+
+def _metrics() -> Any:
+    """Compare two models by what they score, cost and take."""
+    import numpy as np
+    import polars as pl
+
+    import evalstats as es
+
+    draw = np.random.default_rng(0)
+    rows = [
+        {
+            "item": i,
+            "model": model,
+            "correct": int(draw.random() < share),
+            "cost": price * draw.lognormal(0, 0.3),
+            "latency_s": 3 * draw.lognormal(0, 0.5),
+        }
+        for model, share, price in (("old", 0.5, 0.02), ("new", 0.68, 0.04))
+        for i in range(150)
+    ]
+    scores = ["correct", "cost:lower", "latency_s:lower"]
+    units = {"cost": {"unit": "USD"}, "latency_s": {"unit": "s"}}
+    data = es.from_frame(pl.DataFrame(rows), item="item", model="model", score=scores, metrics=units)
+    return es.compare(data, "old", "new", metric=["correct", "cost", "latency_s"])
 
 
 def _seconds(of: Callable[[], object]) -> float:

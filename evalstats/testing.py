@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.compare.verdict import gate
+from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData, combine
@@ -42,7 +43,7 @@ def assert_not_worse(
     fail_on
         Another rule: "worse", "not-noninferior" or "inconclusive"; see `evalstats.analysis.compare.verdict.gate`.
     **options
-        Further options of `evalstats.compare`: metric, by, cluster, conf_level, ...
+        Further options of `evalstats.compare`: metric (one), by, cluster, conf_level, ...
 
     Returns
     -------
@@ -64,7 +65,9 @@ def assert_not_worse(
     >>> assert_not_worse(datasets.tenacious_held_out(), "baseline", "trained", cluster="none").verdict
     'better'
     """
-    result = compare(_data(data), baseline, candidate, margin=margin, **options)
+    result = cast("Comparison | Comparisons", compare(_data(data), baseline, candidate, margin=margin, **options))
+    if isinstance(result, Comparisons):
+        raise InputError("several metrics are named, and a test asserts one; write an assertion for each metric")
     found = gate(result, fail_on or ("worse" if margin is None else "not-noninferior"))
     if found.passed is None:
         raise CannotAnswerError(found.reason)

@@ -43,6 +43,7 @@ API = (
         "What the functions give.",
         (
             "Comparison",
+            "Comparisons",
             "Leaderboard",
             "ScenarioModel",
             "MixedModel",

@@ -185,6 +185,7 @@ _SPECIAL: dict[tuple[str, str], Callable[[Any], list[list[str]]]] = {
     ("", "plan"): _under("--plan"),
     ("compare", "baseline"): _under("--baseline"),
     ("compare", "candidate"): _under("--candidate"),
+    ("compare", "metric"): _joined("--metric"),
     ("score", "name"): _under("--system"),
     ("leaderboard", "top"): _joined("--top"),
     ("scenarios", "weights"): _shares,

@@ -36,6 +36,7 @@ Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
 # Where the class of every result stands, so that a saved one can be read back before any analysis was asked for.
 RESULTS = {
     "Comparison": "evalstats.analysis.compare.result",
+    "Comparisons": "evalstats.analysis.comparisons.result",
     "Score": "evalstats.analysis.score.result",
     "Scores": "evalstats.analysis.score.result",
     "ArenaRanking": "evalstats.analysis.arena.result",

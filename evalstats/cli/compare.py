@@ -2,13 +2,16 @@
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.options import Option
 from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, Where, add_command, noted
+
+if TYPE_CHECKING:
+    from evalstats.analysis.compare.result import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,7 @@ def register(app: typer.Typer) -> None:
 def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: Showing) -> None:
     """Is B better than A? Difference, interval, verdict."""
     from evalstats.analysis.compare.compare import compare as compare_data
+    from evalstats.analysis.comparisons.result import Comparisons
     from evalstats.cli.gate import (
         apply_gate,
         check_rules,
@@ -67,7 +71,7 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         told_in_junit,
         with_gate,
     )
-    from evalstats.cli.load import averages, column_map, columns_for, label_table, sides
+    from evalstats.cli.load import averages, column_map, columns_for, label_table, metrics_of, sides
     from evalstats.cli.output import say
 
     if not given.targets and given.store is None:
@@ -92,17 +96,14 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         plan = declared.plan if declared else None
         options: dict[str, Any] = {
             **asdict(asked),
+            "metric": metrics_of(asked.metric, found.data),
             **averages(asked.average, asked.over, declaring.weights),
             "plan": plan,
             "labels": None if declaring.labels is None else label_table(declaring.labels),
         }
         aliases = dict(declared.plan.aliases) if declared else dict[str, str]()
-        result = compare_data(
-            found.data,
-            aliases.get(found.baseline, found.baseline),
-            aliases.get(found.candidate, found.candidate),
-            **options,
-        )
+        names = [aliases.get(name, name) for name in (found.baseline, found.candidate)]
+        result = cast("Comparison | Comparisons", compare_data(found.data, *names, **options))
     by_name = given.store is not None and given.baseline is None
     named = replace(given, targets=(), baseline=given.targets[0], candidate=given.targets[1]) if by_name else given
     result = noted(result, named, declaring)
@@ -113,7 +114,8 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
     replace(showing, quiet=quiet).present(with_gate(result, gated), more=gate_values(gated))
     if gated is not None and failed:
         say(gate_line(gated, showing.output))
-    if result.verdict == "invalid":
+    rows = result.rows if isinstance(result, Comparisons) else (result,)
+    if any(row.verdict == "invalid" for row in rows):
         raise typer.Exit(CANNOT_ANSWER)
     if gated is not None and gated.exit_status:
         raise typer.Exit(gated.exit_status)

@@ -15,6 +15,7 @@ from evalstats.errors import EvalStatsError
 if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
     from evalstats.analysis.compare.verdict import Gate
+    from evalstats.analysis.comparisons.result import Comparisons
     from evalstats.cli.load import Declared
 
 
@@ -22,13 +23,35 @@ if TYPE_CHECKING:
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_xml(result: "Comparison", gate: "Gate | None") -> str:
-    """Return one test case for the comparison and one for every level of `by`.
+def junit_xml(result: "Comparison | Comparisons", gate: "Gate | None") -> str:
+    """Return one test case for the comparison by each metric, and one for every level of `by`.
 
     Without a gate no case fails; a comparison that the data cannot answer is an error either way.
     """
-    title = f"{result.candidate.name} against {result.baseline.name}"
-    suite = Element("testsuite", name=_clean(f"evalstats compare: {result.benchmark}"))
+    from evalstats.analysis.comparisons.gate import each_gate
+    from evalstats.analysis.comparisons.result import Comparisons
+
+    several = isinstance(result, Comparisons)
+    rows = result.rows if several else (result,)
+    benchmarks = ", ".join(dict.fromkeys(row.benchmark for row in rows))
+    suite = Element("testsuite", name=_clean(f"evalstats compare: {benchmarks}"))
+    gates = [gate] if gate is None or not several else each_gate(result, *gate.rule.split(" and "))
+    for row, found in zip(rows, [None] * len(rows) if gate is None else gates, strict=True):
+        _add_cases(suite, row, found, f" [{row.metric}]" if several else "")
+    for kind in ("failure", "error", "skipped"):
+        suite.set(
+            {"failure": "failures", "error": "errors", "skipped": "skipped"}[kind],
+            str(len(suite.findall(f".//{kind}"))),
+        )
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    suites = Element("testsuites")
+    suites.append(suite)
+    indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode")
+
+
+def _add_cases(suite: Element, result: "Comparison", gate: "Gate | None", which: str) -> None:
+    title = f"{result.candidate.name} against {result.baseline.name}{which}"
     case = _case(suite, title, result)
     if result.verdict == "invalid":
         _add(case, "error", result.verdict, result.verdict_reason)
@@ -42,16 +65,6 @@ def junit_xml(result: "Comparison", gate: "Gate | None") -> str:
         elif group.verdict == "worse" and gate is not None and "worse" in gate.rule.split(" and "):
             _add(level, "failure", "worse", group.verdict_reason)
         SubElement(level, "system-out").text = _clean(f"{group.verdict}: {group.verdict_reason}")
-    for kind in ("failure", "error", "skipped"):
-        suite.set(
-            {"failure": "failures", "error": "errors", "skipped": "skipped"}[kind],
-            str(len(suite.findall(f".//{kind}"))),
-        )
-    suite.set("tests", str(len(suite.findall("testcase"))))
-    suites = Element("testsuites")
-    suites.append(suite)
-    indent(suites)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode")
 
 
 def junit_error(message: str) -> str:
@@ -96,11 +109,11 @@ def check_rules(rules: Sequence[str], margin: str | None, declared: "Declared | 
             check_rule(rule, has_margin=has_margin)
 
 
-def apply_gate(result: "Comparison", rules: Sequence[str], junit: Path | None) -> "Gate | None":
+def apply_gate(result: "Comparison | Comparisons", rules: Sequence[str], junit: Path | None) -> "Gate | None":
     """Apply the rules, if there are any, and write the JUnit file, if one is wanted."""
-    from evalstats.analysis.compare.verdict import gate
+    from evalstats.analysis.comparisons.gate import gate_of
 
-    found = gate(result, *rules) if rules else None
+    found = gate_of(result, *rules) if rules else None
     if junit is not None:
         from evalstats.cli.output import write_atomically
 
@@ -122,7 +135,7 @@ def told_in_junit(junit: Path | None) -> Generator[None]:
         raise
 
 
-def with_gate(result: "Comparison", found: "Gate | None") -> "Comparison":
+def with_gate(result: "Comparison | Comparisons", found: "Gate | None") -> "Comparison | Comparisons":
     """Return the comparison with a caution that it does not pass, so that every form of it says so."""
     if found is None or found.passed:
         return result

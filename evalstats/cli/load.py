@@ -236,6 +236,19 @@ def names_of(values: Sequence[str] | None, data: "EvalData") -> list[str] | None
     return [name for value in values for name in ([value] if value in have else value.split(",")) if name]
 
 
+def metrics_of(value: str | None, data: "EvalData") -> str | list[str] | None:
+    """Split A,B at the commas, except within the name of a metric that holds one, such as "acc,none"."""
+    have = set(data.outcomes["metric"].unique().to_list())
+    if value is None or value in have or "," not in value:
+        return value
+    parts, found = [part.strip() for part in value.split(",") if part.strip()], list[str]()
+    while parts:
+        taken = next((n for n in range(len(parts), 1, -1) if ",".join(parts[:n]) in have), 1)
+        found.append(",".join(parts[:taken]))
+        parts = parts[taken:]
+    return found
+
+
 def averages(average: str | None, over: str | None, weights: Path | None) -> "Averaged":
     """Return what --average, --average-over and --weights ask for, as the analyses take it."""
     kind: AverageKind | None = None if average is None else "macro" if average == "macro" else "micro"

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.schema.metrics import is_money_or_time
 
 _SHOWN = 5
 _HELD_CHARS = 200
@@ -160,6 +161,8 @@ class Ranges:
         seen = self._seen.get((benchmark, metric), _Seen())
         empty = seen.low > seen.high
         in_unit = empty or 0.0 <= seen.low <= seen.high <= 1.0
+        # Dollars or seconds below 1 are no shares, and nothing holds them below 1.
+        in_unit = in_unit and (empty or seen.averages or seen.only_ends or not is_money_or_time(metric))
         if not in_unit:
             kind = "continuous"
         elif seen.averages:

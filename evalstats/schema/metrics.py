@@ -57,6 +57,11 @@ _AMOUNT_WORDS = frozenset(
     {"n", "num", "nr", "time", "times", "ms", "sec", "secs", "usd", "eur", "dollars", "log", "tps", "rps", "fps", "ttft", "tpot",
      "ppl", "nll", "mse", "mae", "rmse", "mape", "kl", "fid", "kid", "bpb", "bpc", "kwh", "energy", "flops", "vram", "memory"}
 )  # fmt: skip
+# Money and time: of these even a file whose values all lie below 1 says nothing of a top, unless the name speaks of a share.
+_MONEY_OR_TIME = re.compile(
+    r"(?:cost|price|spend|latenc|runtim|duration|elapsed|second)|(?:time|ms|sec|secs|usd|eur|dollars|ttft|tpot)$"
+)
+_SHARES = re.compile(r"rate|ratio|share|fraction|score|accura|percent|norm|efficien|relative|index")
 _PERCENT = re.compile(r"%|(?<![a-z])(?:percent|percents|percentage|percentages|pct|perc)(?![a-z])", re.IGNORECASE)
 
 
@@ -80,6 +85,19 @@ def suggests_lower(name: str) -> bool:
 def is_amount(name: str) -> bool:
     """Whether a metric's name says that it is a time, an amount or a count, which has no highest value."""
     return any(word in _AMOUNT_WORDS or _AMOUNT.match(word) for word in _words(name))
+
+
+def is_money_or_time(name: str) -> bool:
+    """Whether a metric's name says that it is dollars or seconds, and no share or score of them.
+
+    >>> [
+    ...     is_money_or_time(name)
+    ...     for name in ("cost", "latency_s", "responseTime", "on_time_rate", "cost_score", "timely")
+    ... ]
+    [True, True, True, False, False, False]
+    """
+    words = _words(name)
+    return any(map(_MONEY_OR_TIME.match, words)) and not any(map(_SHARES.match, words))
 
 
 def says_percent(name: str) -> bool:

@@ -161,6 +161,25 @@ def comparison_of_few() -> es.Comparison:
     return es.compare(_kept(_one_trial(), pl.col("item") < "q012"), "alpha", "beta")
 
 
+@case
+def comparisons_by_three_metrics() -> es.Comparisons:
+    rng = np.random.default_rng(17)
+    rows = [
+        {
+            "item": f"q{i:02d}",
+            "model": model,
+            "correct": int(rng.random() < p),
+            "cost": float(price * rng.lognormal(0, 0.3)),
+            "latency_s": float(3 * rng.lognormal(0, 0.5)),
+        }
+        for model, p, price in (("old", 0.5, 0.02), ("new", 0.75, 0.04))
+        for i in range(90)
+    ]
+    scores = ["correct", "cost:lower", "latency_s:lower"]
+    data = es.from_frame(pl.DataFrame(rows), item="item", score=scores, model="model")
+    return es.compare(data, "old", "new", metric=["correct", "cost", "latency_s"])
+
+
 # Scores
 
 

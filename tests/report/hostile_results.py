@@ -149,3 +149,13 @@ RESULTS: Mapping[str, Callable[[], Result]] = {
     "scenarios": lambda: scenarios(table(4, 120)),
     "score": lambda: score(table(2), MODELS[0]),
 }
+
+
+def several_metrics() -> Result:
+    """Return a comparison by two metrics of hostile names, one of which is better where it is lower."""
+    given = table()
+    more = given.outcomes.with_columns(metric=pl.lit(SCENARIOS[2]), score=3 - 2 * pl.col("score"))
+    both = replace(given, outcomes=pl.concat([given.outcomes, more]))
+    return compare(
+        both.with_metric(SCENARIOS[2], higher_is_better=False, unit="<i>s"), *MODELS[:2], metric=[METRIC, SCENARIOS[2]]
+    )

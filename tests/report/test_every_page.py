@@ -14,7 +14,7 @@ from evalstats.report.overview import show_overview, write_pages
 from evalstats.report.page import show_results
 from evalstats.report.render import STUDIES, report
 from tests.browsing import Visit, axe, faint, live_names, on_paper, overflow, wrong_tables, wrong_tabs
-from tests.report.hostile_results import MODELS, RESULTS, table
+from tests.report.hostile_results import MODELS, RESULTS, several_metrics, table
 from tests.report.quick_pages import printed_page, quick_page
 
 pytestmark = pytest.mark.browser
@@ -54,6 +54,7 @@ def pages() -> Iterator[Any]:
     longer: Mapping[str, Callable[[Path], Path]] = {
         "hostile results": several_hostile,
         "hostile folder": linked_pages,
+        "hostile metrics": lambda folder: quick_page(several_metrics().document(), folder),
         **{kind: lambda folder, kind=kind: rendered(kind, folder) for kind in (*EXAMPLES, *STUDIES)},
     }
     yield from (pytest.param(make, id=name, marks=pytest.mark.slow) for name, make in longer.items())

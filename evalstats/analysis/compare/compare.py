@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
-from typing import Any, cast
+from typing import Any, cast, overload
 
 import polars as pl
 
@@ -20,11 +19,20 @@ from evalstats.analysis.arms import (
     shared_benchmarks,
 )
 from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
+from evalstats.analysis.compare.checks import (
+    DEFAULT_LEVEL,
+    as_python,
+    check_level,
+    check_looks,
+    check_metrics,
+    check_options,
+)
 from evalstats.analysis.compare.labels import labels_of
 from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.compare.question import Question, as_invalid
 from evalstats.analysis.compare.result import DECIDED, Comparison, OtherLevels, lost_levels
 from evalstats.analysis.compare.verdict import checked_missing
+from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     Average,
@@ -42,23 +50,20 @@ from evalstats.analysis.grouping import (
     wanted_average,
     with_item_column,
 )
-from evalstats.analysis.options import AverageKind, given
+from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, trials_of_both, wanted_pass
 from evalstats.analysis.provenance import dependence_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, scaled
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
 from evalstats.stats.checks import FEW_CLUSTERS
 
-DEFAULT_LEVEL = 0.95
-METHODS = ("auto", "tango", "augmented-t", "t", "cr2")
 
-
-@recorded
+@overload
 def compare(
     data: EvalData | object,
     baseline: str,
@@ -85,7 +90,63 @@ def compare(
     plan: Plan | None = None,
     labels: EvalData | object | None = None,
     seed: int = 0,
-) -> Comparison:
+) -> Comparison: ...
+@overload
+def compare(
+    data: EvalData | object,
+    baseline: str,
+    candidate: str,
+    *,
+    metric: Sequence[str],
+    by: str | None = None,
+    cluster: str | Sequence[str] | None = None,
+    margin: float | str | None = None,
+    conf_level: float | None = None,
+    contrast: str = "model",
+    higher_is_better: bool | None = None,
+    method: str = "auto",
+    pass_hat: int | None = None,
+    pass_at: int | None = None,
+    sequential: bool = False,
+    planned_n: int | None = None,
+    shared_trials: bool | None = None,
+    accept: Sequence[str] = (),
+    average: AverageKind | None = None,
+    over: str | None = None,
+    weights: Mapping[str, float] | None = None,
+    missing: str | None = None,
+    plan: Plan | None = None,
+    labels: EvalData | object | None = None,
+    seed: int = 0,
+) -> Comparisons: ...
+@recorded
+def compare(
+    data: EvalData | object,
+    baseline: str,
+    candidate: str,
+    *,
+    metric: str | Sequence[str] | None = None,
+    by: str | None = None,
+    cluster: str | Sequence[str] | None = None,
+    margin: float | str | None = None,
+    conf_level: float | None = None,
+    contrast: str = "model",
+    higher_is_better: bool | None = None,
+    method: str = "auto",
+    pass_hat: int | None = None,
+    pass_at: int | None = None,
+    sequential: bool = False,
+    planned_n: int | None = None,
+    shared_trials: bool | None = None,
+    accept: Sequence[str] = (),
+    average: AverageKind | None = None,
+    over: str | None = None,
+    weights: Mapping[str, float] | None = None,
+    missing: str | None = None,
+    plan: Plan | None = None,
+    labels: EvalData | object | None = None,
+    seed: int = 0,
+) -> Comparison | Comparisons:
     """Compare two systems on the items that both answered: candidate minus baseline.
 
     Parameters
@@ -95,7 +156,8 @@ def compare(
     baseline, candidate
         A run, else a system or model; or levels of the column named by `contrast`.
     metric
-        The score to compare; needed only where the benchmark declares no headline.
+        The score to compare; needed only where the benchmark declares no headline. Several in a list are answered each in its
+        own unit and direction, with intervals and p adjusted for their number (Bonferroni), as those of `by` are.
     by
         A factor; the comparison is repeated within each of its levels, as one family.
     cluster
@@ -152,8 +214,9 @@ def compare(
 
     Returns
     -------
-    Comparison
-        Verdict, difference with interval and p, checks, missing data, flipped items, suspected dependence.
+    Comparison or Comparisons
+        Verdict, difference with interval and p, checks, missing data, flipped items, suspected dependence; of a list of metrics,
+        one such answer for each.
 
     Raises
     ------
@@ -171,8 +234,9 @@ def compare(
     >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="dimension").verdict
     'inconclusive'
     """
+    several = None if metric is None or isinstance(metric, str) else tuple(metric)
     asked = CompareOptions(
-        metric=metric,
+        metric=metric if isinstance(metric, str) else None,
         higher_is_better=higher_is_better,
         by=by,
         cluster=(cluster,) if isinstance(cluster, str) else None if cluster is None else tuple(cluster),
@@ -194,22 +258,65 @@ def compare(
         labels=labels,
         seed=seed,
     )
-    data = (as_data(data) if plan is None else with_plan(as_data(data), plan)).with_metric(
-        metric, higher_is_better=higher_is_better
-    )
-    _check_options(asked, (baseline, candidate))
-    return _answer(data, data.written(baseline), data.written(candidate), asked)
+    data = as_data(data) if plan is None else with_plan(as_data(data), plan)
+    check_options(asked, (baseline, candidate))
+    sides = data.written(baseline), data.written(candidate)
+    if several is not None:
+        return _answer_each(data, *sides, asked, check_metrics(several, asked))
+    return _answer(data.with_metric(asked.metric, higher_is_better=higher_is_better), *sides, asked)
 
 
-def _answer(data: EvalData, baseline: str, candidate: str, asked: CompareOptions) -> Comparison:
-    """Bring the two sides together and answer with what was asked, else what the plan declares, else the defaults."""
+def _answer_each(
+    data: EvalData, baseline: str, candidate: str, asked: CompareOptions, metrics: tuple[str, ...]
+) -> Comparisons:
+    """Answer for each metric at the level of Bonferroni over all: intervals hold together, and each p belongs to its own."""
+    if asked.margin is not None:
+        _refuse_margin_of_several_units(data, (baseline, candidate), asked, metrics)
+    rows: list[Comparison] = []
+    for name in metrics:
+        try:
+            found = _answer(data, baseline, candidate, replace(asked, metric=name), family=metrics)
+        except (InputError, CannotAnswerError) as error:
+            if repr(name) in str(error):
+                raise
+            # Of several, the reader has to know which.
+            raise type(error)(f"metric {name!r}: {error}") from error
+        p = found.p_value
+        rows.append(replace(found, p_adjusted=None if p is None else min(1.0, len(metrics) * p)))
+    plan: Plan | None = asked.plan
+    level = asked.conf_level if asked.conf_level is not None or plan is None else plan.conf_level
+    return Comparisons(rows=tuple(rows), conf_level=DEFAULT_LEVEL if level is None else level)
+
+
+def _refuse_margin_of_several_units(
+    data: EvalData, names: tuple[str, str], asked: CompareOptions, metrics: tuple[str, ...]
+) -> None:
+    """One margin means the same for several metrics only where they are shown in one unit."""
+    require_outcomes(data, *names)
+    column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    found = [_two_arms(data, *names, column, replace(asked, metric=name))[0] for name in metrics]
+    if len({(each.scale, each.shown_unit) for each in found}) > 1:
+        units = ", ".join(f"{each.name} in {each.shown_unit or 'a unit of its own'}" for each in found)
+        raise InputError(
+            f"one margin cannot serve metrics of several units ({units}); declare each in evalstats.toml "
+            "in [[margins]], or ask for one metric"
+        )
+
+
+def _answer(
+    data: EvalData, baseline: str, candidate: str, asked: CompareOptions, *, family: tuple[str, ...] = ()
+) -> Comparison:
+    """Bring the two sides together and answer with what was asked, else what the plan declares, else the defaults.
+
+    `family` holds all metrics that are asked for at once.
+    """
     require_outcomes(data, baseline, candidate)
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
     chosen, first, second = _two_arms(data, baseline, candidate, column, asked)
     called = label_of("trial", data.factor_names())
     both = trials_of_both(first, second, declared=asked.shared_trials, contrast=column, called=called)
     first, second = both.baseline, both.candidate
-    settings, account = _in_force(asked, chosen, baseline)
+    settings, account = _in_force(asked, chosen, baseline, family)
     differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
     groups = [name for name in group_columns(data.outcomes) if name != column]
     candidates = candidate_groups(data, chosen, groups, contrast=column)
@@ -249,7 +356,7 @@ def _answer(data: EvalData, baseline: str, candidate: str, asked: CompareOptions
         plan=account,
         run_differences=differences,
         notes=(*as_notes("plan", departures), *result.notes),
-        asked=_as_python(asked),
+        asked=as_python(asked),
     )
     refused = refusal(differences)
     if refused is not None:
@@ -307,24 +414,6 @@ def _claims(result: Comparison) -> bool:
     return result.verdict in DECIDED or (result.at_margin is not None and result.at_margin.noninferior)
 
 
-def _as_python(asked: CompareOptions) -> tuple[tuple[str, str], ...]:
-    """Return the options that were given as Python."""
-    plain = replace(asked, labels=None)  # a table has no equality that could be asked for
-    written = {name: repr(_listed(value)) for name, value in given(plain).items()}
-    if asked.labels is not None:
-        written["labels"] = "labels"
-    if asked.plan is not None:
-        written["plan"] = f"es.read_plan({PurePath(asked.plan.source or 'evalstats.toml').name!r})"
-    return tuple(written.items())
-
-
-def _listed(value: Any) -> Any:
-    """Return a tuple as the list that a reader would write."""
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, object]", value))
-    return [*cast("tuple[object, ...]", value)] if isinstance(value, tuple) else value
-
-
 def _not_for_others(result: Comparison, others: Sequence[OtherLevels]) -> tuple[Note, ...]:
     """Say for which items the verdict holds, where it would be another with the levels of a factor as clusters."""
     main = next(iter(lost_levels(result.verdict, others)), None)
@@ -338,9 +427,15 @@ def _not_for_others(result: Comparison, others: Sequence[OtherLevels]) -> tuple[
     return (Note(kind="dependence", text=text),)
 
 
-def _in_force(asked: CompareOptions, metric: Metric, baseline: str) -> tuple[CompareOptions, PlanAccount | None]:
-    """Return what was given, else what the plan declares, and what the result says of the plan."""
+def _in_force(
+    asked: CompareOptions, metric: Metric, baseline: str, family: tuple[str, ...] = ()
+) -> tuple[CompareOptions, PlanAccount | None]:
+    """Return what was given, else what the plan declares, and what the result says of the plan.
+
+    The level is that of one of the `family` of metrics that are asked for at once.
+    """
     plan: Plan | None = asked.plan
+    primary = None if plan is None else plan.primary_for(metric.benchmark)
     named: dict[str, object] = {
         "families": None if asked.by is None else [asked.by],
         "clusters": None if asked.cluster is None else list(asked.cluster),
@@ -349,22 +444,25 @@ def _in_force(asked: CompareOptions, metric: Metric, baseline: str) -> tuple[Com
         "accept": list(asked.accept) or None,
         "missing": asked.missing,
         "baseline": baseline,
-        "primary": asked.metric,
+        "primary": None if primary in family else asked.metric,
     }
     found: dict[str, Any] = settled(plan, benchmark=metric.benchmark, metric=metric.name, **named)
     families = found["families"] or ()
     settings = replace(
         asked,
-        # One split a result: where a plan declares several families, each is asked for by name; looks have none.
-        by=families[0] if len(families) == 1 and not (asked.sequential and asked.by is None) else None,
+        # One split a result: where a plan declares several families, each is asked for by name; looks and metrics have none.
+        by=families[0] if len(families) == 1 and not family and not (asked.sequential and asked.by is None) else None,
         cluster=tuple(found["clusters"] or ()),
         margin=found["margin"],
         conf_level=found["conf_level"],
         accept=tuple(found["accept"] or ()),
         missing=found["missing"],
     )
-    _check_level(DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level, settings.margin)
-    _check_looks(settings)
+    check_level(DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level, settings.margin)
+    if len(family) > 1:
+        level = DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level
+        settings = replace(settings, conf_level=1 - (1 - level) / len(family))
+    check_looks(settings)
     if plan is None:
         return settings, None
     return settings, plan_account(plan, benchmark=metric.benchmark, metric=metric.name, span=metric.span, **named)
@@ -410,47 +508,3 @@ def _two_arms(
     chosen = choose_metric(data, rows, metric, contrast=column)
     arms = (make_arm(first, baseline, chosen, role="baseline"), make_arm(second, candidate, chosen, role="candidate"))
     return chosen, *arms
-
-
-def _check_level(conf_level: float, margin: float | str | None) -> None:
-    lowest = 0.5 if margin is None else 0.8
-    if isinstance(conf_level, str) or not lowest < conf_level < 1:
-        why = "" if margin is None else " (equivalence is judged by the interval at twice the level less one)"
-        raise InputError(f"conf_level is {conf_level}; it must lie above {lowest} and below 1{why}, such as 0.95")
-
-
-def _check_looks(settings: CompareOptions) -> None:
-    if settings.sequential and settings.method != "auto":
-        raise InputError(f"method {settings.method!r} gives an interval for one look; leave it out with --sequential")
-    if settings.sequential and settings.by is not None:
-        raise InputError(
-            "looks while the run goes on are at all items together; leave out the split by "
-            f"{settings.by!r}, or look at the end"
-        )
-    if settings.planned_n is not None and not settings.sequential:
-        raise InputError("planned_n is for looks while the run goes on; ask for them with --sequential")
-
-
-def _check_options(asked: CompareOptions, names: tuple[str, str]) -> None:
-    if isinstance(asked.seed, float | str) or asked.seed < 0:
-        raise InputError(f"seed is {asked.seed}; it must be a whole number from 0")
-    if asked.method not in METHODS:
-        raise InputError(f"method {asked.method!r} is unknown; choose one of {', '.join(METHODS)}")
-    if asked.labels is not None:
-        unlike = {
-            "--by": asked.by,
-            "--sequential": asked.sequential,
-            "--average": asked.average or asked.weights,
-            "--pass-hat": asked.pass_hat,
-            "--pass-at": asked.pass_at,
-            "--method": asked.method != "auto",
-        }
-        for option, wanted in unlike.items():
-            if wanted:
-                raise InputError(f"labels correct the mean difference over all items; leave out {option}")
-    if asked.contrast in ("item", "task"):
-        raise InputError(
-            f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"
-        )
-    if names[0] == names[1]:
-        raise InputError(f"baseline and candidate are both {names[0]!r}; name two different runs or models")

@@ -25,7 +25,7 @@ TONES: dict[str, Tone] = {
     "invalid": "bad",
 }
 # Cautions in the order of what they can undo.
-_ORDER: tuple[NoteKind, ...] = (
+NOTE_ORDER: tuple[NoteKind, ...] = (
     "simulated", "withheld", "gate", "plan", "comparability", "direction", "dependence", "missing", "scale", "few",
 )  # fmt: skip
 _GROUPS_SHOWN, _FLIPS_SHOWN = 8, 12
@@ -42,11 +42,11 @@ def document(result: Comparison) -> Document:
         label=result.verdict,
         tone=TONES[result.verdict],
         headline=_headline(result),
-        number="" if refused else _shown(result, result.estimate),
+        number="" if refused else shown(result, result.estimate),
         number_words="" if refused else _number_words(result),
         scope=_scope(result),
         answer=() if refused or figure is None else (figure,),
-        notes=_notes(result),
+        notes=notes_of(result),
         actions=tuple(_actions(result)),
         evidence=() if refused else tuple(_evidence(result)),
         method=(*method_sections(result, refused=refused), *_beside(result, refused=refused)),
@@ -59,14 +59,14 @@ def document(result: Comparison) -> Document:
 def _headline(result: Comparison) -> str:
     first, second = result.baseline.name, result.candidate.name
     asked = [note.text for note in result.qualifiers if note.kind == "direction"]
-    return "; ".join([_verdict_words(result, first, second), *_limits(result), *asked])
+    return "; ".join([_verdict_words(result, first, second), *limits(result), *asked])
 
 
 def _verdict_words(result: Comparison, first: str, second: str) -> str:
     match result.verdict:
         case "better" | "worse":
             lost = lost_levels(result.verdict, result.other_levels)
-            on = f" on these {plural(result.n_items, 'item')}" if lost and len(_limits(result)) == 1 else ""
+            on = f" on these {plural(result.n_items, 'item')}" if lost and len(limits(result)) == 1 else ""
             return f"{second} is {result.verdict} than {first}{on}"
         case "equivalent":
             return f"{second} and {first} differ by less than the margin of {sized(result.margin, result)}"
@@ -88,7 +88,7 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
             return f"{second} is not shown to differ from {first}"
 
 
-def _limits(result: Comparison) -> list[str]:
+def limits(result: Comparison) -> list[str]:
     """Return in a few words what limits a verdict, the gravest first; the cautions and the scope say how."""
     found: list[str] = []
     lost = lost_levels(result.verdict, result.other_levels)
@@ -111,9 +111,7 @@ def _number_words(result: Comparison) -> str:
 
 def _scope(result: Comparison) -> str:
     """Say which scores, on which items, and for which further items the answer holds."""
-    sides = " against ".join(
-        _own_score(side, figures.digits_of(result)) for side in (result.candidate, result.baseline)
-    )
+    sides = " against ".join(own_score(side, figures.digits_of(result)) for side in (result.candidate, result.baseline))
     items = f"{plural(result.n_items, 'item')}{placed(result.benchmark, 'of')}"
     if result.clusters == ("item",):
         items = (
@@ -127,7 +125,7 @@ def _scope(result: Comparison) -> str:
     if lost and lost[0].conf_low is not None:
         ends = interval_words(lost[0].conf_low, lost[0].conf_high, result.scale, figures.digits_of(result))
         parts.append(f"for other {many(lost[0].factor)} the {100 * result.conf_level:g}% CI is {ends}")
-    if not _plain_reason(result):
+    if not plain_reason(result):
         parts.append(result.verdict_reason)
     elif result.verdict not in DECIDED and result.mde is not None:
         parts.append(f"a difference of {sized(result.mde, result)} would be found with 80% power")
@@ -143,7 +141,7 @@ def _by_labels(result: Comparison) -> list[str]:
         return []
     alone = account.labels_only
     ends = interval_words(alone.conf_low, alone.conf_high, result.scale, figures.digits_of(result))
-    judged, labels = _shown(result, account.judged.estimate), f"{_shown(result, alone.estimate)} ({ends})"
+    judged, labels = shown(result, account.judged.estimate), f"{shown(result, alone.estimate)} ({ends})"
     n = plural(account.n_labels, "item")
     return [f"corrected by people's labels of {n}: the judge alone says {judged}, labels alone {labels}"]
 
@@ -152,7 +150,7 @@ def _asked(result: Comparison, *names: str) -> bool:
     return any(name in names for name, _ in result.asked)
 
 
-def _plain_reason(result: Comparison) -> bool:
+def plain_reason(result: Comparison) -> bool:
     """Whether the interval alone gives the verdict, so that its reason is not said again."""
     if result.verdict in ("better", "worse", "equivalent", "invalid"):
         return True
@@ -161,12 +159,13 @@ def _plain_reason(result: Comparison) -> bool:
     return result.verdict == "powerless" and result.margin is not None
 
 
-def _own_score(score: Score, digits: int) -> str:
+def own_score(score: Score, digits: int) -> str:
+    """Write one side's score with its unit."""
     unit = "%" if score.unit == "%" else f" {score.unit}".rstrip()
     return f"{scaled(score.estimate, score.scale, digits)}{unit}"
 
 
-def _notes(result: Comparison) -> tuple[Note, ...]:
+def notes_of(result: Comparison) -> tuple[Note, ...]:
     """Return cautions, those first that can undo most, then remarks."""
     limits = [note for note in result.qualifiers if note.kind in ("missing", "few")]
     known = [
@@ -176,7 +175,7 @@ def _notes(result: Comparison) -> tuple[Note, ...]:
     ]
     if result.average and not _asked(result, "average", "weights"):
         known.append(Note(kind="choice", text=f"the difference is a {result.average}", caution=False))
-    rank = {kind: place for place, kind in enumerate(_ORDER)}
+    rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(known, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
 
 
@@ -194,9 +193,9 @@ def _actions(result: Comparison) -> list[str]:
     found: list[str] = []
     match result.verdict:
         case "better":
-            found.append(f"Decide by the near end of the interval: the gain may be as small as {_least(result)}.")
+            found.append(f"Decide by the near end of the interval: the gain may be as small as {least(result)}.")
         case "worse":
-            found.append(f"Keep {first}: {second} loses at least {_least(result)}.")
+            found.append(f"Keep {first}: {second} loses at least {least(result)}.")
         case "equivalent":
             found.append("Choose by cost, speed or convenience: the scores do not speak against either.")
         case "powerless" if result.labels is not None:
@@ -291,7 +290,7 @@ def _scores(result: Comparison) -> Section:
     )
     shared = "The difference is paired item by item, so it is surer than these two intervals suggest."
     blocks: tuple[Block, ...] = (table, Text(text=shared)) if result.conf_low is not None else (table,)
-    sides = " against ".join(_own_score(side, digits) for side in (result.candidate, result.baseline))
+    sides = " against ".join(own_score(side, digits) for side in (result.candidate, result.baseline))
     judge = " by the judge" if result.labels is not None else ""
     return Section(id="scores", heading=f"Each side on its own{judge}: {sides}", blocks=blocks)
 
@@ -682,11 +681,13 @@ def _ends(result: Comparison) -> str:
     return interval_words(result.conf_low, result.conf_high, result.scale, figures.digits_of(result))
 
 
-def _shown(result: Comparison, value: float | None) -> str:
+def shown(result: Comparison, value: float | None) -> str:
+    """Write a difference with its sign and unit."""
     return f"{scaled(value, result.scale, figures.digits_of(result), sign=True)} {result.unit}".rstrip()
 
 
-def _least(result: Comparison) -> str:
+def least(result: Comparison) -> str:
+    """Write the end of the interval that is nearer to 0."""
     return sized(min(abs(result.conf_low or 0.0), abs(result.conf_high or 0.0)), result)
 
 

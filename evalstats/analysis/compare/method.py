@@ -229,7 +229,7 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
     else:
         parts = [
             Section(id="method", heading="How it was answered", blocks=tuple(Text(text=text) for text in _how(result))),
-            _section("assumptions", "What this takes for granted", _assumptions(result)),
+            _section("assumptions", "What this takes for granted", assumptions(result)),
             _section("changes", "What would change the answer", changes(result)),
             _section("references", "References", references(result)),
         ]
@@ -324,7 +324,8 @@ def _screen(result: Comparison) -> str:
 # --- assumptions ---
 
 
-def _assumptions(result: Comparison) -> list[str]:
+def assumptions(result: Comparison) -> list[str]:
+    """Return what the answer takes for granted; what p means comes last."""
     takes = [text.takes for text in texts_for(result.method) if text.takes]
     unlike = [
         f"the sides differ in nothing but the systems, and {each.explanation}"

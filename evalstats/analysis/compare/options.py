@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from evalstats.analysis.options import Accept, Cluster, Contrast, HigherIsBetter, MetricName, Option, PlannedLevel, Seed
+from evalstats.analysis.options import Accept, Cluster, Contrast, HigherIsBetter, Option, PlannedLevel, Seed
 
 PassHat = Annotated[int | None, Option("Ask for pass^K: all of K trials succeed.", metavar="K")]
 PassAt = Annotated[int | None, Option("Ask for pass@K: any of K trials succeeds.", metavar="K")]
@@ -26,7 +26,10 @@ Over = Annotated[
 class CompareOptions:
     """Options of `evalstats.compare` and of its command, which reads `weights` and `plan` from files."""
 
-    metric: MetricName = None
+    metric: Annotated[
+        str | None,
+        Option("Score to compare, or several as one family: A,B; default: the headline.", ("--metric", "-m")),
+    ] = None
     higher_is_better: HigherIsBetter = None
     by: Annotated[str | None, Option("Factor to split by (one family).")] = None
     cluster: Cluster = None

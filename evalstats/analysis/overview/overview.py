@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -273,7 +273,9 @@ def _of_one(data: EvalData, name: str, asked: _Asked) -> Iterator[_Question]:
     elif len(systems) == 2:
         first, second = systems
         yield _Question(
-            name="compare", benchmark=name, ask=lambda: compare(data, first, second, seed=asked.seed, **given)
+            name="compare",
+            benchmark=name,
+            ask=lambda: cast("Result", compare(data, first, second, seed=asked.seed, **given)),
         )
     else:
         yield _Question(name="score", benchmark=name, ask=lambda: _score(data, asked))

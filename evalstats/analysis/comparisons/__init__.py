@@ -1,0 +1,1 @@
+"""Is B better than A, by each of several metrics?"""

@@ -1,0 +1,285 @@
+"""What is said of a comparison by several metrics: one table of answers, then each metric with its own figure and unit."""
+
+from dataclasses import replace
+
+from evalstats.analysis.comparability.rules import graver
+from evalstats.analysis.compare import figures
+from evalstats.analysis.compare.document import (
+    NOTE_ORDER,
+    TONES,
+    least,
+    limits,
+    notes_of,
+    own_score,
+    plain_reason,
+    shown,
+)
+from evalstats.analysis.compare.method import assumptions, references, sized
+from evalstats.analysis.compare.result import DECIDED, Comparison
+from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.method_texts import texts_for
+from evalstats.analysis.provenance import placed, sources_section
+from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Tabs, Text, Tone, sentence
+from evalstats.document.numbers import interval_words, plural, some
+
+_SHOWN = 3
+
+
+def document(result: Comparisons) -> Document:
+    """Return what is said of a comparison by several metrics."""
+    first = result.rows[0]
+    where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else ""
+    label, tone = _label(result)
+    refused = graver(first.run_differences)
+    return Document(
+        kind="compare",
+        title=f"Is {first.candidate.name} better than {first.baseline.name}{where} in {_several(result.metrics)}?",
+        label=label,
+        tone=tone,
+        headline=_headline(result),
+        scope="" if refused else _scope(result),
+        answer=() if refused else (_overview(result),),
+        notes=(*result.notes, *_notes(result)),
+        actions=tuple(_actions(result)),
+        evidence=() if refused else (_each(result),),
+        method=_method(result),
+    )
+
+
+# --- the answer ---
+
+
+def _label(result: Comparisons) -> tuple[str, Tone]:
+    """Return the answer in a word or two; two metrics that go different ways are a trade-off, which no test settles."""
+    verdicts = [row.verdict for row in result.rows]
+    if len(set(verdicts)) == 1:
+        return verdicts[0], TONES[verdicts[0]]
+    claimed = {"better", "worse"} & set(verdicts)
+    if len(claimed) == 2:
+        return "trade-off", "caution"
+    for word in claimed:
+        return f"{word} in {verdicts.count(word)} of {len(verdicts)}", TONES[word]
+    return "inconclusive", TONES["inconclusive"]
+
+
+def _headline(result: Comparisons) -> str:
+    row = result.rows[0]
+    first, second = row.baseline.name, row.candidate.name
+    found = graver(row.run_differences)
+    if found:
+        return f"{second} and {first} cannot be compared: they differ in {' and '.join(found)}"
+    told = [
+        f"{word} {_several([each.metric for each in result.rows if _word(each) == word])}"
+        for word in ("better in", "worse in", "equivalent in", "higher in", "lower in")
+        if any(_word(each) == word for each in result.rows)
+    ]
+    if not told:
+        return f"{second} is not shown to differ from {first} in {_several(result.metrics)}"
+    start, *rest = told
+    word, _, names = start.partition(" ")
+    joined = f"{word} {'to' if word == 'equivalent' else 'than'} {first} {names}"
+    return "; ".join([f"{second} is {' and '.join([joined, *rest])}", *_open(result), *_limits(result)])
+
+
+def _word(row: Comparison) -> str:
+    if row.higher_known is not None:
+        return "higher in" if row.higher_known else "lower in"
+    return f"{row.verdict} in" if row.verdict in DECIDED else ""
+
+
+def _open(result: Comparisons) -> list[str]:
+    left = [row.metric for row in result.rows if not _word(row)]
+    return [f"not shown to differ in {_several(left)}"] if left else []
+
+
+def _limits(result: Comparisons) -> list[str]:
+    """Return what limits the verdicts, with the metrics where it does not limit all of them."""
+    decided = [row for row in result.rows if row.verdict in DECIDED]
+    told = dict.fromkeys(words for row in decided for words in limits(row))
+    found: list[str] = []
+    for words in told:
+        names = [row.metric for row in decided if words in limits(row)]
+        found.append(words if len(names) == len(decided) else f"in {_several(names)} {words}")
+    return found
+
+
+def _scope(result: Comparisons) -> str:
+    """Say on how many items the answers rest, and that their intervals are one family."""
+    counts = sorted({row.n_items for row in result.rows})
+    items = plural(counts[0], "item") if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} items"
+    names = dict.fromkeys(name for row in result.rows for name in row.clusters)
+    clusters = f", clustered by {' and '.join(names)}" if names else ""
+    return f"On the {items} that both answered{clusters}; {_family(result)}"
+
+
+def _family(result: Comparisons) -> str:
+    level = f"{100 * result.conf_level:g}%"
+    if len(result.rows) == 1:
+        return f"the interval is at {level}"
+    return f"intervals and p are adjusted for {len(result.rows)} metrics, so that all hold together at {level}"
+
+
+def _overview(result: Comparisons) -> Table:
+    """Return one line for each metric, in the metric's own unit."""
+    first = result.rows[0]
+    several = len({row.benchmark for row in result.rows}) > 1
+    unlike = len({row.n_items for row in result.rows}) > 1
+    rows = tuple(
+        (
+            _named(row, several=several),
+            own_score(row.baseline, figures.digits_of(row)),
+            own_score(row.candidate, figures.digits_of(row)),
+            shown(row, row.estimate),
+            _ends(row),
+            row.p_adjusted,
+            *((row.n_items,) if unlike else ()),
+            f"{row.verdict}, these items" if row.verdict in DECIDED and limits(row) else row.verdict,
+        )
+        for row in result.rows
+    )
+    return Table(
+        id="metrics",
+        columns=(
+            Column(title="Metric", kind="name"),
+            Column(title=first.baseline.name, kind="amount", spare=True),
+            Column(title=first.candidate.name, kind="amount", spare=True),
+            Column(title="Difference", kind="amount"),
+            Column(title="CI, all metrics", kind="amount"),
+            Column(title="Adjusted p", kind="p"),
+            *((Column(title="Items", kind="count"),) if unlike else ()),
+            Column(title="Verdict", kind="verdict"),
+        ),
+        rows=rows,
+        caption=f"The difference is {first.candidate.name} minus {first.baseline.name}, each metric in its own unit",
+        tones={**TONES, **{f"{word}, these items": TONES[word] for word in DECIDED}},
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+
+
+def _named(row: Comparison, *, several: bool = False) -> str:
+    where = placed(row.benchmark) if several else ""
+    lower = "" if row.higher_is_better or row.direction == "asked" else " (lower is better)"
+    return f"{row.metric}{where}{lower}"
+
+
+def _ends(row: Comparison) -> str:
+    if row.ends is None:
+        return "none"
+    return interval_words(row.conf_low, row.conf_high, row.scale, figures.digits_of(row))
+
+
+def _notes(result: Comparisons) -> tuple[Note, ...]:
+    """Return what is known of every metric once, and what is known of some under their names; cautions first."""
+    own = {row.metric: [*_undeclared(row), *notes_of(row)] for row in result.rows}
+    every = dict.fromkeys(note for notes in own.values() for note in notes)
+    found: list[Note] = []
+    for note in every:
+        names = [metric for metric, notes in own.items() if note in notes]
+        told = note.text if len(names) == len(own) else f"in {_several(names)}: {note.text}"
+        found.append(replace(note, text=told))
+    rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
+    return tuple(sorted(found, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
+
+
+def _undeclared(row: Comparison) -> list[Note]:
+    """Return the limits of a verdict that the headline names in a few words, and a direction that has to be declared."""
+    found = [note for note in row.qualifiers if note.kind == "dependence"]
+    if row.direction == "asked":
+        text = f"nothing declares which way {row.metric} is better"
+        remedy = f"[metrics.{row.metric}] in evalstats.toml says so, with higher_is_better = false or true"
+        found.append(Note(kind="direction", text=text, remedy=remedy))
+    return found
+
+
+def _actions(result: Comparisons) -> list[str]:
+    if graver(result.rows[0].run_differences):
+        return ["Run both sides in the same way, or declare what is meant with --accept."]
+    words = {word: [row.metric for row in result.rows if row.verdict == word] for word in ("better", "worse")}
+    left = [row.metric for row in result.rows if row.verdict == "inconclusive" and row.higher_known is None]
+    found: list[str] = []
+    if words["better"] and words["worse"]:
+        gained, lost = _several(words["better"]), _several(words["worse"])
+        found.append(f"Decide what the gain in {gained} is worth in {lost}: no test weighs one metric against another.")
+    elif words["worse"]:
+        found.append(f"Keep {result.rows[0].baseline.name}, unless {_several(words['worse'])} does not matter.")
+    if left:
+        found.append(f"Do not read {_several(left)} as equal: declare margins before the next run to show that.")
+    return found
+
+
+# --- the evidence ---
+
+
+def _each(result: Comparisons) -> Section:
+    """Return a panel for each metric: its answer in a sentence, and its figure on an axis of its own."""
+    panels = tuple(
+        Section(id=f"m{place}", heading=_named(row), blocks=_panel(row, f"difference-m{place}"))
+        for place, row in enumerate(result.rows, start=1)
+    )
+    apart = sum(row.verdict in ("better", "worse") or row.higher_known is not None for row in result.rows)
+    head = f"A difference is shown in {apart or 'none'} of {plural(len(result.rows), 'metric')}"
+    text = "Ask for one metric alone to see its flipped items, other methods and missing scores."
+    return Section(
+        id="each", heading=head, blocks=(Tabs(id="metrics", title="By metric", panels=panels), Text(text=text))
+    )
+
+
+def _panel(row: Comparison, label: str) -> tuple[Block, ...]:
+    text = Text(text=sentence(_beside(row)))
+    if row.conf_low is None:
+        return (text,)
+    drawn = figures.difference(row)
+    caption = f"The difference in {row.metric}, with intervals adjusted for all metrics; filled points are settled."
+    return (text, replace(drawn, id=label, caption=caption))
+
+
+def _beside(row: Comparison) -> str:
+    """Say what the table does not: the least that is claimed, what could have been found, or the reason of the verdict."""
+    if row.verdict in ("better", "worse"):
+        return f"the {'gain' if row.verdict == 'better' else 'loss'} may be as small as {least(row)}"
+    if plain_reason(row) and row.mde is not None:
+        return f"a difference of {sized(row.mde, row)} would be found with 80% power"
+    return row.verdict_reason
+
+
+# --- the method ---
+
+
+def _method(result: Comparisons) -> tuple[Section, ...]:
+    first = result.rows[0]
+    own = [
+        f"{row.method} for {row.metric}"
+        + ("" if row.method_reason == "it was asked for" else f", because {row.method_reason}")
+        for row in result.rows
+        if row.method
+    ]
+    texts = dict.fromkeys(text.how for row in result.rows for text in texts_for(row.method))
+    family = (
+        f"The {len(result.rows)} metrics are one family, adjusted by Bonferroni: each interval is at "
+        f"{100 * first.conf_level:.4g}%, and each p is multiplied by {len(result.rows)}. Holm's p is in the data. "
+        "Nothing is averaged over metrics."
+    )
+    takes = dict.fromkeys(text for row in result.rows for text in assumptions(row)[:-1] if text)
+    works = {work for row in result.rows for work in references(row)}
+    works |= {work for name in ("Bonferroni", "Holm") for text in texts_for(name) for work in text.sources}
+    parts = (
+        Section(
+            id="method",
+            heading="How it was answered",
+            blocks=(Text(text=family), Items(items=tuple(map(sentence, own))), *(Text(text=text) for text in texts)),
+        ),
+        Section(
+            id="assumptions",
+            heading="What this takes for granted",
+            blocks=(Items(items=tuple(map(sentence, takes))),) if takes else (),
+        ),
+        Section(id="references", heading="References", blocks=(Items(items=tuple(map(sentence, sorted(works)))),)),
+        sources_section(
+            first.sources, version=first.version, seed=f"{first.seed} (permutations only)", plan=first.plan
+        ),
+    )
+    return tuple(part for part in parts if part.blocks)
+
+
+def _several(names: tuple[str, ...] | list[str]) -> str:
+    return some(names, _SHOWN)
