@@ -33,7 +33,7 @@ BUDGET: Final[Mapping[str, tuple[int, int]]] = {
     "arena-sampling": (640, 7500),
     "audit": (220, 1700),
     "compare": (370, 3500),
-    "compare-metrics": (250, 2000),
+    "compare-metrics": (300, 2100),
     "contamination": (100, 1500),
     "dashboard": (360, 2900),
     "frontier": (120, 1900),

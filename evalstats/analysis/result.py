@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 Row = TypeVar("Row")
+_HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]")
 _CODE = re.compile(r"(<pre.*?</pre>)", re.DOTALL)
 # Inches (the width, or width and height), or one of the sizes that pages are drawn in.
 Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
@@ -256,10 +257,15 @@ def load_result(path: str | Path) -> Result:
     Raises
     ------
     InputError
-        If the file is not there, holds no result, or one that a newer version of evalstats saved.
+        If the file is not there, holds no result, one that cannot be shown since it was damaged or edited, or one that a newer
+        version of evalstats saved.
     """
     try:
-        values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        values: Any = json.loads(text)
+        if _HALF_LETTER.search(text):
+            # Half of a letter can be escaped in JSON, and written nowhere.
+            json.dumps(values, ensure_ascii=False).encode()
     except (OSError, ValueError) as error:
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it holds no JSON"
         raise InputError(f"{path} is no saved result ({why}); --format json and save() write such files") from error
@@ -284,7 +290,20 @@ def result_of(values: object, source: str) -> Result:
     except InputError as error:
         told = unreadable_older(version, source, str(error)) if note else f"{source}: {error}"
         raise InputError(told) from error
+    _refuse_damaged(found, source)
     return found if note is None else _with_note(found, note)
+
+
+def _refuse_damaged(result: Result, source: str) -> None:
+    """Raise where values of the right types are none that a result can have, such as a method that there is not."""
+    try:
+        result.document()
+        result.to_frame()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"{source}: holds a {type(result).__name__} with values that none has ({type(error).__name__}: {error}), so it was "
+            "damaged or edited; compute it again"
+        ) from error
 
 
 def _with_note(result: Result, note: Note) -> Result:

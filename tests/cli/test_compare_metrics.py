@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import evalstats as es
 from evalstats.cli.load import metrics_of
 from evalstats.cli.main import app
+from evalstats.document.model import Code
 from tests.analysis.builders import data_of, rows_of
 
 RUN = CliRunner()
@@ -75,7 +76,7 @@ def test_the_command_that_is_told_gives_the_same(file: Path, tmp_path: Path, mon
         for section in told.document().method
         if section.id == "code"
         for block in section.blocks
-        if getattr(block, "language", "") == "sh"
+        if isinstance(block, Code) and block.language == "sh"
     ]
     again = RUN.invoke(app, [*shlex.split(shell.replace("\\\n", " "))[1:], "--format", "json"])
     assert json.loads(again.stdout)["rows"] == json.loads(first.stdout)["rows"]

@@ -68,7 +68,7 @@ def test_each_metric_is_the_comparison_alone_at_the_level_of_bonferroni(cluster:
         assert (row.conf_low, row.conf_high, row.verdict) == (alone.conf_low, alone.conf_high, alone.verdict)
         assert row.p_adjusted == min(1.0, 3 * (plain.p_value or 0.0))
         # The interval and the adjusted p beside it say the same.
-        assert row.excludes_zero == (row.p_adjusted <= 1 - level)
+        assert row.excludes_zero == ((row.p_adjusted or 0.0) <= 1 - level)
 
 
 def test_every_metric_keeps_its_unit_and_its_direction(found: es.Comparisons) -> None:
@@ -340,7 +340,11 @@ def test_junit_has_a_case_for_each_metric(found: es.Comparisons, rules: tuple[st
     assert suite is not None
     assert [case.get("name") for case in suite] == [f"new against old [{name}]" for name in METRICS]
     failed = [case.get("classname") for case in suite if case.find("failure") is not None]
-    wanted = {(): [], ("worse",): ["table.cost"], ("worse", "inconclusive"): ["table.cost", "table.latency_s"]}
+    wanted: dict[tuple[str, ...], list[str]] = {
+        (): [],
+        ("worse",): ["table.cost"],
+        ("worse", "inconclusive"): ["table.cost", "table.latency_s"],
+    }
     assert failed == wanted[rules]
 
 

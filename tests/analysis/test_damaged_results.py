@@ -1,0 +1,102 @@
+"""A saved result of any kind in which one bit is not what it was: refused in words, or read as a result; never a traceback."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import evalstats as es
+from evalstats.analysis.result import RESULTS
+from evalstats.cli.output import json_text, written
+from evalstats.errors import EvalStatsError, InputError
+from tests.frozen.cases import CASES
+from tests.report import hostile_results
+
+# One small result of every kind; those of hostile names are escaped where they are saved.
+MADE: dict[str, Callable[[], Any]] = {
+    **CASES,
+    **{f"hostile {kind}": make for kind, make in hostile_results.RESULTS.items()},
+    "hostile metrics": hostile_results.several_metrics,
+}
+FEW = (
+    "comparison_trials_clusters", "comparisons_by_three_metrics", "score_clusters", "leaderboard_published", "mixed_binomial",
+    "means_of_mixed", "contamination_twins", "frontier_of_cost", "power_from_a_pilot", "gap_of_four", "scenarios_graded",
+    "arena_covariates", "hostile audit", "hostile judges", "hostile dashboard", "hostile overview", "scores_by_macro_average",
+)  # fmt: skip
+
+
+@cache
+def saved(name: str) -> bytes:
+    made = MADE[name]()
+    made = made[0] if isinstance(made, tuple) else made
+    return json_text(made.to_dict()).encode()
+
+
+def show(path: Path) -> bool:
+    """Load and show as `evalstats show` does; whether it is a result."""
+    try:
+        result = es.load_result(path)
+        for text in (written(result, full=True), written(result, quiet=True), result.to_markdown(), result.to_html()):
+            text.encode()
+    except EvalStatsError:
+        return False
+    return True
+
+
+def flipped(raw: bytes, place: int, bit: int) -> bytes:
+    changed = bytearray(raw)
+    changed[place % len(raw)] ^= 1 << bit
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in MADE])
+def test_a_bit_that_is_not_what_it_was_gives_no_traceback(name: str, tmp_path: Path) -> None:
+    raw, path = saved(name), tmp_path / "r.json"
+    path.write_bytes(raw)
+    assert show(path), "the file as it was saved is a result"
+
+    @settings(max_examples=60, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(place=st.integers(0, len(raw) - 1), bit=st.integers(0, 7))
+    @example(place=0, bit=0)
+    def damage(place: int, bit: int) -> None:
+        path.write_bytes(flipped(raw, place, bit))
+        show(path)
+
+    damage()
+
+
+def test_every_kind_of_result_is_among_them() -> None:
+    kinds = {json.loads(saved(name))["result"] for name in FEW}
+    assert kinds >= set(RESULTS) - {"Scores", "Score", "MixedModel", "Means"}
+    assert kinds >= {"Score", "MixedModel", "Means"}
+
+
+# Bits that once gave a traceback, found by this search.
+@pytest.mark.parametrize(
+    ("name", "was", "became"),
+    [
+        ("comparison_trials_clusters", b'"quantity": "cost_usd per success"', b'"quantity": "cost_usd per succass"'),
+        ("mixed_binomial", b'"method": "Laplace"', b'"method": "Lap|ace"'),
+        ("mixed_gaussian", b'"std_dev"', b'"st`_dev"'),
+        ("gap_of_four", b'"kind": "outcomes"', b'"kind": "outkomes"'),
+        ("contamination_twins", b'"method": "paired twins', b'"method": "paired tvins'),
+    ],
+)
+def test_a_value_that_no_result_has_is_refused_in_words(name: str, was: bytes, became: bytes, tmp_path: Path) -> None:
+    raw, path = saved(name), tmp_path / "r.json"
+    assert was in raw
+    path.write_bytes(raw.replace(was, became))
+    with pytest.raises(InputError, match="damaged or edited; compute it again"):
+        es.load_result(path)
+
+
+def test_half_a_letter_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_bytes(saved("score_clusters").replace(b'"name": "alpha"', b'"name": "\\udeff"'))
+    with pytest.raises(InputError, match="no saved result"):
+        es.load_result(path)
