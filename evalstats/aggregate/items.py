@@ -141,14 +141,14 @@ def score_matrix(
     """
     if len(set(models)) < len(models):
         raise InputError(f"the {len(models)} models are not all different; name each once")
-    sums = item_sums(outcomes, arm=arm, key=key)
     items = constant_factors(outcomes, factors, key=key)
+    if isinstance(outcomes, pl.DataFrame):
+        return _matrix_of_rows(outcomes, items, arm=arm, models=models, key=key)
     rows = items.select(key).with_row_index(_ROW)
     columns = pl.DataFrame({arm: list(models), _COLUMN: range(len(models))}, schema_overrides={arm: pl.String})
-    placed = sums.with_columns(pl.col(arm).cast(pl.String)).join(rows, on=list(key)).join(columns, on=arm, how="left")
-    unknown = placed.filter(pl.col(_COLUMN).is_null())[arm].unique().sort().to_list()
-    if unknown:
-        raise InputError(f"column {arm!r} holds {unknown[0]!r}, which is none of the {len(models)} models asked for")
+    sums = item_sums(outcomes, arm=arm, key=key).with_columns(pl.col(arm).cast(pl.String))
+    placed = sums.join(rows, on=list(key)).join(columns, on=arm, how="left")
+    _refuse_unknown_models(placed, arm, len(models))
     cells = (placed[_ROW].to_numpy(), placed[_COLUMN].to_numpy())
 
     def filled(values: pl.Series) -> npt.NDArray[np.int64 | np.float64]:
@@ -162,4 +162,46 @@ def score_matrix(
         n_scored=filled(placed["n_scored"]).astype(np.int64),
         n_lost=filled(placed["n_error"] + placed["n_unscored"]).astype(np.int64),
         total=filled(placed["total"].cast(pl.Float64).fill_null(0.0)).astype(np.float64),
+    )
+
+
+def _refuse_unknown_models(placed: pl.DataFrame, arm: str, n_models: int) -> None:
+    unknown = placed.filter(pl.col(_COLUMN).is_null())[arm].cast(pl.String).unique().sort().to_list()
+    if unknown:
+        raise InputError(f"column {arm!r} holds {unknown[0]!r}, which is none of the {n_models} models asked for")
+
+
+def _matrix_of_rows(
+    outcomes: pl.DataFrame, items: pl.DataFrame, *, arm: str, models: Sequence[str], key: Sequence[str]
+) -> ScoreMatrix:
+    """Add every row of a held table to its cell, which a group of its own for each of millions of cells would take long for."""
+    # Most often one column names an item, and the others are the same throughout.
+    telling = [name for name in key if items[name].n_unique() > 1] or list(key)[:1]
+    rows = items.select(telling).with_row_index(_ROW)
+    column = outcomes[arm].cast(pl.String).replace_strict(list(models), range(len(models)), default=None)
+    placed = outcomes.select(arm, *telling).with_columns(column.cast(pl.Int64).alias(_COLUMN))
+    _refuse_unknown_models(placed, arm, len(models))
+    found = placed.select(_COLUMN, *telling).join(rows, on=telling, how="left", maintain_order="left")
+    cell = found[_ROW].cast(pl.Int64).to_numpy() * len(models) + found[_COLUMN].to_numpy()
+    trials = _trials(_native(outcomes))
+    counts = (
+        as_polars(_native(outcomes).select(trials.alias(_ROW)).to_native())[_ROW] if "n_trials" in outcomes else None
+    )
+    status = outcomes["status"]
+
+    def summed(values: pl.Series) -> Floats:
+        of_rows = values.cast(pl.Float64).fill_null(0.0)
+        weights = of_rows if counts is None else of_rows * counts
+        return np.bincount(cell, weights=weights.to_numpy(), minlength=items.height * len(models)).reshape(
+            items.height, len(models)
+        )
+
+    lost = status.is_in(["error", "unscored"])
+    scored = summed(status == "scored").astype(np.int64)
+    return ScoreMatrix(
+        items=items,
+        models=tuple(models),
+        n_scored=scored,
+        n_lost=summed(lost).astype(np.int64) if lost.any() else np.zeros_like(scored),
+        total=summed(outcomes["score"]),
     )

@@ -458,7 +458,7 @@ def require_outcomes(data: EvalData, *names: str) -> None:
         elif data.aggregates.height:
             what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
         raise CannotAnswerError(f"there are no outcomes to work on: {what}")
-    have = set(data.outcomes["model"].to_list()) | set(data.outcomes["system"].to_list())
+    have = set(data.outcomes["model"].unique().to_list()) | set(data.outcomes["system"].unique().to_list())
     published = set(data.aggregates["model"].drop_nulls().to_list())
     for name in names:
         if name not in have and name in published:
@@ -519,7 +519,7 @@ def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str
 
 def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> list[str]:
     """Benchmarks on which both sides have rows."""
-    shared = sorted(set(first["benchmark"].to_list()) & set(second["benchmark"].to_list()))
+    shared = sorted(set(first["benchmark"].unique().to_list()) & set(second["benchmark"].unique().to_list()))
     if not shared:
         raise CannotAnswerError(
             f"{names[0]!r} and {names[1]!r} have no benchmark in common: the first has {listed(first['benchmark'])}, "

@@ -114,7 +114,10 @@ def _describes_items(column: pl.Series, systems: Sequence[str]) -> bool:
 
 def _level_codes(rows: pl.DataFrame, name: str) -> pl.Series:
     """Return a whole number for each level, 0 where a run that has the column left it empty, null where a run lacks it."""
-    frame = pl.DataFrame({"run": rows["run"], "level": rows[name].cast(pl.String)})
+    level = rows[name].cast(pl.String)
+    if not level.null_count():
+        return level.cast(pl.Categorical).to_physical().cast(pl.Int64)
+    frame = pl.DataFrame({"run": rows["run"], "level": level})
     code = pl.col("level").rank("dense").cast(pl.Int64)
     has = pl.col("level").is_not_null().any().over("run")
     return frame.select(pl.when(has).then(code.fill_null(0))).to_series()
@@ -298,6 +301,8 @@ def duplicate_notes(data: EvalData, pairs: Pairs, runs: Sequence[str], metric: M
     scores of few steps, or where everything stands at the ends of the scale, items that have nothing in common agree too.
     """
     named = data.metrics.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("kind") == "continuous"))["metric"]
+    if not len(named):
+        return ()
     rows = data.outcomes.filter(pl.col("run").is_in(list(runs)) & (pl.col("benchmark") == metric.benchmark))
     key = [name for name in ("task", "item", "variant") if name in pairs.items.columns]
     n_all = rows.select(key).n_unique()

@@ -116,6 +116,8 @@ class Pairs:
         """Return the factor's levels as whole numbers from 0; an item without a level is a level of its own."""
         # Under a name of our own: Polars takes some names of factors for patterns.
         text = self.items[factor].cast(pl.String).alias("level")
+        if not text.null_count():
+            return text.rank("dense").cast(pl.Int64).to_numpy() - 1
         alone = pl.Series([f"\x00{i}" for i in range(len(text))])
         filled = pl.select(pl.when(text.is_null()).then(alone).otherwise(text)).to_series()
         return np.unique(filled.to_numpy(), return_inverse=True)[1].astype(np.int64)

@@ -431,11 +431,20 @@ def undeclared_dependence(
     )
 
 
+# Of more items than this, a thousand shuffles take longer than dealing out the few values there are.
+_SHUFFLED = 100_000
+# Cells and values must be so many times fewer than items.
+_SPARED = 20
+
+
 def _permuted_effects(
     residuals: FloatArray, columns: list[tuple[IntArray, int]], rng: np.random.Generator, draws: int
 ) -> FloatArray:
     """Return design effects, shape (1 + draws, n_factors); row 0 is the observed one."""
     starts = np.cumsum([0, *(n_levels for _, n_levels in columns)])
+    counts = _counts_of_values(residuals, columns) if residuals.size > _SHUFFLED else None
+    if counts is not None:
+        return _dealt_effects(*counts, float(np.square(residuals).sum()), starts, rng, draws)
     # One bincount serves all factors: their levels are numbered through.
     levels = np.concatenate([codes + start for (codes, _), start in zip(columns, starts[:-1], strict=True)])
     effects = np.empty((1 + draws, len(columns)))
@@ -445,6 +454,52 @@ def _permuted_effects(
         sums = np.bincount(levels, weights=np.tile(permuted, len(columns)), minlength=int(starts[-1]))
         effects[draw] = np.add.reduceat(np.square(sums), starts[:-1]) / total
         rng.shuffle(permuted)
+    return effects
+
+
+def _counts_of_values(
+    residuals: FloatArray, columns: list[tuple[IntArray, int]]
+) -> tuple[FloatArray, IntArray, list[IntArray]] | None:
+    """Return the values, how often each stands in each cell of the factors' levels, and the level of each cell by factor.
+
+    None where values or cells are so many that dealing them out takes as long as shuffling.
+    """
+    values, place = np.unique(residuals, return_inverse=True)
+    cell, n_cells = np.zeros(residuals.size, dtype=np.int64), 1
+    for codes, n_levels in columns:
+        distinct, cell = np.unique(cell * n_levels + codes, return_inverse=True)
+        n_cells = distinct.size
+        if n_cells * values.size > residuals.size / _SPARED:
+            return None
+    counts = np.bincount(place * n_cells + cell, minlength=values.size * n_cells).reshape(values.size, n_cells)
+    first = np.unique(cell, return_index=True)[1]
+    return values, counts.astype(np.int64), [codes[first] for codes, _ in columns]
+
+
+def _dealt_effects(  # noqa: PLR0917 - what a permutation needs, and how many
+    values: FloatArray,
+    counts: IntArray,
+    levels: list[IntArray],
+    total: float,
+    starts: IntArray,
+    rng: np.random.Generator,
+    draws: int,
+) -> FloatArray:
+    """Return what permuting the items gives, by its law: how often each value falls into each cell is hypergeometric."""
+    every = np.concatenate([codes + start for codes, start in zip(levels, starts[:-1], strict=True)])
+    effects = np.empty((1 + draws, len(levels)))
+    for draw in range(1 + draws):
+        if draw:
+            room = counts.sum(axis=0)
+            dealt = np.empty_like(counts)
+            for k, n in enumerate(counts.sum(axis=1)[:-1].tolist()):
+                dealt[k] = rng.multivariate_hypergeometric(room, n, method="marginals")
+                room = room - dealt[k]
+            dealt[-1] = room
+        else:
+            dealt = counts
+        sums = np.bincount(every, weights=np.tile(values @ dealt, len(levels)), minlength=int(starts[-1]))
+        effects[draw] = np.add.reduceat(np.square(sums), starts[:-1]) / total
     return effects
 
 

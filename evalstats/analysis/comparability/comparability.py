@@ -295,6 +295,8 @@ def _lab_or_live(sides: Sides) -> RunDifference | None:
 def _item_sets(sides: Sides) -> RunDifference | None:
     """Say when the sides hold different items, whatever became of them."""
     key = _key(sides)
+    if sides.first_rows.select(key).equals(sides.second_rows.select(key)):
+        return None
     first, second = (rows.select(key).unique() for rows in (sides.first_rows, sides.second_rows))
     shared = first.join(second, on=key, how="semi").height
     alone = first.height - shared, second.height - shared
@@ -318,7 +320,7 @@ def _item_sets(sides: Sides) -> RunDifference | None:
 
 
 def _tasks_alone(own: pl.DataFrame, other: pl.DataFrame, which: str) -> list[str]:
-    names = sorted({*own["task"].to_list()} - {*other["task"].to_list()} - {""})
+    names = sorted({*own["task"].unique().to_list()} - {*other["task"].unique().to_list()} - {""})
     return [f"the {which} alone has {listed(names)}"] if names else []
 
 
@@ -345,6 +347,9 @@ def _item_limit(sides: Sides) -> RunDifference | None:
 
 def _trials(sides: Sides) -> RunDifference | None:
     """Say when an item usually has other numbers of trials on the two sides."""
+    counted = [*_key(sides), "n_trials"]
+    if sides.first_rows.select(counted).equals(sides.second_rows.select(counted)):
+        return None
     first, second = (_usual_trials(rows, _key(sides)) for rows in (sides.first_rows, sides.second_rows))
     if first == second:
         return None
@@ -441,6 +446,8 @@ def _judges_of(rows: pl.DataFrame, side: SideRuns, data: EvalData) -> tuple[str,
     own = _sorted(rows["judge"])
     if own or not rows.height:
         return own
+    if data.outcomes["judge"].null_count() == data.outcomes.height:
+        return side.values("judge")
     of_runs = data.outcomes.filter(pl.col("run").is_in(list(side.runs)) & pl.col("judge").is_not_null())
     if not of_runs.height:
         return side.values("judge")

@@ -58,9 +58,10 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideRuns:
-    """The runs of one side: what is recorded of each, and which runs have rows of which task."""
+    """The runs of one side: what is recorded of each, which runs have rows of which task, and the models of the rows."""
 
     runs: tuple[str, ...]
+    models: frozenset[str]
     columns: Mapping[str, Mapping[str, object]]
     configs: Mapping[str, Mapping[str, object]]
     tasks: Mapping[str, tuple[str, ...]]
@@ -79,6 +80,7 @@ def side_runs(data: EvalData, runs: Sequence[str], rows: pl.DataFrame) -> SideRu
         tasks.setdefault(task, []).append(run)
     return SideRuns(
         runs=tuple(sorted(runs)),
+        models=frozenset(_levels(rows, "model")),
         columns=columns,
         configs={run: _config(row.get("config")) for run, row in columns.items()},
         tasks={task: tuple(names) for task, names in tasks.items()},
@@ -245,12 +247,12 @@ class Sides:
     @property
     def models(self) -> str:
         """The models of both sides, for a sentence."""
-        return listed(sorted(_levels(self.first_rows, "model") | _levels(self.second_rows, "model")))
+        return listed(sorted(self.first.models | self.second.models))
 
     @property
     def same_model(self) -> bool:
         """Whether both sides are the same model (or models)."""
-        return _levels(self.first_rows, "model") == _levels(self.second_rows, "model")
+        return self.first.models == self.second.models
 
     @property
     def named_apart(self) -> bool:

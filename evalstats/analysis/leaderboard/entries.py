@@ -63,9 +63,21 @@ def entries_of(
             f"a leaderboard needs two systems with {chosen.name!r}; there is {listed(with_rows)} alone: "
             "`score` gives a single system's score"
         )
-    parts = own.partition_by(ENTRY, as_dict=True, include_key=False)
+    parts = _parts(own)
     order = with_rows if models is None else every
-    return chosen, tuple(_arm(parts[(name,)], name, chosen) for name in order), notes
+    return chosen, tuple(_arm(parts[name], name, chosen) for name in order), notes
+
+
+def _parts(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return the rows of every entry; where they stand together, as those of a store do, without copying them."""
+    stretches = rows[ENTRY].rle().struct.unnest()
+    if stretches["value"].n_unique() < stretches.height:
+        found = rows.partition_by(ENTRY, as_dict=True, include_key=False)
+        return {str(name): part for (name,), part in found.items()}
+    bare = rows.drop(ENTRY)
+    ends = stretches["len"].cum_sum()
+    spans = zip(stretches["value"], ends - stretches["len"], stretches["len"], strict=True)
+    return {name: bare.slice(begin, length) for name, begin, length in spans}
 
 
 def entry_of(arms: Sequence[Arm], name: str) -> str:
