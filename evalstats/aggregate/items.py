@@ -192,9 +192,8 @@ def _matrix_of_rows(
     def summed(values: pl.Series) -> Floats:
         of_rows = values.cast(pl.Float64).fill_null(0.0)
         weights = of_rows if counts is None else of_rows * counts
-        return np.bincount(cell, weights=weights.to_numpy(), minlength=items.height * len(models)).reshape(
-            items.height, len(models)
-        )
+        total = np.bincount(cell, weights=weights.to_numpy(), minlength=items.height * len(models))
+        return total.astype(np.float64).reshape(items.height, len(models))
 
     lost = status.is_in(["error", "unscored"])
     scored = summed(status == "scored").astype(np.int64)

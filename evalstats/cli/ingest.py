@@ -1,8 +1,9 @@
 """`evalstats ingest`: read result files into a store."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -61,7 +62,7 @@ def ingest(
 
     columns = column_map(map_)
     chosen = chosen_key(anonymize=anonymize, key_file=key_file, keep=keep or (), store=store)
-    with progress_bar() as on_progress:
+    with progress_bar() as (on_progress, on_rows):
         report = run(
             paths,
             store,
@@ -69,6 +70,7 @@ def ingest(
             format=input_format,
             column_map=columns,
             on_progress=on_progress,
+            on_rows=on_rows,
             anonymize=chosen.key,
             keep=keep or (),
         )
@@ -79,23 +81,44 @@ def ingest(
 
 
 @contextmanager
-def progress_bar() -> Generator["Progress | None"]:
-    """Draw progress on a terminal, and nothing in a pipe."""
+def progress_bar() -> Generator[tuple["Progress | None", "Callable[[int], None] | None"]]:
+    """Draw on a terminal which source is read, and how many rows of it a second; nothing in a pipe."""
     from evalstats.cli.load import on_terminal
 
     if not on_terminal():
-        yield None
+        yield None, None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from evalstats.document.width import shorten
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=10),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[rows]}", markup=False),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("reading", total=None)
+        task = progress.add_task("reading", total=None, rows="")
+        n_rows, began = 0, perf_counter()
 
         def on_progress(done: int, total: int, path: Path) -> None:
-            progress.update(task, completed=done, total=total, description=shorten(path.name, 40))
+            progress.update(task, completed=done, total=total, description=shorten(path.name, 24))
 
-        yield on_progress
+        def on_rows(n: int) -> None:
+            nonlocal n_rows
+            n_rows += n
+            progress.update(task, rows=rows_and_rate(n_rows, perf_counter() - began))
+
+        yield on_progress, on_rows
+
+
+def rows_and_rate(n_rows: int, seconds: float) -> str:
+    """Say how many rows were taken, and how many a second.
+
+    >>> rows_and_rate(1_200_000, 3.0)
+    '1,200,000 rows, 400,000/s'
+    """
+    return f"{n_rows:,} rows, {n_rows / max(seconds, 0.001):,.0f}/s"

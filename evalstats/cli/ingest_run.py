@@ -234,6 +234,7 @@ def ingest(
     format: str | None = None,
     column_map: ColumnMap | None = None,
     on_progress: Progress | None = None,
+    on_rows: Callable[[int], None] | None = None,
     anonymize: bytes | None = None,
     keep: Sequence[str] = (),
 ) -> IngestReport:
@@ -245,14 +246,15 @@ def ingest(
     loader, or with another column map, takes the place of the earlier reading. A store inside a folder is passed over.
 
     `strict` raises on the first source or row that cannot be read; sources before it stay in the store. `on_progress` is
-    called with (sources done, sources in all, file) before every source, and once more at the end. With `anonymize`, 32 secret
+    called with (sources done, sources in all, file) before every source, and once more at the end, `on_rows` with the number of
+    rows whenever some were taken. With `anonymize`, 32 secret
     bytes, nothing that identifies a person and no text reaches the store, but for the factors of `keep`, see
     `evalstats.schema.anonymize.anonymized`; the key's fingerprint alone is kept, so that another key is another reading.
 
     InputError if a path does not exist or is a store, or the key is not 32 bytes; StoreError if the store cannot be used or
     written to; UnreadableFileError with `strict`.
     """
-    way = _Way(column_map=column_map, key=anonymize, keep=tuple(keep), strict=strict)
+    way = _Way(column_map=column_map, key=anonymize, keep=tuple(keep), strict=strict, on_rows=on_rows)
     way.anonymizer()  # a key or a column that cannot be used is refused before anything is read
     planned, problems = plan(paths, format=format, column_map=column_map)
     reports = [_failed(problem.path, problem.message) for problem in problems if problem.severity == "error"]
@@ -311,6 +313,7 @@ class _Way:
     key: bytes | None = field(default=None, repr=False)
     keep: tuple[str, ...] = ()
     strict: bool = False
+    on_rows: Callable[[int], None] | None = None
 
     def anonymizer(self) -> Anonymizer | None:
         """Return one that has not seen anything yet."""
@@ -326,6 +329,7 @@ class _Reading:
     origin: Origin
     anonymizer: Anonymizer | None
     strict: bool = False
+    on_rows: Callable[[int], None] | None = None
     # Notes that may quote rows: shown, and not stored.
     shown: list[Problem] = field(default_factory=list[Problem])
 
@@ -333,7 +337,14 @@ class _Reading:
 def _ingest_source(shelf: Shelf, loader: Loader, source: Source, way: _Way) -> SourceReport:
     anonymizer = way.anonymizer()
     origin = _origin(loader, source, way.column_map, anonymizer)
-    reading = _Reading(loader=loader, source=source, origin=origin, anonymizer=anonymizer, strict=way.strict)
+    reading = _Reading(
+        loader=loader,
+        source=source,
+        origin=origin,
+        anonymizer=anonymizer,
+        strict=way.strict,
+        on_rows=way.on_rows,
+    )
     held = held_already(shelf, reading.origin)
     if held is not None:
         return _skipped(reading, held.manifest)
@@ -366,6 +377,8 @@ def _written(shelf: Shelf, reading: _Reading) -> Committed:
             if not isinstance(part, Problem):
                 name, frame = part
                 writer.add(name, frame if anonymizer is None else anonymizer.table(name, frame))
+                if reading.on_rows is not None:
+                    reading.on_rows(frame.height)
             elif reading.strict and part.severity == "error":
                 raise UnreadableFileError(str(part))
             elif anonymizer is None:

@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -257,7 +258,8 @@ class SourceWriter:
     """Takes the checked frames of one source, in any order and number, and commits them all or none.
 
     A context manager: what was not committed is gone when the block is left. Frames are gathered into parts of about
-    `PART_ROWS` rows or `PART_BYTES`, so memory is bounded by one part, and 8 bytes a row while keys are compared.
+    `PART_ROWS` rows or `PART_BYTES`, one of which is written while the next is read, so memory is bounded by two
+    parts, and 8 bytes a row while keys are compared.
     """
 
     def __init__(self, shelf: Shelf, origin: Origin) -> None:
@@ -271,6 +273,8 @@ class SourceWriter:
         self._n_problems = 0
         self._folder = shelf.store / INCOMING / uuid4().hex
         self._lock: int | None = None
+        self._beside: ThreadPoolExecutor | None = None
+        self._written: Future[None] | None = None
 
     def __enter__(self) -> Self:
         with writing_to(self._shelf.store):
@@ -281,6 +285,8 @@ class SourceWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._beside is not None:
+            self._beside.shutdown()
         if self._lock is not None:
             os.close(self._lock)
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -297,7 +303,7 @@ class SourceWriter:
         held = self._held.setdefault(table, [])
         held.append(frame)
         if sum(part.height for part in held) >= PART_ROWS or sum(map(held_bytes, held)) >= PART_BYTES:
-            self._flush(table)
+            self._flush(table, beside=True)
 
     def add_problem(self, problem: Problem) -> None:
         """Take a note that belongs to the source; past `MAX_PROBLEMS` only their number is kept."""
@@ -309,6 +315,7 @@ class SourceWriter:
         """Check the source as a whole and move it into the store, in one step that others see whole or not at all."""
         for table in list(self._held):
             self._flush(table)
+        self._settle()
         self._refuse_repeated_keys()
         self._refuse_unlisted_runs()
         manifest = self._manifest()
@@ -318,8 +325,24 @@ class SourceWriter:
             with _alone(self._shelf.store):
                 return self._move_in(manifest)
 
-    def _flush(self, table: TableName) -> None:
-        frame = concat_tables(self._held.pop(table), table)
+    def _flush(self, table: TableName, *, beside: bool = False) -> None:
+        """Write what is held of a table; `beside` reading, in a thread of its own, one part at a time."""
+        frames = self._held.pop(table)
+        self._settle()
+        if beside:
+            self._beside = self._beside or ThreadPoolExecutor(max_workers=1)
+            self._written = self._beside.submit(self._write, table, frames)
+        else:
+            self._write(table, frames)
+
+    def _settle(self) -> None:
+        """Wait for the part that is being written, and raise what went wrong with it."""
+        if self._written is not None:
+            written, self._written = self._written, None
+            written.result()
+
+    def _write(self, table: TableName, frames: list[pl.DataFrame]) -> None:
+        frame = concat_tables(frames, table)
         if not frame.height:
             return
         index = sum(part.table == table for part in self._parts)

@@ -101,3 +101,35 @@ def test_a_model_without_rows_has_an_empty_column(rows: pl.DataFrame) -> None:
     found = score_matrix(rows, arm="model", models=[*MODELS, "silent"])
     assert not found.scored[:, 3].any()
     assert np.isnan(found.means()[:, 3]).all()
+
+
+def test_cells_are_the_groups_of_rows_added_up():
+    rng = np.random.default_rng(2)
+    n = 400
+    status = rng.choice(["scored", "error", "unscored"], n, p=[0.8, 0.1, 0.1])
+    rows = pl.DataFrame(
+        {
+            "model": rng.choice(["m1", "m2", "m3"], n),
+            "task": rng.choice(["", "t"], n),
+            "item": rng.integers(0, 20, n).astype(str),
+            "variant": [""] * n,
+            "trial": pl.Series([None if k % 3 else k for k in range(n)], dtype=pl.Int64),
+            "n_trials": pl.Series([None if k % 5 else 1 + k % 4 for k in range(n)], dtype=pl.Int64),
+            "status": status,
+            "score": pl.Series(rng.random(n)).set(pl.Series(status != "scored"), None),
+        }
+    )
+    names = ("m3", "m1", "m2", "absent")
+    held = score_matrix(rows, arm="model", models=names)
+    grouped = score_matrix(rows.lazy(), arm="model", models=names)
+    assert held.items.equals(grouped.items)
+    assert (held.n_scored == grouped.n_scored).all()
+    assert (held.n_lost == grouped.n_lost).all()
+    assert held.total == pytest.approx(grouped.total, rel=1e-12)
+    assert held.n_scored[:, 3].sum() == 0
+    shuffled = score_matrix(rows.sample(fraction=1, shuffle=True, seed=1), arm="model", models=names)
+    assert (shuffled.n_scored == held.n_scored).all()
+    assert shuffled.total == pytest.approx(held.total, rel=1e-12)
+    for frame in (rows, rows.lazy()):
+        with pytest.raises(InputError, match="holds 'm3', which is none of the 2 models"):
+            score_matrix(frame, arm="model", models=("m1", "m2"))

@@ -384,3 +384,13 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         assert out.splitlines()[0] == '["loaded"]', err
         peaks.append(int(out.splitlines()[1]))
     assert peaks[1] - peaks[0] < 60_000, peaks
+
+
+def test_rows_are_counted_as_they_are_taken(tmp_path: Path) -> None:
+    path = write_file(tmp_path / "a.jsonl", items=100)
+    taken: list[int] = []
+    report = ingest([path], tmp_path / "store", on_rows=taken.append)
+    assert sum(taken) == sum(report.loaded[0].rows.values()) > 100
+    taken.clear()
+    assert ingest([path], tmp_path / "store", on_rows=taken.append).skipped
+    assert taken == []

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
+from evalstats.stats import clusters
 from evalstats.stats.clusters import undeclared_dependence
 
 
@@ -125,3 +126,29 @@ def test_the_seed_decides_and_relabelling_does_not():
 def test_codes_that_do_not_fit_name_their_factor():
     with pytest.raises(InputError, match="codes of 'passage' hold -1"):
         undeclared_dependence([1.0, 2.0], {"passage": np.array([0, -1])})
+
+
+def test_values_dealt_out_follow_the_law_of_shuffles(monkeypatch):
+    rng = np.random.default_rng(3)
+    first, second = rng.integers(0, 12, 3_000), rng.integers(0, 5, 3_000)
+    d = rng.choice([-1.0, 0.0, 1.0], p=[0.2, 0.5, 0.3], size=3_000)
+    residuals, columns = d - d.mean(), [(first, 12), (second, 5)]
+    shuffled = clusters._permuted_effects(residuals, columns, np.random.default_rng(4), 2_000)
+    monkeypatch.setattr(clusters, "_SHUFFLED", 1_000)
+    dealt = clusters._permuted_effects(residuals, columns, np.random.default_rng(5), 2_000)
+    assert dealt[0] == pytest.approx(shuffled[0])
+    assert dealt[0] == pytest.approx([slow_effect(d, first), slow_effect(d, second)])
+    for j in range(2):
+        assert stats.ks_2samp(dealt[1:, j], shuffled[1:, j]).pvalue > 0.001
+    # Independent factors stay so, and one beside its own copy has the same effect in every draw.
+    assert abs(np.corrcoef(dealt[1:].T)[0, 1]) < 0.1
+    twice = clusters._permuted_effects(residuals, [columns[1]] * 2, np.random.default_rng(5), 20)
+    assert twice[:, 0] == pytest.approx(twice[:, 1])
+
+
+def test_many_different_values_are_shuffled(monkeypatch):
+    monkeypatch.setattr(clusters, "_SHUFFLED", 10)
+    rng = np.random.default_rng(1)
+    assert clusters._counts_of_values(rng.normal(size=500), [(rng.integers(0, 5, 500), 5)]) is None
+    assert clusters._counts_of_values(rng.integers(0, 2, 500) * 1.0, [(rng.integers(0, 5, 500), 5)]) is not None
+    assert clusters._counts_of_values(rng.integers(0, 2, 500) * 1.0, [(np.arange(500) // 2, 250)]) is None
