@@ -305,6 +305,14 @@ class Arm:
         return self.by_run or self.rows["trial"].n_unique() > 1
 
 
+def _as_column(data: EvalData, name: str) -> str:
+    """Say how a column of numbers becomes a metric, where one has the name that was asked for."""
+    if name not in data.outcomes.columns or not data.outcomes[name].dtype.is_numeric():
+        return ""
+    scores = [*data.outcomes["metric"].unique().sort().to_list(), name]
+    return f"; column {name!r} is a metric too if the map says so: --map score={','.join(scores)} (in from_frame: score={scores})"
+
+
 def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *, contrast: str = "model") -> Metric:
     """Return the metric to study in `outcomes`; a choice that the data leave open is an error, never a guess.
 
@@ -313,7 +321,9 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
     if metric is not None:
         with_metric = outcomes.filter(pl.col("metric") == metric)
         if not with_metric.height:
-            raise InputError(f"there is no metric {metric!r}; there are {listed(outcomes['metric'])}")
+            raise InputError(
+                f"there is no metric {metric!r}; there are {listed(outcomes['metric'])}{_as_column(data, metric)}"
+            )
         outcomes = with_metric
     benchmarks: list[str] = sorted(outcomes["benchmark"].unique().to_list())
     if len(benchmarks) > 1:

@@ -371,3 +371,12 @@ def test_of_equal_sides_one_family_in_twenty_shows_anything() -> None:
     # 5% of 600 is 30; 2.6 standard errors above it. Unadjusted it would be 14%.
     assert shown <= 44
     assert alone > 55
+
+
+def test_a_column_that_could_be_a_metric_is_named_with_the_map_that_makes_it_one() -> None:
+    rows = {"item": ["q1", "q1", "q2", "q2"], "model": ["a", "b"] * 2, "correct": [0, 1, 1, 1], "cost": [1.5, 2, 3, 1]}
+    data = es.from_frame(rows, item="item", score="correct", model="model")
+    with pytest.raises(InputError, match=r"column 'cost' is a metric too .* score=\['correct', 'cost'\]"):
+        es.compare(data, "a", "b", metric="cost")
+    with pytest.raises(InputError, match=r"there are 'correct'$"):
+        es.compare(data, "a", "b", metric="speed")
