@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all lint format report dist site notebooks pictures bench validate lock clean
+.PHONY: help demo test test-all faults fuzz lint format report dist site notebooks pictures bench validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -41,6 +41,12 @@ test: .venv/stamp ## The test suite (without the long simulations)
 
 test-all: .venv/stamp ## The whole suite, with coverage and type-I simulations
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --hypothesis-profile=search
+
+faults: .venv/stamp ## Kills, full disks, damaged stores, missing rights: tries and failures
+	$(BIN)/python -m pytest -q tests/faults
+
+fuzz: .venv/stamp ## Damaged files and results, odd command lines: inputs and crashes (EVALSTATS_FUZZ=10: ten times as many)
+	$(BIN)/python -m pytest -q tests/fuzz
 
 lint: .venv/stamp ## ruff, format check, pyright strict
 	$(BIN)/ruff check .

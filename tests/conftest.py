@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.tally import pytest_terminal_summary, tally
+
+__all__ = ["pytest_terminal_summary", "tally"]
+
 # A deadline says how busy the machine is, not whether the code is right. The suite tries the same examples everywhere,
 # so that it passes or fails by what was changed; `make test-all` searches for new ones.
 settings.register_profile("same", deadline=None, derandomize=True)

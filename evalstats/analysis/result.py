@@ -195,7 +195,7 @@ class Result:
             raise InputError(f"this is a {values['result']}, not a {cls.__name__}")
         try:
             return msgspec.convert({name: value for name, value in values.items() if name != "result"}, cls)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeError, OverflowError) as error:
             raise InputError(f"not a {cls.__name__} of this version of evalstats: {error}") from error
 
     def summary(self) -> str:
@@ -266,7 +266,7 @@ def load_result(path: str | Path) -> Result:
         if _HALF_LETTER.search(text):
             # Half of a letter can be escaped in JSON, and written nowhere.
             json.dumps(values, ensure_ascii=False).encode()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # too deep is no result either
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it holds no JSON"
         raise InputError(f"{path} is no saved result ({why}); --format json and save() write such files") from error
     return result_of(values, str(path))
@@ -294,12 +294,19 @@ def result_of(values: object, source: str) -> Result:
     return found if note is None else _with_note(found, note)
 
 
+# What values of the right types bring about that no result has: a name that no row has, a number beyond all others.
+_IMPOSSIBLE = (
+    *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
+    *(StopIteration, RecursionError, pl.exceptions.PolarsError),
+)
+
+
 def _refuse_damaged(result: Result, source: str) -> None:
     """Raise where values of the right types are none that a result can have, such as a method that there is not."""
     try:
         result.document()
         result.to_frame()
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+    except _IMPOSSIBLE as error:
         raise InputError(
             f"{source}: holds a {type(result).__name__} with values that none has ({type(error).__name__}: {error}), so it was "
             "damaged or edited; compute it again"

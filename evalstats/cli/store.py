@@ -54,7 +54,7 @@ def store(
         for fault in faults:
             say(str(fault))
         if faults:
-            say(f"evalstats store {folder} repair sets aside what is damaged, and says what to ingest again")
+            say(f"evalstats store {folder} repair mends what can be mended, and says what to ingest again")
             raise typer.Exit(2)
         say(f"sound: {len(opened.sources())} sources")
     else:

@@ -162,6 +162,13 @@ def refuse_newer(schema_version: int, where: Path) -> None:
         )
 
 
+def _version(data: Mapping[str, Any]) -> int:
+    version = data["schema_version"]
+    if type(version) is not int or version < 1:
+        raise ValueError(f"{version!r} is no version")
+    return version
+
+
 def manifest_text(manifest: Manifest) -> str:
     """Return the manifest as JSON (lone surrogates and control characters in names are escaped)."""
     data = msgspec.to_builtins(manifest, enc_hook=str)
@@ -190,7 +197,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
         data = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
-        refuse_newer(int(data["schema_version"]), folder)
+        refuse_newer(_version(data), folder)
         if _seal(data) != data.pop(_SEAL, _seal(data)):
             raise ValueError("it is not what was written")
         return _manifest(data)
@@ -302,7 +309,7 @@ def check_marker(path: Path) -> None:
         raise StoreError(f"{marker}: cannot be read ({error.strerror or error}); {SEE_TO_RIGHTS}") from error
     try:
         found = cast("dict[str, Any]", json.loads(text))
-        known, schema_version = found["format"] == _FORMAT, int(found["schema_version"])
+        known, schema_version = found["format"] == _FORMAT, _version(found)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise DamagedMarkerError(
             f"{marker}: is damaged ({error}); `evalstats store {path} repair` writes it anew and keeps the sources"

@@ -121,10 +121,10 @@ def make_store(path: str | Path) -> Shelf:
     try:
         if not (path / MARKER).exists():
             _refuse_other_use(path)
-            path.mkdir(parents=True, exist_ok=True)
+            # The marker last: a store whose marker is there is whole, whenever its maker was killed.
+            (path / SOURCES).mkdir(parents=True, exist_ok=True)
             write_marker(path)
         check_marker(path)
-        (path / SOURCES).mkdir(exist_ok=True)
         (path / INCOMING).mkdir(exist_ok=True)
     except OSError as error:
         raise StoreError(
@@ -158,7 +158,11 @@ def _refuse_other_use(path: Path) -> None:
     if not path.is_dir():
         return
     with os.scandir(path) as entries:
-        other = sorted(entry.name for entry in entries if not entry.name.startswith(f".{MARKER}"))
+        names = sorted(entry.name for entry in entries if not entry.name.startswith(f".{MARKER}"))
+    if MARKER in names:  # another process has just made it
+        return
+    begun = not any((path / SOURCES).glob("*"))
+    other = [name for name in names if not (begun and name == SOURCES)]
     if other:
         raise StoreError(
             f"{path}: is not a store and not empty (it holds {other[0]!r}); "

@@ -535,3 +535,11 @@ def test_a_part_written_beside_reading_that_fails_leaves_nothing(shelf: Shelf, t
     assert open_store(shelf.store).read().outcomes["item"].to_list() == [
         f"i{n}-{k}" for n in range(3) for k in range(3)
     ]
+
+
+def test_a_store_whose_maker_was_killed_before_its_marker_is_made_by_the_next(tmp_path: Path) -> None:
+    (tmp_path / "store" / SOURCES).mkdir(parents=True)
+    assert make_store(tmp_path / "store").current() == ()
+    (tmp_path / "mine" / SOURCES / "a").mkdir(parents=True)
+    with pytest.raises(StoreError, match="is not a store and not empty"):
+        make_store(tmp_path / "mine")
