@@ -51,8 +51,11 @@ class AskedOnce(TyperCommand):
             for each in given:
                 once = each.name in _ASKED_ONCE and not getattr(each, "multiple", False)
                 if once and (times := given.count(each)) > 1:
+                    more = ", or name several with commas: A,B" if "A,B" in (getattr(each, "help", "") or "") else ""
                     raise typer.BadParameter(
-                        f"given {times} times, and it takes one; run the command once for each", ctx=ctx, param=each
+                        f"given {times} times, and it takes one; run the command once for each{more}",
+                        ctx=ctx,
+                        param=each,
                     )
         return super().parse_args(ctx, args)
 

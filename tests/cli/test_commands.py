@@ -295,7 +295,9 @@ def test_what_is_asked_twice_is_refused(tmp_path: Path, command: str, twice: tup
     assert asked.returncode == 2
     assert asked.stdout == ""
     times = 3 if twice[0] == "--candidate" else 2
-    assert f"given {times} times, and it takes one; run the command once for each" in " ".join(asked.stderr.split())
+    told = " ".join(asked.stderr.split())
+    assert f"given {times} times, and it takes one; run the command once for each" in told
+    assert ("or name several with commas: A,B" in told) == (command == "compare" and twice[0] == "--metric")
 
 
 def test_what_may_be_repeated_still_is(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def limits(result: Comparison) -> list[str]:
 def _number_words(result: Comparison) -> str:
     if result.conf_low is None:
         return "no interval"
-    level = f"{100 * result.conf_level:g}% CI"
+    level = f"{100 * result.conf_level:.5g}% CI"
     looks = " at every look" if result.sequential is not None else ""
     return ", ".join(part for part in (f"{level}{looks} {_ends(result)}", p_words(result.p_value)) if part)
 
@@ -124,7 +124,7 @@ def _scope(result: Comparison) -> str:
     lost = lost_levels(result.verdict, result.other_levels)
     if lost and lost[0].conf_low is not None:
         ends = interval_words(lost[0].conf_low, lost[0].conf_high, result.scale, figures.digits_of(result))
-        parts.append(f"for other {many(lost[0].factor)} the {100 * result.conf_level:g}% CI is {ends}")
+        parts.append(f"for other {many(lost[0].factor)} the {100 * result.conf_level:.5g}% CI is {ends}")
     if not plain_reason(result):
         parts.append(result.verdict_reason)
     elif result.verdict not in DECIDED and result.mde is not None:
@@ -282,7 +282,7 @@ def _scores(result: Comparison) -> Section:
         columns=(
             Column(title="System", kind="name"),
             Column(title=titled("Score", result.baseline.unit), kind="number", scale=result.scale, digits=digits),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale, digits=digits),
+            Column(title=f"{100 * result.conf_level:.5g}% CI", kind="interval", scale=result.scale, digits=digits),
             Column(title="Method", kind="text", spare=True),
         ),
         rows=tuple((side.name, side.estimate, side.ends, side.method) for side in (result.candidate, result.baseline)),
@@ -326,7 +326,7 @@ def _labels(result: Comparison) -> Section | None:
             Column(
                 title=titled("Difference", result.unit), kind="number", scale=result.scale, sign=True, digits=digits
             ),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale, digits=digits),
+            Column(title=f"{100 * result.conf_level:.5g}% CI", kind="interval", scale=result.scale, digits=digits),
             Column(title="p", kind="p"),
         ),
         rows=tuple(rows),
@@ -492,7 +492,7 @@ def _hidden_groups(result: Comparison) -> Section | None:
             Column(title="Design effect", kind="number"),
             Column(title="By chance", kind="interval", spare=True),
             Column(title="p (adjusted)", kind="p"),
-            Column(title=f"{100 * result.conf_level:g}% CI as clusters", kind="text"),
+            Column(title=f"{100 * result.conf_level:.5g}% CI as clusters", kind="text"),
         ),
         rows=tuple(
             (
@@ -549,7 +549,7 @@ def _missing(result: Comparison) -> Section | None:
                         digits=digits,
                     ),
                     Column(
-                        title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale, digits=digits
+                        title=f"{100 * result.conf_level:.5g}% CI", kind="interval", scale=result.scale, digits=digits
                     ),
                     Column(title="p", kind="p"),
                 ),
@@ -591,7 +591,7 @@ def _methods(result: Comparison) -> Section | None:
             Column(
                 title=f"Difference{_unit_title(result)}", kind="number", scale=result.scale, sign=True, digits=digits
             ),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale, digits=digits),
+            Column(title=f"{100 * result.conf_level:.5g}% CI", kind="interval", scale=result.scale, digits=digits),
             Column(title="p", kind="p"),
         ),
         rows=tuple((row.method, row.role, row.estimate, row.ends, row.p_value) for row in result.rows),
@@ -617,7 +617,7 @@ def _effects(result: Comparison) -> Section | None:
         columns=(
             Column(title="Effect size", kind="name"),
             Column(title="Value", kind="number", digits=2),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+            Column(title=f"{100 * result.conf_level:.5g}% CI", kind="interval", digits=2),
             Column(title="What it is", kind="text", spare=True),
         ),
         rows=tuple((row.term, row.estimate, row.ends, row.note) for row in rows),
@@ -636,7 +636,7 @@ def _costs(result: Comparison) -> Section | None:
             Column(title=result.baseline.name, kind="amount"),
             Column(title=result.candidate.name, kind="amount"),
             Column(title="Ratio", kind="number", digits=2),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+            Column(title=f"{100 * result.conf_level:.5g}% CI", kind="interval", digits=2),
             Column(title="Typical item", kind="number", digits=2, spare=True),
             Column(title="Items", kind="count", spare=True),
         ),

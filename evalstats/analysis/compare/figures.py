@@ -45,8 +45,8 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
         rows=as_columns(rows),
         options=_options(result),
         alt=f"Difference in {result.metric}{by}, {result.candidate.name} minus {result.baseline.name}: {rows[0]['words']}.",
-        caption=f"The difference in {result.metric}{by}, with {100 * result.conf_level:g}% intervals; filled points are settled."
-        f"{more}",
+        caption=f"The difference in {result.metric}{by}, with {100 * result.conf_level:.5g}% intervals; filled points are "
+        f"settled.{more}",
         table=table,
     )
 
@@ -170,7 +170,7 @@ def narrowing(result: Comparison) -> Figure | None:
             "tone": "neutral" if not account.excludes_zero else "good" if better else "bad",
             "note": "; ".join(notes),
         },
-        alt=f"The running difference in {account.metric} with its {100 * account.conf_level:g}% confidence sequence; {said}.",
+        alt=f"The running difference in {account.metric} with its {100 * account.conf_level:.5g}% confidence sequence; {said}.",
         caption="The running difference with the interval that holds at every look.",
     )
 

@@ -23,6 +23,7 @@ from evalstats.document.model import Block, Column, Document, Items, Note, Secti
 from evalstats.document.numbers import interval_words, plural, some
 
 _SHOWN = 3
+_SHORT = 5  # letters of a unit
 
 
 def document(result: Comparisons) -> Document:
@@ -99,7 +100,7 @@ def _limits(result: Comparisons) -> list[str]:
     found: list[str] = []
     for words in told:
         names = [row.metric for row in decided if words in limits(row)]
-        found.append(words if len(names) == len(decided) else f"in {_several(names)} {words}")
+        found.append(words if len(names) == len(decided) else f"{words} in {_several(names)}")
     return found
 
 
@@ -126,12 +127,11 @@ def _overview(result: Comparisons) -> Table:
     unlike = len({row.n_items for row in result.rows}) > 1
     rows = tuple(
         (
-            _named(row, several=several),
-            own_score(row.baseline, figures.digits_of(row)),
-            own_score(row.candidate, figures.digits_of(row)),
-            shown(row, row.estimate),
+            _named(row, several=several, unit=True),
+            _short(row, shown(row, row.estimate)),
             _ends(row),
             row.p_adjusted,
+            *(_short(row, own_score(side, figures.digits_of(row))) for side in (row.baseline, row.candidate)),
             *((row.n_items,) if unlike else ()),
             f"{row.verdict}, these items" if row.verdict in DECIDED and limits(row) else row.verdict,
         )
@@ -141,11 +141,12 @@ def _overview(result: Comparisons) -> Table:
         id="metrics",
         columns=(
             Column(title="Metric", kind="name"),
-            Column(title=first.baseline.name, kind="amount", spare=True),
-            Column(title=first.candidate.name, kind="amount", spare=True),
             Column(title="Difference", kind="amount"),
             Column(title="CI, all metrics", kind="amount"),
-            Column(title="Adjusted p", kind="p"),
+            # Where there is little room the scores go first, and then p, which says no more than the interval.
+            Column(title="Adjusted p", kind="p", spare=True),
+            Column(title=first.baseline.name, kind="amount", spare=True),
+            Column(title=first.candidate.name, kind="amount", spare=True),
             *((Column(title="Items", kind="count"),) if unlike else ()),
             Column(title="Verdict", kind="verdict"),
         ),
@@ -156,10 +157,17 @@ def _overview(result: Comparisons) -> Table:
     )
 
 
-def _named(row: Comparison, *, several: bool = False) -> str:
+def _named(row: Comparison, *, several: bool = False, unit: bool = False) -> str:
     where = placed(row.benchmark) if several else ""
-    lower = "" if row.higher_is_better or row.direction == "asked" else " (lower is better)"
-    return f"{row.metric}{where}{lower}"
+    said = [row.unit] if unit and len(row.unit) > _SHORT else []
+    said += [] if row.higher_is_better or row.direction == "asked" else ["lower is better"]
+    told = f" ({', '.join(said)})" if said else ""
+    return f"{row.metric}{where}{told}"
+
+
+def _short(row: Comparison, amount: str) -> str:
+    """Return an amount without a unit that is long, which stands behind the metric's name."""
+    return amount.removesuffix(row.unit).rstrip() if len(row.unit) > _SHORT else amount
 
 
 def _ends(row: Comparison) -> str:

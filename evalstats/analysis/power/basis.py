@@ -13,6 +13,7 @@ from evalstats.aggregate.items import HELPER, ITEM_KEY, item_sums
 from evalstats.analysis.arms import Arm, choose_metric, make_arm, rows_named, shared_benchmarks
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.provenance import dependence_notes, run_notes
@@ -275,6 +276,11 @@ def from_pilot(
     conf_level: float,
 ) -> Basis:
     """Take the spread of the differences from a pilot; its own difference is never used."""
+    if isinstance(pilot, Comparisons):
+        raise InputError(
+            f"the pilot compares {len(pilot.rows)} metrics, and a plan is for one; give that one, such as "
+            f"pilot.row({pilot.metrics[0]!r})"
+        )
     if isinstance(pilot, Comparison):
         if baseline is not None or candidate is not None or metric is not None or cluster is not None:
             raise InputError("a Comparison has its systems, metric and clusters already; give none of them again")

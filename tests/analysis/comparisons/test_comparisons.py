@@ -169,6 +169,13 @@ def test_the_adjustment_is_said_once_in_every_view(found: es.Comparisons) -> Non
     ]
 
 
+def test_a_long_unit_stands_once_behind_the_name() -> None:
+    told = data().with_metric("latency_s", unit="seconds of wall-clock time")
+    row = es.compare(told, "old", "new", metric=["cost", "latency_s"]).document().tables["metrics"].written()[1]
+    assert row[0] == "latency_s (seconds of wall-clock time, lower is better)"
+    assert not any("seconds" in cell for cell in row[1:])
+
+
 def test_the_figure_of_each_metric_is_that_of_the_comparison_alone(found: es.Comparisons) -> None:
     figures = found.document().figures
     assert list(figures) == ["difference-m1", "difference-m2", "difference-m3"]
@@ -200,7 +207,7 @@ def test_a_limit_of_one_verdict_stands_in_the_headline_with_its_metric() -> None
         es.from_frame(table, item="item", model="model", score=["a", "b"]), "old", "new", metric=["a", "b"]
     )
     assert [row.verdict for row in found.rows] == ["better", "better"]
-    assert "in a not established for other topics" in found.document().headline
+    assert "not established for other topics in a" in found.document().headline
     verdicts = found.document().tables["metrics"].written()
     assert [row[-1] for row in verdicts] == ["better, these items", "better"]
 
@@ -274,6 +281,12 @@ def test_a_metric_without_a_shared_item_is_named() -> None:
 def test_a_test_of_ones_own_asserts_one_metric() -> None:
     with pytest.raises(InputError, match="an assertion for each metric"):
         assert_not_worse(data(), "old", "new", metric=["correct", "cost"])
+
+
+def test_a_plan_is_made_of_one_of_the_metrics(found: es.Comparisons) -> None:
+    with pytest.raises(InputError, match=r"such as pilot\.row\('correct'\)"):
+        es.power(pilot=found, delta="5pp")
+    assert isinstance(es.power(pilot=found.row("correct"), delta="10pp"), es.PowerPlan)
 
 
 # --- margins and gates ---
