@@ -114,9 +114,10 @@ class Ranges:
     """Range of the scores seen of each (benchmark, metric), and the row of `metrics` that follows from it.
 
     A metric of which only 0 and 1 were seen is binary; one with averages of several binary parts is a proportion; one
-    inside [0, 1] is bounded by 0 and 1; anything else is continuous and has no known bounds. What was seen is all that
-    is known: a scale from 0 to 10 of which only 0 and 1 were given is called binary, and so is, as the narrowest kind, a
-    metric without any score. Where other files show more of the metric, the widest kind counts (`schema.metrics`).
+    inside [0, 1] is bounded by 0 and 1, unless its name says that it is money or time; anything else is continuous and has
+    no known bounds. What was seen is all that is known: a scale from 0 to 10 of which only 0 and 1 were given is called
+    binary, and so is, as the narrowest kind, a metric without any score. Where other files show more of the metric, the
+    widest kind counts (`schema.metrics`).
     """
 
     def __init__(self) -> None:

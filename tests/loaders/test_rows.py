@@ -47,3 +47,22 @@ def test_benchmarks_are_apart_and_rows_are_rows_of_metrics() -> None:
 def test_a_date_or_bytes_of_a_parquet_file_are_held_as_text() -> None:
     assert held(date(2026, 1, 2)) == '"2026-01-02"'
     assert held([b"x"]) == "[\"b'x'\"]"
+
+
+@pytest.mark.parametrize(
+    ("metric", "scores", "kind"),
+    [
+        ("cost", (0.02, 0.3), "continuous"),
+        ("latency_s", (0.5, 0.9), "continuous"),
+        ("f1", (0.02, 0.3), "bounded"),
+        ("cost_efficiency", (0.02, 0.3), "bounded"),
+        ("on_time", (0.0, 1.0), "binary"),
+    ],
+)
+def test_dollars_and_seconds_below_1_are_no_shares(metric: str, scores: tuple[float, ...], kind: str) -> None:
+    seen = Ranges()
+    for score in scores:
+        seen.add("b", metric, score)
+    row = seen.row("b", metric)
+    assert row["kind"] == kind
+    assert (row["low"], row["high"]) == ((None, None) if kind == "continuous" else (0.0, 1.0))
