@@ -56,7 +56,7 @@ def store(
         if faults:
             say(f"evalstats store {folder} repair mends what can be mended, and says what to ingest again")
             raise typer.Exit(2)
-        say(f"sound: {len(opened.sources())} sources")
+        say(_sound(len(opened.sources())))
     else:
         table, values = listing(opened)
         lines = listing_lines(table, values) if style is options.Format.TEXT else []
@@ -64,6 +64,10 @@ def store(
             typer.echo("\n".join(lines))
         else:
             typer.echo(table_written(table, values, style))
+
+
+def _sound(n: int) -> str:
+    return f"sound: {n} source{'' if n == 1 else 's'}"
 
 
 def _repair(folder: Path) -> None:
@@ -79,7 +83,7 @@ def _repair(folder: Path) -> None:
         say(f"not mended: {told}")
     if repairs.left:
         raise typer.Exit(2)
-    say(f"sound: {len(open_store(folder).sources())} sources")
+    say(_sound(len(open_store(folder).sources())))
 
 
 _WIDTH = 80
