@@ -67,7 +67,7 @@ def questions(folder: Path, n_rows: int) -> dict[str, tuple[float, float]]:
     asked: dict[str, tuple[str | Path, ...]] = {
         "ingest votes": ("ingest", votes, "--store", stores[votes], "-q"),
         "ingest votes again": ("ingest", votes, "--store", stores[votes], "-q"),
-        "arena": ("arena", stores[votes]),
+        "arena": ("arena", stores[votes], "--no-checks"),
         "ingest a board": ("ingest", board, "--store", stores[board], "-q"),
         "compare two of its models": ("compare", "model-0", "model-1", "--store", stores[board]),
         "leaderboard": ("leaderboard", stores[board]),

@@ -33,7 +33,8 @@ _FEW_ITEMS = 0.05
 _OPTION, _MOST_OPTIONS = r"^\(?[A-Ea-e][).]?$", 5
 # With more systems hardly two items have the same scores, and everything follows from them.
 _MOST_SYSTEMS = 12
-_EVERY = f"{HELPER}every score"
+_EVERY, _SYSTEM = f"{HELPER}every score", f"{HELPER}systems"
+_FEW_VALUES, _LARGEST_PATTERN = 1_000, 2**62
 _SCORES = pl.col("score").round(9).cast(pl.String).fill_null("").sort_by("system", "trial").str.join("|")
 # Decimals of a step are rounded when they are read: 0.3 / 0.1 is no whole number.
 _STEP_TOLERANCE = 1e-6
@@ -72,12 +73,14 @@ def candidate_groups(data: EvalData, metric: Metric, columns: Sequence[str], *, 
         _level_codes(rows, name).alias(f"{HELPER}{place}") for place, name in enumerate(names)
     )
     at = [f"{HELPER}{place}" for place in range(len(names))]
-    items = coded.group_by(key).agg(
-        pl.col("score").mean(),
-        _SCORES.alias(_EVERY) if len(systems) <= _MOST_SYSTEMS else pl.lit(None, pl.String).alias(_EVERY),
+    levels = [
         *(pl.col(each).min() for each in at),
         *((pl.col(each).min() != pl.col(each).max()).alias(f"{each} differs") for each in at),
-    )
+    ]
+    if len(systems) <= _MOST_SYSTEMS:
+        items = _with_patterns(coded, key, levels)
+    else:
+        items = coded.group_by(key).agg(pl.col("score").mean(), pl.lit(None, pl.String).alias(_EVERY), *levels)
     kept: list[str] = []
     notes: list[str] = []
     for name, each in zip(names, at, strict=True):
@@ -91,6 +94,32 @@ def candidate_groups(data: EvalData, metric: Metric, columns: Sequence[str], *, 
                 "to have it tested, give each item one level"
             )
     return Candidates(names=tuple(kept), notes=tuple(notes))
+
+
+def _with_patterns(coded: pl.DataFrame, key: Sequence[str], levels: Sequence[pl.Expr]) -> pl.DataFrame:
+    """Return the items with their levels, and in one column what tells the scores of all systems apart.
+
+    Where each system has one score for every item, a number does it, whose digits are the scores; else a text.
+    """
+    mean = pl.col("score").mean()
+    names = coded["system"].unique().sort()
+    values = coded["score"].round(9).unique().sort(nulls_last=True)
+    if len(values) <= _FEW_VALUES and len(values) ** len(names) < _LARGEST_PATTERN:
+        place = {name: number for number, name in enumerate(names.to_list())}
+        weight, bit = ([base**number for number in place.values()] for base in (len(values), 2))
+        known = values.drop_nulls()
+        digits = (
+            pl.col("score").round(9).replace_strict(known, range(1, 1 + len(known)), default=0, return_dtype=pl.Int64)
+        )
+        system = pl.col("system")
+        numbered = coded.with_columns(
+            (digits * system.replace_strict(names, weight, return_dtype=pl.Int64)).alias(_EVERY),
+            system.replace_strict(names, bit, return_dtype=pl.Int64).alias(_SYSTEM),
+        )
+        items = numbered.group_by(key).agg(mean, pl.col(_EVERY).sum(), pl.col(_SYSTEM).sum(), pl.len(), *levels)
+        if (items["len"] == len(names)).all() and (items[_SYSTEM] == 2 ** len(names) - 1).all():
+            return items.drop("len", _SYSTEM)
+    return coded.group_by(key).agg(mean, _SCORES.alias(_EVERY), *levels)
 
 
 def _describes_items(column: pl.Series, systems: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 import evalstats as es
 from evalstats import datasets
+from evalstats.analysis import grouping
 from evalstats.analysis.compare.verdict import gate
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
@@ -225,3 +226,39 @@ def test_pairs_that_hold_for_these_groups_alone_are_counted_where_the_best_is_op
     assert board.qualifiers == (
         f"{before - then} of {before} separated pairs are not established for other chapters than these 10",
     )
+
+
+@pytest.mark.parametrize("with_null", [False, True])
+def test_numbers_tell_the_scores_of_all_systems_apart_as_texts_do(
+    with_null: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(7)
+    coded = pl.DataFrame(
+        {
+            "item": [f"i{n}" for n in range(200) for _ in "abc"],
+            "system": ["b", "a", "c"] * 200,
+            "trial": [0] * 600,
+            "score": pl.Series(rng.integers(0, 3, 600) / 2).set(pl.Series(rng.random(600) < 0.1 * with_null), None),
+        }
+    )
+    numbers = grouping._with_patterns(coded, ["item"], []).sort("item")
+    shuffled = grouping._with_patterns(coded.sample(fraction=1, shuffle=True, seed=1), ["item"], []).sort("item")
+    monkeypatch.setattr(grouping, "_FEW_VALUES", 0)
+    texts = grouping._with_patterns(coded, ["item"], []).sort("item")
+    assert (numbers[grouping._EVERY].dtype, texts[grouping._EVERY].dtype) == (pl.Int64, pl.String)
+    assert numbers[grouping._EVERY].equals(shuffled[grouping._EVERY])
+    both = pl.DataFrame([numbers[grouping._EVERY].alias("n"), texts[grouping._EVERY].alias("t")])
+    assert both.n_unique() == both["n"].n_unique() == both["t"].n_unique() > 20
+
+
+def test_items_that_some_systems_lack_are_told_apart_by_texts() -> None:
+    coded = pl.DataFrame(
+        {
+            "item": ["i", "i", "j", "j"],
+            "system": ["a", "b", "a", "a"],
+            "trial": [0, 0, 0, 1],
+            "score": [1.0, 0.0, 1.0, 0.0],
+        }
+    )
+    found = grouping._with_patterns(coded, ["item"], []).sort("item")
+    assert found[grouping._EVERY].to_list() == ["1.0|0.0", "1.0|0.0"]

@@ -46,8 +46,8 @@ def corrected(scores: Scores, plan: Plan, names: Sequence[str], graph: Comparabi
         return Correction(shrunken=(None,) * len(names))
     estimates = np.nanmean(scores.values, axis=0)
     codes = min(scores.clusters, key=lambda each: len(np.unique(each)), default=None)
-    groups = codes if codes is not None else np.arange(len(scores.values))
-    units = [len(np.unique(groups[~np.isnan(column)])) for column in scores.values.T]
+    scored = ~np.isnan(scores.values)
+    units = scored.sum(axis=0).tolist() if codes is None else [len(np.unique(codes[here])) for here in scored.T]
     what = "items" if codes is None else "clusters"
     if not scores.allowed.all() or np.isnan(scores.values).any():
         return uncorrected(estimates, plan, names, "the models did not see the same items")

@@ -94,6 +94,10 @@ def as_scores(scores: ArrayLike, *, least_models: int = 2) -> FloatArray:
     return y
 
 
+# Sums of whole numbers below this are exact.
+_WHOLE_BELOW = 2.0**53
+
+
 def pair_table(
     scores: ArrayLike, pairs: Sequence[tuple[int, int]] | None = None, clusters: ArrayLike | None = None
 ) -> PairTable:
@@ -151,11 +155,18 @@ def canonical_order(scores: FloatArray) -> tuple[IntArray, IntArray]:
     present = ~np.isnan(scores)
     filled = np.where(present, scores, 0.0)
     row_totals = np.sort(filled, axis=1).sum(axis=1)
-    sums = [math.fsum(column.tolist()) for column in filled.T]
-    weighted = [math.fsum((column * row_totals).tolist()) for column in filled.T]
+    sums = [_exact_sum(column) for column in filled.T]
+    weighted = [_exact_sum(column * row_totals) for column in filled.T]
     columns = np.lexsort((weighted, sums, present.sum(axis=0)))
     rows = np.lexsort(scores[:, columns].T[::-1])
     return rows.astype(np.int64), columns.astype(np.int64)
+
+
+def _exact_sum(values: FloatArray) -> float:
+    """Return the sum rounded once; whole numbers add up without rounding, and right and wrong answers are such."""
+    if float(np.abs(values).sum()) < _WHOLE_BELOW and bool((values == np.rint(values)).all()):
+        return float(values.sum())
+    return math.fsum(values.tolist())
 
 
 def difference_blocks(y: NDArray[Real], first: IntArray, second: IntArray) -> Iterator[tuple[slice, NDArray[Real]]]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.many import max_t, reference_laws
+from evalstats.stats.many import pair_table as pair_table_module
 from evalstats.stats.many.max_t import TwoSided, collect, upper_quantile
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pair_table import canonical_order, pair_table
@@ -583,3 +584,10 @@ def test_a_hundred_models_take_seconds():
     rank_sets(scores)
     with_the_best(scores, binary=True)
     assert time.process_time() - started < 6
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0, 0.0, 1.0], [2.0**52, 2.0**52, 1.0, 1.0], [0.1] * 10, [1e16, 1.0, -1e16, 0.5], []]
+)
+def test_sums_are_rounded_once(values: list[float]):
+    assert pair_table_module._exact_sum(np.array(values)) == math.fsum(values)
