@@ -9,20 +9,23 @@ from typing import Any
 
 import polars as pl
 
+from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.dashboard.document import change_words, models_table, verdict_words
 from evalstats.analysis.dashboard.result import Dashboard, History
 from evalstats.analysis.result import draw, load_result
 from evalstats.document.escape import for_html
-from evalstats.document.model import Figure, Items, Section, Table, Text, sentence
+from evalstats.document.model import Code, Document, Figure, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.plots.style import svg
 from evalstats.report.examples import example
 from evalstats.report.page import SIGNS, Page, banner, ended, shown_day
-from evalstats.report.pieces import bullets, csv_link, html_table, linked, metadata, prose, raw, show
+from evalstats.report.pieces import bullets, code_block, csv_link, html_table, linked, metadata, prose, raw, said, show
 
 _MOST_BOXES = 4
 _MOST_ROWS = 20
+# What stands under "Repeat this".
+_REPEATED = ("provenance", "code")
 _ORDINARY = (
     "This is the ordinary page. Where Quarto is installed, `evalstats report RESULT.json --engine quarto` lays the same result "
     "out as a dashboard."
@@ -41,8 +44,9 @@ def show_dashboard(path: str = "", *, engine: str = "", rendered: str = "") -> N
     if _is_dashboard():
         show(*_cards(result, engine, rendered))
         return
-    said = result.document()
-    page = Page(document=replace(said, method=(*said.method, _NEEDS_QUARTO)), engine=engine, day=shown_day(rendered))
+    document = result.document()
+    document = replace(document, method=(*document.method, _NEEDS_QUARTO))
+    page = Page(document=document, engine=engine, day=shown_day(rendered))
     page.show("title", "answer", "evidence", "method")
 
 
@@ -57,30 +61,33 @@ def _is_dashboard() -> bool:
 
 
 def _cards(result: Dashboard, engine: str, rendered: str) -> list[str]:
-    said = result.document()
-    parts = [metadata(title=prose(said.title)), *(banner(note) for note in said.banners)]
-    changed = [row for row in result.rows if row.drifted][:_MOST_BOXES]
-    boxes = [_box("bad" if row.worse else "good", _name(result, row), *_change(row)) for row in changed]
-    summary = [ended(said.headline) if not changed else "", ended(said.scope)]
-    boxes.append(
-        _box(said.tone, f"{SIGNS[said.tone]} {said.label[:1].upper()}{said.label[1:]}", "", *filter(None, summary))
-    )
-    parts += ["## Row {.es-boxes}", *boxes]
-    if said.cautions or said.actions:
-        told = (("Before you rely on this", [note.line for note in said.cautions]), ("What to do", said.actions))
-        cards = [_card(title, bullets([linked(sentence(line)) for line in lines])) for title, lines in told if lines]
-        parts += ["## Row", *cards]
-    parts += [
-        "## Row",
-        *(_card("Scores by day", _drawing(each)) for each in said.figures.values()),
-    ]
+    document = result.document()
+    parts = [metadata(title=prose(document.title)), *(banner(note) for note in document.banners)]
+    parts += ["## Row {.es-boxes}", *_boxes(result, document)]
+    told = {"Before you rely on this": [note.line for note in document.cautions], "What to do": document.actions}
+    if any(told.values()):
+        parts += ["## Row", *(_card(title, _lines(lines)) for title, lines in told.items() if lines)]
+    parts += ["## Row", *(_card("Scores by day", _drawing(each)) for each in document.figures.values())]
     parts += ["## Row", _card("Models", _table(models_table(result)))]
-    for section in (each for each in said.evidence if each.id != "days"):
+    for section in (each for each in document.evidence if each.id != "days"):
         parts += ["## Row", _card(section.heading, *_blocks(section))]
-    made = f"Rendered by {engine or 'Quarto'} on {shown_day(rendered)}; evalstats {result.version}."
-    how = said.section("method")
-    parts += ["## Row", _card("How changes were found", *(_blocks(how) if how else ()), _below(made))]
-    return parts
+    parts += ["## Row", _card("How changes were found", *_blocks(document.section("method")))]
+    if document.remarks:
+        parts += ["## Row", _card("Notes", _lines([note.line for note in document.remarks]))]
+    again = [block for name in _REPEATED for block in _blocks(document.section(name))]
+    made = f"Rendered by {engine or 'Quarto'} on {shown_day(rendered)}."
+    return [*parts, "## Row", _card("Repeat this", *again, _below(made))]
+
+
+def _boxes(result: Dashboard, document: Document) -> list[str]:
+    """Return a box for each of the first changes, and one for the verdict on all."""
+    changed = [row for row in result.rows if row.drifted]
+    boxes = [_box("bad" if row.worse else "good", _name(result, row), *_change(row)) for row in changed[:_MOST_BOXES]]
+    # A headline stands where it says more than the boxes do.
+    all_told = 0 < len(changed) <= _MOST_BOXES and not asked_direction(*(row.direction for row in result.rows))
+    lines = [ended(document.scope)] if all_told else [ended(document.headline), ended(document.scope)]
+    label = f"{SIGNS[document.tone]} {document.label[:1].upper()}{document.label[1:]}"
+    return [*boxes, _box(document.tone, label, "", *lines)]
 
 
 def _name(result: Dashboard, row: History) -> str:
@@ -107,9 +114,14 @@ def _card(title: str, *parts: str) -> str:
     return f"::: {{.card}}\n\n{inside}\n\n:::"
 
 
-def _blocks(section: Section) -> list[str]:
+def _lines(lines: Sequence[str]) -> str:
+    """Return sentences as a list; an address in them may be a model's name, and is no link of ours."""
+    return bullets([said(sentence(line)) for line in lines])
+
+
+def _blocks(section: Section | None) -> list[str]:
     found: list[str] = []
-    for block in section.blocks:
+    for block in section.blocks if section else ():
         match block:
             case Text():
                 found.append(linked(block.text))
@@ -117,6 +129,8 @@ def _blocks(section: Section) -> list[str]:
                 found.append(bullets([linked(item) for item in block.items]))
             case Table():
                 found.append(_table(block))
+            case Code():
+                found.append(code_block(block.code, block.language))
             case _:
                 continue
     return found
@@ -140,9 +154,13 @@ def _table(table: Table) -> str:
     spare = "".join(f" es-spare-{place}" for place, column in enumerate(table.columns, 1) if column.spare)
     rows: Sequence[tuple[Any, ...]] = table.rows[:_MOST_ROWS]
     body = html_table(replace(table, rows=tuple(rows)), f"tbl-{table.id}-table")
+    caption = table.caption
+    if len(table.rows) > _MOST_ROWS:
+        where = "the CSV has all" if table.frame else "the saved result has all"
+        caption = f"{sentence(caption)} The first {_MOST_ROWS} of {len(table.rows):,} are shown; {where}".strip()
     label = for_html(table.caption or table.id)
     region = f'<div class="es-table{spare}" role="region" aria-label="{label}" tabindex="0">{body}</div>'
-    return _framed(f"tbl-{table.id}", region, table.caption, table.frame)
+    return _framed(f"tbl-{table.id}", region, caption, table.frame)
 
 
 def _framed(name: str, inside: str, caption: str, rows: Mapping[str, Sequence[object]]) -> str:

@@ -245,17 +245,30 @@ def _format(job: Job) -> str:
 
 
 _SCRIPT = re.compile(r"<script\b[^>]*>.*?</script\s*>", re.DOTALL | re.IGNORECASE)
+# Two more copies of Bootstrap, which a script would switch between, and a font of icons that nothing shows.
+_SPARE_STYLES = (
+    re.compile(r'<link\b[^>]*\bclass="[^"]*quarto-color-(?:alternate|scheme-extra)"[^>]*>\s*'),
+    re.compile(r'<style\b[^>]*>(?:(?!</style>).){,400}?"bootstrap-icons".*?</style>\s*', re.DOTALL),
+)
+# What a reader who cannot see the page goes by: where its content begins, and which is its first heading.
+_LANDMARKS = (
+    ('<div class="page-layout-custom', '<div role="main" class="page-layout-custom'),
+    ('<div class="navbar-title-text"', '<div role="heading" aria-level="1" class="navbar-title-text"'),
+)
 
 
-def with_own_script(html: str, script: str) -> str:
-    """Take the scripts of Quarto's dashboard out, whose layout needs none, and put ours in.
+def cleaned_dashboard(html: str, script: str) -> str:
+    """Take out of Quarto's dashboard what it runs and what its layout does not need; put our script and landmarks in.
 
-    >>> with_own_script("<body><script src='x'></script><p>a</p></body>", "1")
+    >>> cleaned_dashboard("<body><script src='x'></script><p>a</p></body>", "1")
     '<body><p>a</p><script>1</script></body>'
     """
-    bare = _SCRIPT.sub("", html)
-    head, body, rest = bare.rpartition("</body>")
-    return f"{head}<script>{script}</script>{body}{rest}" if script else bare
+    for spare in (_SCRIPT, *_SPARE_STYLES):
+        html = spare.sub("", html)
+    for bare, named in _LANDMARKS:
+        html = html.replace(bare, named, 1)
+    head, body, rest = html.rpartition("</body>")
+    return f"{head}<script>{script}</script>{body}{rest}" if script else html
 
 
 class QuartoEngine:
@@ -317,7 +330,7 @@ class QuartoEngine:
         if job.to == "html":
             script, html = page_script(job.page.extension), target.read_text(encoding="utf-8")
             if _format(job) == DASHBOARD:
-                html = with_own_script(html, script)
+                html = cleaned_dashboard(html, script)
                 target.write_text(html, encoding="utf-8")
             check_offline(html, script=script)
         else:

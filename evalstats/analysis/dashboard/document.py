@@ -257,15 +257,17 @@ def _told(row: History, day: Day) -> str:
 
 
 def _actions(result: Dashboard) -> list[str]:
-    found: list[str] = []
+    """Return what to look at: a line for all models that changed on one day along with the same things."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for row in result.rows:
         if row.drifted:
             also = f"the same day {'; '.join(row.beside)}" if row.beside else "nothing else recorded changed that day"
             once = " Only this one day shows it: run again before you act." if row.n_since == 1 else ""
-            found.append(
-                f"{_who(result, row)}, {row.since}: {also}.{once} Look at the items that changed with `evalstats compare`."
-            )
-    return found[:_MOST_LINES]
+            alike.setdefault((str(row.since), also, once), []).append(_who(result, row))
+    return [
+        f"{several(names)}, {since}: {also}.{once} Look at the items that changed with `evalstats compare`."
+        for (since, also, once), names in alike.items()
+    ][:_MOST_LINES]
 
 
 def _evidence(result: Dashboard) -> list[Section]:

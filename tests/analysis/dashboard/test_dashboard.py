@@ -348,3 +348,11 @@ def test_five_models_without_drift_are_seldom_flagged_at_any_look() -> None:
         frames = [rows_of(name, 12, n=80, seed=1000 * seed + k) for k, name in enumerate("abcde")]
         flagged += any(row.first_flagged is not None for row in es.dashboard(data_of(*frames)).rows)
     assert flagged / 60 <= 0.05
+
+
+def test_models_that_changed_on_one_day_share_a_line_of_what_to_do() -> None:
+    together = es.dashboard(data_of(rows_of("a", drop=0.3), rows_of("b", drop=0.3, seed=1))).document()
+    assert len(together.actions) == 1
+    assert together.actions[0].startswith(("a and b, 2026-02-02: ", "b and a, 2026-02-02: "))
+    apart = es.dashboard(data_of(rows_of("a", drop=0.3), rows_of("b", drop=0.3, at=5, seed=1))).document()
+    assert len(apart.actions) == 2
