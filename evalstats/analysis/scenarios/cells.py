@@ -1,12 +1,12 @@
 """Cells of models and scenarios with one covariance: from a mixed model, as plain means, and partially pooled."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import sparse, special
 
 from evalstats.analysis.scenarios.design import MOST_FIXED, CellDesign, Choice
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
@@ -17,12 +17,36 @@ from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedFit
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.marginal_means import averaged_expit
-from evalstats.stats.mixed.prediction import pooled_table, prediction_covariance
+from evalstats.stats.mixed.prediction import PredictionErrors, pooled_table, prediction_errors
 from evalstats.stats.mixed.robust import RobustCovariance, cell_means, robust_covariance
 
 _SMALL = 0.3
 # A clustered covariance of c cells needs about this many times c clusters to be used as if it were known.
 _CLUSTERS_A_CELL = 2
+# Contrasts of sampled cells worked out at a time.
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledCells:
+    """How cells of sampled scenarios depend on fixed effects and predictions, each on a few of them.
+
+    `jacobian` and `link_jacobian`, shape (n_cells, n_parameters), as in `Cells`; `errors` is None where no interval can be given.
+    """
+
+    jacobian: sparse.csr_array
+    link_jacobian: sparse.csr_array
+    errors: PredictionErrors | None
+
+    def variance(self, weights: sparse.csr_array, *, link: bool) -> FloatArray:
+        """Return the variance of linear combinations of cells, 0 where there is no interval."""
+        jacobian, n = self.link_jacobian if link else self.jacobian, int(weights.shape[0])
+        out = np.zeros(n)
+        if self.errors is None:
+            return out
+        for start in range(0, n, _AT_ONCE):
+            out[start : start + _AT_ONCE] = self.errors.variance(weights[start : start + _AT_ONCE] @ jacobian)
+        return out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +68,8 @@ class Cells:
         tell their own spread, so a contrast that touches one takes the larger of the two standard errors.
     sizes
         float64, shape (n_cells,): questions in each cell.
+    sampled
+        Where scenarios are a sample, what stands for the jacobians and covariances, which are empty then.
     binary
         Whether scores are plain shares of independent right or wrong answers, whose spread is known even where all are alike.
     df
@@ -61,7 +87,14 @@ class Cells:
     shape: tuple[int, int]
     thin: npt.NDArray[np.bool_]
     sizes: FloatArray
+    sampled: SampledCells | None = None
     binary: bool = False
+    places: IntArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        places = np.full(self.shape, -1, dtype=np.int64)
+        places[self.cells[:, 0], self.cells[:, 1]] = np.arange(len(self.cells))
+        object.__setattr__(self, "places", places)
 
     def grid(self, values: FloatArray) -> FloatArray:
         """Lay values of cells out as models x scenarios; NaN where there is no score."""
@@ -71,35 +104,36 @@ class Cells:
 
     def place(self, model: int, scenario: int) -> int | None:
         """Return where a cell is, None where it has no score."""
-        found = np.flatnonzero((self.cells[:, 0] == model) & (self.cells[:, 1] == scenario))
-        return int(found[0]) if len(found) else None
+        found = int(self.places[model, scenario])
+        return None if found < 0 else found
 
-    def contrast(self, weights: FloatArray, *, link: bool = False) -> "Contrasts":
+    def contrast(self, weights: sparse.csr_array, *, link: bool = False) -> "Contrasts":
         """Return linear combinations of cells; `weights` has shape (n_contrasts, n_cells)."""
-        rows = weights @ (self.link_jacobian if link else self.jacobian)
-        variance: FloatArray = np.asarray(np.einsum("kp,pq,kq->k", rows, self.covariance, rows), dtype=np.float64)
-        own: FloatArray = np.asarray(np.einsum("kp,pq,kq->k", rows, self.model_covariance, rows), dtype=np.float64)
-        thin = weights[:, np.flatnonzero(self.thin)]
-        touches = np.abs(thin).sum(axis=1) > 0 if self.covariance.any() else np.zeros(len(weights), dtype=np.bool_)
+        if self.sampled is not None:
+            rows = np.empty((int(weights.shape[0]), 0))
+            variance = own = self.sampled.variance(weights, link=link)
+        else:
+            rows = weights @ (self.link_jacobian if link else self.jacobian)
+            variance = ((rows @ self.covariance) * rows).sum(axis=1)
+            own = ((rows @ self.model_covariance) * rows).sum(axis=1)
+        touches = (abs(weights) @ self.thin.astype(np.float64) > 0) & bool(self.covariance.any())
         variance = np.where(touches, np.maximum(variance, own), variance)
         return Contrasts(
             estimate=weights @ (self.link if link else self.value),
             std_error=np.sqrt(np.maximum(variance, 0.0)),
             model_std_error=np.sqrt(np.maximum(own, 0.0)),
             df=self.df(rows),
-            rows=rows,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrasts:
-    """Linear combinations of cells; arrays of shape (n_contrasts,), `rows` their coefficients of the parameters."""
+    """Linear combinations of cells; arrays of shape (n_contrasts,)."""
 
     estimate: FloatArray
     std_error: FloatArray
     model_std_error: FloatArray
     df: FloatArray
-    rows: FloatArray
 
     @property
     def has_spread(self) -> npt.NDArray[np.bool_]:
@@ -315,34 +349,33 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
     """Cells of sampled scenarios: the model's mean plus what is predicted for the scenario and for the pair."""
     design = fit.design
     sampled = [k for k in range(len(design.terms)) if k not in laid.averaged]
-    covariance = prediction_covariance(fit, sampled)
     few = too_few_clusters(table.n_clusters) or ""
-    if few:
-        covariance = np.zeros_like(covariance)
     first_row = np.unique(laid.of_row, return_index=True)[1]
-    parts = [laid.rows]
+    n_cells = len(laid.cells)
+    parts = [sparse.csr_array(laid.rows)]
     effects = [fit.beta]
     for k in sampled:
         term = design.terms[k]
-        part = np.zeros((len(laid.cells), term.n_levels))
-        part[np.arange(len(laid.cells)), term.level[first_row]] = 1.0
-        parts.append(part)
+        where = (np.arange(n_cells), term.level[first_row])
+        parts.append(sparse.csr_array((np.ones(n_cells), where), shape=(n_cells, term.n_levels)))
         effects.append(fit.effects[k].ravel())
-    rows = np.hstack(parts)
-    link = rows @ np.concatenate(effects)
+    rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
+    link: FloatArray = rows @ np.concatenate(effects)
     value, jacobian = link, rows
     if fit.family == "binomial":
         value, by_link, _ = averaged_expit(link, laid.spread(fit.theta))
-        jacobian = by_link[:, None] * rows
+        jacobian = sparse.csr_array(sparse.diags_array(by_link) @ rows)
+    errors = None if few else prediction_errors(fit, sampled)
     n_scenarios = len(table.scenarios)
     cells = Cells(
         cells=laid.cells,
         value=value,
         link=link,
-        jacobian=jacobian,
-        link_jacobian=rows,
-        covariance=covariance,
-        model_covariance=covariance,
+        jacobian=np.empty((0, 0)),
+        link_jacobian=np.empty((0, 0)),
+        covariance=np.empty((0, 0)),
+        model_covariance=np.empty((0, 0)),
+        sampled=SampledCells(jacobian=jacobian, link_jacobian=rows, errors=errors),
         df=lambda some: np.full(len(some), float(min(n_scenarios, table.n_clusters) - 1)),
         shape=(len(table.models), n_scenarios),
         thin=np.zeros(len(laid.cells), dtype=np.bool_),
@@ -374,7 +407,7 @@ def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Co
         jacobian, covariance = np.hstack([by_theta, by_link[:, None] * rows]), _joint(fit)
     error = np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", jacobian, covariance, jacobian), 0.0))
     df = np.full(len(rows), float(min(len(table.scenarios), table.n_clusters) - 1))
-    return Contrasts(estimate=value, std_error=error, model_std_error=error, df=df, rows=jacobian)
+    return Contrasts(estimate=value, std_error=error, model_std_error=error, df=df)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -391,10 +424,10 @@ class PooledCells:
     errors: FloatArray
     note: str
 
-    def contrast(self, weights: FloatArray, conf_level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def contrast(self, weights: sparse.csr_array, conf_level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return linear combinations of cells with their intervals."""
-        rows = weights * self.slope
-        error = np.sqrt(np.maximum(np.einsum("kc,cd,kd->k", rows, self.errors, rows), 0.0))
+        rows = weights.toarray() * self.slope
+        error = np.sqrt(np.maximum(((rows @ self.errors) * rows).sum(axis=1), 0.0))
         known = ~np.isnan(self.low).any()
         half = -special.ndtri((1 - conf_level) / 2) * error if known else np.full(len(error), np.nan)
         center = weights @ self.value

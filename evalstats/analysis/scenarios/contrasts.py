@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy import special
+from scipy import sparse, special
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.difference import PairedScores, headline_interval
@@ -22,11 +22,15 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.many.multiplicity import benjamini_hochberg, holm
 from evalstats.stats.one_sample import wilson_ends
-from evalstats.stats.proportion_contrasts import ProportionContrasts, proportion_contrasts
+from evalstats.stats.proportion_contrasts import ProportionContrasts, condensed, proportion_contrasts
 
 MIN_DF = 4
 MIN_DIFFERENT = 6
 _OUTSIDE = 1e-9
+# Cells of one contrast beyond which those of one coefficient are condensed.
+_MANY = 200
+# How many times the largest cell the rarer answers of all must be for that.
+_HEAVY = 4.0
 NO_SPREAD = "all scores are the same, so there is no spread to judge by"
 
 
@@ -122,8 +126,8 @@ def cell_rows(
 ) -> tuple[CellRow, ...]:
     """Return every model in every scenario."""
     cells = fitted.cells
-    found = cells.contrast(np.eye(len(cells.value)))
-    on_link = cells.contrast(np.eye(len(cells.value)), link=True)
+    each = sparse.csr_array(sparse.eye_array(len(cells.value)))
+    found, on_link = cells.contrast(each), cells.contrast(each, link=True)
     low, high = level_interval(found, table.metric, conf_level, sizes=cells.sizes if cells.binary else None)
     frame = table.frame
     score, trials = frame["score"].to_numpy(), frame[COUNT].to_numpy()
@@ -165,31 +169,36 @@ def cell_rows(
     return tuple(out)
 
 
-def drop_weights(cells: Cells, model: int, scenario: int, reference: str) -> tuple[FloatArray | None, str]:
-    """Coefficients of the cells in a drop, or why there is none."""
+def drop_weights(
+    cells: Cells, model: int, scenario: int, reference: str
+) -> tuple[tuple[IntArray, FloatArray] | None, str]:
+    """Return which cells a drop is made of and their coefficients, or why there is none."""
     at = cells.place(model, scenario)
     if at is None:
         return None, "the model was not scored in this scenario"
-    weights = np.zeros(len(cells.value))
-    weights[at] = 1.0
     if reference != "average":
         base = cells.place(model, 0)
         if base is None:
             return None, "the model was not scored in the reference"
-        weights[base] -= 1.0
-        return weights, ""
-    others = [place for j in range(cells.shape[1]) if j != scenario and (place := cells.place(model, j)) is not None]
-    if not others:
+        return (np.array([base, at]), np.array([-1.0, 1.0])), ""
+    own = cells.places[model][cells.places[model] >= 0]
+    if len(own) < 2:
         return None, "the model was scored in no other scenario"
-    weights[others] -= 1.0 / len(others)
-    return weights, ""
+    return (own, np.where(own == at, 1.0, -1.0 / (len(own) - 1))), ""
+
+
+def _stacked(rows: Sequence[tuple[IntArray, FloatArray]], n_cells: int) -> sparse.csr_array:
+    """Put contrasts of cells into one matrix, each given by its cells and their coefficients."""
+    starts = np.cumsum([0, *(len(where) for where, _ in rows)])
+    where, values = (np.concatenate([row[k] for row in rows]) for k in (0, 1))
+    return sparse.csr_array((values, where, starts), shape=(len(rows), n_cells))
 
 
 def drop_rows(
     table: ScenarioTable,
     fitted: FittedScenarios,
     pooled: PooledCells | None,
-    items: ItemMeans,
+    items: ItemMeans | None,
     *,
     reference: str,
     conf_level: float,
@@ -204,7 +213,7 @@ def drop_rows(
     first = 0 if reference == "average" else 1
     out: list[DropRow] = []
     pairs: list[tuple[int, int]] = []
-    made: list[FloatArray] = []
+    made: list[tuple[IntArray, FloatArray]] = []
     for i, model in enumerate(table.models):
         for j in range(first, len(table.scenarios)):
             weights, why = drop_weights(cells, i, j, reference)
@@ -217,7 +226,14 @@ def drop_rows(
     if made:
         out.extend(
             _judged(
-                table, fitted, pooled, items, pairs, weights=np.stack(made), reference=reference, conf_level=conf_level
+                table,
+                fitted,
+                pooled,
+                items,
+                pairs,
+                weights=_stacked(made, len(cells.value)),
+                reference=reference,
+                conf_level=conf_level,
             )
         )
     order = {name: k for k, name in enumerate((*table.models, *table.scenarios))}
@@ -228,10 +244,10 @@ def _judged(
     table: ScenarioTable,
     fitted: FittedScenarios,
     pooled: PooledCells | None,
-    items: ItemMeans,
+    items: ItemMeans | None,
     pairs: Sequence[tuple[int, int]],
     *,
-    weights: FloatArray,
+    weights: sparse.csr_array,
     reference: str,
     conf_level: float,
 ) -> list[DropRow]:
@@ -249,7 +265,7 @@ def _judged(
     rows: list[DropRow] = []
     for k, (i, j) in enumerate(pairs):
         place, base = cells.place(i, j), None if reference == "average" else cells.place(i, 0)
-        paired = None if place is None or base is None else items.drop(table, place, base, conf_level)
+        paired = None if place is None or base is None or items is None else items.drop(table, place, base, conf_level)
         row = DropRow(
             model=table.models[i],
             scenario=table.scenarios[j],
@@ -312,7 +328,7 @@ class _ChangeTests:
         return np.where(self.known, low, np.nan), np.where(self.known, high, np.nan)
 
 
-def _change_tests(table: ScenarioTable, fitted: FittedScenarios, weights: FloatArray) -> _ChangeTests:
+def _change_tests(table: ScenarioTable, fitted: FittedScenarios, weights: sparse.csr_array) -> _ChangeTests:
     cells, metric = fitted.cells, table.metric
     found = cells.contrast(weights)
     if metric.low is None or metric.high is None:
@@ -323,21 +339,52 @@ def _change_tests(table: ScenarioTable, fitted: FittedScenarios, weights: FloatA
     if (shares < -_OUTSIDE).any() or (shares > 1 + _OUTSIDE).any():
         # A linear model may predict beyond the range.
         return _ChangeTests(found=found, proportions=None, span=1.0, known=found.has_spread)
-    places = [np.flatnonzero(row) for row in weights]
-    n, width = len(weights), max(len(place) for place in places)
-    of_cells, sizes, own = np.full((n, width), 0.5), np.ones((n, width)), np.zeros((n, width))
-    for k, place in enumerate(places):
-        of_cells[k, : len(place)] = np.clip(shares[place], 0.0, 1.0)
-        sizes[k, : len(place)] = cells.sizes[place]
-        own[k, : len(place)] = weights[k, place]
+    *made, counts = _proportions(np.clip(shares, 0.0, 1.0), cells.sizes, weights)
     proportions = proportion_contrasts(
-        of_cells, sizes, own, variance=(found.std_error / span) ** 2, df=np.maximum(found.df, 1.0)
+        *made, variance=(found.std_error / span) ** 2, df=np.maximum(found.df, 1.0), counts=counts
     )
     return _ChangeTests(found=found, proportions=proportions, span=span, known=known)
 
 
+def _proportions(
+    shares: FloatArray, sizes: FloatArray, weights: sparse.csr_array
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return shares, sizes, coefficients and counts of the cells of every contrast, shape (n_contrasts, most cells of one).
+
+    Of many cells the common ones with the first coefficient below 0 are condensed: those of the average of all others.
+    """
+    rows: list[tuple[FloatArray, ...]] = []
+    stands: dict[bytes, tuple[FloatArray, ...]] = {}
+    for start, stop in pairwise(weights.indptr.tolist()):
+        at, own = weights.indices[start:stop], weights.data[start:stop]
+        split = np.minimum(shares[at], 1 - shares[at])
+        if stop - start <= _MANY or sizes[at] @ split < _HEAVY * sizes[at].max():
+            rows.append((shares[at], sizes[at], own, np.ones(stop - start)))
+            continue
+        # The cell itself is not one of the others: it is taken out of those that all cells of the model stand for.
+        key = at.tobytes()
+        if key not in stands:
+            stands[key] = condensed(shares[at], sizes[at])
+        share, size, count = stands[key]
+        single, common = int(np.argmax(own)), float(own.min())
+        rows.append(
+            (
+                np.append(share, [shares[at[single]]] * 2),
+                np.append(size, [sizes[at[single]]] * 2),
+                np.append(np.full(len(share), common), [common, own[single]]),
+                np.append(count, [-1.0, 1.0]),
+            )
+        )
+    shape = (len(rows), max(len(row[0]) for row in rows))
+    out = np.full(shape, 0.5), np.ones(shape), np.zeros(shape), np.ones(shape)
+    for k, row in enumerate(rows):
+        for whole, part in zip(out, row, strict=True):
+            whole[k, : len(part)] = part
+    return out
+
+
 def _log_odds(
-    fitted: FittedScenarios, weights: FloatArray, tests: _ChangeTests, level: float
+    fitted: FittedScenarios, weights: sparse.csr_array, tests: _ChangeTests, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return changes of log-odds, with intervals that belong to the same test (Miettinen's); None where scores are graded."""
     if fitted.family != "binomial":
@@ -404,18 +451,20 @@ def _means(
 ) -> tuple[MeanRow, ...]:
     cells, rows = fitted.cells, list[MeanRow]()
     names = table.models if kind == "model" else table.scenarios
+    given = [own for own in weights if own is not None]
+    found, sizes = over_new, None
+    if found is None and given:
+        made = sparse.csr_array(np.stack(given))
+        found = cells.contrast(made)
+        sizes = np.stack([own != 0 for own in given]).astype(np.float64) @ cells.sizes if cells.binary else None
+    low, high = (np.empty(0), np.empty(0)) if found is None else level_interval(found, table.metric, level, sizes=sizes)
+    place = np.cumsum([over_new is not None or own is not None for own in weights]) - 1
     for i, (name, n) in enumerate(zip(names, _questions(table, kind, names), strict=True)):
-        own, k = weights[i], 0
-        if over_new is not None:
-            found, sizes, k = over_new, None, i
-        elif own is not None:
-            found = cells.contrast(own[None, :])
-            sizes = np.array([cells.sizes @ (own != 0)]) if cells.binary else None
-        else:
+        k = int(place[i])
+        if found is None or (over_new is None and weights[i] is None):
             reason = f"a mean over all {'scenario' if kind == 'model' else 'model'}s needs a score in each, and one is missing"
             rows.append(MeanRow(kind=kind, name=name, n_items=n, conf_level=level, reason=reason))
             continue
-        low, high = level_interval(found, table.metric, level, sizes=sizes)
         spread = bool(found.has_spread[k])
         rows.append(
             MeanRow(
@@ -436,23 +485,20 @@ def _means(
 
 def model_weights(cells: Cells, i: int, shares: Sequence[float]) -> FloatArray | None:
     """Coefficients of the cells in the mean of a model; None where a cell with a share is empty."""
-    weights = np.zeros(len(cells.value))
-    for j, share in enumerate(shares):
-        place = cells.place(i, j)
-        if place is None:
-            if share > 0:
-                return None
-            continue
-        weights[place] = share
+    weights, places = np.zeros(len(cells.value)), cells.places[i]
+    counts = np.array(shares)
+    if (counts[places < 0] > 0).any():
+        return None
+    weights[places[places >= 0]] = counts[places >= 0]
     return weights
 
 
 def _scenario_weights(cells: Cells, j: int, shares: Sequence[float]) -> FloatArray | None:
-    places = [cells.place(i, j) for i in range(cells.shape[0])]
-    if any(place is None for place in places):
+    places = cells.places[:, j]
+    if (places < 0).any():
         return None
     weights = np.zeros(len(cells.value))
-    weights[[place for place in places if place is not None]] = shares
+    weights[places] = shares
     return weights
 
 
@@ -467,7 +513,7 @@ def pair_rows(
     made = [(i, j, wi - wj) for i, j in pairs if (wi := weights[i]) is not None and (wj := weights[j]) is not None]
     if not made:
         return ()
-    found = cells.contrast(np.stack([each for _, _, each in made]))
+    found = cells.contrast(sparse.csr_array(np.stack([each for _, _, each in made])))
     low, high = _clipped(found.interval(conf_level, family=len(made)), table.metric)
     p = found.p_values()
     adjusted, stepped = np.minimum(len(p) * p, 1.0), np.full(len(p), np.nan)

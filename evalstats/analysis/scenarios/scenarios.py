@@ -280,7 +280,8 @@ def _answer(
     step("drops and means")
     random = choice.scenario_as == "random"
     pooled, no_pooling = (None, "") if random else pooled_cells(table, fitted, level)
-    items = item_means(table, fitted.laid)
+    # Against the average of the others no two cells are compared item by item.
+    items = None if asked.reference == "average" else item_means(table, fitted.laid)
     cells = cell_rows(table, fitted, pooled, level)
     drops = drop_rows(table, fitted, pooled, items, reference=asked.reference, conf_level=level)
     if fit is not None and not fit.convergence.converged:

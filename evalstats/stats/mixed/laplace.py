@@ -4,7 +4,6 @@ import copy
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.laplace_elimination import Blocks, Elimination, System, make_plan
@@ -13,6 +12,7 @@ from evalstats.stats.mixed.laplace_elimination import Blocks, Elimination, Syste
 # and leaves an error of about its square.
 LAST_STEP = 1e-10
 ROUNDED = 1e-7
+_MOST_AT_ONCE = 1_000_000  # numbers gathered at a time
 SHORTEST = 1e-10  # part of a Newton step; a convex criterion falls long before
 MAX_STEPS = 200
 
@@ -375,23 +375,18 @@ class _Walk:
 
     `within[s, t]`, t >= s, is the covariance of the effects of a level of s and of the level of t that it lies in, shape
     (n_columns of s, n_columns of t, n_levels of s); `toward[s]` minus that with all effects of the rest, shape
-    (n_columns, n_levels, n_rest); `rest` the covariance of the rest.
+    (n_columns, n_levels, n_random), along the axis of the component of the level; `rest` the covariance of the rest.
     """
 
     def __init__(self, elimination: Elimination) -> None:
         self.e, self.plan = elimination, elimination.plan
         self.within: dict[tuple[int, int], Floats] = {}
         self.toward: dict[int, Floats] = {}
-        self.rest: Floats = np.empty((0, 0))
-        self.start: dict[int, int] = {}
-        n_rest = self.plan.n_rest
-        if n_rest:
-            lower = np.asfortranarray(elimination.lower[:n_rest, :n_rest])
-            self.rest = linalg.cho_solve((lower, True), np.eye(n_rest), check_finite=False)
-            start = 0
-            for b in self.plan.rest:
-                self.start[b] = start
-                start += self.plan.blocks[b].size * self.plan.blocks[b].n_levels
+        self.layout = elimination.plan.layout
+        self.rest: Floats = np.empty((0, 0, 0))
+        if self.plan.n_rest and elimination.rest is not None:
+            self.rest = elimination.rest.covariance()
+        self.slots = dict(zip(self.plan.rest, self.layout.slots, strict=True))
 
     def parent(self, s: int, t: int) -> Ints:
         """Level of t in which each level of s lies."""
@@ -411,7 +406,7 @@ class _Walk:
         has_rest = self.rest.size > 0
         coupling = self._coupling(s) if has_rest else np.empty(0)  # N_s' times the columns of the rest
         if has_rest:
-            moved = coupling @ self.rest
+            moved = self._times_rest(s, coupling)
             for t in later:
                 moved -= np.einsum("ijl,jlr->ilr", cross[t], self.toward[t][:, self.parent(s, t)])
             self.toward[s] = np.einsum("ijl,jlr->ilr", inverse, moved)
@@ -437,15 +432,32 @@ class _Walk:
         return self.within[t, v][:, :, self.parent(s, t)].transpose(1, 0, 2)
 
     def _coupling(self, s: int) -> Floats:
-        pairs, n_rest = self.e.system.gram(s), self.plan.n_rest
-        out = [pairs.columns(pairs.sums(row)).toarray()[:, :n_rest] for row in self.e.left[s]]
-        return np.stack([self.e.scale_rest(part.T).T for part in out])
+        pairs = self.e.system.gram(s)
+        scaling = self.layout.scaling(self.e.factors, with_fixed=False)
+        return np.stack([scaling.right(self.layout.along(pairs.columns(pairs.sums(row)))) for row in self.e.left[s]])
+
+    def _times_rest(self, s: int, coupling: Floats) -> Floats:
+        """Return rows, one for each level of s, times the covariance of the rest."""
+        if len(self.rest) == 1:
+            return coupling @ self.rest[0]
+        component = np.zeros(coupling.shape[1], dtype=np.int64)
+        component[self.plan.blocks[s].groups.level] = self.layout.of_cell
+        order = np.argsort(component, kind="stable")
+        out = np.empty_like(coupling)
+        chunk = max(1, _MOST_AT_ONCE // self.rest[0].size)
+        for start in range(0, order.size, chunk):
+            at = order[start : start + chunk]
+            out[:, at] = (coupling[:, at].transpose(1, 0, 2) @ self.rest[component[at]]).transpose(1, 0, 2)
+        return out
 
     def of_rest(self, b: int) -> Floats:
         """Covariance matrix of the effects of every level of a block of the rest."""
-        size, n_levels = self.plan.blocks[b].size, self.plan.blocks[b].n_levels
-        at = self.start[b] + np.arange(n_levels) * size
-        return np.stack([np.stack([self.rest[at + i, at + j] for j in range(size)]) for i in range(size)])
+        slot = self.slots[b]
+        component = np.zeros(slot.place.size, dtype=np.int64)
+        if slot.start < self.layout.n_local:
+            component[self.plan.blocks[b].groups.level] = self.layout.of_cell
+        at, size = slot.place, range(slot.n_columns)
+        return np.stack([np.stack([self.rest[component, at + i, at + j] for j in size]) for i in size])
 
     def with_predictor(self, b: int, other: int) -> Floats:
         """Covariance of the effects of a cell's level of b with what block `other` adds to the cell's predictor."""
@@ -456,11 +468,12 @@ class _Walk:
         for i in range(size):
             for j in range(n_other):
                 if b in plan.rest and other in plan.rest:
-                    value = self.rest[self.start[b] + level * size + i, self.start[other] + to * n_other + j]
+                    mine, theirs = self.slots[b].place[level] + i, self.slots[other].place[to] + j
+                    value = self.rest[self.layout.of_cell, mine, theirs]
                 elif b in plan.rest:
-                    value = -self.toward[other][j, to, self.start[b] + level * size + i]
+                    value = -self.toward[other][j, to, self.slots[b].place[level] + i]
                 elif other in plan.rest:
-                    value = -self.toward[b][i, level, self.start[other] + to * n_other + j]
+                    value = -self.toward[b][i, level, self.slots[other].place[to] + j]
                 elif b <= other:
                     value = self.within[b, other][i, j, level]
                 else:

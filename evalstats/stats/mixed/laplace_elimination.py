@@ -5,10 +5,11 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse import csgraph
 
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, nested_in
+from evalstats.stats.mixed.laplace_rest import RestFactor, RestLayout, lay_out
 
 Bits = npt.NDArray[np.uint64]
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits of neighbouring numbers
@@ -78,7 +79,8 @@ class Plan:
 
     `blocks` are all groupings: the leaf if there is one, the chain (`n_chain` of them) from its finest, then the rest. `entries`
     holds for every entry of theta its block, and its row and column in the factor of the block. `profiles` are the distinct rows
-    of [rest, fixed], `profile` the row of every cell; `distinct` the same for the fixed effects alone.
+    of [rest, fixed], `profile` the row of every cell; `distinct` the same for the fixed effects alone. `layout` says where
+    the effects of the rest stand.
     """
 
     blocks: tuple[Block, ...]
@@ -88,6 +90,7 @@ class Plan:
     profiles: "sparse.csr_array[np.float64]"
     profile: Groups
     distinct: Distinct
+    layout: RestLayout
 
     @property
     def chain(self) -> range:
@@ -138,6 +141,12 @@ def make_plan(design: MixedDesign) -> Plan:
         profiles=sparse.csr_array(sparse.hstack([_columns_of_rest(stays, first), fixed], format="csr")),
         profile=profile,
         distinct=distinct,
+        layout=lay_out(
+            {len(leaf) + len(chain) + k: (block.groups, block.size) for k, block in enumerate(stays)},
+            merged[chain[-1]].groups if chain else None,
+            profile.level.size,
+            design.fixed.shape[1],
+        ),
     )
 
 
@@ -301,16 +310,18 @@ class Gram:
             "sparse.csr_array[np.float64]", sparse.csr_array((data, self.row, self.starts), shape=shape) @ self.profiles
         )
 
-    def subtract(self, out: Floats, data: Floats) -> None:
+    def subtract(self, out: Floats, data: Floats, layout: RestLayout) -> None:
         """Take sum_k T_k' T_k from `out`, T_k made from `data[k]`; shape of `data` (n_columns, n_pairs)."""
         if self.batches is None:
             for values in data:
                 t = self.columns(values)
-                if t.nnz > 0.1 * t.shape[0] * t.shape[1]:
+                if layout.n_components == 1 and t.nnz > 0.1 * t.shape[0] * t.shape[1]:
                     dense = t.toarray()
-                    out -= dense.T @ dense
-                else:
-                    out -= (t.T @ t).toarray()
+                    out[0] -= dense.T @ dense
+                    continue
+                products = sparse.coo_array(t.T @ t)
+                row, column = (at.astype(np.int64) for at in products.coords)
+                _take(out, layout.where(row, column), products.data)
             return
         for batch in self.batches:
             inner = np.zeros((batch.shape[0], batch.shape[2], batch.shape[2]))
@@ -319,11 +330,15 @@ class Gram:
                 dense.ravel()[batch.cell] = values[batch.pairs]
                 inner += dense.transpose(0, 2, 1) @ dense
             products = batch.rows.transpose(0, 2, 1) @ inner @ batch.rows
-            if len(products) == 1:
-                out[np.ix_(batch.columns[0], batch.columns[0])] -= products[0]
+            if layout.n_components == 1 and len(products) == 1:
+                out[0][np.ix_(batch.columns[0], batch.columns[0])] -= products[0]
                 continue
-            where = batch.columns[:, :, None] * len(out) + batch.columns[:, None, :]
-            out -= np.bincount(where.ravel(), weights=products.ravel(), minlength=out.size).reshape(out.shape)
+            _take(out, layout.where(batch.columns[:, :, None], batch.columns[:, None, :]), products)
+
+
+def _take(out: Floats, where: Ints, values: Floats) -> None:
+    """Take values from flattened positions of `out`, which may come several times."""
+    out -= np.bincount(where.ravel(), weights=values.ravel(), minlength=out.size).reshape(out.shape)
 
 
 def make_gram(groups: Groups, profile: Groups, profiles: "sparse.csr_array[np.float64]") -> Gram:
@@ -391,7 +406,7 @@ class System:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._grams: dict[int, Gram] = {}
-        self._squares = _Squares(plan.profiles)
+        self._squares = _Squares(plan.profiles, plan.layout)
 
     def gram(self, block: int) -> Gram:
         """Return the pairs of a block's levels with the distinct rows, found when first asked for."""
@@ -400,17 +415,18 @@ class System:
         return self._grams[block]
 
     def weighted(self, weights: Floats) -> Floats:
-        """Return P' diag(weights) P for the distinct rows P of the rest and the fixed effects."""
+        """Return P' diag(weights) P for the distinct rows P of the rest and the fixed effects, in the layout of the rest."""
         return self._squares.weighted(weights)
 
 
 class _Squares:
     """Products of the entries of every row of P with each other, listed once where rows have few entries."""
 
-    def __init__(self, profiles: "sparse.csr_array[np.float64]") -> None:
-        self.width = int(profiles.shape[1])
+    def __init__(self, profiles: "sparse.csr_array[np.float64]", layout: RestLayout) -> None:
+        self.shape = layout.shape
         filled = np.diff(profiles.indptr).astype(np.int64)
-        self.listed = int((filled**2).sum()) < profiles.shape[0] * self.width**2 / 10
+        few = int((filled**2).sum()) < profiles.shape[0] * int(profiles.shape[1]) ** 2 / 10
+        self.listed = few or layout.n_components > 1
         self.dense = np.empty((0, 0))
         if not self.listed:
             self.dense = np.asarray(profiles.toarray(), dtype=np.float64)
@@ -423,13 +439,13 @@ class _Squares:
         second = profiles.indptr[of_entry[first]] + within
         self.row = of_entry[first]
         self.value = profiles.data[first] * profiles.data[second]
-        self.where = profiles.indices[first].astype(np.int64) * self.width + profiles.indices[second]
+        self.where = layout.where(profiles.indices[first].astype(np.int64), profiles.indices[second].astype(np.int64))
 
     def weighted(self, weights: Floats) -> Floats:
         if not self.listed:
-            return (self.dense.T * weights) @ self.dense
-        total = np.bincount(self.where, weights=self.value * weights[self.row], minlength=self.width**2)
-        return np.asarray(total, dtype=np.float64).reshape(self.width, self.width)
+            return ((self.dense.T * weights) @ self.dense)[None]
+        total = np.bincount(self.where, weights=self.value * weights[self.row], minlength=int(np.prod(self.shape)))
+        return np.asarray(total, dtype=np.float64).reshape(self.shape)
 
 
 class Elimination:
@@ -464,9 +480,10 @@ class Elimination:
         self.root: dict[int, Floats] = {}  # lower factors C with C C' = D^-1
         for b in plan.chain:
             self._eliminate(b)
-        self.lower: Floats = np.empty((0, 0))  # Cholesky factor of S, of the rest and then the fixed effects
+        self.rest: RestFactor | None = None
         if plan.n_rest or extra is not None:
-            self._factor_rest(extra)
+            self.rest = self._factor_rest(extra)
+            self.log_determinant += self.rest.log_determinant
 
     def _eliminate(self, b: int) -> None:
         groups, columns = self.plan.blocks[b].groups, self.columns[b]
@@ -516,34 +533,16 @@ class Elimination:
             out += column * groups.at_cells(effect)
         return out
 
-    def _factor_rest(self, extra: Floats | None) -> None:
-        plan = self.plan
-        n_rest = plan.n_rest
-        width = plan.profiles.shape[1] if extra is not None else n_rest
+    def _factor_rest(self, extra: Floats | None) -> RestFactor:
+        plan, layout = self.plan, self.plan.layout
         gram = self.system.weighted(plan.profile.sums(self.effective))
         for b in plan.chain:
             pairs = self.system.gram(b)
             sums = np.stack([pairs.sums(row) for row in self.left[b]])
-            pairs.subtract(gram, np.einsum("ikp,ip->kp", self.root[b][:, :, pairs.level], sums))
-        gram = gram[:width, :width]
-        gram = self.scale_rest(self.scale_rest(gram).T).T
-        gram[np.arange(n_rest), np.arange(n_rest)] += 1.0
-        if extra is not None:
-            gram[n_rest:, n_rest:] += extra
-        factor = linalg.cholesky(gram, lower=True, check_finite=False)
-        self.lower = np.asarray(factor, dtype=np.float64)
-        self.log_determinant += 2.0 * float(np.log(np.diagonal(factor)[:n_rest]).sum())
-
-    def scale_rest(self, rows: Floats) -> Floats:
-        """Multiply the rows of the effects that stay by the factors of their blocks, from the left and turned."""
-        out, start = rows.copy(), 0
-        for b in self.plan.rest:
-            block, factor = self.plan.blocks[b], self.factors[b]
-            end = start + block.size * block.n_levels
-            part = rows[start:end].reshape(block.n_levels, block.size, -1)
-            out[start:end] = np.einsum("ab,lac->lbc", factor, part).reshape(end - start, -1)
-            start = end
-        return out
+            pairs.subtract(gram, np.einsum("ikp,ip->kp", self.root[b][:, :, pairs.level], sums), layout)
+        width = layout.width if extra is not None else layout.n_random
+        scaling = layout.scaling(self.factors, with_fixed=extra is not None)
+        return RestFactor(layout, scaling.both(gram[:, :width, :width]), extra)
 
     def solve(self, sides: Blocks, fixed: Floats | None = None) -> tuple[Blocks, Floats, Floats]:
         """Solve for random and fixed effects.
@@ -563,9 +562,9 @@ class Elimination:
         effects: Blocks = [np.empty(0)] * len(plan.blocks)
         change = np.zeros(plan.n_cells)
         beta = np.empty(0)
-        if self.lower.size:
+        if self.rest is not None:
             right = np.zeros(0) if fixed is None else fixed
-            beta, change = self._solve_rest(sides, carried, right, effects)
+            beta, change = self._solve_rest(self.rest, sides, carried, right, effects)
         for b in reversed(plan.chain):
             right = sides[b] - self._sums(b, self.left[b] * change)
             effects[b] = self._solved(b, right)
@@ -578,12 +577,14 @@ class Elimination:
             change = change + (column * effects[0]).sum(axis=0)
         return effects, beta, change
 
-    def _solve_rest(self, sides: Blocks, carried: Floats, fixed: Floats, effects: Blocks) -> tuple[Floats, Floats]:
+    def _solve_rest(
+        self, rest: RestFactor, sides: Blocks, carried: Floats, fixed: Floats, effects: Blocks
+    ) -> tuple[Floats, Floats]:
         plan = self.plan
         parts = [(sides[b] - self._sums(b, self.columns[b] * carried)).T.ravel() for b in plan.rest]
         if self.has_fixed:
             parts.append(fixed - plan.distinct.rows.T @ plan.distinct.of_cell.sums(carried))
-        solution = linalg.cho_solve((self.lower, True), np.concatenate(parts), check_finite=False)
+        solution = rest.solve(np.concatenate(parts))
         change, start = np.zeros(plan.n_cells), 0
         for b in plan.rest:
             block = plan.blocks[b]
@@ -598,5 +599,7 @@ class Elimination:
 
     def fixed_precision(self) -> Floats:
         """X'MX with every random effect eliminated: the precision of the fixed effects at these weights."""
-        lower = self.lower[self.plan.n_rest :, self.plan.n_rest :]
-        return lower @ lower.T
+        if self.rest is None:
+            message = "the fixed effects were not solved for"
+            raise AssertionError(message)
+        return self.rest.fixed_precision()

@@ -7,16 +7,53 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
-from scipy.sparse import csc_array, csr_array, diags_array, hstack
+from scipy.sparse import block_diag, csc_array, csr_array, diags_array, eye_array, hstack, kron
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.design import Floats, MixedFit
-from evalstats.stats.mixed.structure import term_columns
+from evalstats.stats.mixed.design import Floats, Ints, MixedFit
+from evalstats.stats.mixed.linear_elimination import invert_blocks
+from evalstats.stats.mixed.structure import term_columns, within_owner
 
 # Golden-section steps end when the variance is known to this share of the largest that is tried.
 _TOLERANCE = 1e-8
 _RIDGE = 1e-9
+# Share of a matrix that its blocks fill, above which it is kept whole.
+_FULL = 0.2
+
+Sparse = csr_array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionErrors:
+    """Covariance of (beta - its estimate, b - its prediction), kept by its structure.
+
+    `fixed`, shape (n_fixed, n_fixed), is that of beta; `inside`, shape (n_effects, n_effects), that of the effects given beta,
+    block diagonal where effects fall into components and then sparse. Where beta is off by d, the predictions are off by
+    `gain` @ d the other way.
+    """
+
+    fixed: Floats
+    inside: Sparse | Floats
+    gain: Floats
+
+    def variance(self, rows: Sparse | Floats) -> Floats:
+        """Variance of linear combinations; `rows` has shape (n_combinations, n_fixed + n_effects)."""
+        rows = csr_array(rows)
+        n_fixed = len(self.fixed)
+        own, effects = rows[:, :n_fixed], rows[:, n_fixed:]
+        direct = own.toarray() - effects @ self.gain
+        spread = effects @ self.inside
+        given: Floats = csr_array(effects.multiply(spread)) @ np.ones(len(self.gain))
+        return np.asarray(given + ((direct @ self.fixed) * direct).sum(axis=1), dtype=np.float64)
+
+    def whole(self) -> Floats:
+        """Return all of it."""
+        inside = self.inside if isinstance(self.inside, np.ndarray) else self.inside.toarray()
+        across = self.gain @ self.fixed
+        covariance = np.block([[self.fixed, -across.T], [-across, inside + across @ self.gain.T]])
+        return np.asarray((covariance + covariance.T) / 2, dtype=np.float64)
 
 
 def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
@@ -52,35 +89,86 @@ def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
     >>> [round(float(entry), 4) for entry in found[0]], round(float(found[1, 1]), 4)
     ([0.3333, -0.25, -0.25, -0.25], 0.375)
     """
+    return prediction_errors(fit, terms).whole()
+
+
+def prediction_errors(fit: MixedFit, terms: Sequence[int]) -> PredictionErrors:
+    """Return what `prediction_covariance` does, by its structure: where effects fall into components, at a cost linear in them.
+
+    `terms` are as there.
+    """
     design = fit.design
-    weights = fit.working_weights()
     factors = design.factors(fit.theta)
-    wanted = [design.terms[k].n_levels * design.terms[k].n_columns for k in terms]
     others = [k for k in range(len(design.terms)) if k not in set(terms)]
     scaled = [
         term_columns(replace(term, values=term.values @ factor))
         for term, factor in zip(design.terms, factors, strict=True)
     ]
     # Columns are Z Lambda, so that the penalty is the identity and a variance of 0 needs no inverse.
-    kept = hstack([csr_array(design.fixed), *(scaled[k] for k in terms)], format="csc")
-    weighted = diags_array(weights, format="csc") @ kept
-    system = np.asarray((kept.T @ weighted).todense(), dtype=np.float64)
     n_fixed = design.fixed.shape[1]
-    system[n_fixed:, n_fixed:] += np.eye(system.shape[0] - n_fixed)
+    kept = hstack([csr_array(design.fixed), *(scaled[k] for k in terms)], format="csc")
+    weights = diags_array(fit.working_weights(), format="csc")
+    system = csr_array(kept.T @ (weights @ kept))
     if others:
         out = hstack([scaled[k] for k in others], format="csc")
-        crossed = np.asarray((out.T @ weighted).todense(), dtype=np.float64)
-        inner = out.T @ (diags_array(weights, format="csc") @ out) + diags_array(np.ones(out.shape[1]), format="csc")
-        system -= crossed.T @ splu(csc_array(inner)).solve(crossed)
-    spherical = fit.sigma**2 * np.linalg.inv((system + system.T) / 2)
-    back = np.eye(system.shape[0])
-    start = n_fixed
-    for k, n_columns in zip(terms, wanted, strict=True):
-        block = np.kron(np.eye(design.terms[k].n_levels), factors[k])
-        back[start : start + n_columns, start : start + n_columns] = block
-        start += n_columns
-    covariance = back @ spherical @ back.T
-    return np.asarray((covariance + covariance.T) / 2, dtype=np.float64)
+        crossed = csr_array(out.T @ (weights @ kept))
+        inner = csr_array(out.T @ (weights @ out) + eye_array(out.shape[1]))
+        by_block = _block_inverse(inner)
+        solved = splu(csc_array(inner)).solve(crossed.toarray()) if by_block is None else by_block @ crossed
+        system = csr_array(system - crossed.T @ solved)
+    penalised = csr_array(system[n_fixed:, n_fixed:] + eye_array(system.shape[0] - n_fixed))
+    inside = _block_inverse(penalised)
+    sparse_inverse = inside is not None
+    if inside is None:
+        inside = np.asarray(np.linalg.inv(penalised.toarray()), dtype=np.float64)
+    coupling = system[n_fixed:, :n_fixed].toarray()
+    gain = np.asarray(inside @ coupling, dtype=np.float64)
+    left = system[:n_fixed, :n_fixed].toarray() - coupling.T @ gain
+    fixed = np.asarray(fit.sigma**2 * np.linalg.inv((left + left.T) / 2), dtype=np.float64)
+    back = csr_array((0, 0), dtype=np.float64)
+    if terms:
+        factor_of = [csr_array(kron(eye_array(design.terms[k].n_levels), factors[k])) for k in terms]
+        back = csr_array(block_diag(factor_of, format="csr"))
+    turned = back @ inside @ back.T * fit.sigma**2
+    return PredictionErrors(
+        fixed=fixed,
+        inside=csr_array(turned) if sparse_inverse else np.asarray(turned, dtype=np.float64),
+        gain=np.asarray(back @ gain, dtype=np.float64),
+    )
+
+
+def _block_inverse(matrix: Sparse) -> Sparse | None:
+    """Invert a symmetric positive definite matrix block by block; None where its blocks fill much of it."""
+    n = int(matrix.shape[0])
+    matrix.eliminate_zeros()
+    n_blocks, owner = connected_components(matrix, directed=False)
+    owner = owner.astype(np.int64)
+    sizes = np.bincount(owner, minlength=n_blocks)
+    if n and float((sizes.astype(np.float64) ** 2).sum()) > _FULL * n * n and n > 1:
+        return None
+    rank = within_owner(owner, n_blocks)
+    entries = matrix.tocoo()
+    row, column = entries.coords
+    rows: list[Ints] = []
+    columns: list[Ints] = []
+    values: list[Floats] = []
+    for size in np.unique(sizes):
+        chosen = np.flatnonzero(sizes == size)
+        number = np.full(n_blocks, -1)
+        number[chosen] = np.arange(len(chosen))
+        blocks = np.zeros((len(chosen), size, size))
+        own = number[owner[row]] >= 0
+        blocks[number[owner[row[own]]], rank[row[own]], rank[column[own]]] = entries.data[own]
+        members = np.empty((len(chosen), size), dtype=np.int64)
+        at = np.flatnonzero(number[owner] >= 0)
+        members[number[owner[at]], rank[at]] = at
+        inverse = invert_blocks(blocks)[0]
+        rows.append(np.repeat(members, size, axis=1).ravel())
+        columns.append(np.tile(members, (1, size)).ravel())
+        values.append(inverse.ravel())
+    if not n:
+        return csr_array((0, 0), dtype=np.float64)
+    return csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(n, n))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

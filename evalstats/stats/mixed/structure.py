@@ -228,7 +228,7 @@ def _most(owner: Ints, n_owners: int) -> int:
     return int(_counts(owner, n_owners).max())
 
 
-def _within(owner: Ints, n_owners: int) -> Ints:
+def within_owner(owner: Ints, n_owners: int) -> Ints:
     """Return the rank of every member within its owner, from 0."""
     order = np.argsort(owner, kind="stable")
     starts = np.concatenate([[0], np.cumsum(_counts(owner, n_owners))])[owner[order]]
@@ -241,7 +241,7 @@ def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice, cells:
     terms = design.terms
     n_components = int(choice.component.max()) + 1
     n_blocks = _most(choice.component, n_components)
-    block_of = choice.component * n_blocks + _within(choice.component, n_components)
+    block_of = choice.component * n_blocks + within_owner(choice.component, n_components)
     block = block_of[choice.top]
     component = block // n_blocks
     used = {cell_term, *choice.inner, *choice.middle}
@@ -277,7 +277,7 @@ def _slots(
             start=int(start),
             n_places=n,
             n_columns=terms[k].n_columns,
-            place=owner * size + int(start) + _within(owner, n_owners) * terms[k].n_columns,
+            place=owner * size + int(start) + within_owner(owner, n_owners) * terms[k].n_columns,
         )
         for k, owner, n, (start, _) in zip(which, owners, places, pairwise(starts), strict=True)
     )

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 import evalstats.stats.mixed.laplace_elimination as gram_module
+import evalstats.stats.mixed.laplace_rest as rest_module
+from evalstats.stats.mixed.design import MixedDesign
 from evalstats.stats.mixed.laplace import Cells, Pseudo, cell_scores, deviance_at, find_modes, invert, laplace, profiled
 from evalstats.stats.mixed.laplace_elimination import Elimination, System, hash_rows, make_plan
 from tests.stats.mixed.binomial_by_definition import dense_columns, dense_laplace, some_designs
+from tests.stats.mixed.dense import dummies, term
 
 ROUNDING = 1e-9  # relative, of sums and solutions of some hundred terms
 DIFFERENCES = 2e-6  # of central differences with step 1e-5: third derivatives times 1e-10, rounding of 1e3 over 1e-5
@@ -163,3 +166,72 @@ def test_equal_rows_have_equal_hashes_and_others_have_not():
     rows[rows == 0.0] *= rng.choice([-1.0, 1.0], size=int((rows == 0.0).sum()))  # -0.0 is 0.0
     assert np.unique(hash_rows(rows)).size == np.unique(rows + 0.0, axis=0).shape[0]
     np.testing.assert_array_equal(hash_rows(rows)[5000:], hash_rows(rows[5000:]))
+
+
+def scenarios_of_models(*, model_effects, slopes):
+    """Items within 12 scenarios of unequal size, four models, an interaction; models crossed with all, or fixed alone."""
+    rng = np.random.default_rng(4)
+    item_scenario = np.repeat(np.arange(12), rng.integers(1, 6, 12))
+    item, model = (each.ravel() for each in np.indices((item_scenario.size, 4)))
+    kept = rng.random(item.size) > 0.15
+    item, model = np.unique(item[kept], return_inverse=True)[1], model[kept]
+    scenario = np.unique(item_scenario, return_inverse=True)[1][np.indices((item_scenario.size, 4))[0].ravel()[kept]]
+    x = rng.normal(size=item.size)
+    pair = np.unique(scenario * 4 + model, return_inverse=True)[1]
+    terms = [term("item", item), term("scenario", scenario), term("model:scenario", pair)]
+    if slopes:
+        terms[2] = term("model:scenario", pair, ("(Intercept)", np.ones(item.size)), ("x", x))
+    if model_effects:
+        terms.append(term("model", model))
+    fixed = [("(Intercept)", np.ones(item.size)), ("x", x), *([] if model_effects else dummies(model))]
+    return MixedDesign(
+        fixed=np.column_stack([column for _, column in fixed]),
+        fixed_names=tuple(name for name, _ in fixed),
+        terms=tuple(terms),
+        count=np.full(item.size, 5.0),
+        response=rng.integers(0, 6, item.size) / 5,
+    )
+
+
+@pytest.mark.parametrize("by_component", [True, False])
+@pytest.mark.parametrize("slopes", [False, True])
+@pytest.mark.parametrize("model_effects", [False, True])
+def test_rest_by_components_is_the_whole_one(model_effects, slopes, by_component, monkeypatch):
+    """Deviance, gradient and covariances, with the rest factored scenario by scenario and in one piece."""
+    find = gram_module._batches
+    cost = (0.0 if by_component else np.inf,)
+    monkeypatch.setattr(gram_module, "_batches", lambda *args: find(*args, cost[0]))
+    design = scenarios_of_models(model_effects=model_effects, slopes=slopes)
+    theta, beta = parameters(design)
+    whole = Cells(design)
+    monkeypatch.setattr(rest_module, "_SMALL", 0)
+    monkeypatch.setattr(rest_module, "_REPAID", np.inf)
+    parts = Cells(design)
+    assert whole.plan.layout.n_components == 1
+    assert parts.plan.layout.n_components == 12
+    assert (parts.plan.layout.n_border > 0) == model_effects
+    for criterion in (laplace, profiled):
+        one, other = (criterion(cells, theta, beta, cells.no_effects()) for cells in (whole, parts))
+        assert other.deviance == pytest.approx(one.deviance, rel=1e-12)
+        np.testing.assert_allclose(other.gradient, one.gradient, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(other.beta, one.beta, rtol=1e-9, atol=1e-9)
+    modes = [find_modes(cells, theta, beta, cells.no_effects()) for cells in (whole, parts)]
+    one, other = (invert(each.elimination) for each in modes)
+    for ours, theirs in zip(other.blocks + other.at_cells, one.blocks + one.at_cells, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    precision = [cells.fixed_precision(each) for cells, each in zip((whole, parts), modes, strict=True)]
+    np.testing.assert_allclose(precision[1], precision[0], rtol=1e-9, atol=1e-9)
+
+
+def test_rest_of_a_small_design_stays_in_one_piece():
+    """And one whose groupings all meet does too, whatever its size."""
+    assert Cells(scenarios_of_models(model_effects=False, slopes=False)).plan.layout.n_components == 1
+    item, model, topic = (each.ravel() for each in np.indices((150, 3, 2)))
+    crossed = MixedDesign(
+        fixed=np.ones((item.size, 1)),
+        fixed_names=("(Intercept)",),
+        terms=(term("item", item), term("item:model", item * 3 + model), term("model:topic", model * 2 + topic)),
+        count=np.ones(item.size),
+        response=np.arange(item.size) % 2.0,
+    )
+    assert Cells(crossed).plan.layout.n_components == 1

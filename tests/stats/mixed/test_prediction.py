@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.prediction import prediction_covariance
+from evalstats.stats.mixed.prediction import _block_inverse, prediction_covariance, prediction_errors
 from tests.stats.mixed.dense import dummies, random_matrices, rows_design, term
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "mixed_prediction.json"
@@ -205,3 +205,32 @@ def test_coverage():
     rate, simulated = np.mean(covered), np.std(covered) / np.sqrt(300)
     assert rate + 3 * simulated > 0.925
     assert rate - 3 * simulated < 0.965
+
+
+@pytest.mark.parametrize("slopes", [False, True])
+def test_variance_of_combinations_is_that_of_the_whole_matrix(slopes):
+    fit = fit_linear(crossed(6, slopes=slopes))
+    errors, whole = prediction_errors(fit, (1, 2)), prediction_covariance(fit, (1, 2))
+    rows = np.random.default_rng(1).normal(size=(9, len(whole)))
+    rows[np.abs(rows) < 0.7] = 0.0
+    expected = np.diag(rows @ whole @ rows.T)
+    np.testing.assert_allclose(errors.variance(rows), expected, rtol=1e-10)
+    np.testing.assert_allclose(errors.variance(sparse.csr_array(rows)), expected, rtol=1e-10)
+
+
+def test_inverse_by_blocks_is_the_inverse():
+    rng = np.random.default_rng(2)
+    sizes = [1, 3, 2, 3, 1, 40, 2] + [4] * 20
+    whole = np.zeros((sum(sizes),) * 2)
+    start = 0
+    for size in sizes:
+        root = rng.normal(size=(size, size))
+        whole[start : start + size, start : start + size] = root @ root.T + np.eye(size)
+        start += size
+    order = rng.permutation(len(whole))
+    mixed = whole[np.ix_(order, order)]
+    found = _block_inverse(sparse.csr_array(mixed))
+    assert found is not None
+    assert found.nnz == sum(size**2 for size in sizes)
+    np.testing.assert_allclose(found.toarray(), np.linalg.inv(mixed), rtol=1e-9, atol=1e-12)
+    assert _block_inverse(sparse.csr_array(np.eye(3) + 0.1)) is None
