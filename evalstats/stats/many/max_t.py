@@ -20,6 +20,7 @@ from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.estimate import SMALLEST_P, positive_p
 
 ROWS = 64  # pairs worked on at once, so that their draws stay in the processor's cache
+_KEPT = 512  # pairs of a family whose draws are kept while a chunk is counted
 TIE = 1e-9  # relative: statistics that differ by rounding are ties
 
 Draws: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
@@ -148,14 +149,17 @@ class OneSided:
     def add(self, t: FloatArray, weight: FloatArray) -> None:
         """Count one chunk of draws, shape (n_draws, all pairs), and their mirror images."""
         starts = range(0, self.members.size, ROWS)
-        ends = [(ahead.min(axis=0), ahead.max(axis=0)) for ahead in (self._ahead(t, start) for start in starts)]
+        # The blocks of a small family are gathered once; all pairs at once would leave the cache.
+        blocks = [self._ahead(t, start) for start in starts] if self.members.size <= _KEPT else None
+        gathered = blocks or (self._ahead(t, start) for start in starts)
+        ends = [(ahead.min(axis=0), ahead.max(axis=0)) for ahead in gathered]
         low, high = np.min([each for each, _ in ends], axis=0), np.max([each for _, each in ends], axis=0)
         up, down = _Beyond(), _Beyond()
         for start, (lowest, highest) in zip(starts, ends, strict=True):
             rises, falls = bool((highest > -low).any()), bool((lowest < -high).any())
             if not (rises or falls):
                 continue
-            ahead = self._ahead(t, start)
+            ahead = blocks[start // ROWS] if blocks else self._ahead(t, start)
             if rises:
                 up.add(ahead, ahead > -low, start)
             if falls:
