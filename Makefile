@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all faults fuzz lint format report dist site notebooks pictures bench validate lock clean
+.PHONY: help demo test test-all faults fuzz lint format report dist site notebooks pictures bench bench-check validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -75,8 +75,20 @@ notebooks: .venv/stamp ## Run the notebooks and store their outputs
 pictures: .venv/stamp ## The pictures of the README, from today's pages (needs Chromium)
 	@$(BIN)/python -m website.pictures
 
-bench: .venv/stamp ## Speed against other packages, as ratios
-	$(BIN)/python -m benchmarks
+# The packages that ours is measured against, locked; the one called evalstats as ours is needs an environment of its own.
+.peers/stamp: benchmarks/requirements-peers.txt benchmarks/requirements-namesake.txt .venv/stamp .uv/stamp
+	@echo "setting up .peers (the packages to measure against)"
+	@$(UV) venv -q --clear --python $(BIN)/python .peers/science
+	@$(UV) pip sync -q --python .peers/science/bin/python --require-hashes benchmarks/requirements-peers.txt
+	@$(UV) venv -q --clear --python $(BIN)/python .peers/namesake
+	@$(UV) pip sync -q --python .peers/namesake/bin/python --require-hashes benchmarks/requirements-namesake.txt
+	@touch $@
+
+bench: .peers/stamp ## Speed and accuracy beside other packages; renews docs/speed.md
+	@$(BIN)/python -m benchmarks
+
+bench-check: .peers/stamp ## Fail where speed has become worse than stored (two minutes)
+	@$(BIN)/python -m benchmarks --check
 
 validate: .venv/stamp ## Rerun the simulations of our own error rates and store what they find
 	$(BIN)/python -m validation
@@ -86,10 +98,12 @@ lock: .uv/stamp ## Re-resolve the lock files
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report --extra dev pyproject.toml -o requirements.lock
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report -c requirements.lock pyproject.toml -o requirements-runtime.lock
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-release.in -o requirements-release.txt
-	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate benchmarks/requirements-arena.in -o benchmarks/requirements-arena.txt
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate benchmarks/requirements-peers.in -o benchmarks/requirements-peers.txt
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate benchmarks/requirements-namesake.in -o benchmarks/requirements-namesake.txt
 	@sed -i '1i # Runtime, report and development packages with hashes. Made by `make lock`; do not edit.' requirements.lock
 	@sed -i '1i # What evalstats-toolkit[report] runs with, of requirements.lock. Made by `make lock`; do not edit.' requirements-runtime.lock
 	@sed -i '1i # What checks a release, with hashes. Made by `make lock`; do not edit.' requirements-release.txt
+	@sed -i '1i # Packages that ours is measured against, with hashes. Made by `make lock`; do not edit.' benchmarks/requirements-*.txt
 
-clean: ## Remove both environments and everything built
-	rm -rf .venv .uv build dist .pytest_cache .ruff_cache
+clean: ## Remove all environments and everything built
+	rm -rf .venv .uv .peers build dist .pytest_cache .ruff_cache

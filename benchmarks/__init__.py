@@ -1,1 +1,1 @@
-"""Speed against other packages, as ratios in one run. `make bench` runs all; `python -m benchmarks NAME` runs one."""
+"""Speed and accuracy beside other packages: `make bench` measures all, `python -m benchmarks CASE` one, `cases.py` lists them."""

@@ -1,0 +1,254 @@
+"""What is measured: one table of cases, each with its sizes, our call, and the other packages that answer the same question."""
+
+from dataclasses import dataclass
+from typing import Final
+
+OURS: Final = "evalstats-toolkit"
+NAMESAKE: Final = "evalstats"  # another project with our name; it needs an environment of its own
+
+# A function of `ours.py`, `peers.py` or `lme4.R`; or a command, whose first word is a program of the environment.
+Run = str | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """Another package: how it is called, where it is installed, and the largest size that it is given."""
+
+    package: str
+    run: Run
+    most: int
+    environment: str = "science"
+    rounds: int = 1
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A question of several sizes.
+
+    Attributes
+    ----------
+    run, peers
+        Our side, and the others.
+    rounds
+        What a call repeats inside itself: its cost is divided by that.
+    problem
+        The function of `problems.py` that makes the data.
+    truth, miss
+        The function of `truth.py` that tells how far an answer is from the exact one, and what that is measured in.
+    quick
+        The size and the packages that `make bench-check` measures again.
+    """
+
+    name: str
+    title: str
+    unit: str
+    sizes: tuple[int, ...]
+    problem: str
+    run: Run
+    peers: tuple[Peer, ...] = ()
+    rounds: int = 1
+    truth: str = ""
+    miss: str = ""
+    quick: tuple[int, tuple[str, ...]] | None = None
+
+
+def _namesake(run: Run, most: int, note: str = "") -> Peer:
+    return Peer(package=NAMESAKE, run=run, most=most, environment="namesake", note=note)
+
+
+_JSON = "import json, sys\nfor line in open(sys.argv[1], encoding='utf-8'): json.loads(line)"
+_SAMPLES = "{folder}/samples_t_2026-02-03T04-05-06.789012.jsonl"
+
+CASES: Final = (
+    Case(
+        name="bootstrap",
+        title="Bootstrap interval of a mean difference",
+        unit="items",
+        sizes=(100, 1000, 10_000, 1_000_000),
+        problem="pairs",
+        run="bootstrap",
+        peers=(
+            Peer(package="scipy", run="scipy_bootstrap", most=10_000, note="9,999 resamples"),
+            Peer(package="arch", run="arch_bootstrap", most=10_000, note="9,999 resamples"),
+            _namesake("namesake_bootstrap", 10_000, "9,999 resamples"),
+        ),
+        truth="bootstrap",
+        miss="standard errors",
+        quick=(1000, ("scipy", "arch")),
+    ),
+    Case(
+        name="tango",
+        title="Tango interval of a difference of proportions",
+        unit="items",
+        sizes=(100, 10_000, 1_000_000),
+        problem="pairs",
+        run="tango_interval",
+        peers=(_namesake("namesake_tango", 1_000_000),),
+        truth="tango",
+        miss="of the limit",
+        quick=(10_000, (NAMESAKE,)),
+    ),
+    Case(
+        name="comparison",
+        title="Everything a comparison reports",
+        unit="items",
+        sizes=(100, 1000, 10_000),
+        problem="pairs",
+        run="comparison",
+        peers=(_namesake("namesake_comparison", 10_000, "its own choice of methods"),),
+        quick=(1000, (NAMESAKE,)),
+    ),
+    Case(
+        name="all-pairs",
+        title="All pairs of models, adjusted for their family",
+        unit="models x 2,000 items",
+        sizes=(5, 10, 20, 40),
+        problem="board",
+        run="all_pairs",
+        peers=(
+            Peer(package="statsmodels", run="statsmodels_pairs", most=40, note="McNemar and Holm, no intervals"),
+            _namesake("namesake_pairs", 10, "its own choice of methods"),
+        ),
+        quick=(10, ("statsmodels",)),
+    ),
+    Case(
+        name="linear",
+        title="Linear mixed model, three crossed factors",
+        unit="rows",
+        sizes=(1000, 15_000, 31_122, 1_000_000),
+        problem="linear",
+        run="linear",
+        peers=(
+            Peer(package="glmm", run="glmm_linear", most=31_122),
+            Peer(package="mixedlm", run="mixedlm_linear", most=31_122),
+            Peer(package="statsmodels", run="statsmodels_linear", most=1000),
+            Peer(package="lme4", run="linear", most=31_122, environment="R"),
+        ),
+        truth="likelihood",
+        miss="of log-likelihood",
+        quick=(1000, ("glmm", "mixedlm")),
+    ),
+    Case(
+        name="binomial",
+        title="Logistic mixed model, Laplace",
+        unit="rows",
+        sizes=(1000, 5000, 31_122),
+        problem="binomial",
+        run="binomial",
+        peers=(
+            Peer(package="glmm", run="glmm_binomial", most=5000),
+            Peer(package="mixedlm", run="mixedlm_binomial", most=5000),
+            Peer(package="lme4", run="binomial", most=5000, environment="R"),
+        ),
+        truth="likelihood",
+        miss="of log-likelihood",
+        quick=(1000, ("glmm", "mixedlm")),
+    ),
+    Case(
+        name="ratings",
+        title="Ratings of 100 models with standard errors",
+        unit="votes",
+        sizes=(10_000, 100_000, 1_000_000),
+        problem="votes",
+        run="ratings",
+        peers=(
+            Peer(package="evalica", run="evalica_ratings", most=1_000_000, note="no standard errors"),
+            Peer(package="arena-rank", run="arena_rank_ratings", most=1_000_000),
+            Peer(package="choix", run="choix_ratings", most=1_000_000, note="no standard errors"),
+        ),
+        truth="ratings",
+        miss="of a log-strength",
+        quick=(100_000, ("evalica", "choix")),
+    ),
+    Case(
+        name="rounds",
+        title="A bootstrap round of the ratings",
+        unit="votes",
+        sizes=(10_000, 100_000),
+        problem="votes",
+        run="rounds",
+        rounds=1000,
+        peers=(
+            Peer(package="evalica", run="evalica_rounds", most=100_000, rounds=3),
+            Peer(package="arena-rank", run="arena_rank_rounds", most=100_000, rounds=3),
+            Peer(package="choix", run="choix_rounds", most=100_000, rounds=3),
+        ),
+        quick=(10_000, ("evalica", "choix")),
+    ),
+    Case(
+        name="start",
+        title="evalstats --help",
+        unit="",
+        sizes=(1,),
+        problem="nothing",
+        run=("evalstats", "--help"),
+        peers=(
+            _namesake(("evalstats", "--help"), 1),
+            Peer(package="evalica", run=("evalica", "--help"), most=1),
+        ),
+        quick=(1, (NAMESAKE, "evalica")),
+    ),
+    Case(
+        name="compare-command",
+        title="evalstats compare scores.csv",
+        unit="items",
+        sizes=(1000, 10_000, 100_000),
+        problem="two_runs",
+        run=("evalstats", "compare", "{folder}/scores.csv", "--baseline", "a", "--candidate", "b"),
+        peers=(
+            _namesake(("evalstats", "analyze", "{folder}/scores.csv", "--factor", "model"), 100_000),
+            Peer(
+                package="scipy",
+                run=("python", "{here}/by_hand.py", "{folder}/scores.csv"),
+                most=10_000,
+                note="a script: pandas, McNemar, bootstrap",
+            ),
+        ),
+        quick=(1000, (NAMESAKE, "scipy")),
+    ),
+    Case(
+        name="leaderboard-command",
+        title="evalstats leaderboard scores.csv",
+        unit="models x 2,000 items",
+        sizes=(5, 20),
+        problem="many_runs",
+        run=("evalstats", "leaderboard", "{folder}/scores.csv"),
+        peers=(_namesake(("evalstats", "analyze", "{folder}/scores.csv", "--factor", "model"), 5),),
+    ),
+    Case(
+        name="arena-command",
+        title="evalstats arena votes.csv",
+        unit="votes",
+        sizes=(10_000, 100_000, 1_000_000),
+        problem="vote_table",
+        run=("evalstats", "arena", "{folder}/votes.csv"),
+        peers=(
+            Peer(
+                package="evalica",
+                run=("evalica", "-i", "{folder}/evalica.csv", "pairwise", "bradley-terry"),
+                most=1_000_000,
+                note="scores alone",
+            ),
+        ),
+        quick=(10_000, ("evalica",)),
+    ),
+    Case(
+        name="arena-parquet",
+        title="evalstats arena votes.parquet",
+        unit="votes",
+        sizes=(1_000_000, 10_000_000),
+        problem="vote_parquet",
+        run=("evalstats", "arena", "{folder}/votes.parquet"),
+    ),
+    Case(
+        name="ingest-command",
+        title="evalstats ingest samples.jsonl",
+        unit="MB",
+        sizes=(1, 10, 100),
+        problem="samples",
+        run=("evalstats", "ingest", _SAMPLES, "--store", "{fresh}"),
+        peers=(Peer(package="json", run=("python", "-c", _JSON, _SAMPLES), most=100, note="json.loads of every line"),),
+        quick=(10, ("json",)),
+    ),
+)

@@ -1,0 +1,229 @@
+"""The page on speed, `docs/speed.md` with its figure, made from the stored figures: `python -m benchmarks --page`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.cases import CASES, NAMESAKE, OURS, Case
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "speed.md"
+FIGURE = ROOT / "docs" / "images" / "speed.svg"
+Row = Mapping[str, Any]
+_NAMES: Final = {OURS: "evalstats-toolkit", NAMESAKE: "the other evalstats", "json": "json.loads"}
+_ALT = (
+    "Processor seconds against size for each question, ours as a thick blue line and each other package as a thin one"
+)
+
+_TEXT = """# Speed
+
+How long our answers take, and how exact they are, beside packages that answer the same question.
+
+A ratio is how many times longer the other package takes: above 1 we are faster, below 1 slower. {slower}
+
+![{alt}](images/speed.svg)
+
+The figure shows processor seconds against size, both on log scales. In the table each package stands at the largest size
+that it was given.
+
+{table}
+
+An error is the distance from the exact answer: of a bootstrap limit in standard errors (resampling has its own noise), of a
+Tango limit, of a log-likelihood from the best that any package found, of a log-strength from the optimum. A dash says that there
+is no exact answer to compare with, or that the package does not give that number. The other evalstats is another project,
+which has our name.
+
+Measured on {date}: {processor}, {processors} processors, {system}, Python {python}; {packages}. Every package has a process
+of its own and one thread, and repetitions are taken in turn: ours, the others, ours again. Seconds are processor seconds,
+medians. {busy}
+
+`make bench` measures again and renews this page; `make bench-check` measures the quick cases and fails where a ratio is
+{factor:g} times worse than here. All that is measured stands in `benchmarks/cases.py`.
+"""
+
+
+def write(stored: Mapping[str, Any]) -> None:
+    """Write the page and its figure."""
+    PAGE.write_text(text(stored), encoding="utf-8")
+    FIGURE.write_text(drawing(stored["rows"]), encoding="utf-8")
+
+
+def text(stored: Mapping[str, Any]) -> str:
+    """Return the page in Markdown."""
+    from benchmarks.check import SLOWER
+
+    machine = stored["machine"]
+    load = machine.get("load") or 0.0
+    busy = (
+        f"The machine had other work to do (load {load:.0f} on {machine['processors']} processors): trust the ratios more than "
+        "the seconds."
+        if load > 1.5
+        else "Another machine has other seconds; ratios move less."
+    )
+    return _TEXT.format(
+        slower=_slower(stored["rows"]),
+        alt=_ALT,
+        table="\n".join(_table(stored["rows"])),
+        packages=", ".join(
+            f"{_NAMES.get(name, name)} {version}" for name, version in sorted(stored["packages"].items())
+        ),
+        date=stored["date"],
+        busy=busy,
+        factor=SLOWER,
+        **{name: machine[name] for name in ("processor", "processors", "system", "python")},
+    )
+
+
+def _largest(rows: Sequence[Row]) -> Iterator[tuple[Case, Row, Row]]:
+    """Yield each package once a case, at its largest size, beside our row of that size."""
+    for case in CASES:
+        ours = {row["size"]: row for row in rows if row["case"] == case.name and row["package"] == OURS}
+        for peer in case.peers:
+            found = [
+                row
+                for row in rows
+                if (row["case"], row["package"]) == (case.name, peer.package) and row["seconds"] is not None
+            ]
+            if found:
+                last = max(found, key=lambda row: row["size"])
+                yield case, ours[last["size"]], last
+
+
+def _table(rows: Sequence[Row]) -> Iterator[str]:
+    yield "| question | size | beside | ours, s | theirs, s | ratio | our error | their error |"
+    yield "|:--|--:|:--|--:|--:|--:|--:|--:|"
+    before = ""
+    for case, ours, other in _largest(rows):
+        note = next(peer.note for peer in case.peers if peer.package == other["package"])
+        cells = (
+            _title(case) if case.name != before else "",
+            f"{other['size']:,} {case.unit}" if case.unit else "",
+            _name(other) + (f" ({note})" if note else ""),
+            _number(ours["seconds"]),
+            _number(other["seconds"]),
+            _number(other["ratio"]),
+            _error(ours),
+            _error(other),
+        )
+        before = case.name
+        yield f"| {' | '.join(cells)} |"
+
+
+def _slower(rows: Sequence[Row]) -> str:
+    found = [
+        f"{_title(case) if isinstance(case.run, tuple) else case.title[0].lower() + case.title[1:]} "
+        f"(than {_name(other)}, ratio {_number(other['ratio'])})"
+        for case, _, other in _largest(rows)
+        if other["ratio"] < 1
+    ]
+    return f"Slower are {'; '.join(found)}." if found else "At these sizes we are slower nowhere."
+
+
+def _title(case: Case) -> str:
+    return f"`{case.title}`" if isinstance(case.run, tuple) else case.title
+
+
+def _name(row: Row) -> str:
+    return _NAMES.get(row["package"], row["package"])
+
+
+def _number(value: float) -> str:
+    if value >= 100:
+        return f"{float(f'{value:.2g}'):,.0f}"
+    if value >= 0.001:
+        return f"{float(f'{value:.2g}'):g}"
+    return f"{value:.1e}".replace("e-0", "e-")
+
+
+def _error(row: Row) -> str:
+    miss = row.get("miss")
+    return "–" if miss is None else "0" if miss == 0 else _number(miss)
+
+
+def drawing(rows: Sequence[Row]) -> str:
+    """Return the figure as SVG: a panel for each case of several sizes."""
+    import numpy as np
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
+
+    from evalstats.plots.style import LIGHT, house_style, svg
+
+    cases = [case for case in CASES if len(case.sizes) > 1 and any(row["case"] == case.name for row in rows)]
+    colors = dict(zip(_drawn(rows), _COLORS, strict=False))
+    with house_style():
+        columns = 3
+        n_rows = -(-len(cases) // columns)
+        figure = Figure(figsize=(10.5, 2.5 * n_rows + 0.6), layout="constrained", facecolor=LIGHT.surface)
+        panels = figure.subplots(n_rows, columns, squeeze=False)
+        for panel in panels.flat[len(cases) :]:
+            panel.axis("off")
+        lines = {}
+        for panel, case in zip(panels.flat, cases, strict=False):
+            for package in (*colors, OURS):
+                points = [
+                    (row["size"], row["seconds"])
+                    for row in rows
+                    if (row["case"], row["package"]) == (case.name, package) and row["seconds"] is not None
+                ]
+                if points:
+                    look = (
+                        {"color": LIGHT.good, "lw": 2.6} if package == OURS else {"color": colors[package], "lw": 1.2}
+                    )
+                    marker = "o" if package == OURS else _MARKERS[list(colors).index(package) % len(_MARKERS)]
+                    (lines[package],) = panel.plot(*np.array(points).T, marker=marker, ms=4, **look)
+            panel.set(xscale="log", yscale="log")
+            panel.set_title(case.title, fontsize=9, loc="left", color=LIGHT.ink)
+            panel.set_xlabel(case.unit, fontsize=8, color=LIGHT.muted)
+            panel.set_xticks(case.sizes, [_short(size) for size in case.sizes], minor=False)
+            panel.minorticks_off()
+            panel.yaxis.set_major_locator(LogLocator(numticks=5))
+            panel.tick_params(labelsize=8, colors=LIGHT.muted)
+            panel.grid(color=LIGHT.line, lw=0.5)
+            panel.spines[["top", "right"]].set_visible(False)
+            panel.spines[["left", "bottom"]].set_color(LIGHT.line)
+        figure.supylabel("processor seconds", fontsize=9, color=LIGHT.muted)
+        order = [OURS, *(name for name in colors if name in lines)]
+        names = [_NAMES.get(name, name) for name in order]
+        figure.legend(
+            [lines[name] for name in order], names, loc="outside lower center", ncols=6, frameon=False, fontsize=9
+        )
+    drawn = svg(figure, adaptive=False, font="DejaVu Sans, Liberation Sans, sans-serif", alt=_ALT)
+    # A picture has no page around it: it needs the name of its language, and a ground to be read on when the page is dark.
+    head, rest = drawn.split(">", 1)
+    name = "" if "xmlns=" in head else ' xmlns="http://www.w3.org/2000/svg"'
+    return f'{head}{name}><rect width="100%" height="100%" fill="{LIGHT.surface}"/>{rest}'
+
+
+def _short(size: int) -> str:
+    """Return a size as it fits under an axis.
+
+    >>> _short(100), _short(31_122), _short(1_000_000)
+    ('100', '31k', '1M')
+    """
+    if size >= 1_000_000:
+        return f"{size / 1e6:g}M"
+    return f"{size / 1000:.0f}k" if size >= 1000 else f"{size}"
+
+
+def _drawn(rows: Sequence[Row]) -> list[str]:
+    return [
+        name
+        for name in dict.fromkeys(peer.package for case in CASES for peer in case.peers)
+        if any(row["package"] == name and row["seconds"] is not None for row in rows)
+    ]
+
+
+# Thin lines apart in lightness and in mark as well as in hue.
+_COLORS: Final = (
+    "#b84300",
+    "#855800",
+    "#4a5663",
+    "#2f7d5b",
+    "#9a5aa8",
+    "#1b2129",
+    "#c2185b",
+    "#7a8793",
+    "#00838f",
+    "#5d4037",
+)
+_MARKERS: Final = ("s", "^", "D", "v", "P", "X", "<", ">", "*", "h")
