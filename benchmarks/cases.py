@@ -193,11 +193,11 @@ CASES: Final = (
         name="compare-command",
         title="evalstats compare scores.csv",
         unit="items",
-        sizes=(1000, 10_000, 100_000),
+        sizes=(1000, 10_000),
         problem="two_runs",
         run=("evalstats", "compare", "{folder}/scores.csv", "--baseline", "a", "--candidate", "b"),
         peers=(
-            _namesake(("evalstats", "analyze", "{folder}/scores.csv", "--factor", "model"), 100_000),
+            _namesake(("evalstats", "analyze", "{folder}/scores.csv", "--factor", "model"), 10_000),
             Peer(
                 package="scipy",
                 run=("python", "{here}/by_hand.py", "{folder}/scores.csv"),
@@ -220,14 +220,14 @@ CASES: Final = (
         name="arena-command",
         title="evalstats arena votes.csv",
         unit="votes",
-        sizes=(10_000, 100_000, 1_000_000),
+        sizes=(10_000, 100_000),
         problem="vote_table",
         run=("evalstats", "arena", "{folder}/votes.csv"),
         peers=(
             Peer(
                 package="evalica",
                 run=("evalica", "-i", "{folder}/evalica.csv", "pairwise", "bradley-terry"),
-                most=1_000_000,
+                most=100_000,
                 note="scores alone",
             ),
         ),
@@ -245,10 +245,10 @@ CASES: Final = (
         name="ingest-command",
         title="evalstats ingest samples.jsonl",
         unit="MB",
-        sizes=(1, 10, 100),
+        sizes=(1, 10),
         problem="samples",
         run=("evalstats", "ingest", _SAMPLES, "--store", "{fresh}"),
-        peers=(Peer(package="json", run=("python", "-c", _JSON, _SAMPLES), most=100, note="json.loads of every line"),),
+        peers=(Peer(package="json", run=("python", "-c", _JSON, _SAMPLES), most=10, note="json.loads of every line"),),
         quick=(10, ("json",)),
     ),
 )

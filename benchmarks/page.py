@@ -19,7 +19,7 @@ _TEXT = """# Speed
 
 How long our answers take, and how exact they are, beside packages that answer the same question.
 
-A ratio is how many times longer the other package takes: above 1 we are faster, below 1 slower. {slower}
+A ratio is how many times longer the other package takes: above 1 we are faster, below 1 (in bold) slower.
 
 ![{alt}](images/speed.svg)
 
@@ -61,7 +61,6 @@ def text(stored: Mapping[str, Any]) -> str:
         else "Another machine has other seconds; ratios move less."
     )
     return _TEXT.format(
-        slower=_slower(stored["rows"]),
         alt=_ALT,
         table="\n".join(_table(stored["rows"])),
         packages=", ".join(
@@ -101,22 +100,12 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
             _name(other) + (f" ({note})" if note else ""),
             _number(ours["seconds"]),
             _number(other["seconds"]),
-            _number(other["ratio"]),
+            _number(other["ratio"]) if other["ratio"] >= 1 else f"**{_number(other['ratio'])}**",
             _error(ours),
             _error(other),
         )
         before = case.name
         yield f"| {' | '.join(cells)} |"
-
-
-def _slower(rows: Sequence[Row]) -> str:
-    found = [
-        f"{_title(case) if isinstance(case.run, tuple) else case.title[0].lower() + case.title[1:]} "
-        f"(than {_name(other)}, ratio {_number(other['ratio'])})"
-        for case, _, other in _largest(rows)
-        if other["ratio"] < 1
-    ]
-    return f"Slower are {'; '.join(found)}." if found else "At these sizes we are slower nowhere."
 
 
 def _title(case: Case) -> str:

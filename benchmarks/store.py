@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from benchmarks import arena_large
+from benchmarks import problems
 
 MODELS = 10
 # The peak is read inside the process: the kernel's own account for a child would include its parent's pages.
@@ -61,7 +61,7 @@ def measure(*arguments: str | Path) -> tuple[float, float]:
 def questions(folder: Path, n_rows: int) -> dict[str, tuple[float, float]]:
     """Write votes and a board of so many rows each, and ask everything of their stores."""
     votes, board = folder / "votes.parquet", folder / "board.parquet"
-    arena_large.write(votes, n_rows)
+    problems.vote_parquet(folder, n_rows, raters=True)
     write_board(board, n_rows // MODELS)
     stores = {votes: folder / "votes", board: folder / "board"}
     asked: dict[str, tuple[str | Path, ...]] = {
