@@ -38,7 +38,7 @@ BUDGET: Final[Mapping[str, tuple[int, int]]] = {
     "dashboard": (360, 2900),
     "frontier": (120, 1900),
     "judges": (430, 3200),
-    "lab-live": (850, 7100),
+    "lab-live": (420, 4500),
     "leaderboard": (360, 2900),
     "overview": (570, 4800),
     "power": (410, 2800),

@@ -27,6 +27,9 @@ _USUAL = {
     r"\alpha": "1 less the confidence level",
 }
 _WORDS = re.compile(r"\\(?:text|mathrm|operatorname)\{[^{}]*\}")
+# Words between symbols, not those of a subscript.
+_STATED = re.compile(r"=|\\leftarrow")  # an equation stays one, whatever words are in it
+_WORDS_BETWEEN = re.compile(r"(?<![_^{])\\text\{([^{}]* [^{}]*)\}")
 _SUBSCRIPT = re.compile(r"_(?:\{[^{}]*\}|\\?[A-Za-z]+|\d)")
 _LETTERS = "alpha|beta|delta|varepsilon|eta|theta|kappa|lambda|mu|nu|pi|rho|sigma|tau|phi|varphi|omega|Phi|Omega|ell"
 _LETTER = re.compile(rf"\\(?:{_LETTERS})(?![A-Za-z])|[A-Za-z]")
@@ -142,12 +145,48 @@ def _with_tex(words: str) -> str:
     return "".join(parts)
 
 
+def formula_parts(tex: str) -> Iterator[str]:
+    r"""Give the parts of a formula below one another, words as a sentence: on a phone a line of all would be scrolled.
+
+    >>> print(*formula_parts(r"m = \frac{a}{b}, \quad \text{then } m \text{ for } a"))
+    $$
+    m = \frac{a}{b}
+    $$ then $m$ for $a$.
+    """
+    for part in _split_at_top(tex):
+        words = _WORDS_BETWEEN.split(part)
+        if len(words) > 1 and not _STATED.search(part):
+            yield "".join(each if k % 2 else _inline(each) for k, each in enumerate(words) if each.strip()) + "."
+        elif part.startswith(r"\text{") and part.endswith("}"):
+            yield part.removeprefix(r"\text{").removesuffix("}")
+        else:
+            yield f"$$\n{part}\n$$"
+
+
+def _inline(tex: str) -> str:
+    """Set symbols inside a sentence; what TeX puts between two of them becomes a blank."""
+    return " ".join(f"${each.strip(' ,')}${',' if each.rstrip().endswith(',') else ''}" for each in tex.split(r"\;"))
+
+
+def _split_at_top(tex: str) -> list[str]:
+    r"""Split a formula at `\quad` outside of braces."""
+    parts, depth = [""], 0
+    for each in re.findall(r"\\quad(?![A-Za-z])|\\[A-Za-z]+|\\.|.", tex):
+        depth += {"{": 1, "}": -1}.get(each, 0)
+        if each == r"\quad" and not depth:
+            parts[-1] = parts[-1].rstrip(" ,")
+            parts.append("")
+        else:
+            parts[-1] += each
+    return [part.strip() for part in parts]
+
+
 def _parts(method: Method) -> Iterator[str]:
     text = method.text
     yield f"*{prose(text.what[:1].upper() + text.what[1:])}.*"
     yield linked(text.how)
     if method.formula:
-        yield f"$$\n{method.formula}\n$$"
+        yield from formula_parts(method.formula)
         if method.meanings:
             yield "; ".join(f"${symbol}$ = {_with_tex(words)}" for symbol, words in method.meanings.items()) + "\\."
     yield f"**When.** {linked(method.use)}"

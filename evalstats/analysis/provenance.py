@@ -44,6 +44,8 @@ def sources_section(
 ) -> Section:
     """Return the part that says where numbers come from: runs with the digests of their files, plan, version, seed."""
     files: dict[str, list[str]] = {}
+    if not any(digest for _, digest in sources):
+        sources = ()
     for run, digest in sources:
         files.setdefault(digest or "no digest", []).append(run)
     rows = tuple((several(runs, 2), digest) for digest, runs in files.items())

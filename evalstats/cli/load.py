@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from evalstats.cli.output import is_terminal, say
 from evalstats.cli.where import conditions, filtered
+from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from evalstats.analysis.options import AverageKind
     from evalstats.loaders.column_map import ColumnMap
-    from evalstats.schema.data import EvalData
+    from evalstats.schema.data import EvalData, Problem
     from evalstats.schema.plan import Plan
 
 
@@ -78,9 +79,20 @@ def load(
     if not parts:
         raise InputError("nothing to read: give result files, folders, or --store DIR")
     data = parts[0] if len(parts) == 1 else combine(parts)
-    for problem in data.problems:
-        say(f"{'not read' if problem.severity == 'error' else 'note'}: {problem}", quiet=quiet)
+    for line in problem_lines(data.problems):
+        say(line, quiet=quiet)
     return filtered(data, where, quiet=quiet)
+
+
+def problem_lines(problems: "Sequence[Problem]") -> list[str]:
+    """Return what was met while reading; what is the same of many files stands once."""
+    paths: dict[tuple[str, str], list[str]] = {}
+    for problem in problems:
+        paths.setdefault((problem.severity, problem.message), []).append(problem.path)
+    return [
+        f"{'not read' if severity == 'error' else 'note'}: {several(files, 1 if severity == 'note' else 20)}: {message}"
+        for (severity, message), files in paths.items()
+    ]
 
 
 def ratings(

@@ -30,6 +30,7 @@ NoteKind = Literal[
     "source",  # what a file says of itself
 ]
 Kind = Literal["text", "name", "amount", "number", "interval", "p", "count", "verdict"]
+_LARGE = 20  # times the last digit: a difference of that size shows what the digit is worth
 Value = str | float | int | tuple[float | None, float | None] | None
 
 
@@ -84,7 +85,8 @@ class Column:
 
     `name` cells may be cut where all agree; an `amount` is text that stands on the right; a `number` is multiplied by
     `scale` and written with `digits`; an `interval` is a pair of ends; `verdict` cells take the tone of their word from
-    `Table.tones`. A `spare` column is left out where there is little room.
+    `Table.tones`. A `spare` column is left out where there is little room. In a `plain` one a difference too small for
+    `digits` is written as 0.0, since its neighbours show what these digits are worth; elsewhere it gets digits of its own.
     """
 
     title: str
@@ -93,6 +95,7 @@ class Column:
     scale: float = 1.0
     sign: bool = False
     spare: bool = False
+    plain: bool = False
 
     @property
     def left(self) -> bool:
@@ -115,7 +118,17 @@ class Column:
             return p_value(value)
         if self.kind == "count":
             return f"{int(value):,}".replace("-", MINUS)
-        return number(value * self.scale, self.digits, sign=self.sign)
+        shown = value * self.scale
+        return number(round(shown, self.digits) if self.plain else shown, self.digits, sign=self.sign)
+
+    def fills(self, value: Value) -> bool:
+        """Whether a difference is large enough for its digits to say something of it."""
+        return (
+            self.kind == "number"
+            and self.sign
+            and isinstance(value, int | float)
+            and abs(value * self.scale) >= _LARGE * 10.0**-self.digits
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,8 +162,12 @@ class Table:
 
     def written(self) -> tuple[tuple[str, ...], ...]:
         """Return the cells as text."""
+        columns = [
+            replace(column, plain=any(column.fills(row[place]) for row in self.rows))
+            for place, column in enumerate(self.columns)
+        ]
         return tuple(
-            tuple(column.written(value) for column, value in zip(self.columns, row, strict=True)) for row in self.rows
+            tuple(column.written(value) for column, value in zip(columns, row, strict=True)) for row in self.rows
         )
 
     def without_empty_columns(self) -> "Table":

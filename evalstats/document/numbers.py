@@ -1,11 +1,13 @@
 """How numbers are written: enough digits to decide by, never more than the data hold."""
 
 import math
+import re
 from collections.abc import Sequence
 
 MINUS = "−"
 # Below this a number is rounding error of sums of ones.
 _NOTHING = 1e-9
+_PLAIN = re.compile(rf"[+{MINUS}]?[\d,]+(?:\.\d+)?")
 
 
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
@@ -70,6 +72,22 @@ def interval_words(
 def scaled(value: float | None, scale: float = 1.0, digits: int = 2, *, sign: bool = False) -> str:
     """Write `value * scale`."""
     return number(None if value is None else value * scale, digits, sign=sign)
+
+
+def as_precise(*numbers: str) -> tuple[str, ...]:
+    """Return written numbers with as many decimals as the one that has most; all as they are if one is no plain number.
+
+    >>> as_precise("4.68", "5.6"), as_precise("0.8", ">0.99"), as_precise("1,200", "900")
+    (('4.68', '5.60'), ('0.8', '>0.99'), ('1,200', '900'))
+    """
+    if not all(_PLAIN.fullmatch(each) for each in numbers):
+        return numbers
+    decimals = [each.partition(".")[2] for each in numbers]
+    most = max(map(len, decimals), default=0)
+    return tuple(
+        each + ("" if "." in each or not most else ".") + "0" * (most - len(own))
+        for each, own in zip(numbers, decimals, strict=True)
+    )
 
 
 def share_in_percent(share: float) -> str:

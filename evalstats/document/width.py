@@ -9,6 +9,7 @@ from evalstats.document.escape import inert
 # Joiners that Persian, Indic scripts and emoji need; they reach no further than the letters beside them.
 _KEPT = "\u200c\u200d"
 _MOST_LINES = 3  # of one name
+_LARGE_PARTS = re.compile(r"[^ _/,:]*[ _/,:]+|[^ _/,:]+")
 _PARTS = re.compile(r"[^ _/,:.~-]*[ _/,:.~-]+|[^ _/,:.~-]+")  # a mark stays at the end of what it ends
 _SPELLED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Control, format (direction marks, zero-width characters), surrogate, line and paragraph separator.
@@ -157,8 +158,13 @@ def narrowed(names: Sequence[str], width: int) -> list[list[str]]:
 
 def _folded(text: str, width: int) -> list[str]:
     """Break a name at blanks and marks; nothing where it takes more lines than a reader puts together, or cannot be broken."""
+    # Behind a hyphen only where nothing better helps: a name of a model reads as one word.
+    return _lines_of(_LARGE_PARTS.findall(text), width) or _lines_of(_PARTS.findall(text), width)
+
+
+def _lines_of(parts: Sequence[str], width: int) -> list[str]:
     lines = [""]
-    for part in _PARTS.findall(text):
+    for part in parts:
         if cell_width((lines[-1] + part).rstrip(" ")) > width:
             lines.append("")
         lines[-1] += part

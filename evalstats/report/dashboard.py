@@ -124,9 +124,9 @@ def _blocks(section: Section | None) -> list[str]:
     for block in section.blocks if section else ():
         match block:
             case Text():
-                found.append(linked(block.text))
+                found.append(linked(block.text, addresses=False))
             case Items():
-                found.append(bullets([linked(item) for item in block.items]))
+                found.append(bullets([linked(item, addresses=False) for item in block.items]))
             case Table():
                 found.append(_table(block))
             case Code():

@@ -71,6 +71,7 @@ _PACKAGES = ("numpy", "scipy", "polars")
 # Of a table longer than this, or than it says itself, the page shows the beginning; the CSV has all.
 _MOST_ROWS = 60
 _NOTES = "notes"
+_REFERENCES = "references"
 # What stands under "Repeat this", with the versions: digests and seed, then the code.
 _REPEATED = ("provenance", "code")
 # Up to so many rows, those that are not shown are in the page, folded away.
@@ -129,12 +130,15 @@ class Page:
     def _heading(self, text: str) -> str:
         return f"{'#' * self.level} {prose(text)}"
 
-    def _blocks(self, blocks: Sequence[Block]) -> list[str]:
+    def _blocks(self, blocks: Sequence[Block], *, addresses: bool = False) -> list[str]:
         """Return the blocks; in a PDF no page ends between a sentence and the figure or table that it introduces.
 
         There, where they may stand apart, the sentence also names it: "(Figure 2)".
         """
-        made = [self._tabs(block) if isinstance(block, Tabs) else _block(block, self.prefix) for block in blocks]
+        made = [
+            self._tabs(block) if isinstance(block, Tabs) else _block(block, self.prefix, addresses=addresses)
+            for block in blocks
+        ]
         named: set[str] = set()
         # A sentence introduces what follows; what none introduces is named by the one behind it.
         pairs = [*pairwise(range(len(blocks))), *((k, k - 1) for k in range(1, len(blocks)))]
@@ -202,7 +206,7 @@ class Page:
     def _inside(self, section: Section) -> list[str]:
         """Return the blocks of a part of the method; an address in a note may be a model's name, and is no link of ours."""
         if section.id != _NOTES:
-            return self._blocks(section.blocks)
+            return self._blocks(section.blocks, addresses=section.id == _REFERENCES)
         return [bullets([said(item) for block in section.blocks if isinstance(block, Items) for item in block.items])]
 
     def _folds(self, sections: Sequence[Section], level: int) -> list[str]:
@@ -351,12 +355,13 @@ def _referring(paragraph: str, label: str) -> str:
     return f"{text}`~(#ref(<{label}>))`{{=typst}}{paragraph[len(text) :]}"
 
 
-def _block(block: Text | Items | Code | Figure | Table, prefix: str) -> str:
+def _block(block: Text | Items | Code | Figure | Table, prefix: str, *, addresses: bool = False) -> str:
+    """Return a block; web addresses become links where they are `addresses` of ours: elsewhere one may be a model's name."""
     match block:
         case Text():
-            return linked(block.text)
+            return linked(block.text, addresses=addresses)
         case Items():
-            return bullets([linked(item) for item in block.items])
+            return bullets([linked(item, addresses=addresses) for item in block.items])
         case Code():
             return code_block(block.code, block.language)
         case Figure():

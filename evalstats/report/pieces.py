@@ -125,11 +125,16 @@ def show(*parts: str) -> None:
     sys.stdout.write("".join(f"{part}\n\n" for part in parts if part))
 
 
-def linked(text: str) -> str:
-    """Escape a sentence for Markdown; web addresses, DOIs and arXiv numbers become links, options of the shell code."""
+def linked(text: str, *, addresses: bool = True) -> str:
+    """Escape a sentence for Markdown; web addresses, DOIs and arXiv numbers become links, options of the shell code.
+
+    Without `addresses` web addresses do not: where names from a file are in the sentence, one of them may be an address.
+    """
     parts: list[str] = []
     place = 0
     for found in _LINK.finditer(text):
+        if not addresses and found[0].lower().startswith("http"):
+            continue
         parts.append(_with_options(text[place : found.start()]))
         parts.append(f"[{_escaped(found.group(0))}](<{_address(found)}>)")
         place = found.end()
@@ -229,6 +234,7 @@ def boxed(label: str, text: str) -> str:
 
 # Quarto keeps NAME_files for itself.
 FOLDER = "drawings"
+_WHOLE = 20  # letters of a name that a narrow column of a phone holds
 _PDF_FONT = "Libertinus Serif"
 
 
@@ -289,7 +295,8 @@ def html_table(table: Table, name: str, *, shown: int | None = None) -> str:
     )
     for place, column in enumerate(columns[1:], start=1):
         made = made.cols_align("left" if table.columns[place].left else "right", columns=column)
-    made = made.fmt(_breakable, columns=columns[0])
+    names = [column for column, each in zip(columns, table.columns, strict=True) if each.kind == "name"]
+    made = made.fmt(_breakable, columns=[columns[0], *(column for column in names if column != columns[0])])
     tones = _tones(table)
     if tones:
         made = made.fmt(partial(_pill, tones=tones), columns=columns[-1])
@@ -318,8 +325,16 @@ def _tones(table: Table) -> Mapping[str, Tone]:
 
 
 def _breakable(cell: str) -> str:
-    """Let a long name break where its words end."""
-    return for_html(cell).replace("_", "_<wbr>").replace("/", "/<wbr>")
+    """Let a long name break where its words end; behind a hyphen or a point only where the rest would be too long."""
+    parts = re.findall(r"[^_/\s]*(?:[_/]|\s+|$)", cell)
+    return "".join(_whole(part) + ("<wbr>" if part.endswith(("_", "/")) else "") for part in parts)
+
+
+def _whole(part: str) -> str:
+    word = part.rstrip()
+    if "-" not in word or len(word) > _WHOLE:
+        return for_html(word) + part[len(word) :]
+    return f'<span class="es-whole">{for_html(word)}</span>{part[len(word) :]}'
 
 
 def _pill(cell: str, *, tones: Mapping[str, Tone]) -> str:

@@ -7,10 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from evalstats import from_frame
+from evalstats.cli.load import problem_lines
 from evalstats.cli.main import app
 from evalstats.cli.where import filtered
 from evalstats.errors import InputError
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import EvalData, Problem
 from evalstats.schema.tables import frame_from_rows
 
 
@@ -98,3 +99,12 @@ def test_ratings_of_ones_own_are_chosen_from(tmp_path) -> None:
     wrong = CliRunner().invoke(app, [*arguments, "--where", "colour=red"])
     assert isinstance(wrong.exception, InputError)
     assert "ratings have no column 'colour'" in str(wrong.exception)
+
+
+def test_what_is_the_same_of_many_files_is_said_once() -> None:
+    problems = [Problem(path=f"{name}.json", message="8 samples crashed", severity="note") for name in "abc"]
+    problems += [Problem(path=f"{name}.json", message="is no JSON") for name in "def"]
+    assert problem_lines(problems) == [
+        "note: a.json and 2 more: 8 samples crashed",
+        "not read: d.json, e.json and f.json: is no JSON",
+    ]

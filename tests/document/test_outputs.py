@@ -1,6 +1,7 @@
 """The same document in every output."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -154,3 +155,12 @@ def test_a_negative_number_has_a_true_minus_and_no_negative_zero() -> None:
     assert number(-1e-12) == "0.00"
     assert number(-0.001) == "\u22120.0010"
     assert interval(-0.05, 0.1, 100, 1) == "[\u22125.0, 10.0]"
+
+
+def test_a_difference_too_small_for_its_column_is_not_written_with_more_digits_than_the_rest() -> None:
+    column = Column(title="Gap", kind="number", scale=100, sign=True)
+    rows = ((0.076,), (0.000066,))
+    assert Table(id="t", columns=(column,), rows=rows).written() == (("+7.6",), ("0.0",))
+    assert Table(id="t", columns=(column,), rows=rows[1:]).written() == (("+0.0066",),)
+    ratio = replace(column, sign=False, scale=1.0)
+    assert Table(id="t", columns=(ratio,), rows=((30.0,), (0.0008,))).written()[1] == ("0.00080",)

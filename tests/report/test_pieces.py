@@ -136,6 +136,8 @@ def test_an_address_in_a_note_is_no_link(capsys: pytest.CaptureFixture[str]) -> 
     address = "https://example.org/x"
     assert f"](<{address}>)" in markup.linked(f"see {address}")
     assert "](" not in markup.said(f"see {address}")
+    assert "](" not in markup.linked(f"{address} leads", addresses=False)
+    assert markup.linked("arXiv:2411.00640", addresses=False).startswith("[arXiv")
     result: Any = example("score")
     note = Note(kind="choice", text=f"{address} was left out", caution=False)
     open_page(replace(result, notes=(*result.notes, note))).show("method")

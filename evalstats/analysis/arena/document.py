@@ -293,12 +293,13 @@ def _table(result: ArenaRanking) -> Table:
     frame = result.to_frame().drop("n_clusters")
     booted = any(row.boot_low is not None for row in rows)
     online = any(row.online_elo is not None for row in rows)
+    arena = len({row.rank_arena for row in rows} - {None}) > 1
     columns = [
         Column(title="Model", kind="name"),
         Column(title="Rating", kind="number", digits=digits),
         Column(title=f"{level(result)} CI", kind="interval", digits=digits),
         Column(title="Ranks", kind="amount"),
-        Column(title="Arena", kind="amount"),
+        *([Column(title="Arena", kind="amount")] if arena else []),
         Column(title="Votes", kind="count"),
         *([] if whole(result) else [Column(title="Part", kind="count")]),
         *([Column(title="Bootstrap", kind="interval", digits=digits, spare=True)] if booted else []),
@@ -309,8 +310,8 @@ def _table(result: ArenaRanking) -> Table:
             row.name,
             row.estimate,
             row.ends,
-            row.ranks,
-            "–" if row.rank_arena is None else str(row.rank_arena),
+            row.ranks.replace("-", "–"),
+            *(["–" if row.rank_arena is None else str(row.rank_arena)] if arena else []),
             row.n_votes,
             *([] if whole(result) else [row.component]),
             *([(row.boot_low, row.boot_high) if row.boot_low is not None else None] if booted else []),
@@ -322,7 +323,8 @@ def _table(result: ArenaRanking) -> Table:
         id="ratings",
         columns=tuple(columns),
         rows=tuple(cells),
-        caption="Ratings; Ranks: the places the votes leave open, all models together; Arena: the rank that live arenas print",
+        caption="Ratings; Ranks: the places the votes leave open, all models together"
+        + ("; Arena: the rank that live arenas print" if arena else ""),
         most=_SHOWN,
         frame=frame.to_dict(as_series=False),
     )

@@ -201,18 +201,24 @@ def _choices(result: ArenaRanking) -> Section | None:
     heading = "No other choice changes who leads"
     if turned:
         heading = f"{turned[0].new_first} leads under another choice"
-    digits = digits_of(result)
+    digits, swaps = digits_of(result), any(each.n_swaps for each in known)
     table = Table(
         id="choices",
         columns=(
             Column(title="Other choice", kind="text"),
             Column(title="Largest move", kind="number", digits=digits, sign=True),
             Column(title="Of", kind="name"),
-            Column(title="Pairs turned", kind="count"),
+            *([Column(title="Pairs turned", kind="count")] if swaps else []),
             Column(title="Leads", kind="name", spare=True),
         ),
         rows=tuple(
-            (each.title, each.largest_move, each.moved or "–", each.n_swaps, each.new_first or "the same")
+            (
+                each.title,
+                each.largest_move,
+                each.moved or "–",
+                *([each.n_swaps] if swaps else []),
+                each.new_first or ("the same" if turned else None),
+            )
             for each in known
         ),
         caption=f"The same votes under other choices; moves in {unit_of(result)}",
@@ -331,7 +337,9 @@ def _checks(result: ArenaRanking) -> Section | None:
         return None
     passed = sum(line.status == "ok" for line in looked)
     run = sum(line.status != "not run" for line in looked)
-    heading = f"{passed} of {plural(run, 'check')} passed" if run else "No check could be run"
+    left = f", {len(looked) - run} not run" if run < len(looked) else ""
+    count = plural(run, "check") if passed == run else f"{passed} of {plural(run, 'check')}"
+    heading = f"{count} passed{left}" if run else "No check could be run"
     lines = sorted(looked, key=lambda line: _ORDER[line.status])
     table = Table(
         id="checks",

@@ -69,9 +69,10 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
             on = f" on these {plural(result.n_items, 'item')}" if lost and len(limits(result)) == 1 else ""
             return f"{second} is {result.verdict} than {first}{on}"
         case "equivalent":
-            return f"{second} and {first} differ by less than the margin of {sized(result.margin, result)}"
+            return f"{second} and {first} differ by less than the margin of {_margin_words(result)}"
         case "powerless":
-            return f"These data are too few to tell {second} and {first} apart"
+            by = "" if result.margin is None else f" by the margin of {_margin_words(result)}"
+            return f"These data are too few to tell {second} and {first} apart{by}"
         case "invalid":
             found = graver(result.run_differences)
             why = f"they differ in {' and '.join(found)}" if found else result.verdict_reason
@@ -84,7 +85,7 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
             if result.higher_known is not None:
                 return f"{second} scores {'higher' if result.higher_known else 'lower'} than {first}"
             if result.at_margin is not None and result.at_margin.noninferior:
-                return f"{second} is at most {sized(result.margin, result)} worse than {first}; not shown to be better"
+                return f"{second} is at most {_margin_words(result)} worse than {first}; not shown to be better"
             return f"{second} is not shown to differ from {first}"
 
 
@@ -227,7 +228,7 @@ def _more_labels(result: Comparison) -> list[str]:
     account = result.labels
     if account is None or result.margin is None:
         return []
-    size = sized(result.margin, result)
+    size = _margin_words(result)
     if account.labels_for_margin is None:
         return [
             f"Collect more items: even with labels of all, a difference of {size} would not be found with 80% power."
@@ -391,7 +392,7 @@ def _margin(result: Comparison) -> Section | None:
     account = result.at_margin
     if account is None:
         return None
-    size = sized(account.margin, result)
+    size = _margin_words(result)
     head = f"A loss of {size} or more is {'excluded' if account.noninferior else 'not excluded'}"
     tests = ", ".join(
         f"{name} {p_words(p)}"
@@ -684,6 +685,11 @@ def _ends(result: Comparison) -> str:
 def shown(result: Comparison, value: float | None) -> str:
     """Write a difference with its sign and unit."""
     return f"{scaled(value, result.scale, figures.digits_of(result), sign=True)} {result.unit}".rstrip()
+
+
+def _margin_words(result: Comparison) -> str:
+    """Write the margin as it was declared, without digits that nobody gave."""
+    return f"{(result.margin or 0.0) * result.scale:.6g} {result.unit}".rstrip()
 
 
 def least(result: Comparison) -> str:

@@ -109,7 +109,8 @@ class Question:
         names = tuple(label_of(name, self.data.factor_names()) for name in self.clusters)
         upward = headline.estimate > 0
         shaken = fragile(missing, verdict, margin=self.margin)
-        ruled = judged(missing, verdict, reason, upward=upward, names=(self.baseline.name, self.candidate.name))
+        names_of_sides = (self.baseline.name, self.candidate.name)
+        ruled = judged(missing, verdict, reason, upward=upward, names=names_of_sides, cause=self._missing_cause())
         first, second = (
             score_of_arm(
                 arm,
@@ -177,7 +178,7 @@ class Question:
                 *run_notes(self.data, (*self.baseline.runs, *self.candidate.runs)),
                 *found.notes,
                 *as_notes("missing", [shaken] if shaken else []),
-                *self._cautions(paired),
+                *self._cautions(paired, told=ruled.names_missing),
                 *_own_cautions(first, second),
                 *self._remarks(scores, notes, () if watched is None else watched.notes),
             ),
@@ -474,14 +475,32 @@ class Question:
             unit=self.metric.shown_unit,
         )
 
-    def _cautions(self, paired: Pairs) -> tuple[Note, ...]:
-        """Say what every reader must know before the number is used."""
-        n, total = paired.items.height, self.pairs.items.height
+    def _missing_cause(self) -> str:
+        """Say that all scores that are missing are harness errors; "" where some are missing otherwise."""
+        for arm, side in zip(self._arms, (self.pairs.baseline, self.pairs.candidate), strict=True):
+            lost = int((side.present - side.n_scored).sum())
+            if not side.present.all() or lost != int((arm.rows["status"] == "error").sum()):
+                return ""
+        return "harness errors"
+
+    def _failed(self) -> str:
+        """Say how many rows are harness errors; "" where none is."""
         counted = [(arm.name, int((arm.rows["status"] == "error").sum()), arm.rows.height) for arm in self._arms]
-        failed = [f"{k:,} of {of:,} rows of {name}" for name, k, of in counted if k]
-        missing = [f"{' and '.join(failed)} are harness errors, left out and not counted as wrong"] if failed else []
-        told = any(each.setting == "items" for each in self.differences if each.severity == "weakens")
-        if n < total and not missing and not told:
+        failed = [(f"{k:,} of {of:,} rows", name) for name, k, of in counted if k]
+        if not failed:
+            return ""
+        rows = " and ".join(f"{count} of {name}" for count, name in failed)
+        if len(failed) == 2 and failed[0][0] == failed[1][0]:
+            rows = f"{failed[0][0]} of either side"
+        return f"{rows} are harness errors, left out and not counted as wrong"
+
+    def _cautions(self, paired: Pairs, *, told: bool) -> tuple[Note, ...]:
+        """Say what every reader must know before the number is used; `told`: the verdict has said what is missing, and why."""
+        n, total = paired.items.height, self.pairs.items.height
+        failed = self._failed()
+        missing = [failed] if failed and not told else []
+        weakened = any(each.setting == "items" for each in self.differences if each.severity == "weakens")
+        if n < total and not failed and not weakened:
             missing = [f"{total - n:,} of {total:,} items could not be paired and are left out"]
         identical = [] if self.identical is None else [self.identical]
         return (

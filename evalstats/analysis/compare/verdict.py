@@ -32,37 +32,42 @@ class Judged:
     reason: str
     qualifiers: tuple[Note, ...] = ()
     withheld: Verdict | None = None
+    names_missing: bool = False
 
 
-def judged(missing: Missing, verdict: Verdict, reason: str, *, upward: bool, names: tuple[str, str]) -> Judged:
+def judged(
+    missing: Missing, verdict: Verdict, reason: str, *, upward: bool, names: tuple[str, str], cause: str = ""
+) -> Judged:
     """Forbid a direction that the missing scores could undo, or, where few are missing, limit it.
 
     Scores that are missing because they would have been failures make a side look better than it is. Where the interval with
     all of them at their worst includes 0, no direction is claimed from the rest, unless the user declares the reason harmless
-    or at most 5% of either side are missing. `upward` tells that the difference is above 0.
+    or at most 5% of either side are missing. `upward` tells that the difference is above 0; `cause` is what all missing scores
+    are, where that is one thing ("harness errors").
     """
     lost = [row for row in missing.rows if not _beyond_0(row, upward=upward)]
     if verdict not in ("better", "worse") or missing.ignorable or not lost:
         return Judged(verdict=verdict, reason=reason)
     shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
     lacking = [(share_in_percent(share), name) for share, name in shares if share > 0]
+    are_what = f"are {cause} and left out" if cause else "are missing"
     if len(lacking) == 2 and lacking[0][0] == lacking[1][0]:
-        are = f"{lacking[0][0]} of the scores of either side are missing"
+        are = f"{lacking[0][0]} of the scores of either side {are_what}"
     else:
         first, *rest = (
             f"{share} of the scores of {name}" if not i else f"{share} of {name}"
             for i, (share, name) in enumerate(lacking)
         )
-        are = f"{' and '.join((first, *rest))} are missing"
+        are = f"{' and '.join((first, *rest))} {are_what}"
     case = lost[0].note.partition(";")[0]
     if max(missing.share_baseline, missing.share_candidate) <= MOST_MISSING + _ROUNDING:
         told = notes("missing", (f"{are}, and with {case} the interval includes 0",))
-        return Judged(verdict=verdict, reason=reason, qualifiers=told)
+        return Judged(verdict=verdict, reason=reason, qualifiers=told, names_missing=bool(cause))
     why = (
         f"{reason}, but {are}, and with {case} it includes 0; where the reason they are missing has nothing to do with the "
         "answers, --missing ignorable says so"
     )
-    return Judged(verdict="inconclusive", reason=why, withheld=verdict)
+    return Judged(verdict="inconclusive", reason=why, withheld=verdict, names_missing=bool(cause))
 
 
 def checked_missing(missing: str | None) -> bool:

@@ -12,6 +12,7 @@ from evalstats.analysis.gap.figures import (
     cell_names,
     difference_column,
     difference_text,
+    difference_unit,
     ends_column,
     ends_text,
     flagged,
@@ -132,7 +133,7 @@ def _label(found: LabLiveGap) -> tuple[str, Tone]:
 def _headline(found: LabLiveGap) -> str:
     order = order_of(found)
     if found.verdict == "aligned":
-        within = "" if found.margin is None else f", to within {points(found.margin, found)}"
+        within = "" if found.margin is None else f", to within {_margin_words(found)}"
         return f"All {found.n_models} models do live what the lab leads to expect{within}"
     row = found.agreement.of("spearman")
     if order == "unknown":
@@ -144,7 +145,13 @@ def _headline(found: LabLiveGap) -> str:
         return f"{said}; no gap can be judged"
     if clauses:
         return f"{said} {'but' if order in _LABELS else 'and'} {' and '.join(clauses)}"
-    return f"{said}; no gap is shown" if order in _LABELS else said
+    beyond = "" if found.margin is None else f" beyond the margin of {_margin_words(found)}"
+    return f"{said}; no gap{beyond} is shown" if order in _LABELS else said
+
+
+def _margin_words(found: LabLiveGap) -> str:
+    """Write the margin as it was declared, without digits that nobody gave."""
+    return f"{(found.margin or 0.0) * found.live.scale:.6g} {difference_unit(found.live.unit)}".rstrip()
 
 
 def _models_clause(found: LabLiveGap) -> list[str]:
@@ -224,7 +231,8 @@ def _number(found: LabLiveGap) -> tuple[str, str]:
 
 def _scope(found: LabLiveGap) -> str:
     sides = "; ".join(f"{name}: {_rests_on(side)}" for name, side in (("lab", found.lab), ("live", found.live)))
-    return f"{plural(found.n_models, 'model')} on both sides; {sides}"
+    margin = "" if found.margin is None else f"; verdicts by the margin of {_margin_words(found)}"
+    return f"{plural(found.n_models, 'model')} on both sides; {sides}{margin}"
 
 
 def _rests_on(side: SideAccount) -> str:

@@ -21,7 +21,7 @@ from evalstats.document.model import (
     Value,
     sentence,
 )
-from evalstats.document.numbers import number, plural, scaled
+from evalstats.document.numbers import as_precise, number, plural, scaled
 
 _NONE: Mapping[Solved, str] = {
     "n_items": "number of items",
@@ -153,7 +153,7 @@ def range_words(plan: PowerPlan) -> str:
     """Say how far the answer hangs on what a pilot left open; "" without a pilot."""
     if not plan.answer_range:
         return ""
-    low, high = (_end(plan, value) for value in (plan.answer_low, plan.answer_high))
+    low, high = as_precise(*(_end(plan, value) for value in (plan.answer_low, plan.answer_high)))
     what = {"n_items": " items", "n_clusters": " clusters", "power": ""}.get(plan.solved, f" {plan.unit}".rstrip())
     return f"The pilot leaves open {low} to {high}{what}: {plan.answer_range}."
 
@@ -415,7 +415,7 @@ def _methods(plan: PowerPlan) -> list[Section]:
     heading = "Other methods beside it"
     if values:
         low, high = min(values), max(values)
-        written = [f"{value:,.0f}" if counted else _written(value, name, plan) for value in (low, high)]
+        written = as_precise(*(f"{value:,.0f}" if counted else _written(value, name, plan) for value in (low, high)))
         what = {"n_items": " items", "n_clusters": " clusters", "power": ""}.get(name, f" {plan.unit}".rstrip())
         ends = written[0] if written[0] == written[1] else f"{written[0]} to {written[1]}"
         verb = "need" if counted else "give a power of" if name == "power" else "find"

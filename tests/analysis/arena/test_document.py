@@ -119,9 +119,24 @@ def test_figures_have_words_and_a_table_and_can_be_drawn(result: ArenaRanking) -
 
 def test_every_model_has_its_line_with_its_own_numbers(result: ArenaRanking) -> None:
     table = result.document().tables["ratings"]
-    assert {row[0]: (row[1], row[3], row[5]) for row in table.rows} == {
-        row.name: (row.estimate, row.ranks, row.n_votes) for row in result.rows
+    rating, ranks, votes = ([each.title for each in table.columns].index(name) for name in ("Rating", "Ranks", "Votes"))
+    assert {row[0]: (row[rating], row[ranks], row[votes]) for row in table.rows} == {
+        row.name: (row.estimate, row.ranks.replace("-", "–"), row.n_votes) for row in result.rows
     }
+
+
+def test_the_rank_of_live_arenas_stands_where_it_tells_models_apart(result: ArenaRanking) -> None:
+    table = result.document().tables["ratings"]
+    told = {row.rank_arena for row in result.rows} - {None}
+    assert ("Arena" in [each.title for each in table.columns]) == (len(told) > 1) == ("live arenas" in table.caption)
+
+
+def test_checks_that_were_not_run_are_counted_apart(result: ArenaRanking) -> None:
+    section = result.document().section("checks")
+    if section is not None:
+        lines = [line.status for line in result.checks if line.check != "connected"]
+        assert (f"{lines.count('not run')} not run" in section.heading) == ("not run" in lines)
+        assert (" of " in section.heading) == (lines.count("ok") + lines.count("not run") < len(lines))
 
 
 def test_a_winner_is_claimed_only_where_one_set_alone_holds_the_first_rank(result: ArenaRanking) -> None:

@@ -461,7 +461,8 @@ def test_a_direction_that_missing_scores_could_undo_is_not_claimed() -> None:
     result = compare(data, "a", "b")
     assert (result.verdict, result.missing.withheld) == ("inconclusive", "better")
     assert (
-        "33% of the scores of b are missing, and with every missing score at the lowest value" in result.verdict_reason
+        "33% of the scores of b are harness errors and left out, and with every missing score at the lowest value"
+        in result.verdict_reason
     )
     assert compare(data, "a", "b", missing="ignorable").verdict == "better"
 
@@ -576,7 +577,7 @@ def test_missing_scores_that_would_reverse_the_answer_forbid_it() -> None:
         data_of(rows_of("a", first, items=items), rows_of("b", second, items=items, status="error")), "a", "b"
     )
     assert result.verdict == "inconclusive"
-    assert "75% of the scores of b are missing" in result.verdict_reason
+    assert "75% of the scores of b are harness errors and left out" in result.verdict_reason
 
 
 def test_identical_systems_on_clusters_are_told_apart_by_nothing() -> None:

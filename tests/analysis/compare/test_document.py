@@ -137,7 +137,7 @@ def test_every_figure_can_be_drawn(name: str, results: dict[str, Comparison]) ->
     [
         ("tenacious", "better", "on these 43 items; not established for other dimensions"),
         ("worse", "worse", "b is worse than a"),
-        ("tango at a margin", "equivalent", "differ by less than the margin of 3.0 pp"),
+        ("tango at a margin", "equivalent", "differ by less than the margin of 3 pp"),
         ("few items", "powerless", "too few to tell b and a apart"),
         ("no difference", "inconclusive", "b is not shown to differ from a"),
         ("few clusters", "invalid", "b and a cannot be compared: 3 clusters are too few"),

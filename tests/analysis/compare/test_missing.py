@@ -31,17 +31,26 @@ def test_above_five_percent_no_direction_is_claimed_that_the_missing_scores_coul
     assert result.missing.share_candidate == pytest.approx(11 / N)
     assert result.missing.share_baseline == 0
     assert (result.verdict, result.missing.withheld) == ("inconclusive", "better")
-    assert "5.5% of the scores of new are missing" in result.verdict_reason
+    assert "5.5% of the scores of new are harness errors and left out" in result.verdict_reason
     assert "--missing ignorable" in result.verdict_reason
 
 
 def test_up_to_five_percent_the_first_line_says_so() -> None:
     result = es.compare(data(10), "old", "new")
     assert result.verdict == "better"
-    assert [note.text for note in result.qualifiers] == [
-        "5% of the scores of new are missing, and with every missing score at the lowest value the interval includes 0",
-    ]
+    (note,) = result.qualifiers
+    assert note.text == (
+        "5% of the scores of new are harness errors and left out, and with every missing score at the lowest value the "
+        "interval includes 0"
+    )
     assert "missing scores could undo it" in result.document().headline
+    assert sum("harness errors" in note.text for note in result.document().notes) == 1
+
+
+def test_errors_and_other_missing_scores_are_told_apart() -> None:
+    result = es.compare(data(10, status="unscored"), "old", "new")
+    assert "5% of the scores of new are missing" in result.qualifiers[0].text
+    assert not any("harness errors" in note.text for note in result.document().notes)
 
 
 def test_what_the_missing_scores_cannot_undo_is_claimed_without_a_word() -> None:

@@ -167,7 +167,7 @@ def test_without_errors_order_is_all_that_is_told() -> None:
 def test_aligned_says_to_within_what() -> None:
     document = example.aligned().document()
     assert (document.label, document.tone) == ("aligned", "good")
-    assert "to within 10 points" in document.headline
+    assert "to within 10 pp" in document.headline
 
 
 def test_an_open_direction_is_asked_in_the_headline() -> None:
@@ -224,3 +224,11 @@ def test_long_names_that_differ_stay_different_at_eighty_columns() -> None:
 
 def test_actions_of_a_few_models_ask_for_more() -> None:
     assert any("2 further models" in each for each in actions(example.four()))
+
+
+def test_a_margin_is_named_where_verdicts_hang_on_it() -> None:
+    found = example.aligned()
+    assert found.margin is not None
+    assert "verdicts by the margin of 10 pp" in found.document().scope
+    plain = replace(found, margin=None).document()
+    assert "margin" not in plain.scope

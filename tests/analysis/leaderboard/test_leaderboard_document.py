@@ -251,3 +251,14 @@ def test_tiers_of_hundreds_of_models_are_shortened() -> None:
     assert len(set(letters)) == n
     assert short_letters("".join(letters)) == f"a-{letters[-1]}"
     assert [short_letters(letter) for letter in letters] == list(letters)
+
+
+def test_scores_missing_for_one_reason_have_one_column() -> None:
+    sides = (rows_of("a", [1.0] * 20 + [0.0] * 20), rows_of("b", [None] * 3 + [1.0] * 17 + [0.0] * 20, status="error"))
+
+    def titles(*rows: list[dict[str, object]]) -> list[str]:
+        table = leaderboard(data_of(*rows, kind="binary")).document().tables["missing"]
+        return [column.title for column in table.without_empty_columns().columns][1:-2]
+
+    assert titles(*sides) == ["Errors"]
+    assert titles(sides[0], sides[1][:-1]) == ["Missing", "Errors"]
