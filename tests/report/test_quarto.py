@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from evalstats import Dashboard, compare, datasets
 from evalstats.report.engine import find_quarto, loads, page_script
 from evalstats.report.examples import example
 from evalstats.report.render import render_results
+from tests.browsing import Visit, axe, faint, overflow, wrong_tables
 
 pytestmark = pytest.mark.quarto
 _ONE_LINE = 12  # of small type, in pixels
@@ -103,3 +105,21 @@ def test_watched_scores_are_a_dashboard_that_runs_nothing_of_quartos(tmp_path: P
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     for phrase in ("quarto-dashboard", "bslib-value-box", "es-amount", "Scores by day", "How changes were found"):
         assert phrase in html
+
+
+@pytest.mark.browser
+def test_the_dashboard_fits_the_screen_and_can_be_read(browser: Any, tmp_path: Path) -> None:
+    path = render_results(example("dashboard"), [tmp_path / "page.html"], engine="quarto")[0].path
+    visit = Visit(browser.new_page()).go(path)
+    for width in (1280, 390, 320):
+        assert overflow(visit.seen(width=width)) == []
+    for scheme in ("light", "dark"):
+        page = visit.seen(scheme=scheme)
+        assert faint(page) == []
+        assert axe(page) == []
+    # Quarto's own frame lacks both.
+    assert page.get_by_role("main").count() == page.get_by_role("heading", level=1).count() == 1
+    assert wrong_tables(visit.seen()) == []
+    assert visit.noise == []
+    assert path.stat().st_size < 1_200_000
+    visit.page.close()
