@@ -151,5 +151,7 @@ def _other_rows(store: "Store") -> dict[tuple[str, "TableName"], int]:
             shared |= bool(n) and len(runs) != 1
         if shared:
             found = store.scan(table).group_by("run").len().collect()
-            counts = {(run, table): n for run, n in found.iter_rows() if run is not None} | counts
+            for run, n in found.iter_rows():
+                if run is not None:
+                    counts.setdefault((run, table), n)
     return counts
