@@ -87,7 +87,7 @@ pictures: .venv/stamp ## The pictures of the README, from today's pages (needs C
 bench: .peers/stamp ## Speed and accuracy beside other packages; renews docs/speed.md
 	@$(BIN)/python -m benchmarks
 
-bench-check: .peers/stamp ## Fail where speed has become worse than stored (two minutes)
+bench-check: .peers/stamp ## Fail where speed has become worse than stored
 	@$(BIN)/python -m benchmarks --check
 
 validate: .venv/stamp ## Rerun the simulations of our own error rates and store what they find
