@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from evalstats.loaders.frames import from_frame, from_votes
     from evalstats.loaders.ratings import from_ratings
     from evalstats.loaders.registry import read
+    from evalstats.loaders.scan import scan
     from evalstats.report.render import report
     from evalstats.schema.columns import glossary
     from evalstats.schema.data import EvalData
@@ -110,6 +111,7 @@ _WHERE = {
     "power": "evalstats.analysis.power.power",
     "read": "evalstats.loaders.registry",
     "read_plan": "evalstats.loaders.declarations",
+    "scan": "evalstats.loaders.scan",
     "scenarios": "evalstats.analysis.scenarios.scenarios",
     "score": "evalstats.analysis.score.score",
     "simulate_arena": "evalstats.simulate.arena",
@@ -167,6 +169,7 @@ __all__ = [
     "read",
     "read_plan",
     "report",
+    "scan",
     "scenarios",
     "score",
     "simulate_arena",

@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "schema": {"errors"},
     "document": {"errors"},
     "stats": {"errors"},
-    "loaders": {"errors", "schema"},
+    "loaders": {"errors", "schema", "aggregate"},
     "store": {"errors", "schema"},
     "datasets": {"errors", "schema"},
     "aggregate": {"errors", "schema"},

@@ -7,6 +7,7 @@ API = (
         (
             "read",
             "from_frame",
+            "scan",
             "from_votes",
             "from_ratings",
             "open_store",

@@ -255,16 +255,27 @@ def vote_cells(frame: object, *, covariates: Sequence[str] = ()) -> VoteCells:
     column, known = winner_column(names)
     extra = [name for name in ("preference", "status") if name in names]
     basic = ["model_a", "model_b", column, *extra]
-    missing = [name for name in (*basic, *covariates) if name not in names]
-    if missing:
-        raise InputError(f"column {missing[0]!r} is not among the votes; have {', '.join(names)}")
-    source = source.rename(own_names((), covariates, taken=(*basic, "weight")))
+    source, weighted = _needed(source, (), covariates, basic)
     key = [*basic, *beside_names(covariates)]
-    grouped = counted(source, key, weighted="weight" in names)
+    grouped = counted(source, key, weighted=weighted)
     read = read_votes(grouped, column, known)
     kept = read.filter(pl.col(WHY) == "counts")
     check_numbers(kept, covariates)
     return _cells(read, kept, key, tuple(covariates))
+
+
+def _needed(
+    source: "nw.LazyFrame[Any]", clusters: Sequence[str], covariates: Sequence[str], basic: Sequence[str]
+) -> "tuple[nw.LazyFrame[Any], bool]":
+    """Return the columns that matter, those of clusters and covariates under our own names, and whether votes have weights."""
+    names = source.collect_schema().names()
+    missing = [name for name in (*basic, *covariates, *clusters) if name not in names]
+    if missing:
+        raise InputError(f"column {missing[0]!r} is not among the votes; have {', '.join(names)}")
+    renamed = own_names(clusters, covariates, taken=(*basic, "weight"))
+    weight = ["weight"] if "weight" in names else []
+    # Of the columns needed alone: Spark takes a name with a dot in it for a field.
+    return source.select([*basic, *renamed, *weight]).rename(renamed), bool(weight)
 
 
 def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str], covariates: tuple[str, ...]) -> VoteCells:
@@ -361,16 +372,20 @@ def cluster_chunks(
     """Yield the votes of `cells` cluster by cluster, many clusters at a time.
 
     `frame` is the table that the cells were made of, without clusters and with the covariates wanted; a lazy Polars frame
-    is streamed. `cluster` is a column, or several: then votes belong together that agree in all of them. A vote without a
-    level is a cluster of its own. A chunk has about `chunk_votes` votes; clusters are whole, so that it is as large as
-    its largest one at least.
+    is streamed, and any other engine counts cells by cluster itself, which come in one chunk. `cluster` is a column, or several:
+    then votes belong together that agree in all of them. A vote without a level is a cluster of its own. A chunk has about
+    `chunk_votes` votes; clusters are whole, so that it is as large as its largest one at least.
 
     Texts of more than 5 million votes are told apart by a hash of the bits that cells leave free, 47 for 100 models: of a
     million raters some two are then taken for one with a chance of less than 1%, which moves no standard error that is shown.
     Memory: 8 bytes for each vote (24 where votes have weights), and about 100 bytes for each vote of a chunk.
     """
     names = (cluster,) if isinstance(cluster, str) else tuple(cluster)
-    source, weighted = _source(frame, cells, names)
+    lazy, key, weighted = _source(frame, cells, names)
+    source = lazy.to_native()
+    if not isinstance(source, pl.LazyFrame):
+        yield from _engine_chunks(lazy, key, cells, names, weighted=weighted)
+        return
     bits = max(1, (cells.n_cells - 1).bit_length())
     packed, mass = _pack(source, cells, names, bits, weighted=weighted)
     if mass is None:
@@ -388,19 +403,64 @@ def cluster_chunks(
         done, begin = int(chunk.cluster[-1]) + 1, end
 
 
-def _source(frame: object, cells: VoteCells, clusters: tuple[str, ...]) -> tuple[pl.LazyFrame, bool]:
-    """Return the columns that matter, under our own names, as a lazy Polars frame."""
-    source = lazy_votes(frame)
-    names = source.collect_schema().names()
+def _source(frame: object, cells: VoteCells, clusters: tuple[str, ...]) -> "tuple[nw.LazyFrame[Any], list[str], bool]":
+    """Return the columns that matter under our own names, those that make the key of a cell, and whether votes have weights."""
     basic = [name for name in cells.keys.columns if not name.startswith(HELPER)]
-    missing = [name for name in (*basic, *cells.covariate_names, *clusters) if name not in names]
-    if missing:
-        raise InputError(f"column {missing[0]!r} is not among the votes; have {', '.join(names)}")
-    source = source.rename(own_names(clusters, cells.covariate_names, taken=(*basic, "weight")))
-    weighted = "weight" in names
-    kept = [*basic, *beside_names(cells.covariate_names), *group_names(clusters), *(["weight"] if weighted else [])]
-    native = source.select(kept).to_native()
-    return native if isinstance(native, pl.LazyFrame) else as_polars(native).lazy(), weighted
+    source, weighted = _needed(lazy_votes(frame), clusters, cells.covariate_names, basic)
+    return source, [*basic, *beside_names(cells.covariate_names)], weighted
+
+
+def _engine_chunks(
+    source: "nw.LazyFrame[Any]", key: list[str], cells: VoteCells, clusters: tuple[str, ...], *, weighted: bool
+) -> Iterator[VoteChunk]:
+    """Yield the votes of cells by cluster, counted by the engine that holds them: all clusters at once, then votes alone.
+
+    Memory: about 100 bytes for each combination of cell and cluster.
+    """
+    groups = group_names(clusters)
+    known = nw.all_horizontal(*(~nw.col(own).is_null() for own in groups), ignore_nulls=False)
+    shared = _placed(counted(source.filter(known), [*key, *groups], weighted=weighted), cells, key)
+    code = (
+        shared.select(pl.struct(groups).rank("dense") - 1).to_series()
+        if shared.height
+        else pl.Series([], dtype=pl.Int64)
+    )
+    table = shared.with_columns(code.cast(pl.Int64).alias(_PACKED)).group_by(_PACKED, CELL).agg(pl.col(N, W, W2).sum())
+    done = 0
+    if table.height:
+        yield _chunk(table.sort(_PACKED, CELL))
+        done = int(code.cast(pl.Int64).max() or 0) + 1  # pyright: ignore[reportArgumentType] - a whole number
+    # Votes of one weight each: then every one of them is its row's share.
+    alike = [*key, *(["weight"] if weighted else [])]
+    single = _placed(counted(source.filter(~known), alike, weighted=weighted), cells, key)
+    single = single.sort(CELL, W)
+    cell, each, ends = single[CELL].to_numpy(), (single[W] / single[N]).to_numpy(), np.cumsum(single[N].to_numpy())
+    total = int(ends[-1]) if ends.size else 0
+    for begin in range(0, total, CHUNK_VOTES):
+        votes = np.arange(begin, min(begin + CHUNK_VOTES, total), dtype=np.int64)
+        row = np.searchsorted(ends, votes, side="right")
+        yield VoteChunk(
+            cell=cell[row].astype(np.int64),
+            cluster=done + votes,
+            weight=each[row],
+            weight_squares=each[row] * each[row],
+            count=np.ones(votes.size, dtype=np.int64),
+        )
+
+
+def _placed(table: pl.DataFrame, cells: VoteCells, key: list[str]) -> pl.DataFrame:
+    """Put the place of its cell beside every row of a counted table; votes that do not count are in no cell."""
+    return table.join(cells.keys, on=key, how="inner", nulls_equal=True)
+
+
+def _chunk(table: pl.DataFrame) -> VoteChunk:
+    return VoteChunk(
+        cell=table[CELL].to_numpy().astype(np.int64),
+        cluster=table[_PACKED].to_numpy().astype(np.int64),
+        weight=table[W].to_numpy().astype(np.float64),
+        weight_squares=table[W2].to_numpy().astype(np.float64),
+        count=table[N].to_numpy().astype(np.int64),
+    )
 
 
 def _pack(

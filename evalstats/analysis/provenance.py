@@ -31,6 +31,9 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     if made:
         what = "the data are simulated" if made == total else f"{made} of {total} runs are simulated"
         found.append(Note(kind="simulated", text=f"{what}{f': {several(makers)}' if makers else ''}"))
+    if data.merged:
+        text = "trials came merged into counts, so no interval holds what differs between whole runs"
+        found.append(Note(kind="choice", text=text, caution=False))
     notes = own["note"].drop_nulls().unique().sort().to_list()
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
 

@@ -9,7 +9,17 @@ import typer
 
 from evalstats.analysis.arena.options import ArenaOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, Where, add_command, noted
+from evalstats.cli.command import (
+    CANNOT_ANSWER,
+    ColumnMaps,
+    Engine,
+    InputFormat,
+    Planned,
+    Showing,
+    Where,
+    add_command,
+    noted,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,6 +40,7 @@ class Votes(Planned):
     ] = False
     map: ColumnMaps = ()
     input_format: InputFormat = None
+    engine: Engine = None
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +59,9 @@ def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
     votes = None
     merged = None
     single = reading.where or columns or reading.input_format
-    if not (single or reading.style or asked.covariates or asked.by or asked.models or asked.side):
+    if reading.engine is not None:
+        merged = votes_on_engine(reading, single=bool(single or reading.store or reading.style))
+    elif not (single or reading.style or asked.covariates or asked.by or asked.models or asked.side):
         merged = large_votes([*([reading.store] if reading.store else []), *reading.paths], quiet=showing.quiet)
     if merged is None:
         votes = load_votes(
@@ -70,6 +83,19 @@ def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
     showing.present(noted(result, reading))
     if not result.has_ranks:
         raise typer.Exit(CANNOT_ANSWER)
+
+
+def votes_on_engine(reading: Votes, *, single: bool) -> object:
+    """Return the votes of one table as a lazy frame of the engine that counts them."""
+    from evalstats.errors import InputError
+    from evalstats.loaders.engines import lazy_table
+
+    if single or len(reading.paths) != 1:
+        raise InputError(
+            "an engine merges the votes of one table with the columns model_a, model_b and winner (or outcome): give one Parquet "
+            "file, folder or table, and leave out --store, --where, --map, --input-format and --style"
+        )
+    return lazy_table(str(reading.paths[0]), reading.engine)
 
 
 def large_votes(paths: Sequence[Path], *, quiet: bool) -> "pl.LazyFrame | None":

@@ -30,6 +30,13 @@ ColumnMaps = Annotated[
         "JSON, or a TOML file; may be repeated."
     ),
 ]
+Engine = Annotated[
+    str | None,
+    Option(
+        "For tables too large to hold: polars, duckdb or spark counts equal rows of a Parquet file (or a table of a database).",
+        metavar="ENGINE",
+    ),
+]
 InputFormat = Annotated[str | None, Option("Format of the files, if detection should be passed by.")]
 
 
@@ -88,10 +95,19 @@ class Reading:
     where: Where = ()
     map: ColumnMaps = ()
     input_format: InputFormat = None
+    engine: Engine = None
 
-    def load(self, declared: "Declared | None" = None, *, quiet: bool = False) -> "EvalData":
-        """Read all of it, plain tables by the columns that a plan declares where none are given."""
-        from evalstats.cli.load import column_map, columns_for, load
+    def load(self, declared: "Declared | None" = None, *, quiet: bool = False, asked: object = None) -> "EvalData":
+        """Read all of it, plain tables by the columns that a plan declares where none are given.
+
+        On an engine, columns that `asked` names (clusters, scenarios) are kept beside those of the map.
+        """
+        from evalstats.cli.load import column_map, columns_for, load, scanned
+
+        if self.engine is not None:
+            self._refuse_beside_engine()
+            columns = column_map(self.map) or (None if declared is None else declared.columns)
+            return scanned(self.paths, self.engine, columns=columns, where=self.where, asked=asked, quiet=quiet)
 
         data = load(
             self.paths,
@@ -102,6 +118,13 @@ class Reading:
             quiet=quiet,
         )
         return data.trials_from_runs() if self.trials_from_runs else data
+
+    def _refuse_beside_engine(self) -> None:
+        if self.store is not None or self.trials_from_runs or self.input_format is not None:
+            raise typer.BadParameter(
+                "an engine reads one Parquet file, folder or table; leave out --store, --trials-from-runs and --input-format",
+                param_hint="--engine",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,23 @@ import typer
 
 from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planned, Showing, Where, add_command, noted
+from evalstats.cli.command import (
+    CANNOT_ANSWER,
+    ColumnMaps,
+    Engine,
+    InputFormat,
+    Planned,
+    Reading,
+    Showing,
+    Where,
+    add_command,
+    noted,
+)
 
 if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
+    from evalstats.cli.load import Declared as Plan
+    from evalstats.cli.load import Sides as Loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +43,7 @@ class Sides:
     where: Where = ()
     map: ColumnMaps = ()
     input_format: InputFormat = None
+    engine: Engine = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,17 +96,20 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
     rules = rules_in_force(declaring.fail_on, declared)
     check_rules(rules, asked.margin, declared)
     with told_in_junit(declaring.junit):
-        found = sides(
-            [Path(target) for target in given.targets],
-            baseline=given.baseline,
-            candidate=given.candidate,
-            store=given.store,
-            where=given.where,
-            columns=column_map(given.map) or columns_for(declared, given.targets),
-            input_format=given.input_format,
-            trials_from_runs=given.trials_from_runs,
-            quiet=showing.quiet,
-        )
+        if given.engine is not None:
+            found = _on_engine(given, asked, declared, quiet=showing.quiet)
+        else:
+            found = sides(
+                [Path(target) for target in given.targets],
+                baseline=given.baseline,
+                candidate=given.candidate,
+                store=given.store,
+                where=given.where,
+                columns=column_map(given.map) or columns_for(declared, given.targets),
+                input_format=given.input_format,
+                trials_from_runs=given.trials_from_runs,
+                quiet=showing.quiet,
+            )
         plan = declared.plan if declared else None
         options: dict[str, Any] = {
             **asdict(asked),
@@ -119,3 +136,25 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         raise typer.Exit(CANNOT_ANSWER)
     if gated is not None and gated.exit_status:
         raise typer.Exit(gated.exit_status)
+
+
+def _on_engine(given: Sides, asked: CompareOptions, declared: "Plan | None", *, quiet: bool) -> "Loaded":
+    """Read both sides out of one table that an engine counts."""
+    from evalstats.cli.load import Sides as Loaded
+
+    if given.baseline is None or given.candidate is None:
+        raise typer.BadParameter(
+            "an engine reads one table; name two models in it: --baseline A --candidate B", param_hint="--engine"
+        )
+    # Not a path to Python: FILE.duckdb::TABLE and the name of a table go through as they are.
+    reading = Reading(
+        paths=given.targets,  # pyright: ignore[reportArgumentType] - see above
+        store=given.store,
+        trials_from_runs=given.trials_from_runs,
+        where=given.where,
+        map=given.map,
+        input_format=given.input_format,
+        engine=given.engine,
+    )
+    data = reading.load(declared, quiet=quiet, asked=asked)
+    return Loaded(data=data, baseline=given.baseline, candidate=given.candidate)

@@ -34,7 +34,7 @@ def leaderboard(reading: Reading, asked: LeaderboardOptions, beside: Declared, s
 
     top = whole_numbers(beside.top)
     plan = beside.declared(quiet=showing.quiet)
-    data = reading.load(plan, quiet=showing.quiet)
+    data = reading.load(plan, quiet=showing.quiet, asked=asked)
     given: dict[str, Any] = {
         **asdict(with_names(asked, data)),
         **averages(asked.average, asked.over, beside.weights),

@@ -95,6 +95,35 @@ def problem_lines(problems: "Sequence[Problem]") -> list[str]:
     ]
 
 
+_NAMES_COLUMNS = ("cluster", "by", "over", "scenario", "contrast")
+
+
+def scanned(
+    paths: Sequence[str | Path],
+    engine: str,
+    *,
+    columns: "ColumnMap | None",
+    where: Sequence[str] | None,
+    asked: object,
+    quiet: bool,
+) -> "EvalData":
+    """Merge the rows of one table on an engine, with every column that the question names; say what was left out."""
+    from evalstats.loaders.column_map import ColumnMap
+    from evalstats.loaders.engines import open_table
+    from evalstats.loaders.scan import scan_mapped
+
+    if len(paths) != 1:
+        raise InputError(f"an engine reads one Parquet file, folder or table at a time, and {len(paths)} were given")
+    table = open_table(str(paths[0]), engine)
+    named = [value for name in _NAMES_COLUMNS if (value := getattr(asked, name, None))]
+    wanted = [*conditions(where), *(each for value in named for each in ([value] if isinstance(value, str) else value))]
+    keep = [name for name in wanted if name in table.names]
+    data = scan_mapped(table, columns or ColumnMap(), called=str(paths[0]), keep=keep)
+    for line in problem_lines(data.problems):
+        say(line, quiet=quiet)
+    return filtered(data, where, quiet=quiet)
+
+
 def ratings(
     paths: Sequence[Path],
     *,

@@ -36,7 +36,7 @@ def scenarios(reading: Reading, asked: ScenarioOptions, declared: Declared, show
 
     weights = weights_of(declared.weights)
     plan = declared.declared(quiet=showing.quiet)
-    data = reading.load(plan, quiet=showing.quiet)
+    data = reading.load(plan, quiet=showing.quiet, asked=asked)
     options = replace(with_names(asked, data), weights=weights, plan=plan.plan if plan else None)
     with step_line(quiet=showing.quiet) as on_step:
 

@@ -37,7 +37,7 @@ def score(reading: Reading, which: Which, asked: ScoreOptions, showing: Showing)
         # `score NAME --store DIR`, as `compare A B --store DIR`
         system, reading = str(reading.paths[0]), replace(reading, paths=())
     options: dict[str, Any] = {**asdict(asked), **averages(asked.average, asked.over, which.weights)}
-    found = score_data(reading.load(quiet=showing.quiet), system, **options)
+    found = score_data(reading.load(quiet=showing.quiet, asked=asked), system, **options)
     scores = (found,) if isinstance(found, Score) else found
     result = scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings)
     showing.present(noted(result, reading, replace(which, system=None)))

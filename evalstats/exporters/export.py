@@ -74,6 +74,7 @@ def export(
     86
     """
     data, folder = as_data(data), Path(folder)
+    data.need_rows("an export")
     if to not in get_args(Target):
         raise InputError(f"--to is {to!r}; it is one of {', '.join(get_args(Target))}")
     if to != "eee":

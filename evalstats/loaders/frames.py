@@ -108,9 +108,36 @@ def from_frame(
         "metric": metric,
         **columns,
     }
-    map_ = ColumnMap.from_pairs((name, source) for name, source in named.items() if source is not None)
     table = _as_table(frame)
-    scores, directions = _with_directions((score,) if isinstance(score, str) else tuple(score), table.columns)
+    map_ = frame_map(
+        named,
+        (score,) if isinstance(score, str) else tuple(score),
+        table.columns,
+        values=values,
+        metrics=metrics,
+        scale=scale,
+        unscored=unscored,
+        higher_is_better=higher_is_better,
+        dependence=dependence,
+    )
+    return tidy_frame(table, map_)
+
+
+def frame_map(
+    named: Mapping[str, str | None],
+    score: Iterable[str],
+    columns: Iterable[str],
+    *,
+    values: Mapping[str, Mapping[str, str | float]] | None,
+    metrics: Mapping[str, Mapping[str, object]] | None,
+    scale: str | None,
+    unscored: float | str | Iterable[float | str],
+    higher_is_better: bool | None,
+    dependence: Iterable[str],
+) -> ColumnMap:
+    """Return the column map that the arguments of `from_frame` make for a table with these columns."""
+    map_ = ColumnMap.from_pairs((name, source) for name, source in named.items() if source is not None)
+    scores, directions = _with_directions(score, columns)
     if higher_is_better is not None:
         directions[""] = higher_is_better
     codes = [unscored] if isinstance(unscored, float | int | str) else list(unscored)
@@ -124,7 +151,7 @@ def from_frame(
     }
     tables.update({name: part for name, part in extra.items() if part is not None})
     told = ColumnMap.from_tables(tables, where="from_frame")
-    return tidy_frame(table, map_.overlaid(replace(told, directions=directions)))
+    return map_.overlaid(replace(told, directions=directions))
 
 
 def _with_directions(scores: Iterable[str], columns: Iterable[str]) -> tuple[list[str], dict[str, bool]]:
@@ -140,8 +167,11 @@ def _with_directions(scores: Iterable[str], columns: Iterable[str]) -> tuple[lis
     return names, directions
 
 
-def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:
-    """Make `EvalData` of a Polars frame and a column map."""
+def tidy_frame(table: pl.DataFrame, map_: ColumnMap, *, called: str = _NAME, merged: bool = False) -> EvalData:
+    """Make `EvalData` of a Polars frame and a column map.
+
+    `called` is what the source is called; `merged` says that a row stands for `n_trials` equal ones.
+    """
     if not table.height:
         raise InputError("the frame holds no rows")
     block = frame_block(table)
@@ -154,15 +184,15 @@ def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:
         readable = ".".join(parts) or binding.constants["model"]
         return readable if "run" in binding.columns or "run" in binding.constants else f"{readable}~{digest[:8]}"
 
-    tidier = Tidier(map_, binding, survey, "row", name_run)
-    outcomes = check_table(tidier.outcomes(block), "outcomes", source=_NAME)
+    tidier = Tidier(map_, binding, survey, "merged row" if merged else "row", name_run, merged=merged)
+    outcomes = check_table(tidier.outcomes(block), "outcomes", source=called)
     counts = outcomes.group_by("run", "status").len()
     if unknown := tidier.unknown_metrics():
         raise InputError(unknown)
     runs = [
         {
             **row,
-            "source": _NAME,
+            "source": called,
             "source_digest": digest,
             "loader": _NAME,
             "loader_version": "2",
@@ -174,7 +204,7 @@ def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:
         outcomes=outcomes,
         runs=frame_from_rows(runs, "runs"),
         metrics=frame_from_rows(tidier.metrics(), "metrics"),
-        problems=tuple(Problem(path=_NAME, message=note, severity="note") for note in tidier.notes()),
+        problems=tuple(Problem(path=called, message=note, severity="note") for note in tidier.notes()),
     )
     return with_distinct_names(data)
 

@@ -55,7 +55,8 @@ class Tidier:
     """Turns the blocks of one table into outcomes, remembering what must be known across blocks.
 
     `word` is what a row's place is called (line, record, row), `name_run` makes a run's name from its parts; rows of other
-    levels than `where` has are dropped before anything is asked of them.
+    levels than `where` has are dropped before anything is asked of them. `merged` says that a row stands for `n_trials` equal
+    ones.
     """
 
     map_: ColumnMap
@@ -64,6 +65,7 @@ class Tidier:
     word: str
     name_run: Callable[[Sequence[str]], str]
     where: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    merged: bool = False
     _ranges: Ranges = field(default_factory=Ranges)
     _runs: dict[str, tuple[str, str, str]] = field(default_factory=dict[str, tuple[str, str, str]])
     _keys: SeenKeys = field(default_factory=SeenKeys)
@@ -400,7 +402,8 @@ class Tidier:
         return as_options(found) if found and f"trial={ORDER}" not in found else "--map trial=COLUMN"
 
     def _take_note(self, frame: pl.DataFrame) -> None:
-        self._n_empty += int((frame["status"] == "unscored").sum())
+        empty = frame.filter(pl.col("status") == "unscored")
+        self._n_empty += int(empty["n_trials"].sum()) if self.merged else empty.height
         between = pl.col("score").filter(~pl.col("score").is_in([0.0, 1.0])).first().alias("between")
         ends = [pl.col("score").min().alias("low"), pl.col("score").max().alias("high")]
         seen = frame.group_by("benchmark", "metric", maintain_order=True).agg(*ends, between)

@@ -347,6 +347,7 @@ def anonymized(data: EvalData, key: bytes, *, keep: Iterable[str] = ()) -> EvalD
     (1, False, ['1', '2'])
     """
     anonymizer = Anonymizer(key, keep=keep)
+    data.need_rows("making data anonymous")
     tables = {name: anonymizer.table(name, data.table(name)) for name in TABLES}
     notes = [Problem(path="anonymised", message=line, severity="note") for line in anonymizer.account.lines()]
     return EvalData(**tables, problems=tuple(notes))

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import EvalStatsWarning, InputError
+from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.dependence import Presumed, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
@@ -198,6 +198,8 @@ class Problem:
 class EvalData:
     """Everything that was read: the tidy tables (Polars frames, glossary columns first) and the problems met.
 
+    `merged` says that equal rows of outcomes were counted and not kept apart, as `evalstats.scan` does.
+
     Examples
     --------
     >>> from evalstats import datasets
@@ -218,6 +220,7 @@ class EvalData:
     runs: pl.DataFrame = field(default_factory=partial(empty_table, "runs"))
     metrics: pl.DataFrame = field(default_factory=partial(empty_table, "metrics"))
     problems: tuple[Problem, ...] = ()
+    merged: bool = False
 
     def __repr__(self) -> str:
         """Show who, on what, and how many rows: some ten lines."""
@@ -229,6 +232,14 @@ class EvalData:
         """Return one of the six tables by its name."""
         frame: pl.DataFrame = getattr(self, name)
         return frame
+
+    def need_rows(self, what: str) -> None:
+        """Raise `CannotAnswerError` where `what` needs single rows, and they were merged."""
+        if self.merged:
+            raise CannotAnswerError(
+                f"{what} needs single rows, and an engine merged these into counts; read fewer in full, --engine left out "
+                "(with from_frame in Python)"
+            )
 
     def models(self) -> tuple[str, ...]:
         """Names of the models with outcomes, sorted."""
@@ -326,6 +337,7 @@ class EvalData:
         >>> as_data({**rows, **rest}).trials_from_runs().outcomes["trial"].to_list()
         [0, 1]
         """
+        self.need_rows("taking runs as trials")
         if not self.outcomes.height:
             return self
         system = ["model", "system", "benchmark"]
@@ -470,7 +482,8 @@ def combine(parts: Iterable[EvalData]) -> EvalData:
     tables = {name: concat_tables([part.table(name) for part in kept], name) for name in TABLES}
     tables["metrics"], contradictions = one_definition(tables["metrics"])
     problems.extend(Problem(path="metrics", message=message, severity="note") for message in contradictions)
-    return with_distinct_names(EvalData(**tables, problems=tuple(problems)))
+    merged = any(part.merged for part in parts)
+    return with_distinct_names(EvalData(**tables, problems=tuple(problems), merged=merged))
 
 
 def with_distinct_names(data: EvalData) -> EvalData:

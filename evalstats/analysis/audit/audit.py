@@ -87,6 +87,7 @@ def audit(
     [('missing scores', 'moves')]
     """
     asked = as_data(data) if plan is None else with_plan(as_data(data), plan)
+    asked.need_rows("an audit")
     given = with_scores_of_votes(asked)
     require_outcomes(given, *(models or ()))
     found: dict[str, Any] = settled(

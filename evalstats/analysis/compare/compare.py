@@ -260,6 +260,8 @@ def compare(
     )
     data = as_data(data) if plan is None else with_plan(as_data(data), plan)
     check_options(asked, (baseline, candidate))
+    if sequential or shared_trials or labels is not None:
+        data.need_rows("a sequential interval, shared trials or a correction by labels")
     sides = data.written(baseline), data.written(candidate)
     if several is not None:
         return _answer_each(data, *sides, asked, check_metrics(several, asked))

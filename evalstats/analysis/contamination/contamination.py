@@ -346,6 +346,7 @@ def contamination(
     _check_options(design, cutoffs=cutoffs, sides=(old, new), alternative=alternative)
     check_count(seed, "seed")
     data = as_data(data)
+    data.need_rows("a check for contamination")
     data = data if plan is None else with_plan(data, plan)
     data = data.with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data)

@@ -141,6 +141,7 @@ def dashboard(
     [('b', 'dropped', '2026-02-02')]
     """
     data = as_data(data)
+    data.need_rows("a dashboard")
     level = check_level(conf_level)
     accepted = check_settings(accept)
     until = _day_of(reference)

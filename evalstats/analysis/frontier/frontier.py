@@ -167,6 +167,7 @@ def frontier(
     """
     _check_options(cost=cost, conf_level=conf_level, seed=seed)
     data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
+    data.need_rows("a frontier of score and cost")
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column)

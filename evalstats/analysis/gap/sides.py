@@ -195,6 +195,7 @@ class Prepared:
 def table_of(given: EvalData | object) -> EvalData:
     """Return whatever was given as data: a frame of votes, of published numbers, or of outcomes, in glossary names."""
     if isinstance(given, EvalData):
+        given.need_rows("a gap between lab and live")
         return given
     frame = as_polars(given)
     if set(frame.columns) >= _VOTE_COLUMNS:

@@ -59,6 +59,7 @@ class Rated:
 def ratings_data(data: EvalData | object) -> EvalData:
     """Return `data`, or a table of ratings or of other rows with the glossary's columns, as `EvalData`."""
     if isinstance(data, EvalData):
+        data.need_rows("a report on judges")
         return data
     frame = as_polars(data)
     if "rater" in frame.columns and {"value", "label"} & set(frame.columns) and "model_a" not in frame.columns:

@@ -535,6 +535,7 @@ def _as_table(frame: object) -> pl.DataFrame:
 
 def _outcomes(data: EvalData, wanted: Mapping[str, str], notes: list[str]) -> pl.DataFrame:
     """Return the outcomes of one metric, with the sources' own names of the columns that are wanted."""
+    data.need_rows("a model of your own formula")
     table = data.outcomes
     own = [name for name in wanted if name not in table.columns and name in data.factor_names()]
     table = table.with_columns(pl.col(data.factor(name)).alias(name) for name in own)

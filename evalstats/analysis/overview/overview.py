@@ -128,6 +128,7 @@ def overview(
     ['compare', 'scenarios', 'audit']
     """
     data = as_data(data)
+    data.need_rows("an overview")
     check_count(seed, "seed")
     asked = _Asked(conf_level=None if conf_level is None else check_level(conf_level), seed=seed, plan=plan)
     holdings = tuple(_holdings(data))

@@ -288,6 +288,7 @@ def from_pilot(
     if baseline is None or candidate is None:
         raise InputError("a pilot needs its two systems: name them with baseline and candidate")
     data = as_data(pilot)
+    data.need_rows("a plan from a pilot")
     result = compare(
         data, baseline, candidate, metric=metric, cluster=cluster, contrast=contrast, conf_level=conf_level
     )

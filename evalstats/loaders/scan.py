@@ -1,0 +1,244 @@
+"""Outcomes of a table that is too large to hold: equal rows are merged where the table lies, and only those are read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+from polars.selectors import by_name
+
+from evalstats.aggregate.merged import MOST_ROWS, N, RemoteTable, merged_rows, repeated_rows
+from evalstats.errors import InputError
+from evalstats.loaders.column_map import ORDER, STANDARD, ColumnMap, column_named
+from evalstats.loaders.engines import open_table
+from evalstats.loaders.frames import frame_map, tidy_frame
+from evalstats.schema.columns import KEYS, MAX_TRIALS
+from evalstats.schema.data import EvalData, Problem
+
+# Standard columns that belong to single rows; to keep one would keep the rows apart.
+_OF_ROWS = frozenset(
+    {"trial", "n_trials", "value_raw", "status", "status_reason", "weight", "tags", "timestamp", "locator"}
+    | {"n_turns", "cost_usd", "latency_s", "input_tokens", "output_tokens"}
+)
+_KEPT = frozenset({*STANDARD, "passage", "template"}) - _OF_ROWS
+_KEY = tuple(name for name in KEYS["outcomes"] if name != "trial")
+_SHOWN = 3
+
+
+def scan(
+    source: object,
+    *,
+    item: str,
+    score: str,
+    model: str | None = None,
+    engine: str | None = None,
+    trial: str | None = None,
+    run: str | None = None,
+    benchmark: str | None = None,
+    system: str | None = None,
+    variant: str | None = None,
+    metric: str | None = None,
+    values: Mapping[str, Mapping[str, str | float]] | None = None,
+    metrics: Mapping[str, Mapping[str, object]] | None = None,
+    scale: str | None = None,
+    unscored: float | str | Iterable[float | str] = (),
+    higher_is_better: bool | None = None,
+    dependence: Iterable[str] = (),
+    **columns: str,
+) -> EvalData:
+    """Make `EvalData` of a table too large to hold, by counting equal rows where it lies.
+
+    Rows with the same item, model, score and other named columns become one, with their number. No score is added up on the
+    way, so that every engine gives the same data. `compare`, `leaderboard`, `scenarios` and `score` answer as from all rows, but
+    for what differs between whole runs, which counts do not show. Questions about single rows are refused.
+
+    Parameters
+    ----------
+    source
+        A Parquet file or a folder of them; with DuckDB also `"FILE.duckdb::TABLE"`, with Spark the name of a table; or a lazy
+        Polars frame, a DuckDB relation or a Spark frame, whose own library does the work.
+    item, score, model, run, benchmark, system, variant, metric, values, metrics, scale, unscored, higher_is_better, dependence
+        As in `from_frame`, with one column of scores.
+    engine
+        What reads a path: "polars" (default), "duckdb" or "spark".
+    trial
+        Column that tells the trials of an item apart, which must differ; `"#order"` takes repeated items for trials without a
+        check. Left out, a repeated item is an error. Trials are counted and not kept apart.
+    **columns
+        Further columns to keep (`scenario="dimension"`, `passage="source_text"`): clusters and factors. Others are left out,
+        but for standard names such as scenario, user and session.
+
+    Returns
+    -------
+    EvalData
+        Outcomes: a row for every different one, `trial` null and `n_trials` its number where an item has several trials.
+
+    Raises
+    ------
+    InputError
+        If a column or the engine is not there, or an item stands twice.
+    CannotAnswerError
+        If more than 20 million rows differ: the merged table would be too large as well.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> rows = {"question": ["q", "q", "q"], "right": [True, True, False], "llm": ["a"] * 3}
+    >>> data = scan(pl.LazyFrame(rows), item="question", score="right", model="llm", trial="#order")
+    >>> data.outcomes.select("model", "item", "score", "n_trials").rows()
+    [('a', 'q', 0.0, 1), ('a', 'q', 1.0, 2)]
+    """
+    named = {"item": item, "model": model, "run": run, "benchmark": benchmark, "system": system, "variant": variant}
+    table = open_table(source, engine)
+    map_ = frame_map(
+        {**named, "trial": trial, "metric": metric, **columns},
+        [score],
+        table.names,
+        values=values,
+        metrics=metrics,
+        scale=scale,
+        unscored=unscored,
+        higher_is_better=higher_is_better,
+        dependence=dependence,
+    )
+    return scan_mapped(table, map_, called=str(source) if isinstance(source, str | Path) else "table")
+
+
+def scan_mapped(
+    table: RemoteTable, map_: ColumnMap, *, called: str, keep: Sequence[str] = (), most: int = MOST_ROWS
+) -> EvalData:
+    """Merge the rows of a table by the columns that a map names, those of standard names, and those of `keep`."""
+    sources = {
+        name: [column for source in found if (column := column_named(source)) is not None]
+        for name, found in map_.columns.items()
+    }
+    _refuse(table, map_, sources)
+    trial = sources.pop("trial", [])
+    held = [column for found in sources.values() for column in found]
+    further = {*map_.dependence, *keep}
+    own = [name for name in table.names if name in held or name in further or (name in _KEPT and name not in trial)]
+    rows = merged_rows(table, list(dict.fromkeys([*own, *held])), most=most)
+    if not rows.height:
+        raise InputError(f"{called} holds no rows")
+    if int(rows[N].max() or 0) > MAX_TRIALS:  # pyright: ignore[reportArgumentType] - a whole number
+        raise InputError(
+            f"a row is repeated {rows[N].max():,} times, more than the {MAX_TRIALS:,} trials that can be counted"
+        )
+    _refuse_judges(rows, sources)
+    same = [name for name in rows.columns if name != N and name not in sources.get("score", ("score",))]
+    if trial:
+        _refuse_repeats(table, list(dict.fromkeys([*same, *trial])))
+    counted = rows.with_columns(_places(rows.select(by_name(same)))).rename({N: "n_trials"})
+    without = replace(map_, columns={name: found for name, found in map_.columns.items() if name != "trial"})
+    data = tidy_frame(counted, without, called=called, merged=True)
+    merged = _merged(data.outcomes)
+    if not trial and map_.columns.get("trial") != (ORDER,):
+        _refuse_trials(merged)
+    left = [name for name in table.names if name not in {*rows.columns, *trial, "trial"}]
+    return replace(
+        data,
+        outcomes=merged,
+        runs=_recounted(data.runs, merged),
+        merged=bool(merged["trial"].null_count()),
+        problems=(*data.problems, *_notes(called, merged, left)),
+    )
+
+
+def _places(keys: pl.DataFrame) -> pl.Series:
+    """Return numbers that tell the rows of one item apart until they are outcomes."""
+    # Under names of our own: Polars takes "^a$" for a pattern.
+    own = keys.rename({name: f"{place}" for place, name in enumerate(keys.columns)})
+    return own.select(pl.int_range(pl.len()).over(own.columns).cast(pl.Int64).alias("trial")).to_series()
+
+
+def _refuse(table: RemoteTable, map_: ColumnMap, sources: Mapping[str, list[str]]) -> None:
+    """Refuse what merged rows cannot tell."""
+    if map_.columns.get("item") and not sources.get("item"):
+        raise InputError(
+            "rows of a table on an engine have no order, so items cannot be numbered; name a column: --map item=COLUMN"
+        )
+    if len(sources.get("score", ())) > 1 or (map_.columns.get("model", ()) and not sources.get("model")):
+        raise InputError(
+            "one column of scores is merged at a time; name one: --map score=COLUMN, with --map model=COLUMN"
+        )
+    if "n_trials" in (*table.names, *map_.columns):
+        raise InputError(
+            "the rows name their n_trials, so they are averages already and not to be counted; read them as they are, --engine "
+            "left out (with from_frame in Python)"
+        )
+    lacking = [name for name in ("item", "score") if not sources.get(name) and name not in table.names]
+    if lacking:
+        raise InputError(
+            f"no column is called {lacking[0]}; the table has {', '.join(table.names)}: name one, --map {lacking[0]}=COLUMN"
+        )
+    for name, found in sources.items():
+        if name != "trial" and (taken := [column for column in found if column in {"trial", "n_trials"}]):
+            raise InputError(f"column {taken[0]!r} is named for the {name}; give it another name first")
+
+
+def _refuse_judges(rows: pl.DataFrame, sources: Mapping[str, list[str]]) -> None:
+    """Refuse the scores of several judges: they are averaged within a trial, and trials are not kept apart."""
+    column = next(iter(sources.get("judge", ())), "judge")
+    if column not in rows.columns or (n := rows[column].n_unique()) < 2:
+        return
+    raise InputError(
+        f"the scores are those of {n} judges, which are averaged within a trial, and merged rows keep none apart: filter the "
+        "table to one judge first"
+    )
+
+
+def _refuse_repeats(table: RemoteTable, columns: Sequence[str]) -> None:
+    found = repeated_rows(table, columns, shown=_SHOWN)
+    if not found.height:
+        return
+    first = found.sort(pl.nth(range(found.width)).cast(pl.String)).row(0, named=True)
+    told = ", ".join(f"{name} {value!r}" for name, value in first.items() if name != N and value is not None)
+    raise InputError(
+        f"a row stands {first[N]:,} times with the same trial ({told}); drop the copies, or, to count all of them as trials: "
+        '--map trial=#order (in Python: trial="#order")'
+    )
+
+
+def _refuse_trials(merged: pl.DataFrame) -> None:
+    several = merged.filter(pl.col("trial").is_null())
+    if not several.height:
+        return
+    items = several.select(_KEY).n_unique()
+    row = several.sort(_KEY).row(0, named=True)
+    raise InputError(
+        f"{items:,} items of a model stand in several rows (first: model {row['model']!r}, item {row['item']!r}); say what tells "
+        "repetitions apart: --map trial=COLUMN, or, to count them all as trials: --map trial=#order "
+        '(in Python: trial="#order")'
+    )
+
+
+def _merged(outcomes: pl.DataFrame) -> pl.DataFrame:
+    """Return outcomes whose trials are numbers of equal rows: an item with one trial is as it would be in a table of rows."""
+    several = pl.col("n_trials").sum().over(_KEY) > 1
+    trial = pl.when(several).then(None).otherwise(0).cast(pl.Int64)
+    return outcomes.with_columns(trial.alias("trial"), pl.lit(None, dtype=pl.String).alias("locator"))
+
+
+def _recounted(runs: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
+    counts = outcomes.group_by("run").agg(
+        pl.col("n_trials").filter(pl.col("status") == status).sum().alias(f"n_{status}")
+        for status in ("scored", "error", "unscored")
+    )
+    names = [name for name in counts.columns if name != "run"]
+    order = runs.columns
+    return runs.drop(names).join(counts, on="run", how="left", maintain_order="left").select(order)
+
+
+def _notes(called: str, outcomes: pl.DataFrame, left: Sequence[str]) -> list[Problem]:
+    """Say what of the table is in the data and what is not."""
+    total = int(outcomes["n_trials"].sum())
+    said: list[str] = []
+    if outcomes["trial"].null_count():
+        said.append(
+            f"{total:,} rows were merged into {outcomes.height:,}: trials are counted, and no interval holds what differs "
+            "between whole runs"
+        )
+    if left:
+        more = ", ..." if len(left) > _SHOWN * 2 else ""
+        said.append(f"columns left out: {', '.join(left[: _SHOWN * 2])}{more}; to keep one, --map {left[0]}={left[0]}")
+    return [Problem(path=called, message=each, severity="note") for each in said]

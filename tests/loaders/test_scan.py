@@ -1,0 +1,360 @@
+"""A table merged where it lies gives the same data on every engine, and the answers that all of its rows give."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats.aggregate import merged
+from evalstats.aggregate.merged import merged_rows, remote_table
+from evalstats.loaders import scan as scan_module
+from evalstats.loaders.engines import lazy_table, open_table
+
+COLUMNS: dict[str, Any] = {"item": "question", "score": "my.score", "model": "llm", "scenario": "^kind$", "grp": "grp"}
+WITH_TRIALS = COLUMNS | {"trial": "attempt"}
+TOLERANCE = 1e-12
+
+
+def rows(n_items: int = 60, n_trials: int = 4, *, clean: bool = False) -> pl.DataFrame:
+    """Trials of three models, with empty scores, NaN, -0 and names that are not plain, in no order."""
+    rng = np.random.default_rng(7)
+    found: list[tuple[object, ...]] = []
+    for model, more in (("Größe-β", 0.0), ("model.b", 0.08), ("模型", 0.2)):
+        for item in range(n_items):
+            easy = 0.2 + 0.5 * ((item * 7) % 10) / 10
+            for trial in range(n_trials):
+                score: float | None = float(rng.random() < easy + more)
+                if not clean and rng.random() < 0.05:
+                    score = [None, float("nan"), -0.0][int(rng.integers(3))]
+                found.append((f"q {item}é", model, trial, score, f"kind {item % 3}", f"g{item // 4}", rng.random()))
+    schema = ["question", "llm", "attempt", "my.score", "^kind$", "grp", "latency"]
+    return pl.DataFrame(found, schema=schema, orient="row").sample(fraction=1.0, shuffle=True, seed=1)
+
+
+@pytest.fixture(scope="module")
+def table() -> pl.DataFrame:
+    return rows()
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, and there is none on the PATH")
+    build = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = build.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+def database(table: pl.DataFrame, folder: Path) -> str:
+    path = folder / "results.duckdb"
+    connection = duckdb.connect(str(path))
+    connection.register("given", table.to_arrow())
+    connection.execute('create table "the rows" as select * from given; create table other (x int)')
+    connection.close()
+    return f"{path}::the rows"
+
+
+def parquet(table: pl.DataFrame, folder: Path) -> Path:
+    """Write a folder whose names engines would take for patterns."""
+    inner = folder / "a [1]*b"
+    inner.mkdir()
+    table.head(300).write_parquet(inner / "part?.parquet")
+    table.slice(300).write_parquet(inner / "part 2.parquet")
+    return inner
+
+
+SOURCES: dict[str, Callable[[pl.DataFrame, Path], dict[str, Any]]] = {
+    "polars": lambda table, _: {"source": table.lazy()},
+    "polars path": lambda table, folder: {"source": parquet(table, folder)},
+    "pandas": lambda table, _: {"source": table.to_pandas()},
+    "duckdb": lambda table, _: {"source": duckdb.from_arrow(table.to_arrow())},
+    "duckdb path": lambda table, folder: {"source": parquet(table, folder), "engine": "duckdb"},
+    "duckdb table": lambda table, folder: {"source": database(table, folder), "engine": "duckdb"},
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_engine_gives_the_same_data(source: str, table: pl.DataFrame, tmp_path: Path) -> None:
+    wanted = es.scan(table.lazy(), **WITH_TRIALS)
+    data = es.scan(**SOURCES[source](table, tmp_path), **WITH_TRIALS)
+    if source == "pandas":  # which has no null of its own: an empty score is NaN there, and both are unscored
+        names = ["model", "item", "status"]
+        assert counts(data, *names, "score") == counts(wanted, *names, "score")
+        return
+    assert data.outcomes.equals(wanted.outcomes)
+    assert data.runs.drop("source").equals(wanted.runs.drop("source"))
+
+
+@pytest.mark.filterwarnings("ignore")  # of Spark about pandas, and of what Java leaves open
+def test_spark_gives_the_same_data(spark: Any, table: pl.DataFrame, tmp_path: Path) -> None:
+    wanted = es.scan(table.lazy(), **WITH_TRIALS)
+    folder = parquet(table, tmp_path)
+    frame = lazy_table(folder, "spark")
+    assert type(frame).__module__.startswith("pyspark")
+    frame.createOrReplaceTempView("scanned_rows")
+    for given in (
+        {"source": folder, "engine": "spark"},
+        {"source": frame},
+        {"source": "scanned_rows", "engine": "spark"},
+    ):
+        data = es.scan(**given, **WITH_TRIALS)
+        assert data.outcomes.equals(wanted.outcomes)
+    with pytest.raises(es.InputError, match="no_such_table"):
+        es.scan("no_such_table", engine="spark", **WITH_TRIALS)
+
+
+@pytest.mark.filterwarnings("ignore")  # as above
+def test_spark_ranks_the_same(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "votes.parquet"
+    votes().write_parquet(path)
+    same_ranking(es.arena(lazy_table(path, "spark"), checks=False), es.arena(pl.scan_parquet(path), checks=False))
+
+
+def counts(data: es.EvalData, *names: str) -> dict[tuple[object, ...], int]:
+    summed = data.outcomes.group_by(names).agg(pl.col("n_trials").sum())
+    return {row[:-1]: row[-1] for row in summed.iter_rows()}
+
+
+def test_counts_are_those_of_a_plain_loop(table: pl.DataFrame) -> None:
+    counted: Counter[tuple[object, ...]] = Counter()
+    for row in table.iter_rows(named=True):
+        score = row["my.score"]
+        empty = score is None or np.isnan(score)
+        counted[row["llm"], row["question"], "unscored" if empty else "scored", None if empty else score + 0.0] += 1
+    data = es.scan(duckdb.from_arrow(table.to_arrow()), **WITH_TRIALS)
+    assert counts(data, "model", "item", "status", "score") == counted
+    n_empty = sum(n for key, n in counted.items() if key[2] == "unscored")
+    assert data.runs["n_unscored"].sum() == n_empty
+    assert any(f"{n_empty} rows have no score" in each.message for each in data.problems)
+    assert data.merged
+
+
+def numbers(found: object) -> list[float]:
+    """Every number of a result, in order, without what names its rows and files."""
+    if isinstance(found, dict):
+        left = {
+            "sources",
+            "settings",
+            "runs",
+            "locator",
+            "flipped",
+            "notes",
+            "baseline_source",
+            "candidate_source",
+            "version",
+        }
+        return [x for key in sorted(found) if key not in left for x in numbers(found[key])]
+    if isinstance(found, list):
+        return [x for each in found for x in numbers(each)]
+    return [float(found)] if isinstance(found, int | float) else []
+
+
+QUESTIONS: dict[str, Callable[[es.EvalData], Any]] = {
+    "compare": lambda data: es.compare(data, "Größe-β", "模型"),
+    "compare, clustered": lambda data: es.compare(data, "Größe-β", "模型", cluster="grp", by="scenario"),
+    "leaderboard": lambda data: es.leaderboard(data, cluster="grp"),
+    "scenarios": es.scenarios,
+    "score": lambda data: es.score(data, "模型"),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_of_one_trial_the_whole_answer_is_that_of_rows(question: str) -> None:
+    table = rows(n_trials=1, clean=True)
+    held = es.from_frame(table.drop("latency"), **WITH_TRIALS)
+    data = es.scan(table.lazy(), **COLUMNS)
+    assert not data.merged
+    wanted, found = (numbers(QUESTIONS[question](each).to_dict()) for each in (held, data))
+    assert len(wanted) > 10
+    np.testing.assert_allclose(found, wanted, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+ENDS = ("estimate", "std_error", "conf_low", "conf_high", "df", "p_value")
+
+
+def ends(rows: object) -> list[float]:
+    assert isinstance(rows, tuple)
+    return [np.nan if (x := getattr(row, name, None)) is None else x for row in rows for name in ENDS]
+
+
+def test_of_several_trials_estimates_and_intervals_are_those_of_rows(table: pl.DataFrame) -> None:
+    held = es.from_frame(table.drop("latency"), **WITH_TRIALS)
+    data = es.scan(duckdb.from_arrow(table.to_arrow()), **WITH_TRIALS)
+    for question in ("compare", "compare, clustered"):
+        first, second = (QUESTIONS[question](each) for each in (held, data))
+        for name in ("estimate", "std_error", "conf_low", "conf_high", "p_value", "n_items", "n_trials"):
+            assert getattr(second, name) == pytest.approx(getattr(first, name), rel=TOLERANCE), name
+        assert second.verdict == first.verdict
+        assert first.runs_counted
+        assert not second.runs_counted  # and it says so
+        assert any("differs between whole runs" in note.text for note in second.notes)
+    first, second = (es.scenarios(each) for each in (held, data))
+    np.testing.assert_allclose(numbers(second.to_dict()), numbers(first.to_dict()), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_a_leaderboard_of_several_trials_is_that_of_their_averages() -> None:
+    table = rows(clean=True)
+    key = ["question", "llm", "grp"]
+    averages = table.group_by(key).agg(pl.col("my.score").mean(), pl.len().alias("n_trials"))
+    held = es.from_frame(averages, item="question", model="llm", score="my.score")
+    data = es.scan(table.lazy(), **WITH_TRIALS)
+    one, two = (es.leaderboard(each, cluster="grp") for each in (held, data))
+    assert [row.name for row in one.rows] == [row.name for row in two.rows]
+    np.testing.assert_allclose(ends(two.rows), ends(one.rows), rtol=TOLERANCE)
+    assert not any("one run of each system" in note.text for note in two.notes)
+
+
+def test_only_the_merged_rows_are_collected(table: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[int] = []
+    plain = merged.collected
+
+    def watched(frame: Any) -> pl.DataFrame:
+        found = plain(frame)
+        fetched.append(found.height)
+        return found
+
+    monkeypatch.setattr(merged, "collected", watched)
+    data = es.scan(table.lazy(), **{**COLUMNS, "trial": "#order"})
+    # Of two scores an item and model has at most four rows: 0, 1, null, NaN, and -0 where an engine keeps it apart.
+    assert fetched[0] < 0.7 * table.height
+    assert data.outcomes["n_trials"].sum() == table.height
+
+
+def test_too_many_different_rows_are_refused_before_they_are_fetched(table: pl.DataFrame) -> None:
+    with pytest.raises(es.CannotAnswerError, match="more than 50 rows differ in question, llm"):
+        merged_rows(remote_table(table.lazy()), ["question", "llm"], most=50)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"trial": None}, "items of a model stand in several rows"),
+        ({"trial": "grp"}, "with the same trial"),
+        ({"item": "#row"}, "no order"),
+        ({"item": "nope"}, "there is no column 'nope'"),
+        ({"engine": "dask"}, "there is no engine 'dask'"),
+        ({"engine": "duckdb"}, "the frame is one of polars"),
+        ({"n_trials": "attempt"}, "averages already"),
+        ({"judge": "grp"}, "those of 15 judges"),
+    ],
+)
+def test_what_counts_cannot_tell_is_refused(given: dict[str, Any], said: str, table: pl.DataFrame) -> None:
+    with pytest.raises(es.InputError, match=said):
+        es.scan(table.lazy(), **{**WITH_TRIALS, **given})
+
+
+def test_a_copy_of_the_table_is_refused_though_its_rows_are_merged(table: pl.DataFrame) -> None:
+    with pytest.raises(es.InputError, match="a row stands 2 times with the same trial"):
+        es.scan(pl.concat([table, table]).lazy(), **WITH_TRIALS)
+
+
+def test_questions_about_single_rows_are_refused(table: pl.DataFrame, tmp_path: Path) -> None:
+    data = es.scan(table.lazy(), **WITH_TRIALS)
+    asked: list[Callable[[], object]] = [
+        lambda: es.audit(data),
+        lambda: es.overview(data),
+        lambda: es.dashboard(data),
+        lambda: es.judges(data),
+        lambda: es.gap(data, data),
+        lambda: es.frontier(data),
+        lambda: es.contamination(data, split="scenario"),
+        lambda: es.mixed("score ~ model + (1|item)", data),
+        lambda: es.power(pilot=data, baseline="Größe-β", candidate="模型"),
+        lambda: es.export(data, tmp_path / "out"),
+        lambda: es.compare(data, "Größe-β", "模型", sequential=True),
+        data.trials_from_runs,
+    ]
+    for ask in asked:
+        with pytest.raises(es.CannotAnswerError, match="needs single rows"):
+            ask()
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_paths_that_are_no_table_are_refused(engine: str, tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 no more")
+    (tmp_path / "x.csv").write_text("item,score\n")
+    (tmp_path / "empty").mkdir()
+    for name, said in {
+        "x.parquet": "cannot be opened",
+        "x.csv": "is no Parquet file",
+        "empty": "holds no file",
+        "none.parquet": "there is no file",
+    }.items():
+        with pytest.raises(es.UnreadableFileError, match=said):
+            open_table(tmp_path / name, engine)
+
+
+def test_a_database_of_several_tables_needs_the_name_of_one(table: pl.DataFrame, tmp_path: Path) -> None:
+    path = database(table, tmp_path).partition("::")[0]
+    with pytest.raises(es.InputError, match=r"holds 2 tables; name one as .*::TABLE: other, the rows"):
+        open_table(path, "duckdb")
+    with pytest.raises(es.InputError, match="has no table 'x'"):
+        open_table(f"{path}::x", "duckdb")
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, table: pl.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    table.write_parquet(path)
+    for engine, package in {"duckdb": "duckdb", "spark": "pyspark.sql"}.items():
+        monkeypatch.setitem(__import__("sys").modules, package, None)
+        with pytest.raises(
+            es.InputError, match=rf"the engine {engine} is not installed; pip install 'evalstats-toolkit\[{engine}\]'"
+        ):
+            open_table(path, engine)
+
+
+def test_the_order_of_rows_moves_nothing(table: pl.DataFrame) -> None:
+    assert es.scan(table.reverse().lazy(), **WITH_TRIALS).outcomes.equals(es.scan(table.lazy(), **WITH_TRIALS).outcomes)
+
+
+def test_columns_left_out_are_named(table: pl.DataFrame) -> None:
+    told = [each.message for each in es.scan(table.lazy(), **WITH_TRIALS).problems]
+    assert any("columns left out: latency" in each for each in told)
+    assert scan_module.MOST_ROWS == merged.MOST_ROWS
+
+
+def votes(*, weighted: bool = False) -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    n = 4000
+    a = rng.integers(0, 6, n)
+    b = (a + rng.integers(1, 6, n)) % 6
+    first = rng.random(n) < 0.5 + 0.05 * (b - a)
+    winner = np.where(rng.random(n) < 0.1, "tie", np.where(first, "model_a", "model_b"))
+    rater = [None if rng.random() < 0.1 else f"ü{rng.integers(0, 300)}" for _ in range(n)]
+    found = pl.DataFrame(
+        {
+            "model_a": [f"m{k}" for k in a],
+            "model_b": [f"m{k}" for k in b],
+            "winner": winner,
+            "rater": rater,
+            "od.d": 1.0,
+        }
+    )
+    return found.with_columns(weight=pl.Series(rng.choice([0.5, 1.0, 2.0], n))) if weighted else found
+
+
+def same_ranking(found: es.ArenaRanking, wanted: es.ArenaRanking) -> None:
+    assert [row.name for row in found.rows] == [row.name for row in wanted.rows]
+    assert found.n_votes == wanted.n_votes
+    for name in ("estimate", "std_error", "conf_low", "conf_high"):
+        first, second = ([getattr(row, name) for row in each.rows] for each in (found, wanted))
+        np.testing.assert_allclose(first, second, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("cluster", ["auto", "none"])
+def test_votes_on_duckdb_rank_as_streamed_ones(cluster: str, tmp_path: Path, *, weighted: bool) -> None:
+    path = tmp_path / "votes.parquet"
+    votes(weighted=weighted).write_parquet(path)
+    wanted = es.arena(pl.scan_parquet(path), cluster=cluster, checks=False)
+    same_ranking(es.arena(lazy_table(path, "duckdb"), cluster=cluster, checks=False), wanted)
