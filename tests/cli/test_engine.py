@@ -1,0 +1,68 @@
+"""`--engine` reads one table where it lies, with the columns that the question names."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from evalstats.cli.main import app
+from tests.loaders.test_scan import rows, votes
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.parquet"
+    names = {"question": "item", "llm": "model", "my.score": "score", "^kind$": "scenario"}
+    rows(clean=True).rename(names).write_parquet(path)
+    return path
+
+
+def run(*words: object) -> "tuple[int, str, str]":
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    return done.exit_code, done.stdout, f"{done.stderr} {done.exception or ''}"
+
+
+def test_both_engines_compare_alike(table: Path) -> None:
+    asked = [
+        "compare",
+        table,
+        "--baseline",
+        "model.b",
+        "--candidate",
+        "模型",
+        "--map",
+        "trial=attempt",
+        "--cluster",
+        "grp",
+    ]
+    found = []
+    for engine in ("polars", "duckdb"):
+        status, out, told = run(*asked, "--engine", engine, "--format", "json")
+        assert status == 0, told
+        found.append(json.loads(out))
+        assert "720 rows were merged into" in " ".join(told.split())
+    for name in ("estimate", "conf_low", "conf_high", "p_value", "n_items", "n_clusters"):
+        assert found[0]["rows"][0][name] == found[1]["rows"][0][name]
+    assert found[0]["rows"][0]["n_clusters"] == 15
+
+
+def test_votes_are_ranked_on_an_engine(tmp_path: Path) -> None:
+    path = tmp_path / "votes.parquet"
+    votes().write_parquet(path)
+    status, out, _ = run("arena", path, "--engine", "duckdb", "--no-checks")
+    assert status == 0
+    assert "4,000 votes" in out
+
+
+def test_what_an_engine_does_not_read_is_said(table: Path) -> None:
+    for words, said in (
+        (("compare", table, "--engine", "duckdb"), "two models in it: --baseline A --candidate B"),
+        (("leaderboard", table, table, "--engine", "polars"), "at a time, and 2 were given"),
+        (("score", table, "--engine", "polars", "--trials-from-runs"), "leave out --store"),
+        (("audit", table, "--engine", "polars", "--map", "trial=#order"), "needs single rows"),
+        (("leaderboard", table, "--engine", "polars"), "#order"),
+    ):
+        status, _, told = run(*words)
+        assert status != 0
+        assert said in " ".join(told.replace("│", " ").split()), told
