@@ -35,7 +35,7 @@ def store(
     run: Annotated[str | None, typer.Argument(help="Run to remove.", show_default=False)] = None,
     style: options.OutputFormat = options.Format.TEXT,
 ) -> None:
-    """List a store's runs; check or repair its files; remove a run."""
+    """List a store's runs, check or repair it, remove a run."""
     from evalstats.cli.output import say, table_written
     from evalstats.errors import InputError
     from evalstats.store.read import open_store
