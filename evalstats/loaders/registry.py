@@ -409,7 +409,7 @@ def read_source(loader: Loader, source: Source) -> EvalData:
             check_key(tables[name], name, source=str(source.path))
         except InputError as error:
             raise UnreadableFileError(str(error)) from error
-    return with_distinct_names(EvalData(**tables, problems=tuple(problems)))
+    return with_distinct_names(EvalData(**tables, problems=tuple(problems), merged=False))
 
 
 def _raise_if_strict(problems: Sequence[Problem], *, strict: bool) -> None:

@@ -350,4 +350,4 @@ def anonymized(data: EvalData, key: bytes, *, keep: Iterable[str] = ()) -> EvalD
     data.need_rows("making data anonymous")
     tables = {name: anonymizer.table(name, data.table(name)) for name in TABLES}
     notes = [Problem(path="anonymised", message=line, severity="note") for line in anonymizer.account.lines()]
-    return EvalData(**tables, problems=tuple(notes))
+    return EvalData(**tables, problems=tuple(notes), merged=False)

@@ -172,7 +172,7 @@ class Store:
         if "metrics" in frames:
             frames["metrics"], contradictions = one_definition(frames["metrics"])
             notes.extend(Problem(path=str(self.path), message=text, severity="note") for text in contradictions)
-        return with_distinct_names(EvalData(**frames, problems=tuple(notes)))
+        return with_distinct_names(EvalData(**frames, problems=tuple(notes), merged=False))
 
     def check(self) -> tuple[Problem, ...]:
         """Compare every file with its manifest (`evalstats.store.check.check_store`); no problems means it is whole."""
