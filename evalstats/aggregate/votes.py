@@ -274,8 +274,11 @@ def _needed(
         raise InputError(f"column {missing[0]!r} is not among the votes; have {', '.join(names)}")
     renamed = own_names(clusters, covariates, taken=(*basic, "weight"))
     weight = ["weight"] if "weight" in names else []
-    # Of the columns needed alone: Spark takes a name with a dot in it for a field.
-    return source.select([*basic, *renamed, *weight]).rename(renamed), bool(weight)
+    if source.implementation.is_pyspark() or source.implementation.is_pyspark_connect():
+        # Renamed are the columns needed alone: Spark takes a name with a dot in it for a field.
+        return source.select([*basic, *renamed, *weight]).rename(renamed), bool(weight)
+    # Renamed first: Polars takes "^a$" for a pattern.
+    return source.rename(renamed).select([*basic, *renamed.values(), *weight]), bool(weight)
 
 
 def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str], covariates: tuple[str, ...]) -> VoteCells:

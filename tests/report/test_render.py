@@ -119,7 +119,7 @@ def test_figures_and_tables_are_numbered_and_captioned(outline: Outline) -> None
     assert words.count("Figure 1:") == words.count("Figure 2:") == words.count("Table 1:") == 1
     floats = [figure.get("id") for figure in outline.all("figure")]
     assert floats[0] == "fig-difference"
-    assert {"tbl-scores", "fig-flips", "fig-methods", "tbl-dependence", "tbl-runs"} <= set(floats)
+    assert {"tbl-scores", "fig-flips", "fig-methods", "tbl-dependence"} <= set(floats)
 
 
 def test_data_stand_behind_the_figures(outline: Outline) -> None:
