@@ -165,7 +165,11 @@ def drawing(rows: Sequence[Row]) -> str:
             panel.set_xlabel(case.unit, fontsize=8, color=LIGHT.muted)
             panel.set_xticks(case.sizes, [_short(size) for size in case.sizes], minor=False)
             panel.minorticks_off()
+            # Whole powers of ten: a panel whose times are alike would have no number on its axis.
+            seconds = [row["seconds"] for row in rows if row["case"] == case.name and row["seconds"] is not None]
+            panel.set_ylim(10.0 ** np.floor(np.log10(min(seconds))), 10.0 ** np.ceil(np.log10(max(seconds))))
             panel.yaxis.set_major_locator(LogLocator(numticks=5))
+            panel.yaxis.set_major_formatter("{x:g}")
             panel.tick_params(labelsize=8, colors=LIGHT.muted)
             panel.grid(color=LIGHT.line, lw=0.5)
             panel.spines[["top", "right"]].set_visible(False)
