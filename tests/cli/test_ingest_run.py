@@ -376,14 +376,14 @@ def test_progress_is_told_before_every_source_and_at_the_end(tmp_path: Path) -> 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    """From 40 MB of text to 300: a copy of it in memory would show; 60 MB are allowed for the allocator."""
+    """From 120 MB of text to 600: a copy in memory would show; 100 MB are allowed for a part that waits and the allocator."""
     peaks: list[int] = []
-    for rows in (40_000, 300_000):
+    for rows in (120_000, 600_000):
         path = write_file(tmp_path / f"{rows}.jsonl", {"rows": rows, "chars": 1_000})
         out, err = start(tmp_path / f"store{rows}", path).communicate(timeout=120)
         assert out.splitlines()[0] == '["loaded"]', err
         peaks.append(int(out.splitlines()[1]))
-    assert peaks[1] - peaks[0] < 60_000, peaks
+    assert peaks[1] - peaks[0] < 100_000, peaks
 
 
 def test_rows_are_counted_as_they_are_taken(tmp_path: Path) -> None:
