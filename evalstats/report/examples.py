@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ _SEED = 0
 _MADE_UP = Note(kind="simulated", text=f"these data are simulated by evalstats (seed {_SEED})")
 
 
+@cache
 def example(kind: str) -> Result:
     """Return the example of a page.
 
