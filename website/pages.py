@@ -115,13 +115,17 @@ class Shown:
 
 
 def _answers() -> Iterator[Shown]:
+    from evalstats.report.engine import find_page
     from evalstats.report.examples import example
     from evalstats.report.page import open_page
 
     for kind, question in QUESTIONS.items():
         result = example(kind)
         page = open_page(result)
-        body = _printed(lambda page=page: page.show("answer", "evidence", "method"))
+        # What is open and what is folded is said once, in the report itself.
+        calls = re.findall(r"page\.show\((.*)\)", find_page(kind).source.read_text(encoding="utf-8"))
+        parts = [name for name in re.findall(r'"([^"]+)"', " ".join(calls)) if name != "title"]
+        body = _printed(lambda page=page, parts=parts: page.show(*(parts or ("answer", "evidence", "method"))))
         figure = next(iter(page.document.figures.values()), None)
         if kind == "score":
             figure = _score_figure(result)

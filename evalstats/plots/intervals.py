@@ -53,7 +53,7 @@ def forest(
         `model` (or `label`) and `estimate`; if known `conf_low`, `conf_high`; and any of: `words` (what stands at the end of
         the row; else the numbers), `detail` (beside the name), `group` (a heading above the rows of one), `tone` ("good",
         "bad", "neutral", "caution"), `settled`, `strong` (the answer among the rows), `inner_low`, `inner_high` (a narrower
-        interval, thick), `observed` (a cross: what came out), `dashed` (an extrapolation).
+        interval, thick), `dashed` (an extrapolation).
     title
         What the axis measures.
     reference
@@ -87,7 +87,7 @@ def forest(
     settled = _settled(table, ends, reference)
     tones = table.texts("tone") if table.has("tone") else ["neutral"] * table.n
     words = table.texts("words") if table.has("words") else shown_numbers
-    values = [*estimates, *(end for both in ends if both for end in both), *table.numbers("observed")]
+    values = [*estimates, *(end for both in ends if both for end in both)]
     values += [] if reference is None else [reference]
     if reference is not None and margin is not None:
         values += [reference - margin, reference + margin]
@@ -206,8 +206,8 @@ def _ratio(value: float) -> str:
 def _draw_rows(panel: Panel, table: Columns, at: Sequence[int], settled: Sequence[bool], tones: Sequence[str]) -> None:
     colors, font = panel.canvas.colors, panel.font
     inner, strong, dashed = table.intervals("inner_low", "inner_high"), table.flags("strong"), table.flags("dashed")
-    rows = zip(at, table.numbers("estimate"), table.intervals(), table.numbers("observed"), strict=True)
-    for row, (place, value, ends, observed) in enumerate(rows):
+    rows = zip(at, table.numbers("estimate"), table.intervals(), strict=True)
+    for row, (place, value, ends) in enumerate(rows):
         color = panel.canvas.tone(tones[row])
         if ends is not None:
             thick = 0.22 if strong[row] else 0.15
@@ -220,9 +220,6 @@ def _draw_rows(panel: Panel, table: Columns, at: Sequence[int], settled: Sequenc
             marker = "o" if ends is not None else "D"
             look = point_style(colors, color, font, filled=settled[row], marker=marker)
             panel.point(place, value, **{**look, "markersize": (0.7 if strong[row] else 0.5) * font})
-        if observed is not None:
-            look = point_style(colors, colors.ink, font, marker="X")
-            panel.point(place, observed, **{**look, "markersize": 0.6 * font, "markeredgewidth": 0, "zorder": 4})
 
 
 MOST_NAMED = 26

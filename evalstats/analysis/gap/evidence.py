@@ -29,10 +29,10 @@ from evalstats.analysis.gap.result import (
     Contradiction,
     Decomposition,
     LabLiveGap,
+    PairOrder,
     PartRow,
     ScenarioGap,
     ScenarioGaps,
-    SliceRow,
 )
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Items, Section, Table, Text, sentence
@@ -53,9 +53,7 @@ def evidence(found: LabLiveGap) -> list[Section]:
         _mix,
         _coverage,
         _order,
-        _pairs,
         _scenarios,
-        _slices,
         _forecasts,
         _threats,
     )
@@ -273,15 +271,23 @@ def cells_table(found: LabLiveGap, parts: Decomposition) -> Table:
 
 
 def _order(found: LabLiveGap) -> Section | None:
-    row = found.agreement.of("spearman")
+    row, pairs = found.agreement.of("spearman"), found.agreement.pairs
+    turned, said = ((), "") if pairs is None else (pairs.contradictions, _pairs_words(pairs))
+    table = pairs_table(found, turned) if turned else None
     if row.estimate is None:
-        return None
+        return (
+            _section("order", f"{plural(len(turned), 'pair')} in another order live", table, _text(said))
+            if said
+            else None
+        )
     ceiling = (
         f"If true scores agreed perfectly, noise would leave a Spearman of about {number(row.ceiling)}"
         if row.ceiling is not None
         else ""
     )
-    return _section("order", _order_heading(found), order_table(found), _text(ceiling, _true_scores(found)))
+    return _section(
+        "order", _order_heading(found), order_table(found), _text(ceiling, _true_scores(found), said), table
+    )
 
 
 def _order_heading(found: LabLiveGap) -> str:
@@ -348,22 +354,15 @@ def _part_cells(row: PartRow) -> tuple[str | float | tuple[float | None, float |
     return (f"Spearman, {part_label(row)}", row.spearman, part_ends(row), None, None, both)
 
 
-def _pairs(found: LabLiveGap) -> Section | None:
-    pairs = found.agreement.pairs
-    if pairs is None or pairs.n_separated_both is None:
-        return None
-    if not pairs.n_contradicted:
-        both = f"Of {plural(pairs.n_pairs, 'pair')}, both sides separate {pairs.n_separated_both:,}"
-        heading = f"{both}, and order all of them alike" if pairs.n_separated_both else f"{both}: none"
-        if not pairs.n_separated_both:
-            heading = f"No pair of models is separated on both sides, out of {pairs.n_pairs:,}"
-        return _section(
-            "pairs", heading, _text(f"By estimate alone, {share(pairs.agreement)} of pairs are in the same order")
-        )
-    is_ = "is" if pairs.n_contradicted == 1 else "are"
-    heading = f"{plural(pairs.n_contradicted, 'pair')} of models {is_} ordered otherwise live"
-    said = f"Both sides separate {pairs.n_separated_both:,} of {plural(pairs.n_pairs, 'pair')} (Holm)"
-    return _section("pairs", heading, pairs_table(found, pairs.contradictions), _text(said))
+def _pairs_words(pairs: PairOrder) -> str:
+    """Say how many pairs of models both sides separate, and how many of these they order alike."""
+    if pairs.n_separated_both is None:
+        return ""
+    if not pairs.n_separated_both:
+        return f"No pair of models is separated on both sides, out of {pairs.n_pairs:,}"
+    turned = pairs.n_contradicted
+    how = f"order {turned:,} of them the other way round" if turned else "order all of them alike"
+    return f"Both sides separate {pairs.n_separated_both:,} of {plural(pairs.n_pairs, 'pair')} (Holm), and {how}"
 
 
 def pairs_table(found: LabLiveGap, contradictions: Sequence[Contradiction]) -> Table:
@@ -473,41 +472,6 @@ def scenarios_table(found: LabLiveGap, gaps: ScenarioGaps, rows: Sequence[Scenar
         tones=TONES,
         most=_MOST,
         frame={name: [getattr(row, name) for row in every] for name in names},
-    )
-
-
-def _slices(found: LabLiveGap) -> Section | None:
-    rows = [row for row in found.agreement.slices if row.spearman is not None]
-    lab = [row for row in rows if row.cut == "lab"]
-    if len(lab) < 2:
-        return None
-    best, worst = max(lab, key=lambda row: row.spearman or 0.0), min(lab, key=lambda row: row.spearman or 0.0)
-    high, low = (f"{number(row.spearman)} in {row.level}" for row in (best, worst))
-    heading = f"By {best.factor} of the lab, Spearman runs from {low} to {high}"
-    # The best of several is partly luck, so it is said beside the table.
-    said = "Each line stands alone, so the best of several is partly luck"
-    return _section("slices", heading, slices_table(found, rows), _text(said))
-
-
-def slices_table(found: LabLiveGap, rows: Sequence[SliceRow]) -> Table:
-    """Return Spearman's coefficient with the lab cut to one level of a factor; the CSV has it with both sides cut too."""
-    names = ("level", "cut", "n_models", "spearman", "conf_low", "conf_high", "ceiling")
-    return Table(
-        id="slices",
-        columns=(
-            Column(title="Lab items of", kind="name"),
-            Column(title="Spearman", kind="number", digits=2),
-            Column(title=f"{level(found)} CI", kind="interval", digits=2),
-            Column(title="Ceiling", kind="number", digits=2),
-        ),
-        rows=tuple(
-            (row.level, row.spearman, None if row.conf_low is None else (row.conf_low, row.conf_high), row.ceiling)
-            for row in rows
-            if row.cut == "lab"
-        ),
-        caption="Spearman's coefficient of lab and live where the lab is cut to one level",
-        most=_MOST,
-        frame={name: [getattr(row, name) for row in rows] for name in names},
     )
 
 

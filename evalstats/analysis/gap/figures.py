@@ -372,7 +372,7 @@ def gaps(found: LabLiveGap, table: Table) -> Figure:
         },
         alt=f"Gap of {plural(len(shown), 'model')} from what the lab leads to expect, with intervals; "
         f"{some([row.name for row in shown if row.verdict == 'gap'])} stand out.",
-        caption="Each model against the line through the others; filled: settled, hollow: open",
+        caption="Each model against the line through the others; filled: settled, adjusted for all models; hollow: open",
         table=table,
     )
 
@@ -468,37 +468,34 @@ def scenarios(found: LabLiveGap, rows: Sequence[ScenarioGap], table: Table) -> F
         },
         alt=f"Live less lab in {plural(len(shown), 'scenario')}, mean over models, with intervals; "
         f"{some([row.scenario for row in shown if row.verdict == 'gap'])} differ.",
-        caption="Within each scenario, mean over models; filled: settled, hollow: open",
+        caption="Within each scenario, mean over models; filled: settled, adjusted for all of them; hollow: open",
         table=table,
     )
 
 
 def forecasts(found: LabLiveGap, table: Table) -> Figure | None:
-    """Return the figure of live scores to expect of models that only the lab has, beside the check by the known ones."""
+    """Return the figure of live scores to expect of models that only the lab has."""
     fitted = found.hierarchy
     if fitted is None:
         return None
     new = [row for row in fitted.forecasts if row.expected is not None][:MOST_ROWS]
-    known = list(fitted.left_out)[: max(MOST_ROWS - len(new), 0)] if new else []
     if not new:
         return None
     side = found.live
-    ends = [(row.expected, (row.pred_low, row.pred_high)) for row in (*new, *known)]
+    ends = [(row.expected, (row.pred_low, row.pred_high)) for row in new]
     options = _axis(found, titled(f"{side.metric} live", score_unit(side)), unit=False)
     options |= {"reference": None, "reverse": not side.higher_is_better}
     return Figure(
         id="forecasts",
         plot="forest",
         rows={
-            "model": [row.name for row in (*new, *known)],
+            "model": [row.name for row in new],
             **_intervals(ends, side),
-            "group": [*["Scored in the lab alone"] * len(new), *["Check: predicted by the others"] * len(known)],
-            "observed": [*[None] * len(new), *[row.live * side.scale for row in known]],
-            "dashed": [*[row.extrapolated for row in new], *[False] * len(known)],
+            "dashed": [row.extrapolated for row in new],
         },
         options=options,
         alt=f"Live score to expect of {plural(len(new), 'model')} with a lab score alone, with prediction intervals.",
-        caption=f"{level(found)} prediction intervals; a cross is what came out, a dashed interval goes beyond the known models",
+        caption=f"{level(found)} prediction intervals; a dashed one goes beyond the known models",
         table=table,
     )
 

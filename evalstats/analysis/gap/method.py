@@ -17,7 +17,7 @@ from evalstats.analysis.gap.figures import (
     size_text,
     told,
 )
-from evalstats.analysis.gap.result import CalibrationLine, DropForecast, LabLiveGap, SideAccount
+from evalstats.analysis.gap.result import CalibrationLine, DropForecast, LabLiveGap, SideAccount, SliceRow
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
@@ -56,7 +56,7 @@ def method(found: LabLiveGap) -> list[Section]:
     code = Section(id="code", heading="Code that repeats it", blocks=(Code(code=_code(found)),))
     provenance = sources_section(found.sources, version=found.version, seed=str(found.seed), plan=found.plan)
     drops = _drops(found)
-    more = [*_line(found), *_subsets(found), *([drops] if drops is not None else [])]
+    more = [*_line(found), *_slices(found), *_subsets(found), *([drops] if drops is not None else [])]
     return [*made[:3], *more, *made[3:], provenance, code]
 
 
@@ -226,6 +226,42 @@ def _subsets(found: LabLiveGap) -> list[Section]:
     )
     blocks = (*((Items(items=tuple(said)),) if said else ()), *((table,) if rows else ()))
     return [Section(id="measures", heading="Further measures of the order", blocks=blocks)] if blocks else []
+
+
+def _slices(found: LabLiveGap) -> list[Section]:
+    """Return the order where the lab is cut to one level of a factor."""
+    rows = [row for row in found.agreement.slices if row.spearman is not None]
+    lab = [row for row in rows if row.cut == "lab"]
+    if len(lab) < 2:
+        return []
+    best, worst = max(lab, key=lambda row: row.spearman or 0.0), min(lab, key=lambda row: row.spearman or 0.0)
+    high, low = (f"{number(row.spearman)} in {row.level}" for row in (best, worst))
+    heading = f"By {best.factor} of the lab, Spearman runs from {low} to {high}"
+    # The best of several is partly luck, so it is said beside the table.
+    said = "Each line stands alone, so the best of several is partly luck."
+    return [Section(id="slices", heading=heading, blocks=(slices_table(found, rows), Text(text=said)))]
+
+
+def slices_table(found: LabLiveGap, rows: Sequence[SliceRow]) -> Table:
+    """Return Spearman's coefficient with the lab cut to one level of a factor; the CSV has it with both sides cut too."""
+    names = ("level", "cut", "n_models", "spearman", "conf_low", "conf_high", "ceiling")
+    return Table(
+        id="slices",
+        columns=(
+            Column(title="Lab items of", kind="name"),
+            Column(title="Spearman", kind="number", digits=2),
+            Column(title=f"{level(found)} CI", kind="interval", digits=2),
+            Column(title="Ceiling", kind="number", digits=2),
+        ),
+        rows=tuple(
+            (row.level, row.spearman, None if row.conf_low is None else (row.conf_low, row.conf_high), row.ceiling)
+            for row in rows
+            if row.cut == "lab"
+        ),
+        caption="Spearman's coefficient of lab and live where the lab is cut to one level",
+        most=20,
+        frame={name: [getattr(row, name) for row in rows] for name in names},
+    )
 
 
 def _pair_measures(found: LabLiveGap) -> list[str]:
