@@ -513,7 +513,7 @@ def _ranks(units: Units, side: Side) -> RankSets:
             return normal_ranks(side, at) if many_users else no_ranks(len(at))
         columns = [units.table.names.index(side.models[j]) for j in at]
         values = (-1.0 if side.turned else 1.0) * units.table.values.values[:, columns]
-        found = rank_sets(values, clusters=units.codes if units.clusters else None)
+        found = rank_sets(values, clusters=units.codes if units.clusters else None, marginal=False)
         return no_ranks(len(at)) if found.reason else (found.low, found.high)
 
     return sets
@@ -525,7 +525,7 @@ def normal_ranks(side: Side, at: Sequence[int]) -> tuple[IntArray, IntArray]:
         return no_ranks(len(at))
     sign = -1.0 if side.turned else 1.0
     covariance = side.covariance[np.ix_(at, at)]
-    found = rank_sets_normal(sign * side.estimate[list(at)], covariance, n_resamples=_RANK_DRAWS)
+    found = rank_sets_normal(sign * side.estimate[list(at)], covariance, n_resamples=_RANK_DRAWS, marginal=False)
     return no_ranks(len(at)) if found.reason else (found.low, found.high)
 
 

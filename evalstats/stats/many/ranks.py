@@ -267,6 +267,7 @@ def rank_sets(
     seed: int = 0,
     n_resamples: int | None = None,
     barred: NDArray[np.bool_] | None = None,
+    marginal: bool = True,
 ) -> RankSets:
     """Confidence sets for the ranks of models that were given the same items.
 
@@ -286,6 +287,8 @@ def rank_sets(
     barred
         Symmetric, shape (n_models, n_models): pairs whose order must not be claimed, whatever the law says. Sets only get
         wider, and those of a barred pair always overlap.
+    marginal
+        Whether the marginal sets are wanted: of many models they take most of the time. Without them they say nothing.
 
     Notes
     -----
@@ -338,6 +341,7 @@ def rank_sets(
         level=level,
         method=method,
         barred=closed,
+        marginal=marginal,
         warnings=(*([warning] if missing else []), *few_items(fewest)),
     )[0]
 
@@ -350,6 +354,7 @@ def rank_sets_normal(
     top: Sequence[int] = (1, 3, 5),
     seed: int = 0,
     n_resamples: int = 29_999,
+    marginal: bool = True,
 ) -> RankSets:
     """Confidence sets for ranks from estimates with a known covariance, as published tables give them.
 
@@ -360,6 +365,9 @@ def rank_sets_normal(
     covariance
         float64, shape (n_models, n_models); `np.diag(std_errors**2)` where the estimates are independent. Models scored on
         the same items are not: then their sets are too wide, and `rank_sets` on the items is better.
+
+    marginal
+        As in `rank_sets`.
 
     Notes
     -----
@@ -388,9 +396,8 @@ def rank_sets_normal(
         return no_ranks(theta.size, taus, level, "no difference between two models has a standard error")
     first, second = first[known], second[known]
     law = normal_known(theta, sigma, first, second, seed=seed, n_resamples=draws)
-    return ranks_of_law(law, first, second, order, taus=taus, level=level, method="normal law, known standard errors")[
-        0
-    ]
+    method = "normal law, known standard errors"
+    return ranks_of_law(law, first, second, order, taus=taus, level=level, method=method, marginal=marginal)[0]
 
 
 def _draws(table: PairTable, pairs: IntArray) -> int:
@@ -411,17 +418,19 @@ def ranks_of_law(
     method: str,
     least_p: FloatArray | None = None,
     barred: NDArray[np.bool_] | None = None,
+    marginal: bool = True,
     warnings: tuple[str, ...] = (),
 ) -> tuple[RankSets, OneSided]:
     """Count the models shown to be above and below each, over all pairs and over the pairs of each model alone.
 
     `first` and `second` are places in `columns`, which says where each model stood when they were given; the sets are in that
     order. No pair is shown whose `least_p`, shape (n_pairs,), is above 1 - level. Beside the sets stand the step-down p-values
-    of all pairs.
+    of all pairs. Without `marginal` the marginal sets are all ranks.
     """
     n_models = columns.size
     every = OneSided(law.observed, np.arange(first.size))
-    own = [OneSided(law.observed, np.flatnonzero((first == j) | (second == j))) for j in range(n_models)]
+    families = range(n_models if marginal else 0)
+    own = [OneSided(law.observed, np.flatnonzero((first == j) | (second == j))) for j in families]
     collect(law, [every, *(family for family in own if family.members.size)])
     least = np.zeros(first.size) if least_p is None else least_p
     if barred is not None:

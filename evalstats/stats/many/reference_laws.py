@@ -217,7 +217,7 @@ def flip_clusters(
     sums, counts = sums[arranged], counts[arranged]
     weight = 1.0 / (1.0 - counts / n.max() if complete else 1.0 - counts / n)
     squares = _weighted_squares(sums, weight, first, second) if complete else (sums**2 * weight).sum(axis=0)
-    sizes = (counts**2 * weight).sum(axis=0)
+    sizes = np.broadcast_to((counts**2 * weight).sum(axis=0), n.shape)
     telling = _telling(sums, complete=complete)
     sums, lifted = sums[telling], (sums * counts * weight)[telling]
     patterns = _patterns(

@@ -55,18 +55,30 @@ def test_clusters_by_the_stepwise_procedure(seed, missing):
     check_by_hand(scores, codes, codes.tolist())
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_more_pairs_than_are_worked_on_at_once(missing):
+    """Twelve models are 66 pairs, two more than a block holds."""
+    codes = np.repeat(np.arange(8), [6, 2, 3, 1, 4, 3, 3, 6])
+    scores = made(20, 28, models=12, missing=missing, gap=1.0)
+    check_by_hand(scores, codes, codes.tolist())
+
+
 def check_by_hand(scores, clusters, codes):
-    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    n = scores.shape[1]
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
     flips = all_flips(scores.tolist(), codes, pairs)
     found = rank_sets(scores, clusters=clusters, conf_level=0.9)
     assert found.exact
-    low, high = counted(pairs, shown_one_sided(flips, 0.1), 4)
+    low, high = counted(pairs, shown_one_sided(flips, 0.1), n)
     assert (found.low.tolist(), found.high.tolist()) == (low, high)
     assert any(entry > 1 for entry in low)
-    for j in range(4):
+    for j in range(n):
         own = [k for k, pair in enumerate(pairs) if j in pair]
-        low, high = counted(pairs, shown_one_sided(flips, 0.1, own), 4)
+        low, high = counted(pairs, shown_one_sided(flips, 0.1, own), n)
         assert (found.marginal_low[j], found.marginal_high[j]) == (low[j], high[j])
+    alone = rank_sets(scores, clusters=clusters, conf_level=0.9, marginal=False)
+    assert (alone.low.tolist(), alone.high.tolist()) == (found.low.tolist(), found.high.tolist())
+    assert (alone.marginal_low.tolist(), alone.marginal_high.tolist()) == ([1] * n, [n] * n)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
