@@ -42,6 +42,8 @@ def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> p
 
 def constant_factors(outcomes: object, factors: Sequence[str], *, key: Sequence[str] = ITEM_KEY) -> pl.DataFrame:
     """Return the level of every factor for every item, as text; null where it varies within the item or is absent."""
+    if isinstance(outcomes, pl.DataFrame):
+        return _levels_of_items(outcomes, factors, *_item_codes(outcomes, key), key=key)
     wanted = [name for name in factors if name not in key]
     if not wanted:
         return as_polars(_native(outcomes).select(list(key)).unique().to_native()).sort(list(key))
@@ -141,9 +143,9 @@ def score_matrix(
     """
     if len(set(models)) < len(models):
         raise InputError(f"the {len(models)} models are not all different; name each once")
-    items = constant_factors(outcomes, factors, key=key)
     if isinstance(outcomes, pl.DataFrame):
-        return _matrix_of_rows(outcomes, items, arm=arm, models=models, key=key)
+        return _matrix_of_rows(outcomes, factors, arm=arm, models=models, key=key)
+    items = constant_factors(outcomes, factors, key=key)
     rows = items.select(key).with_row_index(_ROW)
     columns = pl.DataFrame({arm: list(models), _COLUMN: range(len(models))}, schema_overrides={arm: pl.String})
     sums = item_sums(outcomes, arm=arm, key=key).with_columns(pl.col(arm).cast(pl.String))
@@ -172,17 +174,13 @@ def _refuse_unknown_models(placed: pl.DataFrame, arm: str, n_models: int) -> Non
 
 
 def _matrix_of_rows(
-    outcomes: pl.DataFrame, items: pl.DataFrame, *, arm: str, models: Sequence[str], key: Sequence[str]
+    outcomes: pl.DataFrame, factors: Sequence[str], *, arm: str, models: Sequence[str], key: Sequence[str]
 ) -> ScoreMatrix:
     """Add every row of a held table to its cell, which a group of its own for each of millions of cells would take long for."""
-    # Most often one column names an item, and the others are the same throughout.
-    telling = [name for name in key if items[name].n_unique() > 1] or list(key)[:1]
-    rows = items.select(telling).with_row_index(_ROW)
-    column = outcomes[arm].cast(pl.String).replace_strict(list(models), range(len(models)), default=None)
-    placed = outcomes.select(arm, *telling).with_columns(column.cast(pl.Int64).alias(_COLUMN))
-    _refuse_unknown_models(placed, arm, len(models))
-    found = placed.select(_COLUMN, *telling).join(rows, on=telling, how="left", maintain_order="left")
-    cell = found[_ROW].cast(pl.Int64).to_numpy() * len(models) + found[_COLUMN].to_numpy()
+    codes, first = _item_codes(outcomes, key)
+    column = outcomes[arm].cast(pl.String).cast(pl.Enum(list(models)), strict=False).to_physical().cast(pl.Int64)
+    _refuse_unknown_models(outcomes.select(arm).with_columns(column.alias(_COLUMN)), arm, len(models))
+    cell = codes * len(models) + column.to_numpy()
     trials = _trials(_native(outcomes))
     counts = (
         as_polars(_native(outcomes).select(trials.alias(_ROW)).to_native())[_ROW] if "n_trials" in outcomes else None
@@ -192,15 +190,56 @@ def _matrix_of_rows(
     def summed(values: pl.Series) -> Floats:
         of_rows = values.cast(pl.Float64).fill_null(0.0)
         weights = of_rows if counts is None else of_rows * counts
-        total = np.bincount(cell, weights=weights.to_numpy(), minlength=items.height * len(models))
-        return total.astype(np.float64).reshape(items.height, len(models))
+        total = np.bincount(cell, weights=weights.to_numpy(), minlength=len(first) * len(models))
+        return total.astype(np.float64).reshape(len(first), len(models))
 
     lost = status.is_in(["error", "unscored"])
     scored = summed(status == "scored").astype(np.int64)
     return ScoreMatrix(
-        items=items,
+        items=_levels_of_items(outcomes, factors, codes, first, key=key),
         models=tuple(models),
         n_scored=scored,
         n_lost=summed(lost).astype(np.int64) if lost.any() else np.zeros_like(scored),
         total=summed(outcomes["score"]),
     )
+
+
+def _item_codes(rows: pl.DataFrame, key: Sequence[str]) -> tuple[Ints, Ints]:
+    """Return the place of every row's item among the sorted items, and the first row of each item."""
+    codes = np.zeros(rows.height, dtype=np.int64)
+    # Most often one column names an item, and the others are the same throughout.
+    for name in (name for name in key if not is_constant(rows[name])):
+        ranked = rows[name].rank("dense").fill_null(0).cast(pl.Int64)
+        both = codes * (int(np.max(ranked.to_numpy())) + 1) + ranked.to_numpy()
+        # A rank at every step, so that no product of sizes can overflow.
+        codes = pl.Series(both).rank("dense").cast(pl.Int64).to_numpy() - 1
+    first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(rows.height - 1, -1, -1)
+    return codes, first
+
+
+def _levels_of_items(
+    rows: pl.DataFrame, factors: Sequence[str], codes: Ints, first: Ints, *, key: Sequence[str]
+) -> pl.DataFrame:
+    """Return the items with the level of every factor, as `constant_factors` does, in a held table."""
+    levels: list[pl.Series] = []
+    for name in (name for name in factors if name not in key):
+        # Under a name of our own: Polars takes a column called "*" or "^a$" for a pattern, whatever is asked of it.
+        text = rows[name].alias("level").cast(pl.String)
+        if is_constant(text):
+            text = text[:1].new_from_index(0, len(first)) if len(first) else text
+        else:
+            level = text.cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+            known = np.flatnonzero(level >= 0)
+            shown = np.full(len(first), -1, dtype=np.int64)
+            shown[codes[known]] = known
+            differs = level[shown[codes[known]]] != level[known]
+            shown[codes[known[differs]]] = -1
+            text = text.gather(pl.Series(shown).replace(-1, None))
+        levels.append(text.alias(name))
+    return rows.select(key)[first].hstack(levels)
+
+
+def is_constant(column: pl.Series) -> bool:
+    """Whether all rows have one value, or none has any."""
+    return not len(column) or bool(column.eq_missing(column[:1]).all())

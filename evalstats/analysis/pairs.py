@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY, constant_factors, item_sums
+from evalstats.aggregate.items import HELPER, ITEM_KEY, ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
@@ -129,24 +129,24 @@ def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contras
     The column of the contrast, which names the arms, cannot be part of the key.
     """
     key = [name for name in ITEM_KEY if name != contrast]
-    labelled = pl.concat(
-        [arm.rows.with_columns(pl.lit(label).alias(_ARM)) for label, arm in (("a", baseline), ("b", candidate))],
-        how="vertical",
-    )
-    sums = item_sums(labelled, arm=_ARM, key=key)
-    items = constant_factors(labelled, [name for name in factors if name != contrast], key=key)
-    pairs = Pairs(items=items, baseline=_side(sums, items, key, "a"), candidate=_side(sums, items, key, "b"))
+    factors = [name for name in factors if name != contrast and name not in key]
+    counted = [name for name in ("trial", "n_trials") if name in baseline.rows.columns]
+    needed = (*key, *factors, "status", "score", *counted)
+    rows = [
+        pl.DataFrame([arm.rows[name] for name in needed]).with_columns(pl.lit(label).alias(_ARM))
+        for label, arm in (("a", baseline), ("b", candidate))
+    ]
+    matrix = score_matrix(pl.concat(rows), arm=_ARM, models=("a", "b"), factors=factors, key=key)
+    pairs = Pairs(items=matrix.items, baseline=_side(matrix, 0), candidate=_side(matrix, 1))
     if not pairs.paired.any():
         raise CannotAnswerError(_nothing_shared(pairs, baseline.name, candidate.name))
     return pairs
 
 
-def _side(sums: pl.DataFrame, items: pl.DataFrame, key: list[str], label: str) -> Side:
-    own = items.select(key).join(sums.filter(pl.col(_ARM) == label), on=key, how="left", maintain_order="left")
-    own = own.with_columns(pl.col("n_scored", "n_error", "n_unscored").fill_null(0), pl.col("total").fill_null(0.0))
-    scored = own["n_scored"].to_numpy().astype(np.int64)
-    lost = (own["n_error"] + own["n_unscored"]).to_numpy().astype(np.int64)
-    return Side(n_scored=scored, present=scored + lost, total=own["total"].to_numpy().astype(np.float64))
+def _side(matrix: ScoreMatrix, place: int) -> Side:
+    # Copies in one piece: numpy sums a column of a table in another order.
+    scored, lost, total = (table[:, place].copy() for table in (matrix.n_scored, matrix.n_lost, matrix.total))
+    return Side(n_scored=scored, present=scored + lost, total=total)
 
 
 def item_labels(pairs: Pairs, keep: Bools, limit: int = 20) -> tuple[str, ...]:

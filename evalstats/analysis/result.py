@@ -194,7 +194,8 @@ class Result:
         if values.get("result", cls.__name__) != cls.__name__:
             raise InputError(f"this is a {values['result']}, not a {cls.__name__}")
         try:
-            return msgspec.convert({name: value for name, value in values.items() if name != "result"}, cls)
+            own = {name: value for name, value in values.items() if name != "result"}
+            return msgspec.convert(own, cls, dec_hook=lambda of, part: of.of_saved(part))
         except (msgspec.ValidationError, UnicodeError, OverflowError) as error:
             raise InputError(f"not a {cls.__name__} of this version of evalstats: {error}") from error
 
@@ -408,6 +409,8 @@ def json_safe(value: object) -> Any:
         return [json_safe(part) for part in cast("tuple[object, ...]", value)]
     if isinstance(value, bool) or value is None or isinstance(value, str | int):
         return value
+    if isinstance(value, Sequence):
+        return [json_safe(part) for part in cast("Sequence[object]", value)]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, date | datetime):

@@ -190,7 +190,7 @@ def _repeats(note: Note, result: Comparison) -> bool:
 def _actions(result: Comparison) -> list[str]:
     """Say what to do about it."""
     first, second = result.baseline.name, result.candidate.name
-    lost = [flip for flip in result.flipped if _better(result, flip) < 0]
+    lost = len(result.flipped) - gained(result)
     found: list[str] = []
     match result.verdict:
         case "better":
@@ -219,7 +219,7 @@ def _actions(result: Comparison) -> list[str]:
                     f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with --accept."
                 )
     if lost and result.verdict in ("better", "equivalent", "inconclusive"):
-        found.append(f"Read the {plural(len(lost), 'item')} that got worse before you ship it.")
+        found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it.")
     return found
 
 
@@ -421,15 +421,17 @@ def _looks(result: Comparison) -> Section | None:
     return Section(id="looks", heading=head, blocks=(Text(text=text),))
 
 
-def _better(result: Comparison, flip: Flip) -> float:
-    return flip.change if result.higher_is_better else -flip.change
+def gained(result: Comparison) -> int:
+    """Count the flipped items on which the candidate does better."""
+    changes = result.flipped.changes()
+    return int(((changes > 0) if result.higher_is_better else (changes < 0)).sum())
 
 
 def _flipped(result: Comparison) -> Section | None:
     if not result.flipped:
         return None
-    gained = sum(_better(result, flip) > 0 for flip in result.flipped)
-    lost = len(result.flipped) - gained
+    won = gained(result)
+    lost = len(result.flipped) - won
     table = Table(
         id="flips",
         columns=(
@@ -444,7 +446,7 @@ def _flipped(result: Comparison) -> Section | None:
             for flip in result.flipped[:_FLIPS_SHOWN]
         ),
         caption=f"Items that flipped{_first_of(len(result.flipped), _FLIPS_SHOWN)}",
-        frame=_flip_frame(result),
+        frame=result.flipped.columns(),
     )
     blocks: list[Block] = [figures.flips(result, table=table)]
     screened = [
@@ -459,22 +461,13 @@ def _flipped(result: Comparison) -> Section | None:
     who = result.candidate.name
     return Section(
         id="flips",
-        heading=f"{who} gained {plural(gained, 'item')} and lost {lost or 'none'}{' by the judge' if result.labels else ''}",
+        heading=f"{who} gained {plural(won, 'item')} and lost {lost or 'none'}{' by the judge' if result.labels else ''}",
         blocks=tuple(blocks),
     )
 
 
 def _item(flip: Flip) -> str:
     return "/".join(part for part in (flip.task, flip.item, flip.variant) if part)
-
-
-def _flip_frame(result: Comparison) -> dict[str, list[object]]:
-    """Return all flipped items with where their rows stand, for the CSV."""
-    columns = ("task", "item", "variant", "scenario", "baseline", "candidate")
-    frame: dict[str, list[object]] = {name: [getattr(flip, name) for flip in result.flipped] for name in columns}
-    for name in ("baseline_source", "candidate_source"):
-        frame[name] = [str(getattr(flip, name) or "") for flip in result.flipped]
-    return frame
 
 
 def _hidden_groups(result: Comparison) -> Section | None:

@@ -1,13 +1,14 @@
 """The evidence beside the headline: flipped items and where they stand in the files, further methods, effect sizes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import Any, cast, overload
 
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY
+from evalstats.aggregate.items import HELPER, ITEM_KEY, is_constant
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs
 from evalstats.analysis.result import MethodRow, method_row
@@ -65,6 +66,103 @@ class Flip:
         return self.candidate - self.baseline
 
 
+class Flips(Sequence[Flip]):
+    """Flipped items, held in columns: each is made when it is looked at, since of many thousands a dozen are."""
+
+    __slots__ = ("_frame",)
+
+    def __init__(self, frame: pl.DataFrame | None = None) -> None:
+        self._frame = pl.DataFrame(schema=_FLIPPED) if frame is None else frame.select(_FLIPPED.keys())
+
+    @classmethod
+    def of_saved(cls, values: object) -> "Flips":
+        """Return the flipped items that saved values hold."""
+        import msgspec
+
+        rows = [
+            {name: getattr(flip, name) for name in _OF_FLIP}
+            | {
+                f"{side}_{name}": getattr(source, name, None)
+                for side, source in (("baseline", flip.baseline_source), ("candidate", flip.candidate_source))
+                for name in _OF_SOURCE
+            }
+            for flip in msgspec.convert(values, list[Flip])
+        ]
+        return cls(pl.DataFrame(rows, schema=_FLIPPED))
+
+    @overload
+    def __getitem__(self, index: int) -> Flip: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Flips": ...
+    def __getitem__(self, index: int | slice) -> "Flip | Flips":
+        if isinstance(index, slice):
+            return Flips(self._frame[index])
+        return _flip(self._frame.row(index, named=True))
+
+    def __len__(self) -> int:
+        return self._frame.height
+
+    def __iter__(self) -> Iterator[Flip]:
+        return map(_flip, self._frame.iter_rows(named=True))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Flips):
+            return self._frame.equals(other._frame)
+        return isinstance(other, Sequence) and tuple(self) == tuple(cast("Sequence[object]", other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"<Flips: {plural(len(self), 'item')}>"
+
+    def changes(self) -> Floats:
+        """Return candidate minus baseline of each."""
+        return (self._frame["candidate"] - self._frame["baseline"]).to_numpy()
+
+    def columns(self) -> dict[str, list[object]]:
+        """Return all of them with where their rows stand, for the CSV."""
+        sources = [
+            pl.when(pl.col(f"{side}_run").is_null())
+            .then(pl.lit(""))
+            .otherwise(
+                pl.concat_str(
+                    # An empty part is left out, as in `RowSource`.
+                    pl.coalesce(_said(f"{side}_file"), _said(f"{side}_run")),
+                    _said(f"{side}_locator"),
+                    separator=", ",
+                    ignore_nulls=True,
+                )
+            )
+            .alias(f"{side}_source")
+            for side in ("baseline", "candidate")
+        ]
+        return self._frame.select(*_OF_FLIP, *sources).to_dict(as_series=False)
+
+
+_OF_FLIP = ("task", "item", "variant", "scenario", "baseline", "candidate")
+_OF_SOURCE = ("run", "file", "locator")
+_FLIPPED = {
+    **dict.fromkeys(_OF_FLIP[:4], pl.String),
+    **dict.fromkeys(_OF_FLIP[4:], pl.Float64),
+    **dict.fromkeys([f"{side}_{name}" for side in ("baseline", "candidate") for name in _OF_SOURCE], pl.String),
+}
+
+
+def _said(name: str) -> pl.Expr:
+    return pl.when(pl.col(name) != "").then(pl.col(name))
+
+
+def _flip(row: dict[str, Any]) -> Flip:
+    sources = {
+        f"{side}_source": None
+        if row[f"{side}_run"] is None
+        else RowSource(**{name: row[f"{side}_{name}"] for name in _OF_SOURCE})
+        for side in ("baseline", "candidate")
+    }
+    return Flip(**{name: row[name] for name in _OF_FLIP}, **sources)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioFlips:
     """What was gained and lost in one scenario, of its paired items.
@@ -84,29 +182,20 @@ class ScenarioFlips:
     n_clusters: int | None = None
 
 
-def flipped_items(pairs: Pairs, baseline: Arm, candidate: Arm, runs: pl.DataFrame) -> tuple[Flip, ...]:
+def flipped_items(pairs: Pairs, baseline: Arm, candidate: Arm, runs: pl.DataFrame) -> Flips:
     """List the items on which one side mostly succeeds and the other mostly fails, each with its rows' places."""
     changed = _changed(pairs)
     items = pairs.items.filter(pl.Series(changed))
-    before, after = pairs.baseline.means()[changed], pairs.candidate.means()[changed]
-    named = runs.select("run", "source").iter_rows()
-    files = {run: None if source is None else PurePath(source).name for run, source in named}
-    sources = [
-        _sources(arm.rows, items, means >= MIDDLE, files) for arm, means in ((baseline, before), (candidate, after))
-    ]
-    return tuple(
-        Flip(
-            task=row.get("task") or "",
-            item=row["item"],
-            variant=row.get("variant") or "",
-            scenario=row.get("scenario"),
-            baseline=float(before[place]),
-            candidate=float(after[place]),
-            baseline_source=sources[0][place],
-            candidate_source=sources[1][place],
-        )
-        for place, row in enumerate(items.iter_rows(named=True))
-    )
+    sides = {
+        "baseline": (baseline, pairs.baseline.means()[changed]),
+        "candidate": (candidate, pairs.candidate.means()[changed]),
+    }
+    columns = {name: items[name] if name in items.columns else [None] * items.height for name in _OF_FLIP[:4]}
+    columns |= {name: means for name, (_, means) in sides.items()}
+    for name, (arm, means) in sides.items():
+        found = _sources(arm.rows, items, means >= MIDDLE, runs)
+        columns |= {f"{name}_{part.name}": part for part in found}
+    return Flips(pl.DataFrame(columns, schema=_FLIPPED).with_columns(pl.col("task", "variant").fill_null("")))
 
 
 def flips_by_scenario(
@@ -178,24 +267,23 @@ def _of_level(level: str | None, change: np.ndarray, coarsest: Ints | None, here
     )
 
 
-def _sources(
-    rows: pl.DataFrame, items: pl.DataFrame, succeeds: Bools, files: dict[str, str | None]
-) -> list[RowSource | None]:
+def _sources(rows: pl.DataFrame, items: pl.DataFrame, succeeds: Bools, runs: pl.DataFrame) -> pl.DataFrame:
     """Return, for every item, the first row whose own score says what the mean says; any scored row where none does."""
-    key = [name for name in ITEM_KEY if name in items.columns]
-    wanted = items.select(key).with_columns(pl.Series(_PLACE, range(items.height), dtype=pl.Int64))
-    wanted = wanted.with_columns(pl.Series(_FITS, succeeds))
-    found = (
-        rows.filter(pl.col("status") == "scored")
-        .join(wanted, on=key, how="inner")
-        .with_columns(((pl.col("score") >= MIDDLE) == pl.col(_FITS)).alias(_FITS))
-        .sort(_PLACE, pl.col(_FITS).not_(), "trial", "run", nulls_last=True)
-        .unique(_PLACE, keep="first", maintain_order=True)
+    # Every item is among the rows, so that a part of its key which all rows share tells nothing.
+    key = [name for name in ITEM_KEY if name in items.columns and (name == "item" or not is_constant(rows[name]))]
+    wanted = items.select(key).with_columns(pl.Series(_FITS, succeeds)).with_row_index(_PLACE)
+    scored = rows.select(*key, "status", "score", "trial", "run", "locator").filter(pl.col("status") == "scored")
+    found = wanted.join(scored, on=key, how="left", maintain_order="left_right")
+    if found.height > items.height:
+        fits = (pl.col("score") >= MIDDLE) == pl.col(_FITS)
+        found = found.sort(_PLACE, ~fits, "trial", "run", nulls_last=True, maintain_order=True)
+        found = found.unique(_PLACE, keep="first", maintain_order=True)
+    named = runs.select("run", "source").unique("run", keep="last")
+    files = [None if source is None else PurePath(source).name for source in named["source"]]
+    file_of = pl.col("run").replace_strict(
+        named["run"], pl.Series(files, dtype=pl.String), default=None, return_dtype=pl.String
     )
-    places: list[RowSource | None] = [None] * items.height
-    for place, run, locator in found.select(_PLACE, "run", "locator").iter_rows():
-        places[place] = RowSource(run=run, file=files.get(run), locator=locator)
-    return places
+    return found.select("run", file_of.alias("file"), "locator")
 
 
 # Above this many items the studentised bootstrap and t agree, and its draws take seconds.

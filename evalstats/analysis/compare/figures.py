@@ -100,7 +100,7 @@ def flips(result: Comparison, *, table: Table | None = None) -> Figure:
     good, bad = ("good", "bad") if result.higher_is_better else ("bad", "good")
     counted = result.table
     if counted is None:
-        up = sum(flip.change > 0 for flip in result.flipped)
+        up = int((result.flipped.changes() > 0).sum())
         counts = [
             (f"{result.candidate.name} higher", up, good),
             (f"{result.baseline.name} higher", len(result.flipped) - up, bad),

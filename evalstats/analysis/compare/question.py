@@ -10,7 +10,7 @@ from evalstats.analysis.arms import Arm, Metric, open_direction
 from evalstats.analysis.comparability.comparability import difference_notes
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
-from evalstats.analysis.compare.evidence import ScenarioFlips, effect_rows, flipped_items, flips_by_scenario
+from evalstats.analysis.compare.evidence import Flips, ScenarioFlips, effect_rows, flipped_items, flips_by_scenario
 from evalstats.analysis.compare.labels import Labels, corrected, corrected_headline
 from evalstats.analysis.compare.result import (
     DECIDED,
@@ -156,7 +156,7 @@ class Question:
             sequential=watched,
             missing=replace(missing, withheld=ruled.withheld),
             labels=account,
-            flipped=flipped_items(paired, self.baseline, self.candidate, self.data.runs) if self._may_flip else (),
+            flipped=flipped_items(paired, self.baseline, self.candidate, self.data.runs) if self._may_flip else Flips(),
             # Effect sizes take every item alike, which an average over levels does not; with labels they are the judge's.
             effects=effect_rows(
                 scores.differences, found.table, scores.clusters, self.conf_level, failures=found.failures

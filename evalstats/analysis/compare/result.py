@@ -8,7 +8,7 @@ import polars as pl
 
 from evalstats.analysis.arms import Direction
 from evalstats.analysis.comparability.rules import RunDifference
-from evalstats.analysis.compare.evidence import Flip, ScenarioFlips
+from evalstats.analysis.compare.evidence import Flips, ScenarioFlips
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
 from evalstats.analysis.score.result import Score
@@ -262,7 +262,7 @@ class Comparison(Result, Estimate):
     at_margin: AtMargin | None = None
     missing: Missing
     labels: LabelAccount | None = None
-    flipped: tuple[Flip, ...] = ()
+    flipped: Flips = field(default_factory=Flips)
     flipped_by: tuple[ScenarioFlips, ...] = ()
     effects: tuple[MethodRow, ...] = ()
     costs: tuple[CostRow, ...] = ()
