@@ -208,11 +208,12 @@ def _item_codes(rows: pl.DataFrame, key: Sequence[str]) -> tuple[Ints, Ints]:
     """Return the place of every row's item among the sorted items, and the first row of each item."""
     codes = np.zeros(rows.height, dtype=np.int64)
     # Most often one column names an item, and the others are the same throughout.
-    for name in (name for name in key if not is_constant(rows[name])):
-        ranked = rows[name].rank("dense").fill_null(0).cast(pl.Int64)
-        both = codes * (int(np.max(ranked.to_numpy())) + 1) + ranked.to_numpy()
-        # A rank at every step, so that no product of sizes can overflow.
-        codes = pl.Series(both).rank("dense").cast(pl.Int64).to_numpy() - 1
+    for place, name in enumerate(name for name in key if not is_constant(rows[name])):
+        ranked = rows[name].rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+        ranked = ranked - ranked.min()
+        # Ranked again at every further column, so that no product of sizes can overflow.
+        both = pl.Series(codes * (int(ranked.max()) + 1) + ranked)
+        codes = both.rank("dense").cast(pl.Int64).to_numpy() - 1 if place else ranked
     first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
     first[codes[::-1]] = np.arange(rows.height - 1, -1, -1)
     return codes, first

@@ -510,16 +510,21 @@ def _readings(outcomes: pl.DataFrame, name: str, contrast: str) -> list[tuple[st
     if contrast != "model":
         return [(contrast, outcomes.filter(outcomes[contrast].cast(pl.String) == name))]
     run = outcomes["run"]
-    whole = outcomes.filter(run == name)
-    before = outcomes.filter(run.str.replace(r"~[0-9a-f]{8}$", "") == name)
-    readings = [("run", whole if whole.height else before)]
+    short = re.compile(r"~[0-9a-f]{8}$")
+    names = run.drop_nulls().unique().to_list()
+    runs = [name] if name in names else [each for each in names if short.sub("", each) == name]
+    readings = [("run", outcomes.filter(run.is_in(runs)) if runs else outcomes.clear())]
     return readings + [(column, outcomes.filter(outcomes[column] == name)) for column in ("system", "model")]
 
 
 def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> None:
     """Refuse two sides that share rows: the difference would partly be one of a run with itself."""
     key = ["run", "benchmark", "task", "item", "variant", "trial", "metric", "judge"]
-    both = first.select(key).join(second.select(key), on=key, how="semi", nulls_equal=True)
+    runs = set(first["run"].unique()) & set(second["run"].unique())
+    if not runs:
+        return
+    first, second = (rows.select(key).filter(pl.col("run").is_in(runs)) for rows in (first, second))
+    both = first.join(second, on=key, how="semi", nulls_equal=True)
     if both.height:
         raise InputError(
             f"{names[0]!r} and {names[1]!r} share {both.height} rows, of the runs {listed(both['run'])}; "

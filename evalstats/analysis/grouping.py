@@ -274,6 +274,8 @@ def dependence_rows(
     """
     differences = pairs.candidate.means() - pairs.baseline.means()
     candidates = {name: pairs.codes(name) for name in columns if name not in clusters and name in pairs.items.columns}
+    if not candidates:
+        return ()
     scores = np.unique(_both_scores(pairs), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     if scores.max(initial=0) < len(scores) / 2:
         candidates = {name: codes for name, codes in candidates.items() if not _nested(scores, codes)}
