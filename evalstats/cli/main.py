@@ -7,8 +7,11 @@ import io
 import os
 import signal
 import sys
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from traceback import format_exception
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -37,7 +40,7 @@ from evalstats.cli import (
     store,
 )
 from evalstats.document.width import wrapped
-from evalstats.errors import OUR_FAULT, EvalStatsError, on_the_shell
+from evalstats.errors import OUR_FAULT, EvalStatsError, EvalStatsWarning, on_the_shell
 
 app = typer.Typer(
     name="evalstats",
@@ -107,7 +110,8 @@ def main() -> None:
     _end_well_when_told_to()
     _write_any_letter()
     try:
-        app()
+        with _warned_in_words():
+            app()
     except SystemExit:
         # typer takes a closed pipe for a failure; it leaves this wrapper behind.
         if type(sys.stdout).__name__ == "PacifyFlushWrapper":
@@ -162,6 +166,22 @@ def _write_any_letter() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _warned_in_words() -> Generator[None]:
+    """Show warnings of ours as notes; Python would put our own file and line before them, and our code behind."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, EvalStatsWarning):
+                print("\n".join(wrapped(f"note: {message}", 80)), file=sys.stderr)
+            else:
+                others(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def _leave_quietly() -> NoReturn:

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, overload
 from evalstats.errors import InputError, RenderError
 from evalstats.report.cells import failed_cell, run_cells
 from evalstats.report.qmd import Document, as_mapping, assemble, check_constructs, read_document
-from evalstats.report.typeset import add_wide_fonts, typeset, typst_version, warn_of_boxes
+from evalstats.report.typeset import add_wide_fonts, typeset, typst_version, warn_of_letters
 from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
 _HERE = Path(__file__).resolve().parent
@@ -334,7 +334,7 @@ class QuartoEngine:
                 target.write_text(html, encoding="utf-8")
             check_offline(html, script=script)
         else:
-            warn_of_boxes(target)
+            warn_of_letters(target)
         return target
 
     def _run(self, job: Job, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

@@ -17,6 +17,13 @@ from evalstats.report.workspace import UNGUARDED, Guard, run_program
 STANDARD: Final = "ua-1"
 # What Typst says of a letter that no font has.
 NO_LETTER: Final = "could not be displayed"
+# What it says of an accent or vowel point inside a drawing: the letter is drawn, but the PDF cannot tell which it is.
+NO_TEXT: Final = "missing codepoints"
+# What a PDF that keeps to the rule holds; what we say of one that does not.
+CLAIM: Final = b"pdfuaid"
+UNCLAIMED: Final = (
+    "the PDF is not marked as accessible (PDF/UA): in its figures some accents or vowel points cannot be copied"
+)
 # The name, within a PDF, of our font of boxes; what we say of them.
 BOX_FONT: Final = b"EvalstatsBoxes"
 BOXES: Final = "the PDF shows boxes for letters that no font on this machine has; the HTML page shows them"
@@ -35,10 +42,13 @@ def add_wide_fonts(folder: Path) -> None:
             shutil.copyfile(shipped / name, folder / name)
 
 
-def warn_of_boxes(pdf: Path) -> None:
-    """Warn if letters of a PDF are boxes."""
-    if BOX_FONT in pdf.read_bytes():
+def warn_of_letters(pdf: Path) -> None:
+    """Warn if letters of a PDF are boxes, or if some kept it from being accessible."""
+    content = pdf.read_bytes()
+    if BOX_FONT in content:
         warnings.warn(BOXES, EvalStatsWarning, stacklevel=3)
+    if CLAIM not in content:
+        warnings.warn(UNCLAIMED, EvalStatsWarning, stacklevel=3)
 
 
 def typst_version() -> str:
@@ -63,7 +73,8 @@ def typeset(source: Path, target: Path, *, boxes: Path, day: date, time_limit: i
     Warns
     -----
     EvalStatsWarning
-        If no font at all has a letter: it is printed as a box.
+        If no font at all has a letter: it is printed as a box. If a drawing holds combining marks: then the PDF is tagged, but
+        does not claim to keep to the standard.
     """
     typst_version()
     command = [sys.executable, "-P", "-m", "evalstats.report.typeset", str(source), str(target), str(boxes)]
@@ -74,7 +85,7 @@ def typeset(source: Path, target: Path, *, boxes: Path, day: date, time_limit: i
         raise RenderError(f"Typst took longer than {time_limit} s; give more with time_limit") from error
     if done.returncode:
         raise RenderError(f"Typst failed: {done.stderr.strip()[-2000:]}")
-    warn_of_boxes(target)
+    warn_of_letters(target)
 
 
 def main(source: str, target: str, boxes: str, day: str) -> None:
@@ -82,22 +93,25 @@ def main(source: str, target: str, boxes: str, day: str) -> None:
     import typst
 
     moment = int(datetime.combine(date.fromisoformat(day), datetime.min.time(), tzinfo=UTC).timestamp())
+    more, marked = False, True
     with tempfile.TemporaryDirectory(prefix="evalstats-fonts-") as folder:
-        for more in (False, True):
-            if more:
-                add_wide_fonts(Path(folder))
+        while True:
             try:
                 pdf = typst.compile(
                     Path(source),
                     root=Path(source).parent,
                     font_paths=[Path(folder), Path(boxes)] if more else [],
                     ignore_system_fonts=not more,
-                    pdf_standards=[STANDARD],
+                    pdf_standards=[STANDARD] if marked else [],
                     timestamp=moment,
                 )
             except typst.TypstError as error:
-                if NO_LETTER not in str(error) or more:
+                if NO_TEXT in str(error) and marked:
+                    marked = False  # without the standard, a letter that no font has is no error: all fonts at once
+                elif NO_LETTER not in str(error) or more:
                     sys.exit(str(error))
+                more = True
+                add_wide_fonts(Path(folder))
                 continue
             Path(target).write_bytes(pdf)
             return

@@ -5,12 +5,13 @@ import re
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 from evalstats.cli import gate, main
-from evalstats.errors import OUR_FAULT, CannotAnswerError, InputError
+from evalstats.errors import OUR_FAULT, CannotAnswerError, EvalStatsWarning, InputError
 
 TWO_ARMS = "item,model,score\n" + "".join(
     f"q{i},{model},{(i * k) % 2}\n" for k, model in enumerate("ab") for i in range(30)
@@ -55,6 +56,23 @@ def test_each_end_has_its_status(
     said = capsys.readouterr().err
     assert words in " ".join(said.split())
     assert ("Traceback" in said) == (status == 70 and not isinstance(error, MemoryError))
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_of_ours_is_a_note_and_any_other_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others: list[str] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_: others.append(str(message)))
+
+    def warn() -> None:
+        warnings.warn("two names look the same", EvalStatsWarning, stacklevel=1)
+        warnings.warn("an old name", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr(main, "app", warn)
+    main.main()
+    assert capsys.readouterr().err == "note: two names look the same\n"
+    assert others == ["an old name"]
 
 
 def test_a_fault_inside_a_command_is_no_failed_gate(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from evalstats.errors import EvalStatsWarning
 from evalstats.report.engine import find_page
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.render import STUDIES, render_results
-from evalstats.report.typeset import BOX_FONT, add_wide_fonts, typeset
+from evalstats.report.typeset import BOX_FONT, BOXES, UNCLAIMED, add_wide_fonts, typeset
 from tests.report import box_font
 
 pypdfium2 = pytest.importorskip("pypdfium2")
@@ -238,3 +238,31 @@ def test_names_in_any_script_give_a_pdf(tmp_path: Path) -> None:
     assert "हिन्दी" in text
     assert "in correct" in text
     check_paper(path, 4)
+
+
+# Vowel points, and accents that no single letter has: in a drawing Typst writes them as glyphs without a letter.
+POINTED = ("\u05e9\u05c1\u05dc\u05d5\u05dd \u05e8\u05b4", "a\u0323\u0301b x\u0331")
+
+
+def test_accents_in_drawings_cost_the_mark_and_not_the_pdf(tmp_path: Path) -> None:
+    data = datasets.tenacious_held_out()
+    outcomes = data.outcomes.with_columns(
+        pl.col("model", "system").replace({"trained": POINTED[0], "baseline": POINTED[1]})
+    )
+    result = compare(replace(data, outcomes=outcomes), POINTED[1], POINTED[0])
+    with pytest.warns(EvalStatsWarning, match="not marked as accessible"):
+        path = render_results([result], [tmp_path / "x.pdf"], engine="embedded")[0].path
+    assert b"pdfuaid" not in path.read_bytes()
+    texts = [alt for tag, alt in elements(path) if tag == "Figure"]
+    assert any(f"only {POINTED[0]}" in alt for alt in texts), texts
+
+
+def test_letters_that_no_font_has_are_boxes_without_the_mark_too(tmp_path: Path) -> None:
+    (tmp_path / "x.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="20"><text x="5" y="15">x\u0331</text></svg>',
+        encoding="utf-8",
+    )
+    with pytest.warns(EvalStatsWarning) as told:
+        path = typeset_text('A name, \U00012000. #image("x.svg", alt: "x")', tmp_path)
+    assert BOX_FONT in path.read_bytes()
+    assert [str(each.message)[:30] for each in told] == [BOXES[:30], UNCLAIMED[:30]]
