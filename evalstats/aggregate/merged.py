@@ -13,10 +13,15 @@ import polars as pl
 from evalstats.aggregate.items import HELPER
 from evalstats.aggregate.votes import collected
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.columns import NAMED_TRIALS
 
 N = f"{HELPER}count"
 # Merged rows are held in memory, some 300 bytes each once they are outcomes.
 MOST_ROWS = 20_000_000
+# The bits of a word: the sum of two billion equal ones is a whole number of 64 bits still.
+_BITS = 32
+# Each trial costs a bit for every merged row, and each word a sum over all rows; named ones a comparison for each row as well.
+MOST_TRIALS, _MOST_NAMED = 1024, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +55,61 @@ def remote_table(frame: object) -> RemoteTable:
     return RemoteTable(frame=cast("nw.LazyFrame[Any]", renamed), names=names)
 
 
-def merged_rows(table: RemoteTable, columns: Sequence[str], *, most: int = MOST_ROWS) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """The different trials of a table, in the order of their places: the values in `column`, and what they are called.
+
+    `labelled` tells that they have names (a judge, a seed) and are not merely numbered.
+    """
+
+    column: str
+    values: tuple[Any, ...]
+    names: tuple[str, ...]
+    labelled: bool
+
+    @property
+    def words(self) -> list[str]:
+        """Names of the columns of whole numbers that hold a bit for each trial."""
+        return [f"{HELPER}word{k}" for k in range(-(-len(self.values) // _BITS))]
+
+    @property
+    def consecutive(self) -> bool:
+        """Whether they are whole numbers without a gap, so that a place is a difference."""
+        first, last = self.values[0], self.values[-1]
+        return isinstance(first, int) and last - first + 1 == len(self.values)
+
+
+def trials_of(table: RemoteTable, column: str) -> Trials | None:
+    """Return the trials that a column tells apart; None where they are one or too many, or some row names none."""
+    (own,) = table.own([column])
+    few = collected(table.frame.select(own).group_by(own).agg(nw.len().alias(N)).head(MOST_TRIALS + 1))[own]
+    if isinstance(few.dtype, pl.Categorical | pl.Enum):
+        few = few.cast(pl.String)
+    plain = few.dtype == pl.String or few.dtype.is_integer() or (few.dtype.is_float() and few.is_finite().all())
+    if not plain or few.null_count() or not 1 < few.len() <= MOST_TRIALS or "" in few.to_list():
+        return None
+    values = tuple(few.sort().to_list())
+    numbers = [_number(value) for value in values]
+    labelled = None in numbers or NAMED_TRIALS.search(column.lower()) is not None
+    names = tuple(f"{value if labelled else number}" for value, number in zip(values, numbers, strict=True))
+    found = Trials(column=own, values=values, names=names, labelled=labelled)
+    if len(set(names)) < len(names) or (len(names) > _MOST_NAMED and not found.consecutive):
+        return None
+    return found
+
+
+def merged_rows(
+    table: RemoteTable, columns: Sequence[str], *, trials: Trials | None = None, most: int = MOST_ROWS
+) -> pl.DataFrame:
     """Count the rows that agree in all `columns`: those columns, sorted, and the count in `N`.
 
     NaN equals NaN, null equals null, and 0 equals -0. `CannotAnswerError` where there are more than `most` different rows, of
-    which no more is fetched.
+    which no more is fetched. With `trials`, their `words` hold the sum of the bits of those that were merged: powers of two, so
+    that it has as many bits as rows where no trial stands twice, and fewer where one does.
     """
-    own = table.own(columns)
-    counted = table.frame.group_by(own).agg(nw.len().alias(N)).head(most + 1)
+    own, words = table.own(columns), [] if trials is None else trials.words
+    frame = table.frame if trials is None else table.frame.with_columns(_bits(trials))
+    counted = frame.group_by(own).agg(nw.len().alias(N), *(nw.col(word).sum() for word in words)).head(most + 1)
     found = collected(counted)
     if found.height > most:
         raise CannotAnswerError(
@@ -66,8 +118,47 @@ def merged_rows(table: RemoteTable, columns: Sequence[str], *, most: int = MOST_
         )
     # Engines may keep apart what is equal here (0 and -0), and bring groups in any order.
     plain = found.with_columns(_plain(name, found.schema[name]) for name in own)
-    again = plain.group_by(own).agg(pl.col(N).cast(pl.Int64).sum())
+    again = plain.group_by(own).agg(pl.col(name).cast(pl.Int64).sum() for name in (N, *words))
     return again.sort([pl.col(name).cast(pl.String) for name in own], nulls_last=True).rename(_back(own, columns))
+
+
+def trial_structs(rows: pl.DataFrame, trials: Trials, same: Sequence[str]) -> pl.Series | None:
+    """Return the set of trials of every merged row; None where one stands twice among the rows that agree in `same`."""
+    plain = rows.rename({name: f"{HELPER}{place}" for place, name in enumerate(same)})
+    every = plain.group_by(f"{HELPER}{place}" for place in range(len(same))).agg(pl.col(N, *trials.words).sum())
+    bits = pl.sum_horizontal(pl.col(trials.words).bitwise_count_ones())
+    if not every.select((bits == pl.col(N)).all()).item():
+        return None
+    words = [rows[word].to_numpy() for word in trials.words]
+    stands = {name: (words[k // _BITS] >> (k % _BITS)) & 1 == 1 for k, name in enumerate(trials.names)}
+    return pl.DataFrame(stands).to_struct()
+
+
+def _number(value: float | str) -> int | None:
+    """Return the number that counts a trial; None where it is no whole number."""
+    try:
+        return int(value) if float(value) == int(value) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _bits(trials: Trials) -> "list[nw.Expr]":
+    """Return a column for each word: the bit of the row's trial, and 0 where that is in another word."""
+    column, zero = nw.col(trials.column), nw.lit(0, nw.Int64)
+    if trials.consecutive:
+        place = column.cast(nw.Int64) - trials.values[0]
+        bit = (2.0 ** (place % _BITS)).cast(nw.Int64)
+        found = [
+            nw.when((place >= k * _BITS) & (place < (k + 1) * _BITS)).then(bit).otherwise(zero)
+            for k in range(len(trials.words))
+        ]
+    else:
+        same = column.cast(nw.String) if isinstance(trials.values[0], str) else column
+        found = [zero for _ in trials.words]
+        for place, value in enumerate(trials.values):
+            k, bit = divmod(place, _BITS)
+            found[k] = nw.when(same == value).then(nw.lit(1 << bit, nw.Int64)).otherwise(found[k])
+    return [bits.alias(word) for bits, word in zip(found, trials.words, strict=True)]
 
 
 def repeated_rows(table: RemoteTable, columns: Sequence[str], *, shown: int) -> pl.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from evalstats.aggregate.trial_sets import seen_trials
 from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
@@ -287,7 +288,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One side of a comparison: its name, its rows of the metric (one for each trial), and the runs they come from.
+    """One side of a comparison: its name, its rows of the metric (one for each trial, or merged ones), and their runs.
 
     `remarks` say what was done to the rows, or what in them is not used. `by_run` tells that several runs answered the
     same items, so that a run is one of its full runs; else its k-th trials are.
@@ -302,7 +303,12 @@ class Arm:
     @property
     def several_trials(self) -> bool:
         """Whether there is more than one trial that could be a full run."""
-        return self.by_run or self.rows["trial"].n_unique() > 1
+        return self.by_run or self.rows["trial"].n_unique() > 1 or len(seen_trials(self.rows)) > 1
+
+    def count(self, *statuses: str) -> int:
+        """Return how many trials ended so; a row without a trial of its own stands for its `n_trials`."""
+        rows = self.rows.filter(pl.col("status").is_in(statuses))
+        return int(rows.select(pl.when(pl.col("trial").is_null()).then("n_trials").fill_null(1).sum()).item())
 
 
 def _as_column(data: EvalData, name: str) -> str:

@@ -43,7 +43,8 @@ _STEP_TOLERANCE = 1e-6
 def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
     """Columns that may group items: some standard ones and every factor that is not a measurement."""
     standard = {*column_names("outcomes"), TRIAL_LABEL}
-    factors = [name for name in outcomes.columns if name not in standard and not outcomes[name].dtype.is_float()]
+    dtypes = {name: dtype for name, dtype in outcomes.schema.items() if name not in standard}
+    factors = [name for name, dtype in dtypes.items() if not (dtype.is_float() or dtype.is_nested())]
     return (*_STANDARD_GROUPS, *factors)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, ScoreMatrix, score_matrix
+from evalstats.aggregate.trial_sets import TRIAL_LABELS, in_both, scores_by_trial, seen_trials, trial_sets
 from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
@@ -296,21 +297,27 @@ def trials_of_both(
     key = [*(name for name in ITEM_KEY if name != contrast), _UNIT]
     if baseline.by_run:
         key.append("trial")
-    rows = [arm.rows.with_columns(unit_of(arm)) for arm in (baseline, candidate)]
-    kept = [_kept(own, other, key) for own, other in (rows, rows[::-1])]
-    lost = sum(old.height - new.height for old, new in zip(rows, kept, strict=True))
+    both = (baseline.rows, candidate.rows)
+    if any(trial_sets(own) is None for own in both):
+        both = (baseline.rows.with_columns(unit_of(baseline)), candidate.rows.with_columns(unit_of(candidate)))
+        first, second = (_kept(own, other, key).drop(_UNIT) for own, other in (both, both[::-1]))
+        lost = sum(own.height for own in both) - first.height - second.height
+    else:
+        items = [name for name in key if name in ITEM_KEY]
+        first, second = (in_both(own, other, items) for own, other in (both, both[::-1]))
+        before, after = (sum(int(own["n_trials"].sum()) for own in sides) for sides in (both, (first, second)))
+        lost = before - after
     common = len(set(names[0]) & set(names[1]))
     named = (
         listed(sorted(set(names[0]) & set(names[1]))) if _labelled(baseline) and not baseline.by_run else f"{common}"
     )
     notes = [_told(named, "run" if baseline.by_run else called, declared=declared)]
     if baseline.by_run:
-        named_runs = [own.select("run", _UNIT).unique().sort(pl.col(_UNIT).cast(pl.Int64))["run"] for own in rows]
+        named_runs = [own.select("run", _UNIT).unique().sort(pl.col(_UNIT).cast(pl.Int64))["run"] for own in both]
         pairs = ", ".join(f"{a} with {b}" for a, b in zip(*named_runs, strict=True))
         notes.append(f"runs are paired in the order of their files: {pairs}")
     if lost:
         notes.append(f"{plural(lost, 'score')} left out: the other side has no score of that item in that trial")
-    first, second = (own.drop(_UNIT) for own in kept)
     return TrialsOfBoth(
         baseline=replace(baseline, rows=first),
         candidate=replace(candidate, rows=second),
@@ -333,10 +340,13 @@ def _told(named: str, called: str, *, declared: bool | None) -> str:
 
 
 def _labelled(arm: Arm) -> bool:
-    return TRIAL_LABEL in arm.rows.columns and not arm.rows[TRIAL_LABEL].null_count()
+    name = TRIAL_LABEL if trial_sets(arm.rows) is None else TRIAL_LABELS
+    return name in arm.rows.columns and not arm.rows[name].null_count()
 
 
 def _units(arm: Arm) -> list[str]:
+    if trial_sets(arm.rows) is not None:
+        return seen_trials(arm.rows)
     return arm.rows.select(unit_of(arm))[_UNIT].drop_nulls().unique().to_list()
 
 
@@ -381,6 +391,8 @@ def run_scores(items: pl.DataFrame, arm: Arm) -> pl.DataFrame | None:
     """
     key = [name for name in ITEM_KEY if name in items.columns]
     rows = arm.rows.filter(pl.col("status") == "scored")
+    if not arm.by_run and trial_sets(rows) is not None:
+        return scores_by_trial(rows, items.select(key))
     if not arm.by_run and (rows["trial"].null_count() or (rows["n_trials"].fill_null(1) > 1).any()):
         return None
     unit = unit_of(arm)

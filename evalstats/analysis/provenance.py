@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
 
+from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.document.model import Column, Items, Note, Section, Table
 from evalstats.document.numbers import many, number, several
 from evalstats.schema.data import UNNAMED, EvalData
@@ -31,8 +32,8 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     if made:
         what = "the data are simulated" if made == total else f"{made} of {total} runs are simulated"
         found.append(Note(kind="simulated", text=f"{what}{f': {several(makers)}' if makers else ''}"))
-    if data.merged:
-        text = "trials came merged into counts, so no interval holds what differs between whole runs"
+    if data.merged and trial_sets(data.outcomes) is None:
+        text = "which trials made up one run is not known, so no interval holds what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
     notes = own["note"].drop_nulls().unique().sort().to_list()
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))

@@ -7,7 +7,17 @@ from pathlib import Path
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.aggregate.merged import MOST_ROWS, N, RemoteTable, merged_rows, repeated_rows
+from evalstats.aggregate.merged import (
+    MOST_ROWS,
+    N,
+    RemoteTable,
+    Trials,
+    merged_rows,
+    repeated_rows,
+    trial_structs,
+    trials_of,
+)
+from evalstats.aggregate.trial_sets import TRIAL_LABELS, TRIALS, trial_sets
 from evalstats.errors import InputError
 from evalstats.loaders.column_map import ORDER, STANDARD, ColumnMap, column_named
 from evalstats.loaders.engines import open_table
@@ -49,8 +59,8 @@ def scan(
     """Make `EvalData` of a table too large to hold, by counting equal rows where it lies.
 
     Rows with the same item, model, score and other named columns become one, with their number. No score is added up on the
-    way, so that every engine gives the same data. `compare`, `leaderboard`, `scenarios` and `score` answer as from all rows, but
-    for what differs between whole runs, which counts do not show. Questions about single rows are refused.
+    way, so that every engine gives the same data. `compare`, `leaderboard`, `scenarios` and `score` answer as from all rows.
+    Questions about single rows are refused.
 
     Parameters
     ----------
@@ -62,8 +72,9 @@ def scan(
     engine
         What reads a path: "polars" (default), "duckdb" or "spark".
     trial
-        Column that tells the trials of an item apart, which must differ; `"#order"` takes repeated items for trials without a
-        check. Left out, a repeated item is an error. Trials are counted and not kept apart.
+        Column that tells the trials of an item apart, which must differ. Which of them a row stands for is kept, so that
+        intervals count what differs between whole runs. `"#order"` takes repeated items for trials: then nothing is checked,
+        and no interval holds that. Left out, a repeated item is an error.
     **columns
         Further columns to keep (`scenario="dimension"`, `passage="source_text"`): clusters and factors. Others are left out,
         but for standard names such as scenario, user and session.
@@ -117,7 +128,8 @@ def scan_mapped(
     held = [column for found in sources.values() for column in found]
     further = {*map_.dependence, *keep}
     own = [name for name in table.names if name in held or name in further or (name in _KEPT and name not in trial)]
-    rows = merged_rows(table, list(dict.fromkeys([*own, *held])), most=most)
+    trials = trials_of(table, trial[0]) if len(trial) == 1 and "trial" not in map_.values else None
+    rows = merged_rows(table, list(dict.fromkeys([*own, *held])), trials=trials, most=most)
     if not rows.height:
         raise InputError(f"{called} holds no rows")
     if int(rows[N].max() or 0) > MAX_TRIALS:  # pyright: ignore[reportArgumentType] - a whole number
@@ -125,20 +137,27 @@ def scan_mapped(
             f"a row is repeated {rows[N].max():,} times, more than the {MAX_TRIALS:,} trials that can be counted"
         )
     _refuse_judges(rows, sources)
-    same = [name for name in rows.columns if name != N and name not in sources.get("score", ("score",))]
-    if trial:
+    words = [] if trials is None else trials.words
+    same = [name for name in rows.columns if name not in {N, *words, *sources.get("score", ("score",))}]
+    sets = None if trials is None else trial_structs(rows, trials, same)
+    if trial and sets is None:
         _refuse_repeats(table, list(dict.fromkeys([*same, *trial])))
+    rows = rows.drop(words)
     counted = rows.with_columns(_places(rows.select(by_name(same)))).rename({N: "n_trials"})
     without = replace(map_, columns={name: found for name, found in map_.columns.items() if name != "trial"})
     data = tidy_frame(counted, without, called=called, merged=True)
-    merged = _merged(data.outcomes)
+    merged = _merged(_with_sets(data.outcomes, trials, sets))
     if not trial and map_.columns.get("trial") != (ORDER,):
         _refuse_trials(merged)
     left = [name for name in table.names if name not in {*rows.columns, *trial, "trial"}]
+    runs = _recounted(data.runs, merged)
+    if sets is not None and trial != ["trial"]:
+        own = pl.concat_list(pl.col("factor_names").fill_null([]), pl.lit(f"{trial[0]}=trial"))
+        runs = runs.with_columns(own.alias("factor_names"))
     return replace(
         data,
         outcomes=merged,
-        runs=_recounted(data.runs, merged),
+        runs=runs,
         merged=bool(merged["trial"].null_count()),
         problems=(*data.problems, *_notes(called, merged, left)),
     )
@@ -219,6 +238,14 @@ def _merged(outcomes: pl.DataFrame) -> pl.DataFrame:
     return outcomes.with_columns(trial.alias("trial"), pl.lit(None, dtype=pl.String).alias("locator"))
 
 
+def _with_sets(outcomes: pl.DataFrame, trials: Trials | None, sets: pl.Series | None) -> pl.DataFrame:
+    """Put beside outcomes which trials they stand for."""
+    if trials is None or sets is None:
+        return outcomes
+    place = outcomes["locator"].str.extract(r"(\d+)$").cast(pl.Int64)
+    return outcomes.with_columns(sets.gather(place).alias(TRIAL_LABELS if trials.labelled else TRIALS))
+
+
 def _recounted(runs: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
     counts = outcomes.group_by("run").agg(
         pl.col("n_trials").filter(pl.col("status") == status).sum().alias(f"n_{status}")
@@ -234,10 +261,9 @@ def _notes(called: str, outcomes: pl.DataFrame, left: Sequence[str]) -> list[Pro
     total = int(outcomes["n_trials"].sum())
     said: list[str] = []
     if outcomes["trial"].null_count():
-        said.append(
-            f"{total:,} rows were merged into {outcomes.height:,}: trials are counted, and no interval holds what differs "
-            "between whole runs"
-        )
+        unknown = trial_sets(outcomes) is None
+        lost = "; which trials made up one run is not known, so no interval holds what differs between runs"
+        said.append(f"{total:,} rows were merged into {outcomes.height:,}{lost if unknown else ''}")
     if left:
         more = ", ..." if len(left) > _SHOWN * 2 else ""
         said.append(f"columns left out: {', '.join(left[: _SHOWN * 2])}{more}; to keep one, --map {left[0]}={left[0]}")

@@ -4,7 +4,6 @@ Whole columns are worked on at a time, so that a table of a million rows takes s
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,7 +30,7 @@ from evalstats.loaders.values import (
     text_of,
     with_states,
 )
-from evalstats.schema.columns import KEYS, OUTCOMES, TRIAL_LABEL
+from evalstats.schema.columns import KEYS, NAMED_TRIALS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.data import UNNAMED
 from evalstats.schema.dependence import Presumed
 from evalstats.schema.metrics import says_percent
@@ -46,8 +45,6 @@ _LOOKED_AT = 200
 _REASON_CHARS = 500
 _SIMULATED = frozenset({"yes", "true", "1"})
 _NOT_SIMULATED = frozenset({"", "no", "false", "0"})
-# A column called so names what stands behind a trial, be it a text or a number; any other number only counts.
-_NAMED_TRIALS = re.compile(r"judge|rater|grader|annotator|evaluator|assessor|scorer|seed|simulator|persona")
 
 
 @dataclass(slots=True)
@@ -236,7 +233,7 @@ class Tidier:
         if source not in self.survey.seen:
             return False
         holds_names = self.survey.dtype(source) == pl.String and not self.survey.are_numbers(source)
-        return holds_names or _NAMED_TRIALS.search(source.lower()) is not None
+        return holds_names or NAMED_TRIALS.search(source.lower()) is not None
 
     def _numbers_of_trials(self, labels: pl.Series) -> pl.Series:
         """Return a number for each named trial, in the order in which the table brings the names."""

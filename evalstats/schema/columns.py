@@ -4,6 +4,7 @@ Checks (`evalstats.schema.tables`) and the documentation are made from these dec
 A column that is not listed here is a *factor*: it survives loading, storing and analysis under its own name.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -76,6 +77,8 @@ _SETTING = _text("setting", "Where the outcome was seen", fill="lab", levels=("l
 
 # Where trials have names (a judge, a seed) and not mere numbers, a factor of this name holds them.
 TRIAL_LABEL = "trial_label"
+# A column called so names what stands behind a trial, be it a text or a number; any other number only counts.
+NAMED_TRIALS = re.compile(r"judge|rater|grader|annotator|evaluator|assessor|scorer|seed|simulator|persona")
 
 OUTCOMES: tuple[Column, ...] = (
     _text("run", "One execution of one system on one benchmark; key into `runs`", required=True),

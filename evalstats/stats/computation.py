@@ -1,29 +1,28 @@
-"""How fits are computed: on one thread of linear algebra, and replicates on one process or several."""
+"""How fits are computed: on one thread of linear algebra, and replicates here or wherever joblib spreads them."""
 
-import math
-import os
-import pickle
 import time
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import suppress
 from functools import cache, wraps
-from multiprocessing import get_context
+from importlib import import_module
+from pickle import PicklingError
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from evalstats.errors import InputError
 from evalstats.stats.checks import check_count
 
 P = ParamSpec("P")
 R = TypeVar("R")
 OnStep = Callable[[int, int], None]
 _WORTH = 4.0  # seconds of work left that repay the start of other processes
+_EACH, _SHARES = (
+    4,
+    20,
+)  # replicates for each worker at least, and about so many shares, after each of which progress is told
 _TRIAL = 8  # replicates after which the time of the others is estimated
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 Result = TypeVar("Result")
 Replicate: TypeAlias = Callable[[np.random.Generator], Result]  # to be sent to other processes it must be picklable
 
@@ -53,108 +52,44 @@ def replicates(
 ) -> list[Result]:
     """Return `n` replicates, in order.
 
-    Replicate i has the generator of `SeedSequence(seed, spawn_key=(i,))`, so that neither the number of processes nor
-    the order in which they finish changes a result. `workers` None stands for as many processes as there are processors,
-    once the work is seen to be worth starting them; `on_step` is called with the number of replicates done and `n`.
+    Replicate i has the generator of `SeedSequence(seed, spawn_key=(i,))`, so that neither the number of workers nor the order in
+    which they finish changes a result. Joblib spreads them, once the work is seen to be worth it: over all processors, or as
+    `joblib.parallel_config` says (other machines by `backend="dask"`); `workers` is for another number. `on_step` is called with
+    the number of replicates done and `n`.
     """
     n = check_count(n, "n_resamples", least=1)
     if workers is not None:
         workers = check_count(workers, "workers", least=1)
     started = time.perf_counter()
-    first = n if workers == 1 else min(n, _TRIAL)
-    out = _here(compute, range(first), seed, on_step, n)
-    left = (time.perf_counter() - started) / first * (n - first)
-    if first == n or (workers is None and (left < _WORTH or (os.cpu_count() or 1) == 1)):
-        return out + _here(compute, range(first, n), seed, on_step, n)
-    payload = _pickled(compute, needed=workers is not None)
-    if payload is None:
-        return out + _here(compute, range(first, n), seed, on_step, n)
-    return out + _in_pool(payload, compute, range(first, n), seed=seed, workers=workers, on_step=on_step, total=n)
-
-
-def _here(compute: Replicate[Result], which: range, seed: int, on_step: OnStep | None, total: int) -> list[Result]:
     out: list[Result] = []
-    for index in which:
-        out.append(compute(_generator(seed, index)))
-        _tell(on_step, index + 1, total)
+
+    def take(found: Iterable[Result]) -> None:
+        for each in found:
+            out.append(each)
+            if on_step is not None:
+                on_step(len(out), n)
+
+    first = n if workers == 1 else min(n, _TRIAL)
+    take(_replicate(compute, seed, i) for i in range(first))
+    left = (time.perf_counter() - started) / first * (n - first)
+    if first < n and (workers is not None or left >= _WORTH):
+        # What cannot be sent to other processes, and where there are none to be had, is computed here.
+        with suppress(PicklingError, BrokenProcessPool, OSError):
+            take(_spread(compute, range(first, n), seed=seed, workers=workers))
+    take(_replicate(compute, seed, i) for i in range(len(out), n))
     return out
 
 
-def _in_pool(
-    payload: bytes,
-    compute: Replicate[Result],
-    which: range,
-    *,
-    seed: int,
-    workers: int | None,
-    on_step: OnStep | None,
-    total: int,
-) -> list[Result]:
-    processes = workers or os.cpu_count() or 1
-    size = max(1, min(25, math.ceil(len(which) / (8 * processes))))
-    parts = [which[at : at + size] for at in range(0, len(which), size)]
-    found: dict[int, list[Result]] = {}
-    done = which.start
-    try:
-        with _one_thread_each(), ProcessPoolExecutor(processes, get_context("spawn"), _load, (payload, seed)) as pool:
-            futures: dict[Future[list[Result]], range] = {pool.submit(_part, part): part for part in parts}
-            for future in as_completed(futures):
-                part = futures[future]
-                found[part.start] = future.result()
-                done += len(part)
-                _tell(on_step, done, total)
-    except (BrokenProcessPool, OSError):  # no further processes can be had here, such as in a restricted environment
-        for part in parts:
-            if part.start not in found:
-                found[part.start] = _here(compute, part, seed, None, total)
-                done += len(part)
-                _tell(on_step, done, total)
-    return [result for part in parts for result in found[part.start]]
+def _spread(compute: Replicate[Result], which: range, *, seed: int, workers: int | None) -> Generator[Result]:
+    """Yield replicates in order, a share at a time, as joblib's backend computes them."""
+    joblib = import_module("joblib")
+    # Outside of `parallel_config`, joblib would take one.
+    jobs = workers or (None if joblib.effective_n_jobs() > 1 else -1)
+    share = max(_EACH * joblib.effective_n_jobs(jobs), len(which) // _SHARES)
+    with joblib.Parallel(n_jobs=jobs, mmap_mode="c") as spread:
+        for at in range(0, len(which), share):
+            yield from spread(joblib.delayed(_replicate)(compute, seed, i) for i in which[at : at + share])
 
 
-_loaded: list[tuple[Replicate[Any], int]] = []
-
-
-def _load(payload: bytes, seed: int) -> None:
-    _loaded[:] = [(pickle.loads(payload), seed)]  # noqa: S301 - made by the parent process
-
-
-def _part(which: Sequence[int]) -> list[Any]:
-    compute, seed = _loaded[0]
-    return [compute(_generator(seed, index)) for index in which]
-
-
-def _generator(seed: int, index: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
-
-
-def _tell(on_step: OnStep | None, done: int, total: int) -> None:
-    if on_step is not None:
-        on_step(done, total)
-
-
-def _pickled(compute: Replicate[Result], *, needed: bool) -> bytes | None:
-    try:
-        return pickle.dumps(compute)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        if needed:
-            raise InputError(
-                f"the computation cannot be sent to other processes ({error}); define its function at the top of a module, "
-                "or give workers=1"
-            ) from error
-        return None
-
-
-@contextmanager
-def _one_thread_each() -> Generator[None]:
-    """Let each new process use one thread of linear algebra, so that processes do not crowd each other out."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+def _replicate(compute: Replicate[Result], seed: int, index: int) -> Result:
+    return compute(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,))))

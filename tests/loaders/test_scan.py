@@ -14,6 +14,7 @@ import pytest
 import evalstats as es
 from evalstats.aggregate import merged
 from evalstats.aggregate.merged import merged_rows, remote_table
+from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.loaders import scan as scan_module
 from evalstats.loaders.engines import lazy_table, open_table
 
@@ -92,6 +93,7 @@ def test_every_engine_gives_the_same_data(source: str, table: pl.DataFrame, tmp_
         assert counts(data, *names, "score") == counts(wanted, *names, "score")
         return
     assert data.outcomes.equals(wanted.outcomes)
+    assert trial_sets(data.outcomes) is not None
     assert data.runs.drop("source").equals(wanted.runs.drop("source"))
 
 
@@ -111,6 +113,16 @@ def test_spark_gives_the_same_data(spark: Any, table: pl.DataFrame, tmp_path: Pa
         assert data.outcomes.equals(wanted.outcomes)
     with pytest.raises(es.InputError, match="no_such_table"):
         es.scan("no_such_table", engine="spark", **WITH_TRIALS)
+
+
+@pytest.mark.filterwarnings("ignore")  # as above
+@pytest.mark.parametrize("named", [False, True])
+def test_spark_knows_the_same_trials(spark: Any, tmp_path: Path, *, named: bool) -> None:
+    made, columns = run_rows(named=named), COLUMNS | {"trial": "seed" if named else "attempt"}
+    made.write_parquet(tmp_path / "runs.parquet")
+    data = es.scan(tmp_path / "runs.parquet", engine="spark", **columns)
+    assert data.outcomes.equals(es.scan(made.lazy(), **columns).outcomes)
+    assert trial_sets(data.outcomes) is not None
 
 
 @pytest.mark.filterwarnings("ignore")  # as above
@@ -179,39 +191,55 @@ def test_of_one_trial_the_whole_answer_is_that_of_rows(question: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=TOLERANCE, atol=TOLERANCE)
 
 
-ENDS = ("estimate", "std_error", "conf_low", "conf_high", "df", "p_value")
+def run_rows(*, named: bool) -> pl.DataFrame:
+    """Trials whose whole runs differ, some of which lack items; `named`: by a seed that all models share."""
+    rng = np.random.default_rng(11)
+    found: list[tuple[object, ...]] = []
+    for number, (model, more) in enumerate((("Größe-β", 0.0), ("model.b", 0.08), ("模型", 0.2))):
+        moved = rng.normal(scale=0.12, size=5)
+        for item, trial in np.ndindex(120, 5):
+            if rng.random() < 0.02 or (trial == 4 and item % 3 and number == 1):
+                continue
+            score = 1.0 * (rng.random() < 0.1 + 0.07 * (item % 10) + more + moved[trial])
+            when: object = f"seed {9 - trial}" if named else int(trial)
+            found.append((f"q{item}", model, when, score, f"kind {item % 3}", f"g{item // 4}"))
+    columns = ["question", "llm", "seed" if named else "attempt", "my.score", "^kind$", "grp"]
+    return pl.DataFrame(found, schema=columns, orient="row").sample(fraction=1.0, shuffle=True, seed=2)
 
 
-def ends(rows: object) -> list[float]:
-    assert isinstance(rows, tuple)
-    return [np.nan if (x := getattr(row, name, None)) is None else x for row in rows for name in ENDS]
+TRIALS_ASKED = QUESTIONS | {
+    "shared trials": lambda data: es.compare(data, "Größe-β", "模型", shared_trials=True),
+    "independent trials": lambda data: es.compare(data, "Größe-β", "模型", shared_trials=False),
+    "average": lambda data: es.compare(data, "Größe-β", "model.b", average="macro", over="scenario"),
+    "some items": lambda data: es.compare(data.where(scenario="kind 1"), "model.b", "模型"),
+    "pass^2": lambda data: es.compare(data, "Größe-β", "模型", pass_hat=2),
+}
 
 
-def test_of_several_trials_estimates_and_intervals_are_those_of_rows(table: pl.DataFrame) -> None:
-    held = es.from_frame(table.drop("latency"), **WITH_TRIALS)
-    data = es.scan(duckdb.from_arrow(table.to_arrow()), **WITH_TRIALS)
-    for question in ("compare", "compare, clustered"):
-        first, second = (QUESTIONS[question](each) for each in (held, data))
-        for name in ("estimate", "std_error", "conf_low", "conf_high", "p_value", "n_items", "n_trials"):
-            assert getattr(second, name) == pytest.approx(getattr(first, name), rel=TOLERANCE), name
-        assert second.verdict == first.verdict
-        assert first.runs_counted
-        assert not second.runs_counted  # and it says so
-        assert any("differs between whole runs" in note.text for note in second.notes)
-    first, second = (es.scenarios(each) for each in (held, data))
-    np.testing.assert_allclose(numbers(second.to_dict()), numbers(first.to_dict()), rtol=TOLERANCE, atol=TOLERANCE)
+@pytest.mark.parametrize("question", TRIALS_ASKED)
+@pytest.mark.parametrize("kind", ["numbered", "named", "with empty scores"])
+def test_of_several_trials_the_whole_answer_is_that_of_rows(kind: str, question: str, table: pl.DataFrame) -> None:
+    made = table.drop("latency") if kind == "with empty scores" else run_rows(named=kind == "named")
+    columns = COLUMNS | {"trial": "seed" if kind == "named" else "attempt"}
+    held, data = es.from_frame(made, **columns), es.scan(duckdb.from_arrow(made.to_arrow()), **columns)
+    assert data.merged
+    first, second = (TRIALS_ASKED[question](each) for each in (held, data))
+    wanted, found = numbers(first.to_dict()), numbers(second.to_dict())
+    assert len(wanted) > 10
+    np.testing.assert_allclose(found, wanted, rtol=TOLERANCE, atol=TOLERANCE)
+    assert [note.text for note in second.notes] == [note.text for note in first.notes]
 
 
-def test_a_leaderboard_of_several_trials_is_that_of_their_averages() -> None:
-    table = rows(clean=True)
-    key = ["question", "llm", "grp"]
-    averages = table.group_by(key).agg(pl.col("my.score").mean(), pl.len().alias("n_trials"))
-    held = es.from_frame(averages, item="question", model="llm", score="my.score")
-    data = es.scan(table.lazy(), **WITH_TRIALS)
-    one, two = (es.leaderboard(each, cluster="grp") for each in (held, data))
-    assert [row.name for row in one.rows] == [row.name for row in two.rows]
-    np.testing.assert_allclose(ends(two.rows), ends(one.rows), rtol=TOLERANCE)
-    assert not any("one run of each system" in note.text for note in two.notes)
+def test_the_runs_of_counted_trials_make_an_interval_longer() -> None:
+    made = run_rows(named=False)
+    known = es.compare(es.scan(made.lazy(), **WITH_TRIALS), "Größe-β", "模型")
+    unknown = es.compare(es.scan(made.lazy(), **COLUMNS, trial="#order"), "Größe-β", "模型")
+    assert known.method.endswith("runs counted")
+    assert known.df < 0.3 * unknown.df
+    assert known.conf_high - known.conf_low > 1.5 * (unknown.conf_high - unknown.conf_low)
+    assert not unknown.runs_counted  # and it says so
+    assert any("which trials made up one run is not known" in note.text for note in unknown.notes)
+    assert not any("one run is not known" in note.text for note in known.notes)
 
 
 def test_only_the_merged_rows_are_collected(table: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast, overload
 
 import polars as pl
 
+from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.analysis.arms import (
     Arm,
     Metric,
@@ -260,8 +261,10 @@ def compare(
     )
     data = as_data(data) if plan is None else with_plan(as_data(data), plan)
     check_options(asked, (baseline, candidate))
-    if sequential or shared_trials or labels is not None:
-        data.need_rows("a sequential interval, shared trials or a correction by labels")
+    if sequential or labels is not None:
+        data.need_rows("a sequential interval or a correction by labels")
+    if shared_trials and trial_sets(data.outcomes) is None:
+        data.need_rows("pairing trials that have no column of their own")
     sides = data.written(baseline), data.written(candidate)
     if several is not None:
         return _answer_each(data, *sides, asked, check_metrics(several, asked))

@@ -44,6 +44,7 @@ from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.model import Note
 from evalstats.document.numbers import many
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.many.multiplicity import holm
@@ -479,13 +480,13 @@ class Question:
         """Say that all scores that are missing are harness errors; "" where some are missing otherwise."""
         for arm, side in zip(self._arms, (self.pairs.baseline, self.pairs.candidate), strict=True):
             lost = int((side.present - side.n_scored).sum())
-            if not side.present.all() or lost != int((arm.rows["status"] == "error").sum()):
+            if not side.present.all() or lost != arm.count("error"):
                 return ""
         return "harness errors"
 
     def _failed(self) -> str:
         """Say how many rows are harness errors; "" where none is."""
-        counted = [(arm.name, int((arm.rows["status"] == "error").sum()), arm.rows.height) for arm in self._arms]
+        counted = [(arm.name, arm.count("error"), arm.count(*STATUSES)) for arm in self._arms]
         failed = [(f"{k:,} of {of:,} rows", name) for name, k, of in counted if k]
         if not failed:
             return ""

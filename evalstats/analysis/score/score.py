@@ -452,8 +452,8 @@ def score_of_arm(
         n_trials=side.n_trials,
         n_clusters=headline.n_clusters,
         clusters=tuple(label_of(name, data.factor_names()) for name in clusters),
-        n_error=int((arm.rows["status"] == "error").sum()),
-        n_unscored=int((arm.rows["status"] == "unscored").sum()),
+        n_error=arm.count("error"),
+        n_unscored=arm.count("unscored"),
         runs=arm.runs,
         rows=tuple(
             method_row(each, "headline" if i == 0 else "second interval", term="score") for i, each in enumerate(rows)

@@ -1,11 +1,14 @@
 """Replicates are the same whoever computes them."""
 
 import os
+import threading
 
+import joblib
 import numpy as np
 import pytest
 
 from evalstats.errors import InputError
+from evalstats.stats import computation
 from evalstats.stats.computation import replicates
 
 
@@ -30,24 +33,82 @@ def test_processes_change_nothing_and_report_every_replicate():
     assert dict(os.environ) == before
 
 
-def test_what_cannot_be_sent_is_computed_here_or_refused():
+class Drawn:
+    """A replicate that holds more than a megabyte, which joblib lends to other processes, and writes into it."""
+
+    def __init__(self):
+        self.values = np.zeros(200_000)
+
+    def __call__(self, rng):
+        self.values[:3] = rng.normal(size=3)
+        return self.values[:3].tolist()
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading", "sequential"])
+def test_the_backend_changes_nothing(backend, monkeypatch):
+    expected = replicates(one_normal, 50, seed=3, workers=1)
+    large = replicates(Drawn(), 20, seed=5, workers=1)
+    monkeypatch.setattr(computation, "_WORTH", -1.0)  # as if it would take long
+    for workers in (None, 2, 3):
+        with joblib.parallel_config(backend=backend, n_jobs=2):
+            assert replicates(one_normal, 50, seed=3, workers=workers) == expected
+            if backend != "threading":  # whose workers would write into one array at once
+                assert replicates(Drawn(), 20, seed=5, workers=workers) == large
+
+
+def test_all_processors_unless_joblib_says_otherwise(monkeypatch):
+    asked = []
+    plain = joblib.Parallel
+
+    def watched(**options):
+        asked.append(options["n_jobs"])
+        return plain(**options)
+
+    monkeypatch.setattr(joblib, "Parallel", watched)
+    monkeypatch.setattr(computation, "_WORTH", -1.0)
+    with joblib.parallel_config(backend="threading"):
+        replicates(one_normal, 12, seed=1)
+    with joblib.parallel_config(backend="threading", n_jobs=3):
+        replicates(one_normal, 12, seed=1)
+        replicates(one_normal, 12, seed=1, workers=2)
+        replicates(one_normal, 12, seed=1, workers=1)
+    assert asked[0] in (-1, None)  # joblib's threads take all by themselves where there are several
+    assert asked[1:] == [None, 2]
+
+
+def test_what_cannot_be_sent_is_computed_here():
+    lock = threading.Lock()
+
     def local(rng):
         return one_normal(rng)
 
-    assert replicates(local, 12, seed=1) == replicates(one_normal, 12, seed=1)
-    with pytest.raises(InputError, match="top of a module"):
-        replicates(local, 12, seed=1, workers=2)
+    def locked(rng):
+        with lock:
+            return one_normal(rng)
+
+    expected = replicates(one_normal, 30, seed=1)
+    assert replicates(local, 30, seed=1, workers=2) == expected
+    assert replicates(locked, 30, seed=1, workers=2) == expected
 
 
 def test_without_processes_the_work_is_done_here(monkeypatch):
     def none(*args, **more):
         raise OSError("no processes")
 
-    monkeypatch.setattr("evalstats.stats.computation.ProcessPoolExecutor", none)
+    monkeypatch.setattr(joblib, "Parallel", none)
     steps = []
     found = replicates(one_normal, 30, seed=3, workers=2, on_step=lambda done, _: steps.append(done))
     assert found == replicates(one_normal, 30, seed=3, workers=1)
-    assert steps[-1] == 30
+    assert steps == list(range(1, 31))
+
+
+def failing(rng):
+    raise InputError("no such replicate")
+
+
+def test_an_error_of_a_replicate_is_raised():
+    with pytest.raises(InputError, match="no such replicate"):
+        replicates(failing, 30, seed=1, workers=2)
 
 
 def test_counts():

@@ -1,0 +1,96 @@
+"""Which trials a merged row stands for: a set of trials in each row, and from those the scores of every item by trial.
+
+A set is a struct with a boolean for each trial, named as the trial is. So the trials of rows that were merged are known exactly,
+at a bit for each, and what differs between whole runs is estimated from them as from single rows.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from evalstats.aggregate.items import HELPER
+
+# Of merged rows alone: the set, under the second name where trials have names (a judge, a seed) and not mere numbers.
+TRIALS, TRIAL_LABELS = f"{HELPER}trials", f"{HELPER}trial labels"
+_PLACE = f"{HELPER}place"
+
+
+def trial_sets(rows: pl.DataFrame) -> pl.Series | None:
+    """Return the set of trials of every row; None where any row has none.
+
+    >>> sets = pl.Series(TRIALS, [{"0": True, "1": False}, {"0": False, "1": True}])
+    >>> seen_trials(pl.DataFrame([sets]))
+    ['0', '1']
+    >>> trial_sets(pl.DataFrame({"item": ["q"]})) is None
+    True
+    """
+    name = next((name for name in (TRIALS, TRIAL_LABELS) if name in rows.columns), None)
+    return None if name is None or rows[name].null_count() else rows[name]
+
+
+def seen_trials(rows: pl.DataFrame) -> list[str]:
+    """Return the names of the trials that any row stands for."""
+    sets = trial_sets(rows)
+    return [] if sets is None else [name for name, stands in _fields(sets) if stands.any()]
+
+
+def scores_by_trial(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    """Return the score of each of `items` in each trial: a column for every trial of the rows, null where there is no score.
+
+    `rows` are the scored rows of one arm, each with its set; `items` are named by all of their columns.
+    """
+    found, n = _places(rows, items), items.height
+    among = found.is_not_null().to_numpy()
+    place, score = found.fill_null(0).to_numpy(), rows["score"].to_numpy()
+    columns: list[pl.Series] = []
+    for name, stands in _fields(_known_sets(rows)):
+        if not stands.any():
+            continue
+        held = stands & among
+        count = np.bincount(place[held], minlength=n)
+        total = np.bincount(place[held], weights=score[held], minlength=n)
+        mean = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
+        columns.append(pl.Series(name, mean, nan_to_null=True))
+    return pl.DataFrame(columns)
+
+
+def in_both(own: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Take trials out of the scored rows of one side where the other side has the item and no score of it in that trial.
+
+    `key` names an item. `n_trials` becomes what is left, and rows of which nothing is left are dropped.
+    """
+    items = other.select(key).unique(maintain_order=True)
+    found, of_other = _places(own, items), _places(other, items).to_numpy()
+    untouched = (found.is_null() | (own["status"] != "scored")).to_numpy()
+    place, scored = found.fill_null(0).to_numpy(), (other["status"] == "scored").to_numpy()
+    sets, others = _known_sets(own), dict(_fields(_known_sets(other)))
+    left: list[pl.Series] = []
+    for name, stands in _fields(sets):
+        there = np.zeros(items.height, dtype=np.bool_)
+        if name in others:
+            there[of_other[scored & others[name]]] = True
+        left.append(pl.Series(name, stands & (untouched | there[place])))
+    bits = pl.DataFrame(left)
+    n_trials = bits.select(pl.sum_horizontal(pl.all().cast(pl.Int64))).to_series()
+    return own.with_columns(bits.to_struct(sets.name), n_trials.alias("n_trials")).filter(n_trials > 0)
+
+
+def _known_sets(rows: pl.DataFrame) -> pl.Series:
+    sets = trial_sets(rows)
+    if sets is None:
+        raise ValueError("the rows do not tell their trials")
+    return sets
+
+
+def _places(rows: pl.DataFrame, items: pl.DataFrame) -> pl.Series:
+    """Return where among `items` the item of every row stands; null where it does not."""
+    placed = items.with_row_index(_PLACE).with_columns(pl.col(_PLACE).cast(pl.Int64))
+    return rows.select(items.columns).join(placed, on=items.columns, how="left", maintain_order="left")[_PLACE]
+
+
+def _fields(sets: pl.Series) -> list[tuple[str, npt.NDArray[np.bool_]]]:
+    """Return the trials, sorted by name, each with the rows that stand for it."""
+    frame = sets.struct.unnest()
+    return [(name, frame[name].to_numpy()) for name in sorted(frame.columns)]
