@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all faults fuzz lint format report dist site notebooks pictures bench bench-check validate lock clean
+.PHONY: help demo test test-all spark faults fuzz lint format report dist site notebooks pictures bench bench-check validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -41,6 +41,16 @@ test: .venv/stamp ## The test suite (without the long simulations)
 
 test-all: .venv/stamp ## The whole suite, with coverage and type-I simulations
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --hypothesis-profile=search
+
+# In a folder beside .venv, which is kept to what is locked for everyone; pyspark is built from its source archive.
+.spark/stamp: tests/requirements-spark.txt .venv/stamp .uv/stamp
+	@echo "setting up .spark (Spark; a minute or two the first time)"
+	@rm -rf .spark
+	@$(UV) pip install -q --python $(BIN)/python --target .spark --no-deps --require-hashes -r tests/requirements-spark.txt
+	@touch $@
+
+spark: .spark/stamp ## The tests on Spark (they need Java 17 or newer)
+	PYTHONPATH=.spark $(BIN)/python -m pytest -q tests/loaders/test_scan.py -k spark
 
 faults: .venv/stamp ## Kills, full disks, damaged stores, missing rights: tries and failures
 	$(BIN)/python -m pytest -q tests/faults
@@ -100,10 +110,12 @@ lock: .uv/stamp ## Re-resolve the lock files
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-release.in -o requirements-release.txt
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate benchmarks/requirements-peers.in -o benchmarks/requirements-peers.txt
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate benchmarks/requirements-namesake.in -o benchmarks/requirements-namesake.txt
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate tests/requirements-spark.in -o tests/requirements-spark.txt
 	@sed -i '1i # Runtime, report and development packages with hashes. Made by `make lock`; do not edit.' requirements.lock
 	@sed -i '1i # What evalstats-toolkit[report] runs with, of requirements.lock. Made by `make lock`; do not edit.' requirements-runtime.lock
 	@sed -i '1i # What checks a release, with hashes. Made by `make lock`; do not edit.' requirements-release.txt
+	@sed -i '1i # What the tests on Spark need beside the rest, with hashes. Made by `make lock`; do not edit.' tests/requirements-spark.txt
 	@sed -i '1i # Packages that ours is measured against, with hashes. Made by `make lock`; do not edit.' benchmarks/requirements-*.txt
 
 clean: ## Remove all environments and everything built
-	rm -rf .venv .uv .peers build dist .pytest_cache .ruff_cache
+	rm -rf .venv .uv .peers .spark build dist .pytest_cache .ruff_cache

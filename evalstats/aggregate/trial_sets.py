@@ -18,7 +18,7 @@ _PLACE = f"{HELPER}place"
 
 
 def trial_sets(rows: pl.DataFrame) -> pl.Series | None:
-    """Return the set of trials of every row; None where any row has none.
+    """Return the set of trials of every row; None where any row has none, or data with other trials were put beside them.
 
     >>> sets = pl.Series(TRIALS, [{"0": True, "1": False}, {"0": False, "1": True}])
     >>> seen_trials(pl.DataFrame([sets]))
@@ -27,7 +27,8 @@ def trial_sets(rows: pl.DataFrame) -> pl.Series | None:
     True
     """
     name = next((name for name in (TRIALS, TRIAL_LABELS) if name in rows.columns), None)
-    return None if name is None or rows[name].null_count() else rows[name]
+    known = name is not None and isinstance(rows.schema[name], pl.Struct) and not rows[name].null_count()
+    return rows[name] if name is not None and known else None
 
 
 def seen_trials(rows: pl.DataFrame) -> list[str]:

@@ -44,7 +44,7 @@ def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
     """Columns that may group items: some standard ones and every factor that is not a measurement."""
     standard = {*column_names("outcomes"), TRIAL_LABEL}
     dtypes = {name: dtype for name, dtype in outcomes.schema.items() if name not in standard}
-    factors = [name for name, dtype in dtypes.items() if not (dtype.is_float() or dtype.is_nested())]
+    factors = [name for name, dtype in dtypes.items() if not (dtype.is_float() or name.startswith(HELPER))]
     return (*_STANDARD_GROUPS, *factors)
 
 
