@@ -93,25 +93,24 @@ class Pairs:
 
     def subset(self, keep: Bools) -> "Pairs":
         """Keep some of the items."""
+        return self if keep.all() else self.taken(np.flatnonzero(keep))
+
+    def taken(self, places: Ints) -> "Pairs":
+        """Keep the items of these places."""
 
         def cut(side: Side) -> Side:
-            trials = None if side.trials is None else side.trials[keep]
+            trials = None if side.trials is None else side.trials[places]
             return replace(
                 side,
-                n_scored=side.n_scored[keep],
-                present=side.present[keep],
-                total=side.total[keep],
+                n_scored=side.n_scored[places],
+                present=side.present[places],
+                total=side.total[places],
                 trials=trials,
-                lowest=None if side.lowest is None else side.lowest[keep],
-                highest=None if side.highest is None else side.highest[keep],
+                lowest=None if side.lowest is None else side.lowest[places],
+                highest=None if side.highest is None else side.highest[places],
             )
 
-        return replace(
-            self,
-            items=self.items.filter(pl.Series(keep)),
-            baseline=cut(self.baseline),
-            candidate=cut(self.candidate),
-        )
+        return replace(self, items=self.items[places], baseline=cut(self.baseline), candidate=cut(self.candidate))
 
     def codes(self, factor: str) -> Ints:
         """Return the factor's levels as whole numbers from 0; an item without a level is a level of its own."""
@@ -122,6 +121,19 @@ class Pairs:
         alone = pl.Series([f"\x00{i}" for i in range(len(text))])
         filled = pl.select(pl.when(text.is_null()).then(alone).otherwise(text)).to_series()
         return np.unique(filled.to_numpy(), return_inverse=True)[1].astype(np.int64)
+
+
+def level_places(levels: pl.Series) -> list[tuple[str | None, Ints]]:
+    """Return each level of a factor by name with the places of its items; None, for items without one, comes last.
+
+    >>> [(name, places.tolist()) for name, places in level_places(pl.Series(["b", None, "a", "b"]))]
+    [('a', [2]), ('b', [0, 3]), (None, [1])]
+    """
+    text = levels.alias("level").cast(pl.String)
+    codes = text.rank("dense").fill_null(len(text) + 1).to_numpy()
+    order = np.argsort(codes, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
+    return [(text[int(places[0])], places) for places in parts]
 
 
 def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contrast: str) -> Pairs:
@@ -146,8 +158,8 @@ def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contras
 
 def _side(matrix: ScoreMatrix, place: int) -> Side:
     # Copies in one piece: numpy sums a column of a table in another order.
-    scored, lost, total = (table[:, place].copy() for table in (matrix.n_scored, matrix.n_lost, matrix.total))
-    return Side(n_scored=scored, present=scored + lost, total=total)
+    scored, lost = matrix.n_scored[:, place].copy(), matrix.n_lost[:, place]
+    return Side(n_scored=scored, present=scored + lost, total=matrix.total[:, place].copy())
 
 
 def item_labels(pairs: Pairs, keep: Bools, limit: int = 20) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ and hold whole numbers of successes. Beside the t interval of graded scores stan
 were not seen would undo the result (`evalstats.stats.one_sample`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,7 +102,7 @@ class Difference:
 
     headline: Estimate
     method_reason: str
-    rows: tuple[MethodRow, ...]
+    rows: tuple[MethodRow, ...] = ()
     table: PairedCounts | None = None
     mde: float | None = None
     smallest_p: float | None = None
@@ -122,6 +122,9 @@ class Difference:
         return self.if_claimed if verdict in ("better", "worse") else ()
 
 
+Built = tuple[Difference, Callable[[], Sequence[MethodRow]]]
+
+
 def paired_difference(
     scores: PairedScores,
     metric: Metric,
@@ -134,13 +137,14 @@ def paired_difference(
 ) -> Difference:
     """Estimate the mean difference by the method that fits the data, or by the one that the user named.
 
-    A declared margin is for the rows that say something of it; `further` asks for the rows that decide nothing as well.
+    A declared margin is for the rows that say something of it; `further` asks for rows, of which all but the first decide
+    nothing.
     """
     chosen = _chosen(scores, metric, method)
     build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered, "stratified": _stratified}[
         chosen
     ]
-    found = build(scores, metric, conf_level, seed)
+    found, beside = build(scores, metric, conf_level, seed)
     if further:
         more = further_rows(
             chosen,
@@ -152,7 +156,7 @@ def paired_difference(
             conf_level=conf_level,
             seed=seed,
         )
-        found = replace(found, rows=(*found.rows, *more))
+        found = replace(found, rows=(*beside(), *more))
     found = replace(found, mde=_reachable(found, metric, conf_level))
     found = _with_runs(found, scores, metric)
     found = _with_unseen_failures(found, scores, metric, margin=margin, conf_level=conf_level)
@@ -200,12 +204,11 @@ def _with_runs(found: Difference, scores: PairedScores, metric: Metric) -> Diffe
         mde *= after / before
         mde = mde if metric.span is None or mde < metric.span else None
     note = "leaves out the variation from run to run"
-    rows = (
-        method_row(headline, "headline", found.rows[0].note),
-        replace(found.rows[0], role="second interval", note=note),
-        *found.rows[1:],
-    )
-    return replace(found, headline=headline, rows=rows, mde=mde)
+    for first in found.rows[:1]:
+        counting = method_row(headline, "headline", first.note)
+        without = replace(first, role="second interval", note=note)
+        found = replace(found, rows=(counting, without, *found.rows[1:]))
+    return replace(found, headline=headline, mde=mde)
 
 
 def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
@@ -267,60 +270,55 @@ def _counts(scores: PairedScores) -> PairedCounts:
     return PairedCounts.from_scores(scores.baseline, scores.candidate)
 
 
-def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:  # noqa: ARG001 - one signature for all
+def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:  # noqa: ARG001 - one signature for all
     counts = _counts(scores)
     headline = tango(counts, conf_level=conf_level)
-    law = percentile_law(scores.differences, conf_level=conf_level)
-    rows = (
-        method_row(headline, "headline", "score interval; its p is the test that the interval inverts"),
-        _p_row("McNemar mid-p", mcnemar_midp(counts), headline, note="two-sided, on the discordant items"),
-        _p_row("McNemar exact", mcnemar_exact(counts), headline, note="two-sided binomial; conservative"),
-        method_row(
-            law, "second interval", "for comparison with published bootstraps; too short near 0 and 1 below 300 items"
-        ),
-    )
+
+    def rows() -> Sequence[MethodRow]:
+        law = percentile_law(scores.differences, conf_level=conf_level)
+        words = "for comparison with published bootstraps; too short near 0 and 1 below 300 items"
+        return (
+            method_row(headline, "headline", "score interval; its p is the test that the interval inverts"),
+            _p_row("McNemar mid-p", mcnemar_midp(counts), headline, note="two-sided, on the discordant items"),
+            _p_row("McNemar exact", mcnemar_exact(counts), headline, note="two-sided binomial; conservative"),
+            method_row(law, "second interval", words),
+        )
+
     discordance = counts.discordant / counts.n
     doubts: list[str] = []
     if counts.discordant == 0:
         doubts.append("no discordant items: the two agree on every item")
     elif counts.discordant < MIN_DISCORDANT:
         doubts.append(f"only {counts.discordant} discordant items; fewer than {MIN_DISCORDANT} decide nothing")
-    return Difference(
+    difference = Difference(
         headline=headline,
         method_reason="the score is binary with one trial an item, and no clusters are declared",
-        rows=rows,
         table=counts,
         mde=mde_paired_binary(counts.n, discordance, conf_level=conf_level, power=POWER),
         smallest_p=smallest_p_paired_binary(counts.n),
         doubts=tuple(doubts),
         notes=notes("few", headline.warnings),
     )
+    return difference, rows
 
 
-def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
+def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:
     d = scores.differences
     span = metric.span or 1.0
     headline = _augmented_headline(scores, metric, conf_level)
-    flip = sign_flip(d, seed=seed)
-    rows = (
-        method_row(headline, "headline", "t on item means with one +bound and one −bound pseudo-item added"),
-        _flip_row(flip, headline),
-        method_row(
-            percentile_law(d, conf_level=conf_level),
-            "second interval",
-            "exact law of the bootstrap over items; no seed",
-        ),
-        method_row(
-            augmented_percentile(d, bound=span, conf_level=conf_level),
-            "second interval",
-            "the same with the two pseudo-items",
-        ),
-        method_row(
-            paired_t(d, bound=span, conf_level=conf_level),
-            "second interval",
-            "plain t; too short where scores crowd at a bound",
-        ),
-    )
+
+    def rows() -> Sequence[MethodRow]:
+        law = percentile_law(d, conf_level=conf_level)
+        augmented_law = augmented_percentile(d, bound=span, conf_level=conf_level)
+        plain = paired_t(d, bound=span, conf_level=conf_level)
+        return (
+            method_row(headline, "headline", "t on item means with one +bound and one −bound pseudo-item added"),
+            _flip_row(sign_flip(d, seed=seed), headline),
+            method_row(law, "second interval", "exact law of the bootstrap over items; no seed"),
+            method_row(augmented_law, "second interval", "the same with the two pseudo-items"),
+            method_row(plain, "second interval", "plain t; too short where scores crowd at a bound"),
+        )
+
     trials = scores.n_trials
     why = (
         "an item's value is a share of all sets of k of its trials"
@@ -332,44 +330,42 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         else "an item's score is a share of several answers"
     )
     shrunken = _mde(headline, conf_level)
-    return Difference(
+    difference = Difference(
         headline=headline,
         method_reason=f"{why}; item means are compared, and no clusters are declared",
-        rows=rows,
         # The two pseudo-items shrink the mean that is tested by n/(n + 2).
         mde=None if shrunken is None else shrunken * (len(d) + 2) / len(d),
         smallest_p=smallest_p_augmented_t(len(d), trials),
         doubts=_no_change(d),
         notes=notes("few", headline.warnings),
     )
+    return difference, rows
 
 
-def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
+def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:
     d = scores.differences
     headline = paired_t(d, bound=metric.span, conf_level=conf_level)
-    flip = sign_flip(d, seed=seed)
     few = (f"only {len(d)} items",) if len(d) < MIN_DISCORDANT else ()
-    rows = [
-        method_row(headline, "headline", "t on the item differences"),
-        _flip_row(flip, headline),
-        method_row(
-            percentile_law(d, conf_level=conf_level),
-            "second interval",
-            "exact law of the bootstrap over items; no seed",
-        ),
-    ]
-    if metric.span is not None:
-        wider = augmented_t(d, bound=metric.span, n_trials=None, conf_level=conf_level)
-        rows.append(
-            method_row(wider, "second interval", "with one pseudo-item up and one down; safer where few items differ")
+
+    def rows() -> Sequence[MethodRow]:
+        law = percentile_law(d, conf_level=conf_level)
+        found = (
+            method_row(headline, "headline", "t on the item differences"),
+            _flip_row(sign_flip(d, seed=seed), headline),
+            method_row(law, "second interval", "exact law of the bootstrap over items; no seed"),
         )
+        if metric.span is None:
+            return found
+        wider = augmented_t(d, bound=metric.span, n_trials=None, conf_level=conf_level)
+        words = "with one pseudo-item up and one down; safer where few items differ"
+        return (*found, method_row(wider, "second interval", words))
+
     kind = (
         "without bounds" if metric.span is None else "graded" if _graded(scores, metric) else f"taken as {metric.kind}"
     )
-    return Difference(
+    difference = Difference(
         headline=headline,
         method_reason=f"the score is {kind}, and no clusters are declared",
-        rows=tuple(rows),
         mde=_mde(headline, conf_level),
         # A t interval from a few numbers rests on their being normal; the sign-flip on the same items does not.
         smallest_p=smallest_p_clusters(len(d)),
@@ -377,40 +373,38 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
         no_equivalence=few,
         notes=notes("few", headline.warnings),
     )
+    return difference, rows
 
 
-def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
+def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:
     d = scores.differences
     headline, found = _headline_of_clusters(scores, metric, conf_level)
     coarsest = _coarsest(scores.clusters)
     flip = cluster_sign_flip(d, coarsest, seed=seed)
-    rows = [
-        method_row(headline, "headline", _unclipped_note(found, metric)),
-        _flip_row(flip, headline, unit="cluster"),
-    ]
-    if found.n_clusters >= FEW_CLUSTERS:
-        wild = wild_cluster_p(d, coarsest, seed=seed)
-        rows.append(
-            _p_row("wild cluster bootstrap (Webb)", wild, headline, note=f"null imposed, 9999 draws, seed {seed}")
-        )
-    rows.append(
-        method_row(
-            cluster_weighted_mean(d, coarsest, conf_level=conf_level), "other estimand", "every cluster counts once"
-        )
-    )
-    if metric.span is not None and found.n_clusters >= FEW_CLUSTERS:
-        near_bounds = _augmented_clusters(d, coarsest, metric.span, conf_level)
-        rows.append(
-            method_row(near_bounds, "other estimand", "every cluster counts once; safer where scores crowd at a bound")
-        )
-    law = percentile_law(d, conf_level=conf_level, clusters=coarsest)
-    rows.append(method_row(law, "second interval", "exact law of the cluster bootstrap; too short with few clusters"))
+
+    def rows() -> Sequence[MethodRow]:
+        beside = [
+            method_row(headline, "headline", _unclipped_note(found, metric)),
+            _flip_row(flip, headline, unit="cluster"),
+        ]
+        if found.n_clusters >= FEW_CLUSTERS:
+            wild, words = wild_cluster_p(d, coarsest, seed=seed), f"null imposed, 9999 draws, seed {seed}"
+            beside.append(_p_row("wild cluster bootstrap (Webb)", wild, headline, note=words))
+        alike = cluster_weighted_mean(d, coarsest, conf_level=conf_level)
+        beside.append(method_row(alike, "other estimand", "every cluster counts once"))
+        if metric.span is not None and found.n_clusters >= FEW_CLUSTERS:
+            near_bounds = _augmented_clusters(d, coarsest, metric.span, conf_level)
+            words = "every cluster counts once; safer where scores crowd at a bound"
+            beside.append(method_row(near_bounds, "other estimand", words))
+        law = percentile_law(d, conf_level=conf_level, clusters=coarsest)
+        words = "exact law of the cluster bootstrap; too short with few clusters"
+        return (*beside, method_row(law, "second interval", words))
+
     doubts, differing = _cluster_doubts(headline, flip, conf_level), flip.n_nonzero
     few = (f"only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
-    return Difference(
+    difference = Difference(
         headline=headline,
         method_reason="items are clustered, so clusters are the unit that carries information",
-        rows=tuple(rows),
         mde=_mde_of_clusters(found, scores, metric, conf_level),
         smallest_p=smallest_p_clusters(found.n_clusters),
         design_effect=found.design_effect,
@@ -425,9 +419,10 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
             ),
         ),
     )
+    return difference, rows
 
 
-def _stratified(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
+def _stratified(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:
     """Average over fixed levels: within each, items are new; the levels are these."""
     d, strata = scores.differences, _strata_of(scores)
     headline = _headline_of_strata(scores, metric, conf_level)
@@ -435,27 +430,30 @@ def _stratified(scores: PairedScores, metric: Metric, conf_level: float, seed: i
     pulls = len(d) * strata.item_weights * d
     clustered = bool(scores.clusters)
     flip = cluster_sign_flip(pulls, _coarsest(scores.clusters), seed=seed) if clustered else sign_flip(pulls, seed=seed)
-    plain = headline_interval(replace(scores, strata=None), metric, conf_level=conf_level, method="auto")
-    rows = (
-        method_row(headline, "headline", "from the variance within levels"),
-        _flip_row(flip, headline, unit="cluster" if clustered else "item"),
-        method_row(plain, "other estimand", "every item alike, for new items of a like mix of levels"),
-    )
+
+    def rows() -> Sequence[MethodRow]:
+        plain = headline_interval(replace(scores, strata=None), metric, conf_level=conf_level, method="auto")
+        return (
+            method_row(headline, "headline", "from the variance within levels"),
+            _flip_row(flip, headline, unit="cluster" if clustered else "item"),
+            method_row(plain, "other estimand", "every item alike, for new items of a like mix of levels"),
+        )
+
     differing = int(np.count_nonzero(d))
     doubts = [*_no_change(d), *(_cluster_doubts(headline, flip, conf_level) if clustered else ())]
     if 0 < differing < MIN_DISCORDANT:
         doubts.append(f"only {differing} items differ; fewer than {MIN_DISCORDANT} decide nothing")
     few = (f"only {flip.n_nonzero} clusters differ at all",) if clustered and flip.n_nonzero < FEW_CLUSTERS else ()
-    return Difference(
+    difference = Difference(
         headline=headline,
         method_reason="levels of a factor are averaged over, so they are fixed and items are new within them",
-        rows=rows,
         mde=_mde(headline, conf_level),
         smallest_p=smallest_p_clusters(headline.n_clusters or len(d)),
         doubts=tuple(doubts),
         no_equivalence=(*_few_effective(headline), *few) if clustered else (),
         notes=notes("few", headline.warnings),
     )
+    return difference, rows
 
 
 def _headline_of_strata(scores: PairedScores, metric: Metric, conf_level: float) -> Estimate:

@@ -10,7 +10,7 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, is_constant
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs
+from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, level_places
 from evalstats.analysis.result import MethodRow, method_row
 from evalstats.document.numbers import plural, scaled, share_in_percent
 from evalstats.stats.bootstrap import bca_law, bootstrap_t
@@ -229,12 +229,7 @@ def flips_by_scenario(
     change = better * np.sign(pairs.candidate.means() - pairs.baseline.means()) * _changed(pairs)
     codes = [pairs.codes(name) for name in clusters]
     coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
-    text = pairs.items[factor].cast(pl.String)
-    levels: list[str | None] = [*text.drop_nulls().unique().sort().to_list(), *([None] if text.null_count() else [])]
-    rows = [
-        _of_level(level, change, coarsest, (text.is_null() if level is None else text == level).fill_null(value=False))
-        for level in levels
-    ]
+    rows = [_of_level(level, change, coarsest, places) for level, places in level_places(pairs.items[factor])]
     screened = [
         place for place, row in enumerate(rows) if row.scenario is not None and row.smallest_p <= 1 - conf_level
     ]
@@ -249,15 +244,14 @@ def _changed(pairs: Pairs) -> Bools:
     return (pairs.baseline.means() >= MIDDLE) != (pairs.candidate.means() >= MIDDLE)
 
 
-def _of_level(level: str | None, change: np.ndarray, coarsest: Ints | None, here: pl.Series) -> ScenarioFlips:
-    keep = here.to_numpy()
-    d = change[keep]
+def _of_level(level: str | None, change: np.ndarray, coarsest: Ints | None, places: Ints) -> ScenarioFlips:
+    d = change[places]
     gained, lost = int((d > 0).sum()), int((d < 0).sum())
-    clusters = None if coarsest is None else coarsest[keep]
+    clusters = None if coarsest is None else coarsest[places]
     flip = sign_flip(d) if clusters is None else cluster_sign_flip(d, clusters)
     return ScenarioFlips(
         scenario=level,
-        n_items=int(keep.sum()),
+        n_items=len(places),
         gained=gained,
         lost=lost,
         net=gained - lost,

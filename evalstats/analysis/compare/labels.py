@@ -267,14 +267,12 @@ def corrected(
     """Put the corrected difference in the judge's place; the judge's and the labels' own stand below it."""
     found, headline = corrected_headline(pair, metric, conf_level=conf_level, runs=runs)
     by_errors = _by_errors(pair, metric, conf_level)
-    said = replace(
-        judged.rows[0], role="sensitivity", note="by the judge alone, whose errors no interval of its own scores counts"
-    )
+    words = "by the judge alone, whose errors no interval of its own scores counts"
     rows = [
         method_row(headline, "headline", f"labels of {found.n_labels:,} items, the judge on all"),
         method_row(found.labels_only, "second interval", "people's labels alone"),
         *([] if by_errors is None else [method_row(by_errors, "check", "the judge's error rates on each side undone")]),
-        said,
+        *(replace(row, role="sensitivity", note=words) for row in judged.rows[:1]),
     ]
     account = LabelAccount(
         **estimated(found.bias),

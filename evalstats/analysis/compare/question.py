@@ -35,7 +35,14 @@ from evalstats.analysis.compare.verdict import (
 )
 from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.grouping import Average, label_of, plain_average, without_nested
-from evalstats.analysis.pairs import Bools, Pairs, run_variance_notes, run_variance_of, same_items_row, sharing_hint
+from evalstats.analysis.pairs import (
+    Pairs,
+    level_places,
+    run_variance_notes,
+    run_variance_of,
+    same_items_row,
+    sharing_hint,
+)
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
@@ -186,11 +193,10 @@ class Question:
         )
 
     def for_other_levels(
-        self, column: str, verdict: Verdict, *, conf_level: float | None = None, keep: Bools | None = None
+        self, column: str, verdict: Verdict, *, conf_level: float | None = None, of: Pairs | None = None
     ) -> OtherLevels:
-        """Answer with the levels of a factor as clusters on the items to `keep`, and say whether a verdict holds."""
-        paired = self.pairs.subset(self.pairs.paired)
-        paired = paired if keep is None else paired.subset(keep)
+        """Answer with the levels of a factor as clusters on all paired items or `of` some; say whether a verdict holds."""
+        paired = self.pairs.subset(self.pairs.paired) if of is None else of
         conf_level = self.conf_level if conf_level is None else conf_level
         # Labels correct with one column of clusters.
         names = (column,) if self.labels is not None else tuple(without_nested(paired, (*self.clusters, column)))
@@ -239,34 +245,27 @@ class Question:
         the one that belongs to them. Holm's p, which is never larger, is kept as well. A verdict that would not hold for
         other levels of a suspected factor says so.
         """
-        paired = self.pairs.subset(self.pairs.paired)
-        if column not in paired.items.columns:
+        if column not in self.pairs.items.columns:
             raise InputError(f"{column!r} does not describe items, so the comparison cannot be split by it")
-        text = paired.items[column].cast(pl.String)
-        levels: list[str] = text.drop_nulls().unique().sort().to_list()
+        split = level_places(self.pairs.items[column])
+        found_in = [(name, self.pairs.taken(places)) for name, places in split if name is not None]
+        levels = [(name, every, every.subset(every.paired)) for name, every in found_in if every.paired.any()]
         if not levels:
             raise CannotAnswerError(f"no paired item has a level of {column!r}")
         conf_level = 1 - (1 - self.conf_level) / len(levels)
-        held = [(text == name).fill_null(value=False).to_numpy() for name in levels]
-        parts = [self._level_scores(paired.subset(keep)) for keep in held]
+        parts = [self._level_scores(paired) for _, _, paired in levels]
         found = [self._level(part, conf_level) for part in parts]
         stepped = _holm([each.headline.p_value for each in found])
-        rows = [
-            self._group_row(name, each, part, p_holm=p_holm, n_levels=len(levels))
-            for name, each, part, p_holm in zip(levels, found, parts, stepped, strict=True)
-        ]
-        rows = [
-            self._row_if_missing(row, (self.pairs.items[column].cast(pl.String) == row.level).fill_null(value=False))
-            for row in rows
-        ]
-        return tuple(
-            replace(row, qualifiers=(*row.qualifiers, *self._not_for_others(row, keep, suspects)))
-            for row, keep in zip(rows, held, strict=True)
-        )
+        rows: list[GroupRow] = []
+        for (name, every, paired), each, part, p_holm in zip(levels, found, parts, stepped, strict=True):
+            row = self._group_row(name, each, part, p_holm=p_holm, n_levels=len(levels))
+            row = self._row_if_missing(row, every)
+            others = self._not_for_others(row, paired, suspects)
+            rows.append(replace(row, qualifiers=(*row.qualifiers, *others)) if others else row)
+        return tuple(rows)
 
-    def _row_if_missing(self, row: GroupRow, members: pl.Series) -> GroupRow:
+    def _row_if_missing(self, row: GroupRow, part: Pairs) -> GroupRow:
         """Forbid or limit a level's verdict where what is missing in it could undo it."""
-        part = self.pairs.subset(members.to_numpy())
         if row.verdict not in ("better", "worse") or self.ignorable or not part.incomplete():
             return row
         clusters = tuple(name for name in self.clusters if len(np.unique(part.codes(name))) < part.items.height)
@@ -282,13 +281,12 @@ class Question:
             withheld=ruled.withheld,
         )
 
-    def _not_for_others(self, row: GroupRow, keep: Bools, suspects: Sequence[str]) -> tuple[Note, ...]:
+    def _not_for_others(self, row: GroupRow, paired: Pairs, suspects: Sequence[str]) -> tuple[Note, ...]:
         """Say of which suspected factor a level's verdict would not hold for other levels."""
         if row.verdict not in DECIDED:
             return ()
-        paired = self.pairs.subset(self.pairs.paired).subset(keep)
         several = [name for name in suspects if FEW_CLUSTERS <= len(np.unique(paired.codes(name))) < row.n_items]
-        tried = [self.for_other_levels(name, row.verdict, conf_level=row.conf_level, keep=keep) for name in several]
+        tried = [self.for_other_levels(name, row.verdict, conf_level=row.conf_level, of=paired) for name in several]
         told = [f"not established for other {many(each.factor)}" for each in tried if not each.holds]
         return as_notes("dependence", told[:1])
 
