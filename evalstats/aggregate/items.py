@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.schema.tables import as_polars
+from evalstats.schema.tables import as_polars, is_constant
 
 ITEM_KEY = ("task", "item", "variant")
 # Helper columns begin with this, which no column of a result file does: a factor may be called anything else.
@@ -239,8 +239,3 @@ def _levels_of_items(
             text = text.gather(pl.Series(shown).replace(-1, None))
         levels.append(text.alias(name))
     return rows.select(key)[first].hstack(levels)
-
-
-def is_constant(column: pl.Series) -> bool:
-    """Whether all rows have one value, or none has any."""
-    return not len(column) or bool(column.eq_missing(column[:1]).all())

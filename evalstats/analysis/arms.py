@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
+from evalstats.schema.tables import is_constant
 from evalstats.stats.score_scales import Spread, lone_code, single_numbers_conflict, spread_of, two_scales
 
 Direction = Literal["declared", "assumed", "asked"]
@@ -291,7 +292,8 @@ class Arm:
     """One side of a comparison: its name, its rows of the metric (one for each trial, or merged ones), and their runs.
 
     `remarks` say what was done to the rows, or what in them is not used. `by_run` tells that several runs answered the
-    same items, so that a run is one of its full runs; else its k-th trials are.
+    same items, so that a run is one of its full runs; else its k-th trials are. `several_trials`: there is more than one
+    trial that could be a full run.
     """
 
     name: str
@@ -299,11 +301,13 @@ class Arm:
     runs: tuple[str, ...]
     remarks: tuple[str, ...] = ()
     by_run: bool = False
+    several_trials: bool = field(init=False)
 
-    @property
-    def several_trials(self) -> bool:
-        """Whether there is more than one trial that could be a full run."""
-        return self.by_run or self.rows["trial"].n_unique() > 1 or len(seen_trials(self.rows)) > 1
+    def __post_init__(self) -> None:
+        """Look once for several trials: the levels of a split ask thousands of times."""
+        counted = "trial" in self.rows.columns and not is_constant(self.rows["trial"])
+        several = self.by_run or counted or len(seen_trials(self.rows)) > 1
+        object.__setattr__(self, "several_trials", several)
 
     def count(self, *statuses: str) -> int:
         """Return how many trials ended so; a row without a trial of its own stands for its `n_trials`."""

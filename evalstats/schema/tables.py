@@ -313,12 +313,19 @@ def _check_status(data: pl.DataFrame, where: str) -> None:
         )
 
 
+def is_constant(column: pl.Series) -> bool:
+    """Whether all rows have one value, or none has any."""
+    return not len(column) or bool(column.eq_missing(column[:1]).all())
+
+
 def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None:
     """Raise an `InputError` where two rows of a table in glossary columns share their key."""
     key, where = KEYS[table], f"{source}: {table}" if source else table
     if not key or not data.height:
         return
-    twice = data.select(key).is_duplicated()
+    # A column that is the same throughout tells no two rows apart, and takes as long as one that does.
+    telling = [name for name in key if not is_constant(data[name])] or list(key[:1])
+    twice = data.select(telling).is_duplicated()
     if not twice.any():
         return
     rows = twice.arg_true()

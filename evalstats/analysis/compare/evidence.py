@@ -8,11 +8,12 @@ from typing import Any, cast, overload
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY, is_constant
+from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, level_places
 from evalstats.analysis.result import MethodRow, method_row
 from evalstats.document.numbers import plural, scaled, share_in_percent
+from evalstats.schema.tables import is_constant
 from evalstats.stats.bootstrap import bca_law, bootstrap_t
 from evalstats.stats.clusters import cluster_sign_flip
 from evalstats.stats.many.multiplicity import benjamini_hochberg
@@ -154,13 +155,11 @@ def _said(name: str) -> pl.Expr:
 
 
 def _flip(row: dict[str, Any]) -> Flip:
-    sources = {
-        f"{side}_source": None
-        if row[f"{side}_run"] is None
-        else RowSource(**{name: row[f"{side}_{name}"] for name in _OF_SOURCE})
+    first, second = (
+        None if row[f"{side}_run"] is None else RowSource(**{name: row[f"{side}_{name}"] for name in _OF_SOURCE})
         for side in ("baseline", "candidate")
-    }
-    return Flip(**{name: row[name] for name in _OF_FLIP}, **sources)
+    )
+    return Flip(**{name: row[name] for name in _OF_FLIP}, baseline_source=first, candidate_source=second)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
