@@ -341,7 +341,7 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
             f"the data hold {len(benchmarks)} benchmarks ({listed(benchmarks)}); scores of different benchmarks "
             "are not one quantity: choose one with --where benchmark=NAME"
         )
-    name = metric if metric is not None else _headline(data, outcomes, benchmarks[0])
+    name = metric if metric is not None else _headline(data, outcomes, benchmarks[0], contrast)
     return _described(data, outcomes.filter(pl.col("metric") == name), benchmarks[0], name, contrast)
 
 
@@ -358,13 +358,17 @@ def _primary(data: EvalData, benchmark: str, names: Sequence[str]) -> list[str]:
     return data.metrics.filter(declared)["metric"].unique(maintain_order=True).to_list()
 
 
-def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str) -> str:
+def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str, contrast: str) -> str:
     names: list[str] = sorted(rows["metric"].unique().to_list())
     if len(names) == 1:
         return names[0]
     primary = _primary(data, benchmark, names)
     if len(primary) == 1:
         return primary[0]
+    sides = rows.select(contrast, "metric").unique(maintain_order=True) if contrast in rows.columns else rows.clear()
+    if 1 < sides.height == sides[contrast].n_unique() == len(names):
+        each = ", ".join(f"{side} has only {name!r}" for side, name in sides.iter_rows())
+        raise InputError(f"no metric is shared: {each}; if these are the same, give them one name: --map metric=@NAME")
     raise InputError(
         f"{benchmark} has {len(names)} metrics and none is declared its headline: {listed(names)}; "
         "choose one with --metric, before looking at the results"

@@ -56,8 +56,9 @@ def load(
     columns: "ColumnMap | None" = None,
     input_format: str | None = None,
     quiet: bool = False,
+    tell: bool = True,
 ) -> "EvalData":
-    """Read a store, or files; say what could not be read; keep the rows that --where names."""
+    """Read a store, or files; say what could not be read unless it is told later; keep the rows that --where names."""
     from evalstats.schema.data import combine
     from evalstats.store.manifest import is_store
 
@@ -79,7 +80,7 @@ def load(
     if not parts:
         raise InputError("nothing to read: give result files, folders, or --store DIR")
     data = parts[0] if len(parts) == 1 else combine(parts)
-    for line in problem_lines(data.problems):
+    for line in problem_lines(data.problems if tell else ()):
         say(line, quiet=quiet)
     return filtered(data, where, quiet=quiet)
 
@@ -226,7 +227,12 @@ def _two_files(
     from evalstats.analysis.arms import only_arm
     from evalstats.schema.data import combine
 
-    parts = [load([target], where=where, columns=columns, input_format=input_format, quiet=quiet) for target in targets]
+    parts = [
+        load([target], where=where, columns=columns, input_format=input_format, quiet=quiet, tell=False)
+        for target in targets
+    ]
+    for line in problem_lines([problem for part in parts for problem in part.problems]):
+        say(line, quiet=quiet)
     for target, part in zip(targets, parts, strict=True):
         if not part.outcomes.height:
             raise InputError(f"{target}: holds no scores of single items, so nothing can be paired")

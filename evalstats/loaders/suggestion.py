@@ -95,15 +95,18 @@ def fitting_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
 
 
 def sure_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
-    """Return the map of a table where one column alone can be the item, one the score and one the model; else nothing.
+    """Return the map of a table where one column alone can be the item, one the score and at most one the model; else nothing.
 
-    Models that share no item could not be compared, and rows with the same item and model leave open what they are.
+    Without one the file holds a single model, or a column for each. Models that share no item could not be compared, and rows
+    with the same item and model leave open what they are.
 
     >>> rows = [{"qid": "q1", "llm": llm, "ok": True} for llm in ("gpt-4o", "claude")]
     >>> sure_map(["qid", "llm", "ok"], rows)
     ['item=qid', 'score=ok', 'model=llm']
     >>> sure_map(["qid", "llm", "ok", "grade"], [{**row, "grade": 3} for row in rows])
     []
+    >>> sure_map(["qid", "gpt-4o", "claude-3"], [{"qid": "q1", "gpt-4o": 1, "claude-3": 0}])
+    ['item=qid', 'models=gpt-4o,claude-3']
     """
     records = list(records)[:_ROUGH]
     usable = [name for name in columns if name and not any(isinstance(row.get(name), dict | list) for row in records)]
@@ -111,15 +114,19 @@ def sure_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
         return []
     complete = [name for name in usable if len(_cells(records, name)) == len(records)]
     items = [name for name in complete if _words(name) in _ITEMS and _words(name) not in _VAGUE]
+    by_model = [name for name in usable if names_a_model(name) and "," not in name and _counts_as_score(records, name)]
+    if len(items) == 1 < len(by_model) == len(usable) - 1 and len(set(_cells(records, items[0]))) == len(records):
+        return [f"item={items[0]}", f"models={','.join(by_model)}"]
     scores = [name for name in usable if _words(name) in _SCORES and _holds_scores(records, name)]
     models = [name for name in complete if _words(name) in _MODELS and _model([name], records) == name]
-    if (len(items), len(scores), len(models)) != (1, 1, 1) or _words(scores[0]) in _VAGUE:
+    single = not models and _model(usable, records) is None
+    if (len(items), len(scores), len(models)) != (1, 1, 0 if single else 1) or _words(scores[0]) in _VAGUE:
         return []
-    keys = {(as_text(row.get(items[0])), as_text(row.get(models[0]))) for row in records}
+    keys = {(as_text(row.get(items[0])), None if single else as_text(row.get(models[0]))) for row in records}
     shared = len({model for _, model in keys}) == 1 or len({item for item, _ in keys}) < len(keys)
     if len(keys) < len(records) or not shared:
         return []
-    return [f"item={items[0]}", f"score={scores[0]}", f"model={models[0]}"]
+    return [f"item={items[0]}", f"score={scores[0]}", *(f"model={name}" for name in models)]
 
 
 def as_options(pairs: Iterable[str]) -> str:

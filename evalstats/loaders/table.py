@@ -36,7 +36,7 @@ class TableLoader(SingleFileLoader):
     """Loader of plain tables; rows of other levels than `where` asks for are not looked at.
 
     Without a column map a table is accepted if it has columns called item and score, or plain other names for them
-    (question_id, correct) beside one for the model, or if one column alone can be each of the three, which a note says.
+    (question_id, correct) beside one for the model, or if one column alone can be each of them, which a note says.
     Every other column with a name of the glossary is taken for that if it can be it, every further one is a factor; where
     no column is called model, the file's name is taken for it.
 
@@ -99,14 +99,16 @@ class TableLoader(SingleFileLoader):
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
         notes = list(tidier.notes())
+        nameless = {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns})
+        whose = "file" if named_after(source) == source.stem else "folder"
         if sure:
-            taken = ", ".join(f"{column} for the {name}" for name, column in sure.items())
-            others = "--map item=COLUMN --map score=COLUMN --map model=COLUMN"
-            notes.append(f"no column is named, and these are taken: {taken}; if others are: {others}")
-        if {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns}):
-            named = named_after(source)
-            whose = "file" if named == source.stem else "folder"
-            notes.append(f"no column names the model, so the {whose}'s name is taken for it: {named!r}")
+            taken = [f"{column} for the {name}" for name, column in sure.items()]
+            taken += [f"the {whose}'s name for the model"] if nameless else []
+            rest = "--map models=A,B" if "models" in sure else "--map score=COLUMN --map model=COLUMN"
+            others = f"--map item=COLUMN {rest}"
+            notes.append(f"no column is named, and these are taken: {', '.join(taken)}; if others are: {others}")
+        elif nameless:
+            notes.append(f"no column names the model, so the {whose}'s name is taken for it: {named_after(source)!r}")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
         if head.shape == "text" and last is not None:

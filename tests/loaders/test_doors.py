@@ -124,7 +124,7 @@ TABLES: list[tuple[str, str, str]] = [
         "open",
     ),
     ("camel.json", json.dumps(named("questionId", "modelName", "isCorrect")), "open"),
-    ("wide.csv", csv(WIDE), "one line"),
+    ("wide.csv", csv(WIDE), "open"),
     ("wide_systems.csv", csv([{"id": i, "baseline": i % 2, "tuned": 1} for i in range(8)]), "one line"),
     ("inside.json", json.dumps({"meta": {"date": "x"}, "items": STANDARD}), "one line"),
     ("deep.json", json.dumps({"results": {"items": named("id", "llm", "passed")}}), "one line"),
@@ -398,9 +398,31 @@ def test_one_obvious_item_score_and_model_are_taken_and_told(tmp_path: Path) -> 
     assert set(other.outcomes["benchmark"]) == {"b"}
 
 
+def test_a_file_of_one_model_needs_no_column_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "night.csv"
+    path.write_text("id,correct,topic\nq1,True,a\nq2,False,b\n")
+    data = read(path, strict=True)
+    assert data.models() == ("night",)
+    assert data.outcomes.select("item", "score", "topic").rows() == [("q1", 1.0, "a"), ("q2", 0.0, "b")]
+    (note,) = [problem.message for problem in data.problems if "these are taken" in problem.message]
+    assert "id for the item, correct for the score, the file's name for the model" in note
+
+
+def test_columns_named_like_models_are_taken_for_them(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("question,gpt-4o,claude-3\nq1,1,0\nq2,0,1\n")
+    data = read(path, strict=True)
+    rows = {(model, item): score for model, item, score in data.outcomes.select("model", "item", "score").iter_rows()}
+    assert rows == {("gpt-4o", "q1"): 1, ("gpt-4o", "q2"): 0, ("claude-3", "q1"): 0, ("claude-3", "q2"): 1}
+    assert any("gpt-4o,claude-3 for the models" in problem.message for problem in data.problems)
+
+
 @pytest.mark.parametrize(
     "records",
     [
+        [{"id": q, "correct": 1} for q in ("q1", "q1")],  # nothing tells the rows apart
+        [{"question": q, "gpt-4o": 1, "claude-3": 0, "extra": 3} for q in ("q1", "q2")],  # a number of anything
+        [{"question": "q1", "gpt-4o": 1, "claude-3": 0}] * 2,
         named("qid", "llm", "ok", grade=lambda *_: 3),  # two scores
         named("qid", "llm", "ok", agent=lambda *_: "x"),  # two models
         named("qid", "llm", "ok", question=lambda q, *_: q),  # two items

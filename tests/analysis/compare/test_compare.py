@@ -333,6 +333,9 @@ def test_a_metric_is_never_guessed() -> None:
         compare(data, "a", "b")
     with pytest.raises(InputError, match="no metric 'accuracy'; there are 'acc', 'f1'"):
         compare(data, "a", "b", metric="accuracy")
+    apart = data_of(rows_of("a", [1.0] * 5, metric="acc"), rows_of("b", [1.0] * 5, metric="right"))
+    with pytest.raises(InputError, match="no metric is shared: a has only 'acc', b has only 'right'"):
+        compare(apart, "a", "b")
 
 
 def test_benchmarks_are_not_mixed() -> None:
