@@ -240,6 +240,8 @@ def test_the_runs_of_counted_trials_make_an_interval_longer() -> None:
     assert not unknown.runs_counted  # and it says so
     assert any("which trials made up one run is not known" in note.text for note in unknown.notes)
     assert not any("one run is not known" in note.text for note in known.notes)
+    with pytest.raises(es.CannotAnswerError, match="name the column that tells them apart"):
+        es.compare(es.scan(made.lazy(), **COLUMNS, trial="#order"), "Größe-β", "模型", shared_trials=True)
 
 
 def test_only_the_merged_rows_are_collected(table: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

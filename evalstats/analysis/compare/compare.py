@@ -263,8 +263,10 @@ def compare(
     check_options(asked, (baseline, candidate))
     if sequential or labels is not None:
         data.need_rows("a sequential interval or a correction by labels")
-    if shared_trials and trial_sets(data.outcomes) is None:
-        data.need_rows("pairing trials that have no column of their own")
+    if shared_trials and data.merged and trial_sets(data.outcomes) is None:
+        raise CannotAnswerError(
+            "which trials of both sides belong together is not known: name the column that tells them apart, --map trial=COLUMN"
+        )
     sides = data.written(baseline), data.written(candidate)
     if several is not None:
         return _answer_each(data, *sides, asked, check_metrics(several, asked))
