@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all spark faults fuzz lint format report dist site notebooks pictures bench bench-check validate lock clean
+.PHONY: help demo test test-all spark faults fuzz lint format report dist site notebooks pictures man bench bench-check validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -84,6 +84,9 @@ notebooks: .venv/stamp ## Run the notebooks and store their outputs
 
 pictures: .venv/stamp ## The pictures of the README, from today's pages (needs Chromium)
 	@$(BIN)/python -m website.pictures
+
+man: .venv/stamp ## The man page, from the help of the commands
+	@$(BIN)/python -m website.man_page
 
 # The packages that ours is measured against, locked; the one called evalstats as ours is needs an environment of its own.
 .peers/stamp: benchmarks/requirements-peers.txt benchmarks/requirements-namesake.txt .venv/stamp .uv/stamp

@@ -68,16 +68,19 @@ def content(wheel: Path) -> set[str]:
         return {name for name in opened.namelist() if ".dist-info/" not in name}
 
 
+MAN_PAGE = f"evalstats_toolkit-{PROJECT['version']}.data/data/share/man/man1/evalstats.1"
+
+
 def in_archive(archive: Path) -> set[str]:
     with tarfile.open(archive) as opened:
         return {"/".join(PurePosixPath(each.name).parts[1:]) for each in opened.getmembers() if each.isfile()}
 
 
-def test_the_wheel_is_the_package_and_its_pages_and_nothing_else(wheel: Path, tracked: set[str]) -> None:
+def test_the_wheel_is_the_package_its_pages_and_the_man_page_and_nothing_else(wheel: Path, tracked: set[str]) -> None:
     ours = {name for name in tracked if name.startswith("evalstats/")}
     pages = {PAGES + name.removeprefix("reports/") for name in tracked if name.startswith("reports/")}
     assert {"evalstats/py.typed", PAGES + "_extensions/evalstats/fonts/boxes.ttf", PAGES + "compare.qmd"} < ours | pages
-    assert content(wheel) == ours | pages
+    assert content(wheel) == ours | pages | {MAN_PAGE}
 
 
 def test_the_archive_holds_what_its_tests_need_and_nothing_untracked(archive: Path, tracked: set[str]) -> None:
@@ -180,6 +183,7 @@ def test_an_installed_wheel_does_the_whole_path_with_the_locked_packages(archive
     version = f"evalstats {PROJECT['version']}\n"
     assert said(bin_folder / "evalstats", "--version") == version
     assert said(bin_folder / "python", "-m", "evalstats", "--version") == version
+    assert (home / "share" / "man" / "man1" / "evalstats.1").is_file()
     said(bin_folder / "evalstats", "demo", "--output", "demo", "--to", "html", "--to", "pdf")
     made = {path.name: path for path in (tmp_path / "demo").glob("*.*")}
     assert {path.suffix for path in made.values()} == {".html", ".pdf"}

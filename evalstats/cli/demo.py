@@ -22,11 +22,12 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for files, store and reports.")] = Path(
-        "evalstats-demo"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for files, store and reports.")
+    ] = Path("evalstats-demo"),
     to: Annotated[
-        list[Form] | None, typer.Option("--to", help="html or pdf; may be repeated.", show_default="html")
+        list[Form] | None,
+        typer.Option("--to", metavar="FORM", help="html or pdf; may be repeated.", show_default="html"),
     ] = None,
 ) -> None:
     """Walk the whole path, on figures that ship with evalstats."""

@@ -25,6 +25,7 @@ def export(
         str | None,
         typer.Option(
             "--relationship",
+            metavar="TEXT",
             help="For eee: who evaluated is to the models first_party, third_party, collaborative or other.",
             show_default=False,
         ),

@@ -21,7 +21,9 @@ def register(app: typer.Typer) -> None:
 
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Result files and folders.")],
-    store: Annotated[Path, typer.Option("--store", help="Folder of the store; made if it is not there.")],
+    store: Annotated[
+        Path, typer.Option("--store", metavar="DIR", help="Folder of the store; made if it is not there.")
+    ],
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first file or row that cannot be read.")
     ] = False,

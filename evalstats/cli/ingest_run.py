@@ -20,7 +20,7 @@ from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.store.key_file import is_open_to_others, key_from_text, new_key, read_or_make_key
 from evalstats.store.manifest import Manifest, Origin, RunEntry, Shelf, some_of
-from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_already, make_store
+from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_already, make_store, nothing_left
 
 _NOTES_SHOWN = 20
 _NAME_WIDTH = 16
@@ -264,18 +264,19 @@ def ingest(
     if not planned:
         # Nothing to keep: a store that did not exist is not made.
         return IngestReport(store=str(store), sources=tuple(reports), notes=tuple(notes))
-    shelf = make_store(store)
     path = Path(store)
-    for done, item in enumerate(planned):
-        path = item.source.path
-        if on_progress is not None:
-            on_progress(done, len(planned), path)
-        try:
-            reports.append(_ingest_source(shelf, item.loader, item.source, way))
-        except UnreadableFileError as error:
-            if strict:
-                raise
-            reports.append(_failed(str(path), str(error).removeprefix(f"{path}: ")))
+    with nothing_left():
+        shelf = make_store(store)
+        for done, item in enumerate(planned):
+            path = item.source.path
+            if on_progress is not None:
+                on_progress(done, len(planned), path)
+            try:
+                reports.append(_ingest_source(shelf, item.loader, item.source, way))
+            except UnreadableFileError as error:
+                if strict:
+                    raise
+                reports.append(_failed(str(path), str(error).removeprefix(f"{path}: ")))
     if on_progress is not None:
         on_progress(len(planned), len(planned), path)
     unnamed = [report.path for report in reports if _is_unnamed(report)]

@@ -33,6 +33,7 @@ Map = Annotated[
     list[str] | None,
     typer.Option(
         "--map",
+        metavar="TEXT",
         help="For a table or votes of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH inside "
         "JSON, or a TOML file; may be repeated.",
         show_default=False,
@@ -40,6 +41,11 @@ Map = Annotated[
 ]
 InputFormat = Annotated[
     str | None,
-    typer.Option("--input-format", help="Format of the files, if detection should be passed by.", show_default=False),
+    typer.Option(
+        "--input-format",
+        metavar="TEXT",
+        help="Format of the files, if detection should be passed by.",
+        show_default=False,
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]

@@ -35,7 +35,9 @@ class ReportOptions:
         tuple[Path, ...],
         Option("File to write, .html or .pdf, or a folder; may be repeated.", ("--output", "-o"), metavar="FILE"),
     ] = ()
-    to: Annotated[tuple[Form, ...], Option("Forms, where --output names none.", ("--to",))] = ()
+    to: Annotated[
+        tuple[Form, ...], Option("html or pdf, where --output names none; may be repeated.", ("--to",), metavar="FORM")
+    ] = ()
     data: Annotated[
         Path | None, Option("For tenacious: the original traces, or the folder of the repository.", metavar="PATH")
     ] = None

@@ -46,23 +46,29 @@ def register(app: typer.Typer) -> None:
 def simulate(
     what: Annotated[What, typer.Argument(help="Benchmark or arena whose format is written.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for the files.", show_default=False)
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder for the files.", show_default=False)
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            "--model", help="Model that the simulation knows; may be repeated. Default: all.", show_default=False
+            "--model",
+            metavar="NAME",
+            help="Model that the simulation knows; may be repeated. Default: all.",
+            show_default=False,
         ),
     ] = None,
     sampling: Annotated[
         Meeting | None, typer.Option(help="For an arena: which models meet; default: random.", show_default=False)
     ] = None,
     votes: Annotated[
-        int | None, typer.Option(help="For an arena: number of votes; default: 50,000.", show_default=False)
+        int | None,
+        typer.Option(metavar="N", help="For an arena: number of votes; default: 50,000.", show_default=False),
     ] = None,
     event_size: Annotated[
         int | None,
-        typer.Option("--event-size", help="For an arena: models shown at once; default: 2.", show_default=False),
+        typer.Option(
+            "--event-size", metavar="N", help="For an arena: models shown at once; default: 2.", show_default=False
+        ),
     ] = None,
     live: Annotated[
         Lived | None,
@@ -72,6 +78,7 @@ def simulate(
         list[str] | None,
         typer.Option(
             "--gap",
+            metavar="MODEL=GAP",
             help="For lab-live: a planted gap, MODEL=-0.15: live success less lab success, or log-odds for votes; may be "
             "repeated.",
             show_default=False,
@@ -84,18 +91,22 @@ def simulate(
         ),
     ] = False,
     models: Annotated[
-        int | None, typer.Option("--models", help="For lab-live: models; default: 15.", show_default=False)
+        int | None, typer.Option("--models", metavar="N", help="For lab-live: models; default: 15.", show_default=False)
     ] = None,
     users: Annotated[
-        int | None, typer.Option("--users", help="For lab-live: live users; default: 400.", show_default=False)
+        int | None,
+        typer.Option("--users", metavar="N", help="For lab-live: live users; default: 400.", show_default=False),
     ] = None,
     items: Annotated[
-        int | None, typer.Option("--items", help="For lab-live: lab items; default: 420.", show_default=False)
+        int | None,
+        typer.Option("--items", metavar="N", help="For lab-live: lab items; default: 420.", show_default=False),
     ] = None,
     aliases: Annotated[
         bool, typer.Option("--aliases", help="For lab-live: both sides write the names of models differently.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the benchmark and of everything drawn.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Seed of the benchmark and of everything drawn.")
+    ] = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Write simulated result files with a known truth."""

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -137,17 +138,57 @@ def make_store(path: str | Path) -> Shelf:
     return shelf
 
 
+class _Begun(threading.local):
+    """Folders in `INCOMING` that this thread began and has not deleted or moved into the store."""
+
+    def __init__(self) -> None:
+        self.folders: set[Path] = set()
+
+
+_begun = _Begun()
+# Another thread may still be writing into a folder that is deleted.
+_CLEAR_TRIES, _CLEAR_PAUSE = 50, 0.1
+
+
+def _begin(store: Path) -> Path:
+    folder = store / INCOMING / uuid4().hex
+    _begun.folders.add(folder)
+    return folder
+
+
+def _clear(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    _begun.folders.discard(folder)
+
+
+@contextmanager
+def nothing_left() -> Generator[None]:
+    """Delete what was begun within the block, where something ends it at whatever line: a signal, too."""
+    try:
+        yield
+    except BaseException:
+        for _ in range(_CLEAR_TRIES):
+            for folder in [each for each in _begun.folders if each.exists()]:
+                shutil.rmtree(folder, ignore_errors=True)
+            if not any(folder.exists() for folder in _begun.folders):
+                break
+            time.sleep(_CLEAR_PAUSE)
+        _begun.folders.clear()
+        raise
+
+
 def drop_source(store: Path, source: StoredSource) -> None:
     """Take a source out of the store: out of sight in one step, then deleted."""
-    trash = store / INCOMING / uuid4().hex
+    trash = _begin(store)
     try:
         source.folder.rename(trash)
         sync_folder(source.folder.parent)
     except FileNotFoundError:
+        _clear(trash)
         return  # another process dropped it
     except OSError as error:
         raise StoreError(f"{store}: cannot be written to ({error}); check its rights") from error
-    shutil.rmtree(trash, ignore_errors=True)
+    _clear(trash)
 
 
 def _refuse_other_use(path: Path) -> None:
@@ -275,7 +316,7 @@ class SourceWriter:
         self._named: set[str] = set()
         self._problems: list[Problem] = []
         self._n_problems = 0
-        self._folder = shelf.store / INCOMING / uuid4().hex
+        self._folder = _begin(shelf.store)
         self._lock: int | None = None
         self._beside: ThreadPoolExecutor | None = None
         self._written: Future[None] | None = None
@@ -293,7 +334,7 @@ class SourceWriter:
             self._beside.shutdown()
         if self._lock is not None:
             os.close(self._lock)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _clear(self._folder)
 
     def add(self, table: TableName, frame: pl.DataFrame) -> None:
         """Take rows of one table."""

@@ -394,3 +394,45 @@ def test_rows_are_counted_as_they_are_taken(tmp_path: Path) -> None:
     taken.clear()
     assert ingest([path], tmp_path / "store", on_rows=taken.append).skipped
     assert taken == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file just opened closes itself
+@pytest.mark.parametrize("first", range(2))
+def test_stopped_at_any_line_it_leaves_nothing_unfinished(first: int, loader: Any, tmp_path: Path) -> None:
+    """Every fourth line that the writer runs ends it, as a signal would, while one reading takes the place of another."""
+    path, store = write_file(tmp_path / "a.fake"), tmp_path / "store"
+    ingest([path], store)
+    left, stopped, n_lines = [], 0, 10_000
+    # The clearing itself; and a lock, which ends with the process: this one goes on.
+    own = {"nothing_left", "_alone"}
+
+    def ends_at(stop: int) -> Any:
+        seen = 0
+
+        def local(frame: Any, event: str, _value: object) -> Any:
+            nonlocal seen, stopped
+            if event == "line" and frame.f_code.co_name not in own:
+                seen += 1
+                if seen == stop:
+                    stopped += 1
+                    raise SystemExit(143)
+            return local
+
+        return lambda frame, _event, _value: local if frame.f_code.co_filename == write.__file__ else None
+
+    for stop in range(1 + first, n_lines, 4):
+        loader.version = f"of line {stop}"
+        before, earlier = stopped, sys.gettrace()
+        sys.settrace(ends_at(stop))
+        try:
+            ingest([path], store)
+        except SystemExit:
+            pass
+        finally:
+            sys.settrace(earlier)
+        left += [(stop, entry.name) for entry in (store / INCOMING).iterdir()]
+        assert open_store(store).check() == ()
+        if stopped == before:
+            break
+    assert stopped > 30
+    assert left == []

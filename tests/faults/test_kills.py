@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import evalstats as es
+from evalstats.store.manifest import INCOMING
 from evalstats.store.read import open_store
 from tests.faults.stores import result_files, what_is_wrong
 from tests.tally import Tally
@@ -127,6 +128,8 @@ def test_ingest_killed_at_any_moment(tmp_path: Path, tally: Tally, how: str, n: 
             wrong = what_is_wrong(store, known)
             if wrong:
                 tally.failed(name, wrong)
+            if how == "SIGTERM" and (store / INCOMING).is_dir() and any((store / INCOMING).iterdir()):
+                tally.failed(name, "leaves unfinished folders")
             if k % 5 == 4:
                 [status], _ = server.run(order)
                 if status or what_is_wrong(store, {f"m{m}" for m in range(_MODELS)}):

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reas
 # How many inputs in all; a longer run: EVALSTATS_FUZZ=10.
 _TIMES = float(os.environ.get("EVALSTATS_FUZZ", "1"))
 N_FILES, N_RESULTS, N_COMMANDS = (int(n * _TIMES) for n in (2_000, 1_500, 500))
-_SECONDS = 120
+_SECONDS = 300
 _LARGEST = 200_000
 _SHIPPED = Path(evalstats.__file__).parent / "datasets"
 
@@ -74,7 +74,7 @@ class Worker:
             return json.loads(line)[0]
         self.close()
         self._start()
-        return "crash: the process died, or was still at work after two minutes"
+        return "crash: the process died, or was still at work after five minutes"
 
     def close(self) -> None:
         self._process.kill()
@@ -233,30 +233,77 @@ _VALUES = (
         "macro",
     ),
 )
-_LEFT_OUT = {"demo", "simulate", "doctor", "report"}
-# These render pages or resample as often as they are told.
-_NOT_GIVEN = {"--report", "--output", "--junit", "--bootstrap", "--resamples", "--to", "--anonymize", "--key-file"}
+# Where something is written: files and folders, some of which are there, and what no file can be called.
+_PLACES = (
+    "new", "new.html", "new.pdf", "new.csv", "new/deeper/x.json", "data.csv", "src", "store", "data.csv/x", "", " ", "-", ".",
+    "x" * 300 + ".html", "\x1b[31m.html", "é😀.html", "new\n.html", "new.docx", "/dev/full", "/proc/x", "nowhere/../new.json",
+)  # fmt: skip
+_WRITES = {"--output", "-o", "--report", "--junit", "--key-file", "--store"}
+# Rounds and sizes are as many as one asks for, however long they take: small ones, and those that no machine has room for.
+_REPEATS = {"--resamples", "--bootstrap", "--votes", "--models", "--users", "--items", "--event-size"}
+_COUNTS = ("0", "1", "-1", "2", "7", "100", "1e3", "nan", "", "x", "99999999999999999999", "9223372036854775807")
+# Options that name what to do take a right value half of the time: else hardly a line gets any further.
+_RIGHT = {
+    "--to": ("html", "pdf", "csv", "json", "parquet", "eee"),
+    "--engine": ("embedded", "polars", "duckdb"),
+    "--sampling": ("random", "active", "proximity"),
+    "--live": ("outcomes", "votes", "published"),
+    "--gap": ("sim-model-01=-0.15", "lab-01=0.2"),
+}
+_SIMULATED = ("rutbench", "harmamp", "devicerepair", "arena", "lab-live", "arena", "lab-live", "x", "")
+# Pages take many seconds each.
+_PAGES, _PAGE_SECONDS = 0.2, 240
+
+
+def value_for(option: str, folder: Path, rng: random.Random) -> str:
+    """Return something to stand behind an option."""
+    if option in _WRITES:
+        place = rng.choice(_PLACES)
+        return place if place.startswith("/") or place in {"", " ", "-", "."} else str(folder / "out" / place)
+    if option in _REPEATS:
+        return rng.choice(_COUNTS)
+    if option in _RIGHT and rng.random() < 0.5:
+        return rng.choice(_RIGHT[option])
+    return rng.choice(_VALUES)
+
+
+def subjects(name: str, folder: Path, rng: random.Random) -> list[str]:
+    """Return what a command is asked about: files, a benchmark, saved results."""
+    if name == "simulate":
+        return [rng.choice(_SIMULATED)]
+    if name in {"demo", "doctor"}:
+        return []
+    if name == "report":
+        held = ["r.json", "r.json", "board.json", "data.csv", "new", "page.qmd", "validation", "x", ""]
+        return [
+            each if each in {"new", "validation", "x", ""} else str(folder / each)
+            for each in rng.choices(held, k=rng.randint(1, 2))
+        ]
+    return [str(folder / rng.choice(["data.csv", "data.csv", "votes.csv", "store", "src"]))]
 
 
 def command_lines(folder: Path, n: int) -> list[tuple[str, list[str]]]:
-    """Return command lines of all that answers: one to three options, mostly with values that do not belong to them."""
+    """Return command lines of every command: one to three options, mostly with values that do not belong to them."""
     import typer.main
 
     from evalstats.cli.main import app
 
     rng = random.Random(5)  # noqa: S311 - inputs, no secrets
     commands: Any = typer.main.get_command(app)
-    names = sorted(commands.commands.keys() - _LEFT_OUT)
+    names = sorted(commands.commands)
     lines: list[tuple[str, list[str]]] = []
     for k in range(n):
         name = names[k % len(names)]
-        options = [
-            p for p in commands.commands[name].params if p.param_type_name == "option" and p.opts[0] not in _NOT_GIVEN
-        ]
-        arguments = [str(folder / rng.choice(["data.csv", "data.csv", "votes.csv", "store", "src"]))]
+        options = [p for p in commands.commands[name].params if p.param_type_name == "option"]
+        arguments = subjects(name, folder, rng)
         for option in rng.sample(options, min(len(options), rng.randint(1, 3))):
             flag = getattr(option, "is_flag", False)
-            arguments += [option.opts[0]] if flag else [f"{option.opts[0]}={rng.choice(_VALUES)}"]
+            written = option.opts[0] if flag else f"{option.opts[0]}={value_for(option.opts[0], folder, rng)}"
+            # A page for every second or third line would be all that is tried.
+            if option.opts[0] != "--report" or rng.random() < _PAGES:
+                arguments.append(written)
+        if name in {"simulate", "demo"} and not any(each.startswith("--output=") for each in arguments):
+            arguments.append(f"--output={folder / 'out' / 'made'}")
         lines.append((name, [name, *arguments]))
     return lines
 
@@ -276,8 +323,13 @@ def test_odd_command_lines(tmp_path: Path, tally: Tally) -> None:
     ]
     (tmp_path / "votes.csv").write_text("\n".join(["model_a,model_b,winner", *votes]))
     ingest([tmp_path / "src"], tmp_path / "store")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "page.qmd").write_text("---\ntitle: x\n---\n\n```{python}\n1 +\n```\n")
+    evalstats.compare(evalstats.read(tmp_path / "data.csv"), "a", "b").save(tmp_path / "r.json")
+    evalstats.leaderboard(evalstats.read(tmp_path / "data.csv")).save(tmp_path / "board.json")
+    before = {path.name for path in tmp_path.iterdir()}
     jobs = [
-        (f"command: {name}", {"kind": "command", "arguments": arguments})
+        (f"command: {name}", {"kind": "command", "arguments": arguments, "seconds": _PAGE_SECONDS})
         for name, arguments in command_lines(tmp_path, N_COMMANDS)
     ]
     told = 0
@@ -292,3 +344,4 @@ def test_odd_command_lines(tmp_path: Path, tally: Tally) -> None:
     if log:
         Path(log).write_text("\n".join(f"{name}\t{what}" for name, found in tally.failures.items() for what in found))
     assert told
+    assert {path.name for path in tmp_path.iterdir()} == before, "something was written where nobody said"
