@@ -1,13 +1,16 @@
-"""Files that are written whole or not at all, and never through a link that somebody laid for them."""
+"""Files and folders that are written whole or not at all, and never through a link that somebody laid for them."""
 
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+from uuid import uuid4
+
+from evalstats.errors import InputError
 
 _LONGEST_NAME = 40
 
@@ -54,3 +57,56 @@ def copy_whole(source: Path, path: Path, *, on_part: Callable[[Path], None] = _n
     """Copy a file whole or not at all; OSError if the place cannot be written."""
     with source.open("rb") as given, whole_file(path, on_part=on_part) as stream:
         shutil.copyfileobj(given, stream)
+
+
+@contextmanager
+def replaced_folder(folder: Path, own: Collection[str]) -> Generator[Path]:
+    """Give a new folder to write to, and put it in the place of `folder` when the block is left without an error.
+
+    `own` are the files that an earlier export left there; InputError if there is any other.
+    """
+    folder = folder.resolve()
+    if folder.exists():
+        other = (
+            sorted(entry.name for entry in os.scandir(folder) if entry.name not in own) if folder.is_dir() else ["."]
+        )
+        if other:
+            raise InputError(
+                f"{folder}: holds {other[0]!r}, which this export did not write; name a new folder with --output DIR"
+                if folder.is_dir()
+                else f"{folder}: is a file; name a new folder with --output DIR"
+            )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = folder.with_name(f".{folder.name}.{uuid4().hex}")
+    draft.mkdir()
+    try:
+        yield draft
+        _sync(draft)
+        if folder.exists():
+            old = folder.with_name(f".{folder.name}.{uuid4().hex}")
+            folder.rename(old)
+            draft.rename(folder)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def drafts(folder: Path) -> Generator[Path]:
+    """Give a hidden folder inside `folder` (made if need be) for drafts, which is gone when the block is left."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f".evalstats-{uuid4().hex}"
+    draft.mkdir()
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _sync(folder: Path) -> None:
+    """See every file of a folder to the disk."""
+    for path in folder.iterdir():
+        with path.open("rb") as stream:
+            os.fsync(stream.fileno())

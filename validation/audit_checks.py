@@ -9,7 +9,7 @@ import numpy as np
 from evalstats.stats.answer_choices import rival_options
 from evalstats.stats.factor_dependence import factor_dependence
 from evalstats.stats.item_quality import item_slopes, repeated_rows
-from evalstats.stats.run_drift import run_drifts
+from evalstats.stats.score_drift import run_drifts
 from evalstats.stats.sequential import order_drift
 from validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
 

@@ -15,8 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import polars as pl
 
 from evalstats.schema.data import EvalData
-from evalstats.schema.live_mix import LiveMix
-from evalstats.schema.plan import Plan
+from evalstats.schema.plan import LiveMix, Plan
 
 P = ParamSpec("P")
 R = TypeVar("R")

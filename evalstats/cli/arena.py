@@ -144,8 +144,7 @@ def load_votes(
     quiet: bool,
 ) -> "EvalData":
     """Read the votes of files, folders or a store, and keep those that --where names."""
-    from evalstats.cli.load import load
-    from evalstats.cli.where import with_votes_of
+    from evalstats.cli.load import load, with_votes_of
 
     data = load(paths, store=store, columns=columns, input_format=input_format, quiet=quiet)
     return with_votes_of(data, where)

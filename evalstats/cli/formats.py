@@ -14,9 +14,9 @@ def register(app: typer.Typer) -> None:
 
 def formats(paths: options.Paths = None) -> None:
     """List the formats; or say what a file is taken for."""
+    from evalstats.document.escape import clean
     from evalstats.document.model import Column, Table
     from evalstats.document.terminal import table_text
-    from evalstats.document.width import clean
     from evalstats.loaders.registry import list_files, loaders
 
     if not paths:

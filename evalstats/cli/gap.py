@@ -15,7 +15,7 @@ from evalstats.cli.command import CANNOT_ANSWER, ColumnMaps, InputFormat, Planne
 if TYPE_CHECKING:
     from evalstats.cli.load import Declared
     from evalstats.schema.data import EvalData
-    from evalstats.schema.live_mix import LiveMix
+    from evalstats.schema.plan import LiveMix
 
 _SHIPPED_MIX = "rutbench"
 

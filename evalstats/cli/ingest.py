@@ -93,7 +93,7 @@ def progress_bar() -> Generator[tuple["Progress | None", "Callable[[int], None] 
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from evalstats.document.width import shorten
+    from evalstats.document.escape import shorten
 
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Final, Literal
 
-from evalstats.document.width import cell_width, clean, padded, wrapped
+from evalstats.document.escape import cell_width, clean, padded, wrapped
 from evalstats.errors import InputError, StoreError, UnreadableFileError
 from evalstats.loaders.base import ANY_FAULT, Loader, Source, tables_of, with_digest
 from evalstats.loaders.column_map import ColumnMap

@@ -39,7 +39,7 @@ from evalstats.cli import (
     simulate,
     store,
 )
-from evalstats.document.width import wrapped
+from evalstats.document.escape import wrapped
 from evalstats.errors import OUR_FAULT, EvalStatsError, EvalStatsWarning, on_the_shell
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from evalstats.atomic import write_whole
 from evalstats.cli.options import Format
-from evalstats.document.width import clean, wrapped
+from evalstats.document.escape import clean, wrapped
 from evalstats.errors import InputError, spoken
 
 if TYPE_CHECKING:

@@ -78,7 +78,7 @@ def _new(asked: ReportOptions) -> None:
     from evalstats.analysis.result import load_result
     from evalstats.cli.output import say
     from evalstats.errors import InputError
-    from evalstats.report.own_page import write_page
+    from evalstats.report.render import write_page
 
     if len(asked.targets) != 3:
         raise InputError("a new page needs its name and a saved result: evalstats report new PAGE.qmd RESULT.json")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evalstats.cli import options
+from evalstats.document.escape import cell_width, clean, wrapped
 from evalstats.document.model import Column, Table
-from evalstats.document.width import cell_width, clean, wrapped
 
 if TYPE_CHECKING:
     from evalstats.schema.columns import TableName

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
-from evalstats.schema.live_mix import LiveMix, live_mix_of
+from evalstats.schema.plan import LiveMix, live_mix_of
 from evalstats.schema.tables import frame_from_rows
 
 _HERE = "evalstats.datasets"

@@ -1,8 +1,9 @@
-"""Make text that came from a file harmless in each output: terminal, HTML, Markdown, LaTeX, Typst, CSV."""
+"""Make text that came from a file harmless in each output (terminal, HTML, Markdown, LaTeX, Typst, CSV), and cut it to fit."""
 
 import html
 import re
 import unicodedata
+from collections.abc import Sequence
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -128,3 +129,178 @@ def for_csv(text: str) -> str:
     """
     cleaned = one_line(text)
     return f"'{cleaned}" if cleaned.startswith(_FORMULA) else cleaned
+
+
+# Joiners that Persian, Indic scripts and emoji need; they reach no further than the letters beside them.
+_KEPT = "\u200c\u200d"
+_MOST_LINES = 3  # of one name
+_LARGE_PARTS = re.compile(r"[^ _/,:]*[ _/,:]+|[^ _/,:]+")
+_PARTS = re.compile(r"[^ _/,:.~-]*[ _/,:.~-]+|[^ _/,:.~-]+")  # a mark stays at the end of what it ends
+_SPELLED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Control, format (direction marks, zero-width characters), surrogate, line and paragraph separator.
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def clean(text: str) -> str:
+    r"""Return `text` on one line, with control, direction and invisible characters spelled out, and no build server's command.
+
+    They are spelled out, not dropped, so that two names that differ stay different.
+
+    >>> print(clean("gpt\x1b[2J\u202e4\nb"))
+    gpt\x1b[2J\u202e4\nb
+    """
+    if text.isascii() and text.isprintable():
+        return inert(text)
+    return inert("".join(_spelled(character) for character in text))
+
+
+def shorten(text: str, width: int) -> str:
+    """Return cleaned text in at most `width` terminal cells, its middle left out where it is longer.
+
+    What tells long names apart stands at both ends (a run's name ends in a digest).
+
+    >>> shorten("results-of-a-long-run~1a2b3c4d", 20), shorten("模型名称", 5)
+    ('results-of…~1a2b3c4d', '模…称')
+    """
+    text = clean(text)
+    if cell_width(text) <= width:
+        return text
+    end = _fitting(text[::-1], (width - 1) // 2)[::-1]
+    while end and not _cells(end[0]):
+        end = end[1:]  # a mark belongs to the letter before it, which is left out
+    return _fitting(text, width - 1 - cell_width(end)) + "…" + end
+
+
+def padded(text: str, width: int) -> str:
+    """Return cleaned text in exactly `width` terminal cells; of a longer one the middle is left out."""
+    text = shorten(text, width)
+    return text + " " * (width - cell_width(text))
+
+
+def wrapped(text: str, width: int, *, indent: str = "  ") -> list[str]:
+    """Return cleaned text in lines of at most `width` terminal cells, all but the first indented.
+
+    Only blanks are places to break at: a path or a name that is longer than a line stays whole and can be copied.
+
+    >>> wrapped("note: a.json: items are numbered", 20)
+    ['note: a.json: items', '  are numbered']
+    """
+    text = clean(text)
+    first, *rest = text.lstrip(" ").split(" ")
+    line = text[: len(text) - len(text.lstrip(" "))] + first
+    lines: list[str] = []
+    for word in rest:
+        if cell_width(line) + 1 + cell_width(word) <= width:
+            line += f" {word}"
+        else:
+            lines.append(line)
+            line = indent + word
+    return [inert(each) for each in (*lines, line)]
+
+
+def cell_width(text: str) -> int:
+    """Terminal cells that `text` takes: two for wide East Asian characters, none for combining marks.
+
+    >>> cell_width("abc"), cell_width("模型"), cell_width("e\u0301")
+    (3, 4, 1)
+    """
+    return sum(_cells(character) for character in text)
+
+
+def _fitting(text: str, width: int) -> str:
+    """Return as much of the beginning as fits into `width` cells."""
+    used = 0
+    for place, character in enumerate(text):
+        used += cell_width(character)
+        if used > width:
+            return text[:place]
+    return text
+
+
+def _spelled(character: str) -> str:
+    if character in _SPELLED:
+        return _SPELLED[character]
+    if character in _KEPT or unicodedata.category(character) not in _UNSAFE:
+        return character
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _cells(character: str) -> int:
+    if character in _KEPT or unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def kept_apart(names: Sequence[str], width: int) -> dict[str, str]:
+    """Return every name in at most `width` terminal cells, such that those that differ stay different.
+
+    What all long names begin with is cut first; then the middle of each; where that would make two alike, more room is taken.
+
+    >>> kept_apart(["meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B", "b"], 14)
+    {'meta-llama/Llama-3.1-8B': '…Llama-3.1-8B', 'meta-llama/Llama-3.1-70B': '…Llama-3.1-70B', 'b': 'b'}
+    """
+    told = {name: clean(name) for name in names}
+    long = [text for text in told.values() if cell_width(text) > width]
+    if not long:
+        return told
+    cut = _common_start(long, width)
+    for room in range(width, max(map(cell_width, long)) + 1):
+        short = {
+            name: text if cell_width(text) <= width else shorten("…" + text[cut:] if cut else text, room)
+            for name, text in told.items()
+        }
+        if len(set(short.values())) == len(set(told.values())):
+            return short
+    return told
+
+
+def narrowed(names: Sequence[str], width: int) -> list[list[str]]:
+    """Return the lines in which every name fits into `width` terminal cells.
+
+    What all long names begin and end with is cut first. Where that is not enough, names take up to three lines, broken at
+    blanks and marks; only what cannot be broken loses its middle.
+
+    Examples
+    --------
+    >>> narrowed(["org/model-8B", "org/model-70B"], 10), narrowed(["contradictory_constraints"], 15)
+    ([['…model-8B'], ['…model-70B']], [['contradictory_', 'constraints']])
+    """
+    told = {name: clean(name) for name in names}
+    long = {text for text in told.values() if cell_width(text) > width}
+    short = {text: text for text in told.values()}
+    if len(long) > 1:
+        start = _common_start(sorted(long), width)
+        end = _common_start([text[start:][::-1] for text in sorted(long)], width) if start else 0
+        cut = {text: f"{'…' if start else ''}{text[start : len(text) - end]}{'…' if end else ''}" for text in long}
+        short |= cut if len({short[text] for text in short} - long | set(cut.values())) == len(short) else {}
+    folded = {text: [cut] if cell_width(cut) <= width else _folded(cut, width) for text, cut in short.items()}
+    middle = kept_apart(names, width)
+    return [folded[told[name]] or [middle[name]] for name in names]
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """Break a name at blanks and marks; nothing where it takes more lines than a reader puts together, or cannot be broken."""
+    # Behind a hyphen only where nothing better helps: a name of a model reads as one word.
+    return _lines_of(_LARGE_PARTS.findall(text), width) or _lines_of(_PARTS.findall(text), width)
+
+
+def _lines_of(parts: Sequence[str], width: int) -> list[str]:
+    lines = [""]
+    for part in parts:
+        if cell_width((lines[-1] + part).rstrip(" ")) > width:
+            lines.append("")
+        lines[-1] += part
+    lines = [line.rstrip(" ") for line in lines if line]
+    return lines if len(lines) <= _MOST_LINES and all(cell_width(line) <= width for line in lines) else []
+
+
+def _common_start(texts: Sequence[str], width: int) -> int:
+    """Return how many letters that all begin with are left out, up to a mark between words: as few as make room, or 0."""
+    first, last = min(texts), max(texts)
+    start = first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)]
+    ends = [place + 1 for place, letter in enumerate(start) if letter in "/-_:. " and place >= 2]
+    enough = (end for end in ends if all(cell_width(text[end:]) < width for text in texts))
+    return next(enough, ends[-1] if ends else 0)

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from evalstats.document.escape import inert, one_line
+from evalstats.document.escape import cell_width, inert, kept_apart, narrowed, one_line, padded
 from evalstats.document.model import (
     Block,
     Code,
@@ -18,7 +18,6 @@ from evalstats.document.model import (
     Text,
     Tone,
 )
-from evalstats.document.width import cell_width, kept_apart, narrowed, padded
 
 # ANSI colours that are readable on light and dark backgrounds; bold where a tone has none.
 _ANSI: dict[Tone, str] = {"good": "1;32", "bad": "1;31", "caution": "1;33", "neutral": "1"}

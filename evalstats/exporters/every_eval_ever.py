@@ -18,10 +18,9 @@ from typing import Any, Final, Literal, get_args
 import polars as pl
 
 from evalstats.analysis.score.result import Score
+from evalstats.atomic import drafts
 from evalstats.errors import InputError
 from evalstats.exporters.datastore import UNKNOWN, Draft, folder_name, model_folders, publish
-from evalstats.exporters.eval_samples import write_samples
-from evalstats.exporters.folder import drafts
 from evalstats.exporters.scored_results import (
     COMPUTED,
     GROUP,
@@ -33,6 +32,7 @@ from evalstats.exporters.scored_results import (
     published_details,
     result_id,
     score_details,
+    write_samples,
 )
 from evalstats.loaders.every_eval_ever_annex import ANNEX, SHARED, VERSION, packed
 from evalstats.loaders.values import as_dict, as_text

@@ -17,8 +17,7 @@ from evalstats.loaders.base import Head, with_path
 from evalstats.loaders.column_map import ColumnMap, metric_facts
 from evalstats.loaders.files import header_of, iter_rows, small_text, small_toml
 from evalstats.loaders.values import as_dict, as_number
-from evalstats.schema.live_mix import LiveMix, live_mix_of
-from evalstats.schema.plan import Margin, Plan
+from evalstats.schema.plan import LiveMix, Margin, Plan, live_mix_of
 
 PLAN_FILE = "evalstats.toml"
 

@@ -24,8 +24,7 @@ from evalstats.loaders.every_eval_ever_annex import Annex, NotExportedError, ann
 from evalstats.loaders.files import digest_of
 from evalstats.loaders.published_numbers import Numbers
 from evalstats.loaders.records import Records
-from evalstats.loaders.rows import Ranges, Row, held, metric_row, scored, told, unscored
-from evalstats.loaders.sample_trials import Trials
+from evalstats.loaders.rows import Ranges, Row, Trials, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import (
     as_amount,
     as_count,

@@ -12,13 +12,11 @@ if TYPE_CHECKING:
     from evalstats.plots.cells import heatmap
     from evalstats.plots.changes import arrows, dumbbell, waterfall
     from evalstats.plots.curve_panels import curves, sequence
-    from evalstats.plots.date_panels import histories
+    from evalstats.plots.dates import histories, timeline
     from evalstats.plots.intervals import caterpillar, forest
-    from evalstats.plots.pair_marks import pairs
-    from evalstats.plots.periods import timeline
+    from evalstats.plots.networks import network, pairs
     from evalstats.plots.points import frontier, scatter
     from evalstats.plots.proportions import bars, rates
-    from evalstats.plots.rings import network
     from evalstats.plots.slopes_and_ranks import ranks, slopes
 
 _WHERE = {
@@ -30,15 +28,15 @@ _WHERE = {
     "forest": "intervals",
     "frontier": "points",
     "heatmap": "cells",
-    "histories": "date_panels",
-    "network": "rings",
-    "pairs": "pair_marks",
+    "histories": "dates",
+    "network": "networks",
+    "pairs": "networks",
     "ranks": "slopes_and_ranks",
     "rates": "proportions",
     "scatter": "points",
     "sequence": "curve_panels",
     "slopes": "slopes_and_ranks",
-    "timeline": "periods",
+    "timeline": "dates",
     "waterfall": "changes",
 }
 

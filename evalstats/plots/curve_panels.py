@@ -27,8 +27,7 @@ from evalstats.plots.canvas import (
     tone_color,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import Box, Ground, crosses, text_width, wrapped
-from evalstats.plots.spots import digits_within, rooms, told
+from evalstats.plots.lettering import Box, Ground, crosses, digits_within, rooms, text_width, told, wrapped
 
 _TALL = 11.5  # of a panel, in letters' heights
 # Told apart without colour too: by dash and mark.

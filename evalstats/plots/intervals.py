@@ -20,9 +20,8 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import fitted, fitted_names, spread, text_width
+from evalstats.plots.lettering import Room, fitted, fitted_names, spread, text_width, told
 from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
-from evalstats.plots.spots import Room, told
 
 
 def forest(

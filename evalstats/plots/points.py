@@ -24,8 +24,7 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import Ground, Placed, fitted_names, text_width, wrapped
-from evalstats.plots.spots import digits_within, told
+from evalstats.plots.lettering import Ground, Placed, digits_within, fitted_names, text_width, told, wrapped
 
 FEW = 16  # so many points are all named where there is room
 _COST_FEW, _COST_MANY = 11.0, 3.0  # what the place of a name that is not strong may cost, in letters' heights

@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Sheet, drawn, point_style, round_ticks
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import fitted_names, text_width, wrapped
+from evalstats.plots.lettering import fitted_names, text_width, told, wrapped
 from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
-from evalstats.plots.spots import told
 
 
 def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size: Extent = None) -> Figure:

@@ -22,9 +22,8 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import fitted, fitted_names, spread, text_width, wrapped
+from evalstats.plots.lettering import Room, digits_within, fitted, fitted_names, spread, text_width, told, wrapped
 from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
-from evalstats.plots.spots import Room, digits_within, told
 
 
 def ranks(

@@ -16,9 +16,9 @@ from scipy import special
 from evalstats.errors import InputError
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_values, check_level
 from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, t_quantile
+from evalstats.stats.item_quality import least_p, strength_ranks, weak_models_test
 from evalstats.stats.many.multiplicity import conditional_benjamini_hochberg
 from evalstats.stats.one_sample import wilson
-from evalstats.stats.strength_ranks import least_p, strength_ranks, weak_models_test
 
 FEWEST_MODELS = 8
 FEWEST_WRONG = 30

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from evalstats.cli import arena
 from evalstats.cli.arena import cluster_of, load_votes, names_of, style_of
-from evalstats.cli.where import with_votes_of
+from evalstats.cli.load import with_votes_of
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.arena import write_arena

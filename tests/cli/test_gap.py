@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from evalstats.cli import gap as command
 from evalstats.cli.gap import Sides, mix_of, names_of
-from evalstats.cli.where import filtered
+from evalstats.cli.load import filtered
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.schema.data import EvalData
 

@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 
 import evalstats
 from evalstats.cli.main import app
-from evalstats.document.escape import for_html, for_typst, one_line
+from evalstats.document.escape import for_html, for_typst, one_line, wrapped
 from evalstats.document.formats import to_html, to_latex, to_markdown
 from evalstats.document.model import Code, Column, Document, Items, Note, Section, Table, Text
 from evalstats.document.terminal import to_text
-from evalstats.document.width import wrapped
 from evalstats.errors import EvalStatsWarning, StoreError
 from evalstats.store.manifest import MANIFEST, MARKER, check_marker, read_manifest
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.cli.ingest_run import IngestReport, SourceReport
-from evalstats.document.width import cell_width
+from evalstats.document.escape import cell_width
 from evalstats.schema.data import Problem
 from evalstats.store.manifest import RunEntry
 

@@ -7,9 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from evalstats import from_frame
-from evalstats.cli.load import problem_lines
+from evalstats.cli.load import filtered, problem_lines
 from evalstats.cli.main import app
-from evalstats.cli.where import filtered
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData, Problem
 from evalstats.schema.tables import frame_from_rows

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalstats.document.escape import cell_width
 from evalstats.document.formats import summary, to_html, to_latex, to_markdown
 from evalstats.document.model import Code, Column, Document, Items, Note, Section, Table, Text
 from evalstats.document.numbers import interval, number, p_value
 from evalstats.document.terminal import headline, table_text, to_text
-from evalstats.document.width import cell_width
 
 NAME = "<script>alert(1)</script>|x\n=cmd()"
 LONG = "A paragraph that is long enough to be wrapped at eighty columns, since it goes on and on and on and on."

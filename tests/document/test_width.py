@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.document.width import cell_width, clean, padded, shorten, wrapped
+from evalstats.document.escape import cell_width, clean, padded, shorten, wrapped
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)  # surrogates and controls included
 

@@ -5,7 +5,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.loaders.sample_trials import Trials
+from evalstats.loaders.rows import Trials
 
 SAMPLES = st.tuples(
     st.sampled_from(["q1", "q2"]), st.sampled_from([None, "a", "b"]), st.one_of(st.none(), st.integers(0, 3))

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from evalstats import plots
-from evalstats.plots.spots import rooms
+from evalstats.plots.lettering import rooms
 from evalstats.plots.style import svg
 from tests.plots.gallery import GALLERY, LOOKS, NODES, PERIODS, POWERS
 from tests.plots.marked import COUNTED, SHARED, invented, spots, stands, unmarked

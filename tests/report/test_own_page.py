@@ -9,9 +9,8 @@ from typer.testing import CliRunner
 from evalstats.cli.main import app
 from evalstats.errors import InputError
 from evalstats.report.examples import example
-from evalstats.report.own_page import own_page, write_page
 from evalstats.report.qmd import check_constructs, read_document
-from evalstats.report.render import report
+from evalstats.report.render import own_page, report, write_page
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError
-from evalstats.schema.live_mix import LiveMix, live_mix_of
+from evalstats.schema.plan import LiveMix, live_mix_of
 
 ROUNDING = 1e-12  # of sums of a few floats
 

@@ -1,15 +1,20 @@
-"""Items that are copies of each other, that tell models nothing apart, or that no model gets right."""
+"""Items that are copies of each other, that tell nothing, that nobody gets right, or that hang together; runs that drift."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import polars as pl
 
 from evalstats.aggregate.items import ITEM_KEY, Bools, Floats, Ints
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
+from evalstats.analysis.grouping import candidate_groups, group_columns, label_of
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
-from evalstats.document.numbers import plural, share_in_percent
+from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.stats.checks import FEW_CLUSTERS
+from evalstats.stats.factor_dependence import FactorDependence, factor_dependence
 from evalstats.stats.item_quality import item_information, repeated_rows
+from evalstats.stats.one_sample import satterthwaite_df
+from evalstats.stats.score_drift import FEWEST_RUNS, RunDrift, run_drifts
 
 # Columns that hold what an item says, or a digest of it.
 _CONTENT = ("doc_hash", "prompt_hash", "input_hash", "question", "prompt", "input", "instruction", "text")
@@ -157,3 +162,180 @@ def _copies(panel: Panel, codes: Ints) -> tuple[str, ...]:
     sizes = np.bincount(codes)
     largest = np.argsort(-sizes, kind="stable")[:_SHOWN]
     return tuple(", ".join(panel.item_names(codes == group, 4)) for group in largest if sizes[group] > 1)
+
+
+_SHOWN_FACTORS = 3
+_FEWEST_DF = 4.0
+# A stratum for drift needs so many items on average.
+_FEWEST_IN_STRATUM = 20
+
+
+def groups_and_drift(panel: Panel) -> Iterator[Observation | NotChecked]:
+    """Look which factors the differences between models go by, then for runs that change beyond these."""
+    if len(panel.models) < 2:
+        yield NotChecked(kind="dependence", reason="there is one model")
+        yield NotChecked(kind="drift", reason="there is one model")
+        return
+    factors = _factors(panel)
+    found = [each for each in _dependence(panel, factors) if each.matters]
+    if not factors:
+        yield NotChecked(kind="dependence", reason="no column groups items")
+    elif found:
+        yield _dependent(panel, found, factors)
+    yield from _drift(panel, _strata(panel, found, factors))
+
+
+def _factors(panel: Panel) -> dict[str, Ints]:
+    """Return the codes of every column that groups items, of those with the same groups the first."""
+    names = candidate_groups(panel.data, panel.metric, group_columns(panel.data.outcomes), contrast="system").names
+    kept: dict[str, Ints] = {}
+    for name in (*names, "item"):
+        if name in panel.clusters:
+            continue
+        level = panel.items["item"] if name == "item" else first_rows(panel, name)
+        codes = level.cast(pl.String).fill_null("").rank("dense").cast(pl.Int64).to_numpy().astype(np.int64) - 1
+        n_levels = int(codes.max(initial=0)) + 1
+        # Fewer levels are these levels and no sample of more.
+        if not FEW_CLUSTERS <= n_levels <= panel.items.height / 2:
+            continue
+        if not any(_same(codes, other) for other in kept.values()):
+            kept[name] = codes
+    return kept
+
+
+def _same(one: Ints, other: Ints) -> bool:
+    n_levels = int(one.max()) + 1
+    return n_levels == int(other.max()) + 1 == np.unique(one * n_levels + other).size
+
+
+def _dependence(panel: Panel, factors: Mapping[str, Ints]) -> tuple[FactorDependence, ...]:
+    """Measure the dependence by each factor, between the clusters that are known already if there are any."""
+    scores = panel.scores
+    if panel.codes is None:
+        return factor_dependence(scores, factors, conf_level=panel.conf_level)
+    n = int(panel.codes.max()) + 1
+    first = np.unique(panel.codes, return_index=True)[1]
+    whole = {name: codes[first] for name, codes in factors.items() if np.array_equal(codes[first][panel.codes], codes)}
+    means: Floats = np.full((n, scores.shape[1]), np.nan)
+    for model in range(scores.shape[1]):
+        seen = ~np.isnan(scores[:, model])
+        count = np.bincount(panel.codes[seen], minlength=n)
+        total = np.bincount(panel.codes[seen], weights=scores[seen, model], minlength=n)
+        np.divide(total, count, out=means[:, model], where=count > 0)
+    return factor_dependence(means, whole, conf_level=panel.conf_level)
+
+
+def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str, Ints]) -> Observation:
+    label = {each.factor: label_of(each.factor, panel.data.factor_names()) for each in found}
+    first = found[0]
+    told = f"differences between models go by {label[first.factor]} ({first.n_levels} levels, design effect {_effect(first)})"
+    others = [f"{label[each.factor]} ({each.n_levels}, {_effect(each)})" for each in found[1:_SHOWN_FACTORS]]
+    return Observation(
+        kind="dependence",
+        text=told + (f", and by {several(others)}" if others else ""),
+        remedy=f"to conclude about other levels than these {first.n_levels}, add --cluster {label[first.factor]}",
+        examples=tuple(f"{label[each.factor]}: {_interval(each)}" for each in found),
+        treatments=tuple(
+            Treatment(words=f"clustered by {label[each.factor]}", clusters=factors[each.factor])
+            for each in found[:_SHOWN_FACTORS]
+            if _decides(factors[each.factor])
+        ),
+    )
+
+
+def _decides(codes: Ints) -> bool:
+    """Whether so many clusters of these sizes can decide anything: fewer degrees of freedom make every verdict inconclusive."""
+    return satterthwaite_df(np.bincount(codes) / codes.size) >= _FEWEST_DF
+
+
+def _effect(found: FactorDependence) -> str:
+    return number(found.design_effect, 1)
+
+
+def _interval(found: FactorDependence) -> str:
+    own = found.of_differences
+    icc = own.estimate
+    told = f"intraclass correlation of differences {number(icc.estimate, 3)}"
+    if icc.conf_low is None or icc.conf_high is None:
+        return told
+    return f"{told} ({number(icc.conf_low, 3)} to {number(icc.conf_high, 3)})"
+
+
+# --- order ---
+
+
+def _strata(panel: Panel, found: list[FactorDependence], factors: Mapping[str, Ints]) -> Ints | None:
+    """Return the levels of the factor that the differences go by most, of those with enough items in each."""
+    most = panel.items.height / _FEWEST_IN_STRATUM
+    usable = [each for each in found if each.n_levels <= most]
+    return factors[usable[0].factor] if usable else None
+
+
+def _drift(panel: Panel, strata: Ints | None) -> Iterator[Observation | NotChecked]:
+    if len(panel.models) < FEWEST_RUNS:
+        yield NotChecked(kind="drift", reason=f"there are fewer than {FEWEST_RUNS} models")
+        return
+    order = _order(panel)
+    if np.isnan(order).all():
+        yield NotChecked(kind="drift", reason="no row has a time or a place in its file")
+        return
+    tested = run_drifts(panel.scores, order, strata=strata)
+    if not tested:
+        yield NotChecked(
+            kind="drift",
+            reason="the items come sorted by difficulty, or are too few, so no run's drift can be told apart",
+        )
+    clear = [each for each in tested if each.clear]
+    if clear:
+        yield _drifting(panel, clear, order)
+
+
+def _order(panel: Panel) -> Floats:
+    """Return when each model came to each item: by time, else by the place in its file; NaN where neither is known."""
+    rows = panel.rows.select(
+        time=pl.col("timestamp").dt.epoch("us").cast(pl.Float64),
+        place=pl.col("locator").str.extract(r"(\d+)\D*$").cast(pl.Float64, strict=False),
+        run=pl.col("run"),
+        model=pl.Series(panel.model),
+        item=pl.Series(panel.item),
+    ).with_columns(
+        pl.col("place").first().over("model", "item"),
+        one_file=pl.col("run").n_unique().over("model") == 1,
+        timed=(pl.col("time").null_count().over("model") == 0) & (pl.col("time").n_unique().over("model") > 1),
+    )
+    chosen = rows.select(
+        pl.when(pl.col("timed")).then(pl.col("time")).when(pl.col("one_file")).then(pl.col("place"))
+    ).to_series()
+    order: Floats = np.full(panel.shape, np.nan)
+    order[panel.item[::-1], panel.model[::-1]] = chosen.to_numpy().astype(np.float64)[::-1]
+    return order
+
+
+def _drifting(panel: Panel, clear: list[RunDrift], order: Floats) -> Observation:
+    first = clear[0]
+    scale, unit = panel.metric.scale, panel.metric.shown_unit
+    change = number(first.change * scale, 1 if scale > 1 else 2, sign=True)
+    rest = f"; so do {len(clear) - 1} more" if len(clear) > 1 else ""
+    treatments: list[Treatment] = []
+    for each in clear[:_SHOWN_FACTORS]:
+        own = order[panel.item, panel.model]
+        places = np.sort(order[np.isfinite(order[:, each.run]), each.run])
+        cut = places[min(round(each.at * places.size), places.size - 1)]
+        late = (panel.model == each.run) & (own >= cut)
+        treatments.append(
+            Treatment(
+                words=f"without what {panel.models[each.run]} did after the first {share_in_percent(each.at)}",
+                keep=~late,
+            )
+        )
+    return Observation(
+        kind="drift",
+        text=(
+            f"the scores of {panel.models[first.run]} change by about {change}{f' {unit}' if unit else ''} after the first "
+            f"{share_in_percent(first.at)} of its items, against the others on the same ones{rest}"
+        ),
+        remedy="look in its log for errors, limits or a new version from there on",
+        models=tuple(panel.models[each.run] for each in clear),
+        examples=tuple(f"{panel.models[each.run]}: after {share_in_percent(each.at)}" for each in clear),
+        treatments=tuple(treatments),
+    )

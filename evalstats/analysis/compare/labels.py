@@ -18,7 +18,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars
 from evalstats.stats import estimate as numbers
 from evalstats.stats.planning.power import mde_from_std_error
-from evalstats.stats.raters.correction import PoweredMean
+from evalstats.stats.raters.correction import PoweredMean, labels_needed, std_error_for_power
 from evalstats.stats.raters.differences import (
     JudgedPair,
     judged_pair,
@@ -26,7 +26,6 @@ from evalstats.stats.raters.differences import (
     powered_difference,
     rogan_gladen_difference,
 )
-from evalstats.stats.raters.label_counts import labels_needed, std_error_for_power
 from evalstats.stats.trials import RunVariance, with_runs
 
 _POWER = 0.8

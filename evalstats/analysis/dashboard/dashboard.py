@@ -25,7 +25,7 @@ from evalstats.schema.plan import check_settings
 from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson, wilson
-from evalstats.stats.score_changes import FEWEST_UNITS, Change, score_changes
+from evalstats.stats.score_drift import FEWEST_UNITS, Change, score_changes
 
 METHOD = "confidence sequence of a change at any run, Bonferroni over models"
 METHOD_REFERENCE = "confidence sequence against the reference runs, Bonferroni over models"
@@ -114,7 +114,7 @@ def dashboard(
     Notes
     -----
     After every day with runs, the runs since each earlier day are compared with those before it, each item against itself
-    (`evalstats.stats.score_changes`). If no score changes, the probability that any model is ever flagged is at most
+    (`evalstats.stats.score_drift`). If no score changes, the probability that any model is ever flagged is at most
     1 - conf_level, over all looks. Where the judge, the task, the prompt or another setting that makes a score another quantity
     changes, or fewer than half of the items stay, watching begins anew at that day, with an error rate of its own.
 

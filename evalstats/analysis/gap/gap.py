@@ -37,8 +37,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
-from evalstats.schema.live_mix import LiveMix
-from evalstats.schema.plan import Plan, plan_account, settled, with_plan
+from evalstats.schema.plan import LiveMix, Plan, plan_account, settled, with_plan
 from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.errors_in_variables.scores import centred_variance
 from evalstats.stats.estimate import normal_quantile, t_quantile

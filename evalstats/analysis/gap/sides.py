@@ -19,7 +19,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.live_mix import LiveMix
+from evalstats.schema.plan import LiveMix
 from evalstats.schema.tables import as_polars
 from evalstats.stats.checks import FloatArray, IntArray
 

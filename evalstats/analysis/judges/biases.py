@@ -1,25 +1,73 @@
 """What a judge goes by besides the answers: their place, their length, and who made them."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.judges.families import family_of
 from evalstats.analysis.judges.panel import Panel
 from evalstats.analysis.judges.result import Bias, BiasCheck, PlaceRow
 from evalstats.analysis.judges.sources import LENGTHS, OTHER, length_column
 from evalstats.analysis.result import estimated
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats import estimate as numbers
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.raters.preferences import FEWEST_PAIRS, covariate_effect, place_effect, stratum_columns
+
+# The first that is found in a name decides; fine-tuned models go by the maker of the judge that is likely meant.
+_FAMILIES: Final = (
+    ("OpenAI", r"gpt-?\d|gpt-?oss|chatgpt|davinci|(?<![a-z])o[134](-|$|_)|openai"),
+    ("Anthropic", r"claude|anthropic"),
+    ("Google", r"gemini|gemma|palm|(?<![a-z])bard|google"),
+    ("Mistral", r"mistral|mixtral|ministral|codestral|magistral"),
+    ("DeepSeek", r"deepseek"),
+    ("Alibaba", r"qwen|qwq"),
+    ("xAI", r"grok"),
+    ("Cohere", r"cohere|command-?[ar]\b|command-?[ar]-|(?<![a-z])aya-"),
+    ("Microsoft", r"(?<![a-z])phi-?\d|wizardlm"),
+    ("01.AI", r"(?<![a-z])yi-\d"),
+    ("Reka", r"(?<![a-z])reka"),
+    ("Meta", r"llama|meta-"),
+)
+
+
+def family_of(name: str, known: Mapping[str, str]) -> str | None:
+    """Return the family of a model or judge: as the user says, else by its name; None where neither tells.
+
+    >>> (
+    ...     family_of("gpt-4-turbo-2024-04-09", {}),
+    ...     family_of("alpaca_eval_gpt4", {}),
+    ...     family_of("our-judge", {"our-judge": "Us"}),
+    ... )
+    ('OpenAI', 'OpenAI', 'Us')
+    """
+    if name in known:
+        return known[name]
+    low = name.lower()
+    return next((family for family, pattern in _FAMILIES if re.search(pattern, low)), None)
+
+
+def families_said(pairs: Sequence[str]) -> dict[str, str]:
+    """Return what NAME=FAMILY says.
+
+    >>> families_said(["our-judge=OpenAI"])
+    {'our-judge': 'OpenAI'}
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, family = pair.rpartition("=")
+        if not equals or not name or not family:
+            raise InputError(f"--family {pair!r} is not NAME=FAMILY")
+        found[name] = family
+    return found
+
 
 _FEWEST_OF_A_MODEL = 10
 _PAIR = ("question", "first", "second")

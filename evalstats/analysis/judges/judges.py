@@ -6,10 +6,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.judges.biases import bias_notes, biases_of_scores, biases_of_votes
-from evalstats.analysis.judges.corrected import corrected_scores
-from evalstats.analysis.judges.families import families_said
-from evalstats.analysis.judges.label_plan import in_points, label_plan
+from evalstats.analysis.judges.biases import bias_notes, biases_of_scores, biases_of_votes, families_said
+from evalstats.analysis.judges.labels import corrected_scores, in_points, label_plan
 from evalstats.analysis.judges.options import Scale
 from evalstats.analysis.judges.panel import MOST_ORDERED, Panel, benchmark_of, panel_of
 from evalstats.analysis.judges.result import BiasRow, JudgeReport, JudgeRow, Standing

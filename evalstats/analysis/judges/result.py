@@ -9,7 +9,7 @@ from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.stats.raters.label_counts import LabelsNeeded
+from evalstats.stats.raters.correction import LabelsNeeded
 
 Standing = Literal["as people", "below people", "above people", "open", "no second person"]
 

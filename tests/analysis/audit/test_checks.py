@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.audit.checks import CHECKS
+from evalstats.analysis.audit.audit import CHECKS
 from evalstats.analysis.audit.result import KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows

@@ -9,8 +9,7 @@ import pytest
 import evalstats as es
 from evalstats.analysis.audit.answers import answers_of, multiple_choice
 from evalstats.analysis.audit.audit import _kept, _panels
-from evalstats.analysis.audit.groups import groups_and_drift
-from evalstats.analysis.audit.items import near_duplicates, uninformative_items
+from evalstats.analysis.audit.items import groups_and_drift, near_duplicates, uninformative_items
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel
 from tests.analysis.audit.builders import clean, read
 

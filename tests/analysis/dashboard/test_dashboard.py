@@ -12,7 +12,7 @@ from evalstats.analysis.dashboard.result import Dashboard
 from evalstats.analysis.method_texts import texts_for
 from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.score_changes import score_changes
+from evalstats.stats.score_drift import score_changes
 
 START = datetime(2026, 1, 5, 6, tzinfo=UTC)
 N = 200

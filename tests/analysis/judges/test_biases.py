@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.judges.families import family_of
+from evalstats.analysis.judges.biases import family_of
 from evalstats.analysis.judges.judges import judges
 from evalstats.errors import InputError
 from tests.analysis.judges.test_sources import vote, votes

@@ -14,8 +14,8 @@ from evalstats.stats.answer_choices import (
     shared_errors,
     unread_answers,
 )
+from evalstats.stats.item_quality import strength_ranks
 from evalstats.stats.one_sample import wilson
-from evalstats.stats.strength_ranks import strength_ranks
 
 
 def answers(seed: int, n: int = 300, m: int = 12, k: int = 5) -> tuple[np.ndarray, np.ndarray]:

@@ -7,9 +7,15 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.item_quality import item_information, item_slopes, repeated_rows
+from evalstats.stats.item_quality import (
+    item_information,
+    item_slopes,
+    least_p,
+    repeated_rows,
+    strength_ranks,
+    weak_models_test,
+)
 from evalstats.stats.many.multiplicity import benjamini_hochberg, conditional_benjamini_hochberg
-from evalstats.stats.strength_ranks import least_p, strength_ranks, weak_models_test
 
 
 def rasch(rng: np.random.Generator, n: int, m: int, spread: float = 1.0) -> np.ndarray:

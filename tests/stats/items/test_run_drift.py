@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.run_drift import run_drifts
+from evalstats.stats.score_drift import run_drifts
 
 
 def drawn(rng: np.random.Generator, n: int, m: int, *, ease: np.ndarray | None = None, extra: float | np.ndarray = 0.0):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.raters.correction import powered_mean
-from evalstats.stats.raters.label_counts import labels_needed, std_error_for_power
+from evalstats.stats.raters.correction import labels_needed, powered_mean, std_error_for_power
 
 
 def draw(rng: np.random.Generator, n: int, noise: float) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.score_changes import Change, score_changes, weights_of
+from evalstats.stats.score_drift import Change, score_changes, weights_of
 from evalstats.stats.sequential import mixture_half_width
 
 
