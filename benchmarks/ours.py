@@ -5,14 +5,14 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.votes import VoteCells, vote_cells
+from evalstats.aggregate.votes import vote_cells
+from evalstats.analysis.arena.votes import rows_of
 from evalstats.analysis.compare.compare import compare
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
 from evalstats.stats.arena.bootstrap import bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import covariance_of
-from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.many.pairwise import pairwise_differences
 from evalstats.stats.mixed.binomial import fit_binomial
@@ -99,7 +99,7 @@ def ratings(data: Arrays) -> Call:
 
     def run() -> np.ndarray:
         cells = vote_cells(table)
-        rows = _rows(cells)
+        rows = rows_of(cells)
         fit = fit_strengths(rows)
         covariance_of(fit, rows)
         return fit.strengths[np.argsort(cells.models)]
@@ -112,7 +112,7 @@ def rounds(data: Arrays) -> Call:
     table = _table(data)
 
     def run() -> list[float]:
-        rows = _rows(vote_cells(table))
+        rows = rows_of(vote_cells(table))
         bootstrap_strengths(fit_strengths(rows), rows, n_resamples=ROUNDS).intervals()
         return []
 
@@ -127,20 +127,6 @@ def _table(data: Arrays) -> pl.DataFrame:
         "outcome": outcomes[data["outcome"]],
     }
     return pl.DataFrame(columns).with_columns(pl.all().cast(pl.Categorical))
-
-
-def _rows(cells: VoteCells) -> VoteRows:
-    return VoteRows(
-        n_models=len(cells.models),
-        first=cells.first,
-        second=cells.second,
-        outcome=cells.outcome,
-        share=cells.share,
-        weight=cells.weight,
-        weight_squares=cells.weight_squares,
-        count=cells.count,
-        covariates=cells.covariates,
-    )
 
 
 def _design(data: Arrays, groups: tuple[str, ...], fixed: np.ndarray) -> MixedDesign:

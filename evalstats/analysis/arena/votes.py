@@ -511,17 +511,7 @@ def merged_votes(
     if cells.first.size == 0:
         raise CannotAnswerError(f"none of {cells.n_rows:,} votes has an outcome between two different models")
     names, unused = _clusters(frame, cluster)
-    rows = VoteRows(
-        n_models=len(cells.models),
-        first=cells.first,
-        second=cells.second,
-        outcome=cells.outcome,
-        share=cells.share,
-        weight=cells.weight,
-        weight_squares=cells.weight_squares,
-        count=cells.count,
-        covariates=cells.covariates,
-    )
+    rows = rows_of(cells)
     kept = np.ones(rows.n_rows, dtype=np.bool_) if keep_both_bad else rows.outcome != BOTH_BAD
 
     def chunks() -> Iterator[VoteRows]:
@@ -552,6 +542,21 @@ def merged_votes(
         notes=(*_left_out(cells, counts), *_unused(names, unused), _MERGED),
     )
     return table, counts
+
+
+def rows_of(cells: VoteCells) -> VoteRows:
+    """Return merged votes as the rows that strengths are fitted to, without clusters."""
+    return VoteRows(
+        n_models=len(cells.models),
+        first=cells.first,
+        second=cells.second,
+        outcome=cells.outcome,
+        share=cells.share,
+        weight=cells.weight,
+        weight_squares=cells.weight_squares,
+        count=cells.count,
+        covariates=cells.covariates,
+    )
 
 
 def _clusters(frame: object, cluster: str | Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
