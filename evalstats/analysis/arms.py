@@ -14,7 +14,7 @@ import polars as pl
 from evalstats.aggregate.trial_sets import seen_trials
 from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
@@ -632,5 +632,4 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
 def listed(values: pl.Series | Sequence[str]) -> str:
     """Return the levels of a column, quoted and sorted, the first dozen of them."""
     levels = sorted(pl.Series(values).cast(pl.String).unique().drop_nulls().to_list())
-    shown = ", ".join(repr(level) for level in levels[:_SHOWN])
-    return shown + (f" and {len(levels) - _SHOWN} more" if len(levels) > _SHOWN else "")
+    return some_of(map(repr, levels), _SHOWN)

@@ -13,7 +13,7 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.errors import InputError
+from evalstats.errors import InputError, some_of
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.pseudonyms import is_answer, is_measure, plain
@@ -556,5 +556,4 @@ def _many(word: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return some_of(map(repr, names), _SHOWN)

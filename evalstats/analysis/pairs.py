@@ -233,7 +233,7 @@ def passing(pairs: Pairs, kind: PassKind, k: int) -> tuple[Pairs, tuple[str, ...
     notes: tuple[str, ...] = ()
     if left_out.any():
         names = ", ".join(item_labels(pairs, left_out, _NAMED))
-        more = "" if left_out.sum() <= _NAMED else ", ..."
+        more = f" and {left_out.sum() - _NAMED:,} more" if left_out.sum() > _NAMED else ""
         notes = (
             f"{plural(int(left_out.sum()), 'item')} with fewer than {k} scored trials on a side are left out: {names}{more}",
         )

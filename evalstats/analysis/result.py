@@ -20,7 +20,7 @@ from evalstats.atomic import write_whole
 from evalstats.document import formats
 from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
-from evalstats.errors import InputError, spoken
+from evalstats.errors import InputError, some_of, spoken
 from evalstats.stats import estimate as stats_estimate
 
 if TYPE_CHECKING:
@@ -409,9 +409,8 @@ def unknown_name(name: str, known: list[str], *, what: str = "model", most: int 
     close = (
         get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name.lower() in each.lower()][:3]
     )
-    shown = ", ".join(known[:most]) + (f" and {len(known) - most:,} more" if len(known) > most else "")
     closest = f"; closest: {', '.join(close)}" if close else ""
-    return f"no {what} {name!r}{closest}; all {len(known):,}: {shown}"
+    return f"no {what} {name!r}{closest}; all {len(known):,}: {some_of(known, most)}"
 
 
 def notes(kind: NoteKind, texts: Iterable[str], *, caution: bool = True, remedy: str = "") -> tuple[Note, ...]:

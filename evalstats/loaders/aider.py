@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.files import bounded_lines, encoding_message, open_text
 from evalstats.loaders.published_numbers import Numbers
-from evalstats.loaders.rows import some_of, told
+from evalstats.loaders.rows import told
 from evalstats.loaders.values import as_count, as_number, as_text, day_of
 from evalstats.schema.data import Problem
 

@@ -9,12 +9,12 @@ from typing import Final, cast
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError, some_of
 from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, Winner
 from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, parquet_fault, read_head
 from evalstats.loaders.blocks import delimited_blocks, own_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_json, iter_json_lines, iter_rows
-from evalstats.loaders.rows import Row, some_of, told
+from evalstats.loaders.rows import Row, told
 from evalstats.loaders.values import as_text
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem

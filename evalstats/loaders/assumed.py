@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError, some_of
 from evalstats.loaders.base import Head, Source, read_head
 from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, open_table, safe_name
 from evalstats.loaders.bound_columns import Survey, surveyed
 from evalstats.loaders.column_map import NO_SCORE, ORDER, ROW, ColumnMap, MetricFacts, column_named
-from evalstats.loaders.rows import Row, metric_row, scored, some_of, unscored
+from evalstats.loaders.rows import Row, metric_row, scored, unscored
 from evalstats.loaders.values import (
     Places,
     as_number,
@@ -436,9 +436,8 @@ class Strange:
     def shown(self, name: str) -> str:
         """Return the most frequent values with their counts, and where the first stands."""
         counts = self.labels[name]
-        named = ", ".join(f"{label}: {n}" for label, n in counts.most_common(_SHOWN))
-        more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
-        return f"{named}{more}; the first in {self.first[name]}"
+        named = some_of((f"{label}: {n}" for label, n in counts.most_common()), _SHOWN)
+        return f"{named}; the first in {self.first[name]}"
 
 
 @dataclass(slots=True)

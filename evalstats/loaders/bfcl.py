@@ -11,10 +11,10 @@ from os.path import commonpath
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, plain_name, readable_name
 from evalstats.loaders.files import iter_json_lines
-from evalstats.loaders.rows import Row, held, metric_row, scored, some_of, unscored
+from evalstats.loaders.rows import Row, held, metric_row, scored, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_number, as_text, first_line, json_text
 from evalstats.schema.data import Problem
 

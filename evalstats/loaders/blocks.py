@@ -15,7 +15,7 @@ from typing import Final, Literal, cast
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError, some_of
 from evalstats.loaders.base import PARQUET_FAULTS, Head, parquet_fault, readable_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
@@ -44,7 +44,7 @@ class Listing:
     first: Record
 
     def __str__(self) -> str:
-        keys = ", ".join(list(self.first)[:_SHOWN_KEYS]) + (", ..." if len(self.first) > _SHOWN_KEYS else "")
+        keys = some_of(self.first, _SHOWN_KEYS)
         return f"{self.path} ({self.length:,} row{'' if self.length == 1 else 's'}: {keys})"
 
 
@@ -106,8 +106,7 @@ def seen(lists: Sequence[Listing]) -> str:
     """
     if not lists:
         return "it holds no list of records"
-    more = f"; and {len(lists) - _SHOWN} more" if len(lists) > _SHOWN else ""
-    return f"its rows may be {'; '.join(map(str, lists[:_SHOWN]))}{more}"
+    return f"its rows may be {some_of(lists, _SHOWN, '; ')}"
 
 
 def _walk(value: object, rest: tuple[str, ...], path: tuple[str, ...], beside: Record) -> Iterator[Record]:

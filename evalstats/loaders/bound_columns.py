@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, some_of
 from evalstats.loaders.blocks import (
     MAX_FACTOR_CHARS,
     SHOWN_COLUMNS,
@@ -25,7 +25,6 @@ from evalstats.loaders.column_map import (
     ColumnMap,
     column_named,
 )
-from evalstats.loaders.rows import some_of
 from evalstats.loaders.values import Places, misfit, spelled, without_points
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.dependence import DEPENDENT, is_shared_by_name

@@ -25,7 +25,7 @@ import msgspec
 import polars as pl
 import zstandard
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import UnreadableFileError, some_of
 
 HEAD_BYTES = 1 << 16
 MAX_RECORD_CHARS = 512 << 20
@@ -168,9 +168,9 @@ def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:
         if {"header.json", "_journal/start.json"} & {info.filename for info in held}:
             return None
         if len(held) != 1:
-            names = ", ".join(repr(info.filename) for info in held[:_ZIP_SHOWN])
+            names = some_of((repr(info.filename) for info in held), _ZIP_SHOWN)
             raise UnreadableFileError(
-                f"{path}: holds {len(held)} files ({names or 'none'}{', ...' if len(held) > _ZIP_SHOWN else ''}); an archive of "
+                f"{path}: holds {len(held)} files ({names}); an archive of "
                 "one result file was expected. Unpack it and give the folder"
             )
         return cast("BinaryIO", directory.open(held[0]))

@@ -18,10 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError, some_of
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
-from evalstats.loaders.rows import Ranges, Row, held, scored, some_of, told, unscored
+from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
 from evalstats.loaders.values import (
     as_amount,
     as_count,

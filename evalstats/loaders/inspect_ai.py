@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches
 from evalstats.loaders.files import JsonItem, iter_json
 from evalstats.loaders.inspect_log import (
@@ -576,8 +576,7 @@ def _notes(log: EvalLog, reader: SampleReader) -> Iterator[str]:
         )
     yield from reader.unknown_values()
     if left_out := reader.factors.left_out:
-        more = f" and {len(left_out) - _LISTED} more" if len(left_out) > _LISTED else ""
-        yield f"metadata too long or too many to be factors: {', '.join(list(left_out)[:_LISTED])}{more}"
+        yield f"metadata too long or too many to be factors: {some_of(left_out, _LISTED)}"
 
 
 def _published_metrics(

@@ -16,11 +16,11 @@ from itertools import chain, islice
 from statistics import fmean
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.files import JsonMember, iter_json
 from evalstats.loaders.records import Records, cell_value, item_of
-from evalstats.loaders.rows import Ranges, Row, held, scored, some_of, told, unscored
+from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_number, as_text, as_time, dicts, first_line, get
 from evalstats.schema.data import Problem
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError, some_of
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, in_frames, read_head
 from evalstats.loaders.files import JsonItem, iter_json, loads
-from evalstats.loaders.rows import Row, held, metric_row, scored, some_of, told, unscored
+from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, first_line, json_text
 from evalstats.schema.data import Problem
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, plain_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.records import Repeats, how_to_name, item_of, named_after
-from evalstats.loaders.rows import Ranges, Row, held, scored, some_of, told, unscored
+from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, first_line, json_text
 from evalstats.schema.data import Problem
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from evalstats.loaders.rows import metric_row, some_of, told
+from evalstats.errors import some_of
+from evalstats.loaders.rows import metric_row, told
 from evalstats.loaders.values import as_number, as_text
 
 LEVEL: Final = 0.95

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, some_of
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import surveyed
@@ -199,10 +199,10 @@ def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
         if name not in raters:
             several = "," in name and set(name.split(",")) <= set(raters)
             remedy = "; give each its own --humans" if several else ""
-            raise InputError(f"--humans names {name!r}, who rated nothing; raters: {', '.join(raters[:10])}{remedy}")
+            raise InputError(f"--humans names {name!r}, who rated nothing; raters: {some_of(raters, 10)}{remedy}")
     if not people and "rater_kind" in table.columns:
         return table
     if not people:
-        raise InputError(f"say which raters are people with humans; raters: {', '.join(raters[:10])}")
+        raise InputError(f"say which raters are people with humans; raters: {some_of(raters, 10)}")
     kind = pl.when(pl.col("rater").is_in(people)).then(pl.lit("human")).otherwise(pl.lit("judge"))
     return table.with_columns(kind.alias("rater_kind"))

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.records import Repeats
-from evalstats.loaders.rows import Row, held, metric_row, scored, some_of, told, unscored
+from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import (
     as_count,
     as_dict,

@@ -14,7 +14,7 @@ from typing import Final, cast
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError, some_of
 from evalstats.loaders.base import (
     BATCH_ROWS,
     PARQUET_FAULTS,
@@ -36,7 +36,7 @@ from evalstats.loaders.files import (
     json_value,
     load_json,
 )
-from evalstats.loaders.rows import Row, held, some_of
+from evalstats.loaders.rows import Row, held
 from evalstats.loaders.values import as_text, json_text
 from evalstats.schema.data import Problem
 from evalstats.schema.memory import sliced

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -135,16 +135,6 @@ class Once:
         first = self._first.setdefault(key, where)
         if first != where:
             raise InputError(f"{where}: {what} stands in {first} already; {self._advice}")
-
-
-def some_of(places: Iterable[object], most: int = _SHOWN) -> str:
-    """Name a few places in words.
-
-    >>> some_of([1, 2]), some_of(range(9))
-    ('1, 2', '0, 1, 2, 3, 4, ...')
-    """
-    listed = [str(place) for place in places]
-    return ", ".join(listed[:most]) + (", ..." if len(listed) > most else "")
 
 
 def told(counts: Counter[str], **others: object) -> Iterator[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, cast
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, parquet_blocks
 from evalstats.loaders.files import (
@@ -217,9 +217,8 @@ class ScoreTableLoader(SingleFileLoader):
         roles = roles_of(columns, numeric, model)
         if not roles.metrics or _looks_like_items(records, roles):
             return None
-        shown = ", ".join(metric.column for metric in roles.metrics[:_FEW])
-        more = ", ..." if len(roles.metrics) > _FEW else ""
-        return Match(confidence=0.05, reason=f"a row for each {model}, with numbers in {shown}{more}")
+        shown = some_of((metric.column for metric in roles.metrics), _FEW)
+        return Match(confidence=0.05, reason=f"a row for each {model}, with numbers in {shown}")
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield aggregates, their metrics, the run, and notes."""
@@ -380,10 +379,7 @@ def _assumed(roles: Roles, numbers: Numbers) -> list[str]:
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
     notes = [f"read as one row for each model ({roles.model})"]
     if unitless:
-        more = f" and {len(unitless) - _FEW} more" if len(unitless) > _FEW else ""
-        notes.append(
-            f"the unit of {', '.join(unitless[:_FEW])}{more} is not told (share, percent, rating) and not guessed"
-        )
+        notes.append(f"the unit of {some_of(unitless, _FEW)} is not told (share, percent, rating) and not guessed")
     signed = [metric.error for metric in roles.metrics if metric.error and "±" in metric.error]
     if signed or any("±" in str(row["value_raw"]) for row in numbers.rows):
         notes.append(

@@ -13,10 +13,10 @@ from typing import Final
 
 import polars as pl
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, frame_of_shared
 from evalstats.loaders.files import load_json
-from evalstats.loaders.rows import Row, held, metric_row, scored, some_of, unscored
+from evalstats.loaders.rows import Row, held, metric_row, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_text, first_line, json_text
 from evalstats.schema.data import Problem
 

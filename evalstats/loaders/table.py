@@ -7,14 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError, some_of
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, flat, listings, open_table, oriented, rows_at, seen
 from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.records import named_after
-from evalstats.loaders.rows import some_of
 from evalstats.loaders.score_table import prices_in, records_of_head
 from evalstats.loaders.suggestion import Record, as_options, fitting_map, sure_map
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK, Tidier

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, some_of
 from evalstats.loaders.blocks import Block
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts
@@ -364,7 +364,7 @@ class Tidier:
             return
         for name, seen in self._levels.items():
             wanted = " or ".join(map(repr, self.where[name]))
-            have = ", ".join(map(repr, sorted(seen)[:_SHOWN_LEVELS])) or "no value in any row"
+            have = some_of(map(repr, sorted(seen)), _SHOWN_LEVELS) if seen else "no value in any row"
             if not set(self.where[name]) & seen or len(self._levels) == 1:
                 raise InputError(f"{name} has no level {wanted}; it has {have}")
         asked = ", ".join(f"{name}={','.join(levels)}" for name, levels in self.where.items())

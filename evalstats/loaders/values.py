@@ -12,7 +12,7 @@ from typing import cast
 
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, some_of
 from evalstats.schema.columns import STATUSES, Column
 from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, in_utc, time_of_number
 
@@ -457,13 +457,10 @@ class Places:
         if not wrong.any():
             return
         rows = wrong.arg_true()
-        shown = [f"{self.word} {self.at[row]}" for row in rows[:_SHOWN]]
-        if values is not None:
-            cells = [repr(str(values[row])[:_SHOWN_CHARS]) for row in rows[:_SHOWN]]
-            shown = [f"{place}: {cell}" for place, cell in zip(shown, cells, strict=True)]
-        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        cells = (f": {str(values[row])[:_SHOWN_CHARS]!r}" if values is not None else "" for row in rows)
+        shown = some_of((f"{self.word} {self.at[row]}{cell}" for row, cell in zip(rows, cells, strict=True)), _SHOWN)
         advice = f"; {remedy}" if remedy else ""
-        raise InputError(f"a row {problem} ({', '.join(shown)}{more}){advice}")
+        raise InputError(f"a row {problem} ({shown}){advice}")
 
 
 def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source: str, n_rows: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
+from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, some_of
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.dependence import Presumed, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
@@ -77,7 +77,7 @@ def renamed(frame: pl.DataFrame, columns: Iterable[str], names: Mapping[str, str
 
 def lookalike_note(names: Mapping[str, str]) -> str:
     """Say which names look alike and how they are written."""
-    shown = ", ".join(list(names.values())[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    shown = some_of(names.values(), _SHOWN)
     which = "a model's name looks" if len(names) == 1 else f"{len(names)} models' names look"
     return (
         f"{which} like another and differs only by characters that cannot be seen: written as {shown}, and kept apart. If they "
@@ -417,10 +417,10 @@ def _completed(frame: pl.DataFrame) -> pl.DataFrame:
     arm = next((name for name in ("model", "system") if name in frame.columns), None)
     lacking = [name for name in ("item", "score") if name not in frame.columns] + ([] if arm else ["model"])
     if lacking:
-        columns = ", ".join(frame.columns[:12]) + (", ..." if frame.width > 12 else "")
+        columns = some_of(frame.columns, 12)
         given = ", ".join(f"{name}=..." for name in dict.fromkeys((*lacking, "item", "score", "model")))
         raise InputError(
-            f"this table has no column {lacking[0]}; it has {columns or 'none'}. Name the columns: "
+            f"this table has no column {lacking[0]}; it has {columns}. Name the columns: "
             f"evalstats.from_frame(frame, {given})"
         )
     # Numbers that name items or models, and truth values that are scores.

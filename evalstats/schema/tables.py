@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, some_of
 from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_names, schema_of
 
 # Factors are kept in one of these dtypes; anything else becomes text.
@@ -339,6 +339,5 @@ def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None
 
 def _fault(where: str, column: Column, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:  # noqa: PLR0917 - six words of one sentence
     rows = wrong.arg_true()
-    shown = ", ".join(f"row {row}: {series[row]!r}" for row in rows[:_SHOWN])
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
-    return f"{where}: column {column.name!r} {problem} ({shown}{more}); {remedy}"
+    shown = some_of((f"row {row}: {series[row]!r}" for row in rows), _SHOWN)
+    return f"{where}: column {column.name!r} {problem} ({shown}); {remedy}"

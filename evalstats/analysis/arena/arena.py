@@ -34,7 +34,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import several
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
 from evalstats.stats.arena.likelihood import Connection, Ties, connection
@@ -308,7 +308,7 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     votes = _votes(battles, asked)
     table, counts = votes.table, votes.counts
     if asked.anchor is not None and asked.anchor not in table.models:
-        have = ", ".join(table.models[:12]) + (", ..." if table.n_models > 12 else "")
+        have = some_of(table.models, 12)
         raise InputError(f"the anchor {asked.anchor!r} has no votes; models with votes: {have}")
     found = connection(table.rows)
     parts = _parts(table, found, options)

@@ -34,7 +34,7 @@ from evalstats.analysis.arena.votes import VoteTable
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, number, p_value, plural, several
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, some_of
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths, selection_bias
 from evalstats.stats.arena.drift import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
 from evalstats.stats.arena.goodness_of_fit import clustered_mean
@@ -390,14 +390,13 @@ def burst_check(found: TrustChecks, table: VoteTable, fit: PairFit, voters: Vote
         who = "for a model or by a rater" if voters.n_raters else "for a model"
         line = check_line("bursts", "ok", f"none {who} beyond what its usual pace explains")
         return found, line
-    told = "; ".join(
+    told = (
         f"{burst.n_votes:,} votes {'for' if burst.kind == 'model' else 'by'} {burst.name} from {burst.start:%Y-%m-%d %H:%M} "
         f"to {burst.end:%Y-%m-%d %H:%M} UTC, {number(burst.expected, 1)} expected"
-        for burst in bursts[:_NAMED]
+        for burst in bursts
     )
-    more = f"; and {len(bursts) - _NAMED} more" if len(bursts) > _NAMED else ""
     p = min(1.0, 2.0 * min(burst.p_adjusted for burst in bursts))
-    line = check_line("bursts", "warning", told + more, p)
+    line = check_line("bursts", "warning", some_of(told, _NAMED, "; "), p)
     return replace(found, bursts=tuple(bursts)), line
 
 

@@ -13,7 +13,7 @@ from evalstats.analysis.arena.adjustments import Covariates, relative_difference
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
+from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, some_of
 from evalstats.schema.data import EvalData, alike, lookalike_note, renamed, same_votes
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, vote_rows
@@ -357,10 +357,7 @@ def _between(comparisons: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     known = set(comparisons["model_a"].unique().to_list()) | set(comparisons["model_b"].unique().to_list())
     unknown = [name for name in models if name not in known]
     if unknown:
-        some = ", ".join(sorted(known)[:12])
-        raise InputError(
-            f"no vote is of a model {unknown[0]!r}; models with votes: {some}{', ...' if len(known) > 12 else ''}"
-        )
+        raise InputError(f"no vote is of a model {unknown[0]!r}; models with votes: {some_of(sorted(known), 12)}")
     return comparisons.filter(pl.col("model_a").is_in(list(models)) & pl.col("model_b").is_in(list(models)))
 
 

@@ -18,6 +18,7 @@ import polars as pl
 from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.comparability.rules import (
+    LISTED,
     RULES,
     Place,
     RunDifference,
@@ -26,13 +27,13 @@ from evalstats.analysis.comparability.rules import (
     Sides,
     by_rule,
     gaps,
-    listed,
     recorded,
     shown,
     side_runs,
 )
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
+from evalstats.errors import some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 
@@ -198,12 +199,11 @@ def _one_sided(sides: Sides) -> RunDifference | None:
     found = gaps(sides)
     if not found:
         return None
-    more = f" and {len(found) - _GAPS} more" if len(found) > _GAPS else ""
-    told = ", ".join(f"{words} ({which})" for words, which in found[:_GAPS])
+    told = some_of((f"{words} ({which})" for words, which in found), _GAPS)
     return RunDifference(
         setting="unrecorded",
         severity="note",
-        explanation=f"recorded on one side only, so not compared: {told}{more}",
+        explanation=f"recorded on one side only, so not compared: {told}",
     )
 
 
@@ -321,7 +321,7 @@ def _item_sets(sides: Sides) -> RunDifference | None:
 
 def _tasks_alone(own: pl.DataFrame, other: pl.DataFrame, which: str) -> list[str]:
     names = sorted({*own["task"].unique().to_list()} - {*other["task"].unique().to_list()} - {""})
-    return [f"the {which} alone has {listed(names)}"] if names else []
+    return [f"the {which} alone has {some_of(names, LISTED)}"] if names else []
 
 
 def _item_limit(sides: Sides) -> RunDifference | None:
@@ -377,7 +377,7 @@ def _status(sides: Sides) -> RunDifference | None:
         "candidate": [value for value in sides.second.values("status") if value != "success"],
     }
     broken = [
-        f"a run of the {which} {'did not end' if values == ['started'] else 'has the status ' + listed(values)}"
+        f"a run of the {which} {'did not end' if values == ['started'] else 'has the status ' + some_of(values, LISTED)}"
         for which, values in said.items()
         if values
     ]

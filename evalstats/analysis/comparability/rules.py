@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 import msgspec
 import polars as pl
 
+from evalstats.errors import some_of
 from evalstats.schema.data import EvalData
 
 _DIGEST_SHOWN = 10
@@ -111,8 +112,7 @@ def shown(values: Sequence[str]) -> str | None:
     """
     if not values:
         return None
-    more = f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else ""
-    return ", ".join(_short(value) for value in values[:_VALUES_SHOWN]) + more
+    return some_of(map(_short, values), _VALUES_SHOWN)
 
 
 def _short(value: str) -> str:
@@ -215,7 +215,7 @@ def _text(value: object) -> str:
 
 
 Severity = Literal["invalid", "weakens", "note"]
-_LISTED = 3
+LISTED = 3
 _SHOTS = Place(column="n_shots", by_task="shots")
 
 
@@ -247,7 +247,7 @@ class Sides:
     @property
     def models(self) -> str:
         """The models of both sides, for a sentence."""
-        return listed(sorted(self.first.models | self.second.models))
+        return some_of(sorted(self.first.models | self.second.models), LISTED)
 
     @property
     def same_model(self) -> bool:
@@ -282,16 +282,6 @@ class Rule:
     same: Severity | None = None
     alone: Severity | None = None
     treatment: bool = False
-
-
-def listed(names: list[str]) -> str:
-    """Return the first few names, and how many more there are.
-
-    >>> listed(["a", "b", "c", "d"])
-    'a, b, c and 1 more'
-    """
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
 
 
 def _levels(rows: pl.DataFrame, column: str) -> set[str]:

@@ -13,7 +13,7 @@ from evalstats.analysis.judges.sources import Rated, rated
 from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.raters.agreement import MOST_LEVELS, Metric
@@ -225,10 +225,9 @@ def _sides(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple[tuple[str, 
     if reference == ("human",):
         people = frame.filter(pl.col("rater_kind") == "human")["rater"].unique().sort().to_list()
         if not people:
-            named = ", ".join(raters[:10]) + (", ..." if len(raters) > 10 else "")
             raise InputError(
                 f"no person rated, only {plural(len(raters), 'judge')}: say whose ratings are the truth with --reference NAME; "
-                f"judges: {named}"
+                f"judges: {some_of(raters, 10)}"
             )
     else:
         people = sorted(set(reference))

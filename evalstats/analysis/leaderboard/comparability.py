@@ -12,7 +12,7 @@ from evalstats.analysis.comparability.comparability import run_comparability
 from evalstats.analysis.comparability.rules import RunDifference, Severity
 from evalstats.analysis.pairs import Bools, Ints
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import frame_from_rows
@@ -149,10 +149,8 @@ class EntryDifference:
     def __str__(self) -> str:
         if self.setting == "unrecorded":
             return self.explanation
-        shown = ", ".join(self.models[:_SHOWN])
-        more = f" and {len(self.models) - _SHOWN} more" if len(self.models) > _SHOWN else ""
         so = "" if self.alike else f" (so for {self.models[0]}, and likewise for the rest)"
-        return f"{shown}{more} against {self.reference}: {self.explanation}{so}"
+        return f"{some_of(self.models, _SHOWN)} against {self.reference}: {self.explanation}{so}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,8 +332,7 @@ def _levels(rows: pl.DataFrame, column: str, entry: str) -> dict[str, list[str]]
 
 
 def _in_words(levels: dict[str, list[str]]) -> str:
-    shown = [f"{level}: {_names(names)}" for level, names in sorted(levels.items())[:_SHOWN]]
-    return "; ".join([*shown, *([f"and {len(levels) - _SHOWN} more"] if len(levels) > _SHOWN else [])])
+    return some_of((f"{level}: {_names(names)}" for level, names in sorted(levels.items())), _SHOWN, "; ")
 
 
 def _names(names: Sequence[str]) -> str:

@@ -270,7 +270,7 @@ def _left_out(matrix: ScoreMatrix, values: Floats, k: int) -> tuple[str, ...]:
     one = short.astype(np.int64)
     side = Side(n_scored=one, present=one, total=np.zeros(len(one)))
     names = ", ".join(item_labels(Pairs(items=matrix.items, baseline=side, candidate=side), short, _NAMED))
-    more = ", ..." if short.sum() > _NAMED else ""
+    more = f" and {short.sum() - _NAMED:,} more" if short.sum() > _NAMED else ""
     words = (
         f"{plural(int(short.sum()), 'item')} with fewer than {k} scored trials of a model are left out for it "
         f"({plural(int(cells.sum()), 'value')} in all): {names}{more}"

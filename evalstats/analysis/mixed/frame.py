@@ -37,7 +37,7 @@ from evalstats.analysis.mixed.table import (
     used_slopes,
 )
 from evalstats.document.numbers import plural
-from evalstats.errors import InputError
+from evalstats.errors import InputError, some_of
 from evalstats.stats.mixed.design import Family, Floats, Ints, MixedDesign, RandomTerm
 
 _MOST_COLUMNS = 5000
@@ -148,7 +148,7 @@ def grid_column(grid: pl.DataFrame, factor: Factor) -> Factor:
     labels = [str(value) for value in grid[factor.name].to_list()]
     unknown = sorted({label for label in labels if label not in place})
     if unknown:
-        raise InputError(f"{factor.name!r} has no level {unknown[0]!r}; it has {', '.join(factor.levels[:12])}")
+        raise InputError(f"{factor.name!r} has no level {unknown[0]!r}; it has {some_of(factor.levels, 12)}")
     return Factor(
         name=factor.name, levels=factor.levels, codes=np.array([place[label] for label in labels], dtype=np.int64)
     )

@@ -14,7 +14,7 @@ from scipy.special import gammaln
 
 from evalstats.analysis.mixed.formula import MixedFormula, Response, Term, term_name
 from evalstats.document.numbers import plural
-from evalstats.errors import InputError
+from evalstats.errors import InputError, some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars
 from evalstats.stats.mixed.design import Family, Floats, Ints, RandomTerm
@@ -78,9 +78,8 @@ def check_column(frame: pl.DataFrame, name: str, role: str) -> None:
     if name in frame.columns:
         return
     near = difflib.get_close_matches(name, frame.columns, n=2, cutoff=0.6)
-    shown = ", ".join(repr(column) for column in frame.columns[:15])
-    more = f" and {len(frame.columns) - 15} more" if len(frame.columns) > 15 else ""
-    hint = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"it has {shown}{more}"
+    shown = some_of(map(repr, frame.columns), 15)
+    hint = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"it has {shown}"
     raise InputError(f"the table has no column {name!r} ({role}); {hint}")
 
 
@@ -246,10 +245,9 @@ def empty_cell_warnings(cells: Sequence[EmptyCell]) -> list[str]:
     """Name the empty cells."""
     if not cells:
         return []
-    shown = "; ".join(", ".join(f"{factor} = {level}" for factor, level in cell) for cell in cells[:_LISTED])
-    more = f" and {len(cells) - _LISTED} more" if len(cells) > _LISTED else ""
+    shown = some_of((", ".join(f"{factor} = {level}" for factor, level in cell) for cell in cells), _LISTED, "; ")
     have = "combination of levels has" if len(cells) == 1 else "combinations of levels have"
-    return [f"{len(cells):,} {have} no rows ({shown}{more}): their effects and means are not given"]
+    return [f"{len(cells):,} {have} no rows ({shown}): their effects and means are not given"]
 
 
 def dropped_warnings(
@@ -276,17 +274,16 @@ def dropped_warnings(
         )
     if len(dropped) <= len(empty):
         return []  # the warning of empty cells says it
-    shown = ", ".join(names[column] for column in dropped[:_LISTED])
-    more = f" and {len(dropped) - _LISTED} more" if len(dropped) > _LISTED else ""
+    shown = some_of((names[column] for column in dropped), _LISTED)
     why = "a combination of the others, so the data cannot tell it apart; means that need it are not given"
-    return [f"{plural(len(dropped), 'fixed effect')} dropped ({shown}{more}), each {why}"]
+    return [f"{plural(len(dropped), 'fixed effect')} dropped ({shown}), each {why}"]
 
 
 def used_slopes(values: Floats, names: Sequence[str], group: str) -> tuple[list[int], list[str]]:
     """Return the slopes that are not 0 throughout, and a warning that names the others."""
     some = np.any(values != 0.0, axis=0)
     gone = [name for name, kept in zip(names, some, strict=True) if not kept]
-    warning = f"the random effects {', '.join(gone[:_LISTED])} by {group} stand for no rows and are dropped"
+    warning = f"the random effects {some_of(gone, _LISTED)} by {group} stand for no rows and are dropped"
     return np.flatnonzero(some).tolist(), [warning] if gone else []
 
 
