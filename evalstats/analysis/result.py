@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from difflib import get_close_matches
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PARTS = 3
 
 
-def version_of(values: Mapping[str, Any]) -> str:
+def _version_of(values: Mapping[str, Any]) -> str:
     """Return the version that computed saved values, or the first of their rows; "" where none is said."""
     said = values.get("version")
     if said is None:
@@ -41,7 +41,7 @@ def version_of(values: Mapping[str, Any]) -> str:
     return said if isinstance(said, str) else ""
 
 
-def refuse_newer(version: str, source: str) -> None:
+def _refuse_newer(version: str, source: str) -> None:
     """Raise where a newer version of evalstats saved the result."""
     if _numbers(version) > _numbers(toolkit_version()) != ():
         raise InputError(
@@ -50,7 +50,7 @@ def refuse_newer(version: str, source: str) -> None:
         )
 
 
-def note_of_older(version: str) -> Note | None:
+def _note_of_older(version: str) -> Note | None:
     """Return what is said of a result that an older version of evalstats computed; None where it was this version."""
     if not () < _numbers(version) < _numbers(toolkit_version()):
         return None
@@ -58,7 +58,7 @@ def note_of_older(version: str) -> Note | None:
     return Note(kind="source", text=text, remedy="compute it again for today's numbers")
 
 
-def unreadable_older(version: str, source: str, why: str) -> str:
+def _unreadable_older(version: str, source: str, why: str) -> str:
     """Say that a result of an older version has a shape that is not read any more."""
     return (
         f"{source}: was saved by evalstats {version}, in a form that {toolkit_version()} does not read ({why}); "
@@ -331,17 +331,35 @@ def result_of(values: object, source: str) -> Result:
     if name not in RESULTS:
         raise InputError(f"{source}: is no saved result; expected JSON whose 'result' is one of {', '.join(RESULTS)}")
     saved = cast("Mapping[str, Any]", values)
-    version = version_of(saved)
-    refuse_newer(version, source)
-    note = note_of_older(version)
+    version = _version_of(saved)
+    _refuse_newer(version, source)
+    note = _note_of_older(version)
     of: type[Result] = getattr(import_module(RESULTS[name]), name)
     try:
         found = of.from_dict(saved)
     except InputError as error:
-        told = unreadable_older(version, source, str(error)) if note else f"{source}: {error}"
+        told = _unreadable_older(version, source, str(error)) if note else f"{source}: {error}"
         raise InputError(told) from error
     _refuse_damaged(found, source)
-    return found if note is None else _with_note(found, note)
+    if note is not None:
+        return _with_note(found, note)
+    unread = list(_unread(saved, found.to_dict()))
+    if unread:
+        raise InputError(
+            f"{source}: holds {some_of(map(repr, unread), 3)}, which no {name} has, so it was damaged or edited; compute it again"
+        )
+    return found
+
+
+def _unread(saved: object, read: object, place: str = "") -> Generator[str]:
+    """Yield where saved values have a name that was not read."""
+    if isinstance(saved, dict) and isinstance(read, dict):
+        for name, value in cast("dict[str, object]", saved).items():
+            at = f"{place}.{name}" if place else name
+            yield from _unread(value, read[name], at) if name in read else (at,)
+    elif isinstance(saved, list) and isinstance(read, list):
+        for n, (one, other) in enumerate(zip(cast("list[object]", saved), cast("list[object]", read), strict=False)):
+            yield from _unread(one, other, f"{place}[{n}]")
 
 
 # What values of the right types bring about that no result has: a name that no row has, a number beyond all others.

@@ -109,3 +109,14 @@ def test_half_a_letter_is_refused(tmp_path: Path) -> None:
     path.write_bytes(saved("score_clusters").replace(b'"name": "alpha"', b'"name": "\\udeff"'))
     with pytest.raises(InputError, match="no saved result"):
         es.load_result(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("comparison_trials_clusters", "p_value"), ("leaderboard_published", "rank_low")]
+)
+def test_a_field_whose_name_is_not_known_is_refused_by_name(name: str, field: str, tmp_path: Path) -> None:
+    """An optional field under another name would else count as one that there is not."""
+    path = tmp_path / "r.json"
+    path.write_bytes(saved(name).replace(f'"{field}"'.encode(), f'"{field}z"'.encode()))
+    with pytest.raises(InputError, match=rf"holds '[\w.\[\]]*{field}z'.*, which no \w+ has"):
+        es.load_result(path)
