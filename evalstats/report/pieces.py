@@ -235,6 +235,7 @@ def boxed(label: str, text: str) -> str:
 # Quarto keeps NAME_files for itself.
 FOLDER = "drawings"
 _WHOLE = 20  # letters of a name that a narrow column of a phone holds
+_LONG = 32  # and of a wider screen
 _PDF_FONT = "Libertinus Serif"
 
 
@@ -295,8 +296,8 @@ def html_table(table: Table, name: str, *, shown: int | None = None) -> str:
     )
     for place, column in enumerate(columns[1:], start=1):
         made = made.cols_align("left" if table.columns[place].left else "right", columns=column)
-    names = [column for column, each in zip(columns, table.columns, strict=True) if each.kind == "name"]
-    made = made.fmt(_breakable, columns=[columns[0], *(column for column in names if column != columns[0])])
+    words = [place for place, column in enumerate(table.columns) if not place or column.kind in ("name", "text")]
+    made = made.fmt(_breakable, columns=[columns[place] for place in words])
     tones = _tones(table)
     if tones:
         made = made.fmt(partial(_pill, tones=tones), columns=columns[-1])
@@ -332,9 +333,10 @@ def _breakable(cell: str) -> str:
 
 def _whole(part: str) -> str:
     word = part.rstrip()
-    if "-" not in word or len(word) > _WHOLE:
+    if "-" not in word or len(word) > _LONG:
         return for_html(word) + part[len(word) :]
-    return f'<span class="es-whole">{for_html(word)}</span>{part[len(word) :]}'
+    kept = "es-whole" if len(word) <= _WHOLE else "es-long"
+    return f'<span class="{kept}">{for_html(word)}</span>{part[len(word) :]}'
 
 
 def _pill(cell: str, *, tones: Mapping[str, Tone]) -> str:
