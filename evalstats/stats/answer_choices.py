@@ -175,11 +175,6 @@ class RivalOptions:
     least_p: float
 
     @property
-    def n_tested(self) -> int:
-        """Items with a test: at least eight answers, some of them the rival and some not."""
-        return int(np.count_nonzero(~np.isnan(self.p_value)))
-
-    @property
     def suspect(self) -> BoolArray:
         """Items that more models answer with the rival than with the key, strong models above all.
 

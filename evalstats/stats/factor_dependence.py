@@ -33,16 +33,14 @@ class ClusterCorrelation:
         differ more than others.
     cluster_size
         Mean size of the cluster that an item is in, sum n_g^2 / n.
-    design_effect, design_effect_low, design_effect_high
-        1 + (cluster_size - 1) times the correlation and its limits, at least 0: the factor on the variance of a mean of
-        these items if the clusters are a sample. None where the correlation has none.
+    design_effect
+        1 + (cluster_size - 1) times the correlation, at least 0: the factor on the variance of a mean of these items if the
+        clusters are a sample. None where there is no correlation.
     """
 
     estimate: Estimate
     cluster_size: float
     design_effect: float | None
-    design_effect_low: float | None
-    design_effect_high: float | None
 
 
 def cluster_correlation(values: ArrayLike, clusters: ArrayLike, *, conf_level: float = 0.95) -> ClusterCorrelation:
@@ -96,9 +94,7 @@ def cluster_correlation(values: ArrayLike, clusters: ArrayLike, *, conf_level: f
             "the values do not differ" if 2 <= n_clusters < n else "a correlation needs 2 clusters, one with 2 items"
         )
         bare = Estimate(estimate=0.0, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason)
-        return ClusterCorrelation(
-            estimate=bare, cluster_size=size, design_effect=None, design_effect_low=None, design_effect_high=None
-        )
+        return ClusterCorrelation(estimate=bare, cluster_size=size, design_effect=None)
     n0 = (n - size) / (n_clusters - 1)
     icc = (between - within) / (between + (n0 - 1.0) * within)
     reason = too_few_clusters(n_clusters)
@@ -118,17 +114,7 @@ def cluster_correlation(values: ArrayLike, clusters: ArrayLike, *, conf_level: f
         n_clusters=n_clusters,
         reason=reason,
     )
-
-    def effect(r: float) -> float:
-        return max(0.0, 1.0 + (size - 1.0) * r)
-
-    return ClusterCorrelation(
-        estimate=estimate,
-        cluster_size=size,
-        design_effect=effect(icc),
-        design_effect_low=None if ends is None else effect(ends[0]),
-        design_effect_high=None if ends is None else effect(ends[1]),
-    )
+    return ClusterCorrelation(estimate=estimate, cluster_size=size, design_effect=max(0.0, 1.0 + (size - 1.0) * icc))
 
 
 def _cluster_sums(table: FloatArray, codes: IntArray, n_clusters: int) -> FloatArray:
@@ -167,8 +153,8 @@ class FactorDependence:
         The design effect that would be expected if the factor did not matter.
     p_value, p_adjusted
         One-sided, of a factor that does not matter; adjusted over the factors (Holm).
-    of_differences, of_scores
-        Intraclass correlation, with interval, of the models' scores less each item's mean, and of the scores themselves.
+    of_differences
+        Intraclass correlation, with interval, of the models' scores less each item's mean.
     """
 
     factor: str
@@ -179,7 +165,6 @@ class FactorDependence:
     p_value: float
     p_adjusted: float
     of_differences: ClusterCorrelation
-    of_scores: ClusterCorrelation
 
     @property
     def matters(self) -> bool:
@@ -237,7 +222,6 @@ def factor_dependence(
     total = float(np.square(residuals).sum())
     if total <= 1e-18 * max(float(np.square(np.where(seen, y, 0.0)).sum()), 1e-300):
         return ()
-    pooled = np.where(seen, y - _model_means(y, seen), 0.0)
     moments = _Moments.of(residuals)
     rows: list[FactorDependence] = []
     for name, codes_of_all in coded.items():
@@ -257,7 +241,6 @@ def factor_dependence(
                 p_value=p,
                 p_adjusted=p,
                 of_differences=cluster_correlation(residuals, codes, conf_level=conf_level),
-                of_scores=cluster_correlation(pooled, codes, conf_level=conf_level),
             )
         )
     adjusted = holm([row.p_value for row in rows]) if rows else np.empty(0)

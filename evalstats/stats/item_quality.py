@@ -217,11 +217,6 @@ class ItemSlopes:
     n_models: IntArray
     least_p: float
 
-    @property
-    def n_tested(self) -> int:
-        """Items with a test: at least eight models, and not all with the same score."""
-        return int(np.count_nonzero(~np.isnan(self.p_value)))
-
 
 def item_slopes(scores: ArrayLike) -> ItemSlopes:
     """Test of every item whether the models that do well on it are the weak ones: the sign of a wrong key.
@@ -288,8 +283,8 @@ class RepeatedRows:
     ----------
     n_rows, n_distinct
         Items with any score, and how many different rows they have.
-    expected, expected_low
-        Mean, and 1% quantile, of that number where the scores of each model are shuffled among items about as hard.
+    expected
+        Mean of that number where the scores of each model are shuffled among items about as hard.
     p_value
         Share of shuffles (the observed rows included) with so few different rows.
     group
@@ -299,7 +294,6 @@ class RepeatedRows:
     n_rows: int
     n_distinct: int
     expected: float
-    expected_low: float
     p_value: float
     group: IntArray
 
@@ -367,7 +361,6 @@ def repeated_rows(
         n_rows=kept.size,
         n_distinct=observed,
         expected=float(counts.mean()),
-        expected_low=float(np.quantile(counts, 0.01)),
         p_value=float((1 + np.count_nonzero(counts <= observed)) / (1 + counts.size)) if observed < kept.size else 1.0,
         group=group,
     )

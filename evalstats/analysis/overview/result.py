@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from evalstats.analysis.provenance import placed
-from evalstats.analysis.result import Result, frame_of, json_safe, result_of
+from evalstats.analysis.result import Result, json_safe, result_of
 from evalstats.analysis.settings import Settings
 from evalstats.errors import InputError
 
@@ -108,10 +108,6 @@ class Overview(Result):
         ]
         columns = ("question", "benchmark", "label", "headline", "number", "number_words")
         return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
-
-    def holdings_frame(self) -> pl.DataFrame:
-        """One row for each system on a benchmark, and for each source of votes, ratings or published numbers."""
-        return frame_of(self.holdings, Holding, Holding.__dataclass_fields__)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values; every answer holds its result as that result's own file has it."""

@@ -22,7 +22,6 @@ from evalstats.analysis.scenarios.result import DropRow, MeanRow, ScenarioModel,
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, Value, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several, titled
 
-_MOST_MODELS = 6
 _ASSUMED = "The columns read here are those that evalstats assumes; a column map puts others in their place."
 _COOPERATIVE = "the cooperative user, who says what is needed: the reference"
 _NAMED = 2

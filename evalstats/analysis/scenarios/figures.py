@@ -11,7 +11,6 @@ from evalstats.document.numbers import interval, number, plural, scaled
 AVERAGE = "average"
 MOST_ACROSS, MOST_DOWN = 14, 40
 MOST_DROPS = 30
-MOST_PANELS = 12
 _MOST_EFFECTS = 4
 _TONES: dict[str, str] = {"drop": "bad", "gain": "good", "invalid": "caution"}
 

@@ -1,9 +1,9 @@
-"""How far raters agree, beyond what chance would give: Krippendorff, Fleiss, Gwet and Cohen, with intervals over items.
+"""How far raters agree, beyond what chance would give: Krippendorff, Gwet and Cohen, with intervals over items.
 
 Every coefficient is a function of sums over units (the things rated), so that a resample of units costs no more than one
 product with a small table: units with the same ratings are one row of it.
 
-References: Krippendorff 2019, Content Analysis, 4th ed.; Fleiss 1971, doi:10.1037/h0031619; Gwet 2008,
+References: Krippendorff 2019, Content Analysis, 4th ed.; Gwet 2008,
 doi:10.1348/000711006X126600; Cohen 1960, doi:10.1177/001316446002000104; Cohen 1968, doi:10.1037/h0026256.
 """
 
@@ -248,24 +248,6 @@ def gwet_ac1(table: RatingTable, **over: Unpack[Over]) -> Estimate:
         return (seen - chance) / (1.0 - chance)
 
     return _over_units(table.counts, _unit_sums, ac1, "Gwet's AC1", **over)
-
-
-def fleiss_kappa(table: RatingTable, **over: Unpack[Over]) -> Estimate:
-    """Estimate Fleiss' kappa for several raters of every unit, not the same ones; units may differ in how many.
-
-    Examples
-    --------
-    >>> table = rating_table([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [1, 1, 1, 2, 2, 2, 2, 2, 1, 1])
-    >>> round(fleiss_kappa(table).estimate, 2)
-    0.6
-    """
-
-    def kappa(total: FloatArray) -> FloatArray:
-        seen, share = _seen(total), total[:, 3:] / total[:, 2:3]
-        chance = np.square(share).sum(axis=1)
-        return (seen - chance) / (1.0 - chance)
-
-    return _over_units(table.counts, _unit_sums, kappa, "Fleiss' kappa", n_telling=table.n_telling, **over)
 
 
 def confusion(first: ArrayLike, second: ArrayLike, n_levels: int) -> IntArray:

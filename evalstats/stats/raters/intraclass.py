@@ -35,7 +35,6 @@ class IntraclassCorrelations:
     within: float
     raters: float
     residual: float
-    n_objects: int
     n_raters: int
 
 
@@ -129,7 +128,6 @@ def intraclass_correlations(scores: ArrayLike, *, conf_level: float = 0.95) -> I
         within=within,
         raters=raters,
         residual=residual,
-        n_objects=n,
         n_raters=k,
     )
 

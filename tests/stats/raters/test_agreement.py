@@ -14,7 +14,6 @@ from evalstats.stats.raters.agreement import (
     RatingTable,
     cohen_kappa,
     confusion,
-    fleiss_kappa,
     gwet_ac1,
     judge_alpha,
     krippendorff_alpha,
@@ -96,13 +95,6 @@ def test_cohens_and_weighted_kappa_of_published_tables(golden):
     # The jackknife comes near the published asymptotic error of Cohen's table.
     rows, columns = np.repeat([0, 0, 1, 1], [20, 5, 10, 15]), np.repeat([0, 1, 0, 1], [20, 5, 10, 15])
     assert cohen_kappa(rows, columns, 2).std_error == pytest.approx(stored["cohen"]["se"], rel=0.04)
-
-
-def test_fleiss_1971(golden):
-    stored = json.loads((golden / "py_golden.json").read_text())["fleiss"]
-    counts = np.array(stored["table"])
-    found = fleiss_kappa(RatingTable(counts=counts, levels=np.arange(counts.shape[1], dtype=float)))
-    assert found.estimate == pytest.approx(stored["kappa"], abs=1e-12)
 
 
 def test_gwets_ac1_is_its_definition():
