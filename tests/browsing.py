@@ -81,13 +81,59 @@ _OUTSIDE = """() => [...document.querySelectorAll('body *')].filter(e => {
         if (own !== document.documentElement && /auto|scroll|hidden/.test(getComputedStyle(own).overflowX)) return false;
     return true;
 }).map(e => e.outerHTML.slice(0, 80))"""
+_CUT = """() => [...document.querySelectorAll('main svg text')].filter(t => {
+    const box = t.getBoundingClientRect(), own = t.ownerSVGElement.getBoundingClientRect();
+    return box.width && (box.left < own.left - 1 || box.right > own.right + 1 || box.top < own.top - 1);
+}).map(t => `cut: ${t.textContent}`)"""
 
 
 def overflow(page: Any) -> list[str]:
-    """Open what is folded away; return what stands beyond the right edge of the screen and in no region that scrolls."""
+    """Open what is folded away; return what stands beyond the right edge of the screen and in no region that scrolls.
+
+    So does a word that a drawing cuts, on screens that drawings are made for.
+    """
     page.evaluate(_OPEN)
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    return [*([f"the page is {wide} pixels too wide"] if wide > 0 else []), *page.evaluate(_OUTSIDE)]
+    cut = page.evaluate(_CUT) if page.evaluate("innerWidth") >= 390 else []
+    return [*([f"the page is {wide} pixels too wide"] if wide > 0 else []), *page.evaluate(_OUTSIDE), *cut]
+
+
+# --- what a page is made of ---
+
+_ORDER = """() => {
+    const all = selector => [...document.querySelectorAll(selector)], found = [], ids = all('[id]').map(e => e.id);
+    const levels = all('h1, h2, h3, h4, h5, h6').map(e => +e.tagName[1]);
+    if (levels[0] !== 1) found.push(`the first heading is of level ${levels[0]}`);
+    levels.forEach((level, n) => { if (n && level > levels[n - 1] + 1) found.push(`heading ${n + 1} skips a level`); });
+    found.push(...ids.filter((id, n) => ids.indexOf(id) !== n).map(id => `the id ${id} stands twice`));
+    all('[headers]').forEach(cell => cell.getAttribute('headers').split(/ +/).filter(id => id).forEach(
+        id => document.getElementById(id) || found.push('a header that is nowhere: ' + id)));
+    all('th').forEach(th => th.scope && th.textContent.trim() || found.push('a header without scope or words'));
+    all('a').forEach(a => a.textContent.trim() || found.push('a link without words'));
+    all('figure').forEach(f => f.querySelector('figcaption') || found.push('a figure without caption'));
+    all('[tabindex]').forEach(e => e.tabIndex > 0 && found.push('an order of its own for the keyboard'));
+    all('a, summary').forEach(e => {
+        const height = e.getBoundingClientRect().height;
+        if (height && height < 14) found.push('a target too small: ' + e.textContent);
+    });
+    all('.es-figure svg[role="img"]').forEach(drawing => {
+        if ((drawing.getAttribute('aria-label') || '').length <= 40) found.push('a drawing has no words');
+    });
+    all('a[download][href^="data:text/csv"]').forEach(link => {
+        const text = atob(link.href.split('base64,')[1] || '');
+        if (/(^|,)"?[=@+](?!\\d)/m.test(text)) found.push(`${link.download || link.textContent} holds a formula`);
+    });
+    return found;
+}"""
+
+
+def disorder(page: Any) -> list[str]:
+    """Return what a reader without eyes, or with a spreadsheet, would stumble over.
+
+    Headings that skip a level, ids that stand twice, headers, links, figures and drawings without words, targets too
+    small to hit, and data that a sheet would run.
+    """
+    return page.evaluate(_ORDER)
 
 
 # --- what axe finds ---

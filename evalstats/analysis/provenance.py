@@ -67,7 +67,7 @@ def sources_section(
     return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)), table))
 
 
-def placed(benchmark: str) -> str:
+def placed(benchmark: str, preposition: str = "on") -> str:
     """Return where scores are from, for the end of a phrase; nothing where a table does not say.
 
     Examples
@@ -75,7 +75,7 @@ def placed(benchmark: str) -> str:
     >>> placed("MMLU"), placed("table")
     (' on MMLU', '')
     """
-    return "" if benchmark == UNNAMED else f" on {benchmark}"
+    return "" if benchmark == UNNAMED else f" {preposition} {benchmark}"
 
 
 def toolkit_version() -> str:

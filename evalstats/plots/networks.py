@@ -223,10 +223,10 @@ def network(rows: object, *, edges: object, note: str = "", ax: Any = None, size
         edges=found,
         note=note,
     )
-    return drawn(ax, size, lambda sheet: _draw_ring(sheet, graph))
+    return drawn(ax, size, lambda sheet: _draw_network(sheet, graph))
 
 
-def _draw_ring(sheet: Sheet, graph: _Graph) -> Canvas:
+def _draw_network(sheet: Sheet, graph: _Graph) -> Canvas:
     rings, below = _rings(sheet, graph)
     notes = wrapped(graph.note, sheet.width, SMALL * sheet.font)
     height = below + (1.25 * SMALL * len(notes) + 0.2) * sheet.font

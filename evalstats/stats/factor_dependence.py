@@ -270,10 +270,6 @@ def double_centred(scores: FloatArray, seen: BoolArray) -> FloatArray:
     return rest
 
 
-def _model_means(scores: FloatArray, seen: BoolArray) -> FloatArray:
-    return np.where(seen, scores, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-
-
 @dataclass(frozen=True, slots=True)
 class _Moments:
     """Sums over pairs of different items of e_i . e_j, of its square, and of the square of its row sums."""

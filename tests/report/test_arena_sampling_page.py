@@ -3,12 +3,9 @@
 import base64
 import io
 import re
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -197,38 +194,3 @@ def test_the_pdf_says_the_same(tmp_path: Path, pdf_text) -> None:
     text = re.sub(r"\s+", " ", pdf_text(report("arena-sampling", tmp_path / "page.pdf", engine="embedded")[0]))
     for phrase in ("Which models should an arena let meet?", "claims borne out", "Votes needed", "is run again"):
         assert phrase in text
-
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
-    if program is None:
-        pytest.skip(f"no Chromium on this machine; looked for {', '.join(PROGRAMS)}")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_overflows_sideways_and_no_word_of_a_drawing_is_cut(
-    browser: Any, rendered: str, tmp_path: Path, width: int
-) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(rendered, encoding="utf-8")
-    tab = browser.new_page(viewport={"width": width, "height": 900})
-    tab.goto(file.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
-    outside = tab.evaluate(
-        """() => [...document.querySelectorAll('svg text')].filter(t => {
-            const box = t.getBoundingClientRect(), own = t.ownerSVGElement.getBoundingClientRect();
-            return box.width && (box.right > own.right + 1 || box.left < own.left - 1);
-        }).map(t => t.textContent)"""
-    )
-    tab.close()
-    assert outside == []

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from evalstats.plots.style import contrast
-
 pytestmark = pytest.mark.browser
 
 
@@ -66,57 +64,6 @@ def test_the_drawing_fits_the_screen(opened: Any, width: int, wide: bool) -> Non
                  / t.ownerSVGElement.viewBox.baseVal.width))"""
     )
     assert smallest >= 11
-
-
-COLOURS = """(selector) => {
-    const hex = c => '#' + c.match(/[\\d.]+/g).slice(0, 3).map(v => Math.round(v).toString(16).padStart(2, '0')).join('');
-    return [...document.querySelectorAll(selector)].filter(e => e.getBoundingClientRect().width).map(e => {
-        let ground = e;
-        while (ground && /, 0\\)$|transparent/.test(getComputedStyle(ground).backgroundColor)) ground = ground.parentElement;
-        const style = getComputedStyle(e);
-        const ink = e instanceof SVGElement ? style.fill : style.color;
-        return [e.textContent.slice(0, 40), hex(ink), hex(getComputedStyle(ground || document.body).backgroundColor)];
-    });
-}"""
-TEXTS = (
-    "h1", "h2", ".es-label", ".es-answer p", ".es-number p", ".es-cautions li", "main p", "main li", "figcaption", "th", "td",
-    "main a", "summary", "nav a", "footer p", "svg text",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_contrast(opened: Any, scheme: str) -> None:
-    page = opened(1280, scheme)
-    for selector in TEXTS:
-        found = page.evaluate(COLOURS, selector)
-        assert found, f"nothing matches {selector}"
-        for text, ink, ground in found:
-            assert contrast(ink, ground) >= 4.5, (selector, text, ink, ground)
-
-
-STRUCTURE = """() => {
-    const all = selector => [...document.querySelectorAll(selector)], bad = [];
-    const labels = all('[role=region], section[aria-label]').map(e => e.getAttribute('aria-label'));
-    if (new Set(labels).size !== labels.length) bad.push('two regions of one name');
-    all('[headers]').forEach(cell => cell.getAttribute('headers').split(/ +/).filter(id => id).forEach(
-        id => document.getElementById(id) || bad.push('a header that is nowhere: ' + id)));
-    all('th').forEach(th => th.scope && th.textContent.trim() || bad.push('a header without scope or words'));
-    all('a').forEach(a => a.textContent.trim() || bad.push('a link without words'));
-    all('figure').forEach(f => f.querySelector('figcaption') || bad.push('a figure without caption'));
-    all('[tabindex]').forEach(e => e.tabIndex > 0 && bad.push('an order of its own for the keyboard'));
-    all('a, summary').forEach(e => {
-        const height = e.getBoundingClientRect().height;
-        if (height && height < 14) bad.push('a target too small: ' + e.textContent);
-    });
-    return bad;
-}"""
-
-
-@pytest.mark.parametrize("names", ["plain", "hostile"])
-def test_the_structure_can_be_told_without_seeing_it(opened: Any, names: str) -> None:
-    page = opened(390, hostile=names == "hostile")
-    assert page.locator("th").count() > 10
-    assert page.evaluate(STRUCTURE) == []
 
 
 def test_dark_is_dark_and_print_is_light(opened: Any) -> None:

@@ -13,7 +13,7 @@ from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.overview import show_overview, write_pages
 from evalstats.report.page import show_results
 from evalstats.report.render import STUDIES, report
-from tests.browsing import Visit, axe, faint, live_names, on_paper, overflow, wrong_tables, wrong_tabs
+from tests.browsing import Visit, axe, disorder, faint, live_names, on_paper, overflow, wrong_tables, wrong_tabs
 from tests.report.hostile_results import MODELS, RESULTS, several_metrics, table
 from tests.report.quick_pages import printed_page, quick_page
 
@@ -83,6 +83,10 @@ def test_nothing_stands_beyond_the_edge(visit: Visit, width: int) -> None:
     assert overflow(visit.seen(width=width)) == []
 
 
+def test_headings_ids_drawings_and_data_are_in_order(visit: Visit) -> None:
+    assert disorder(visit.seen()) == []
+
+
 def test_print_leaves_out_what_paper_cannot_do(visit: Visit) -> None:
     assert on_paper(visit.seen(media="print", scheme="dark")) == []
     assert visit.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -117,7 +121,8 @@ FAULTS = """<!DOCTYPE html><html lang="en"><title>Faults</title><main><h1>Faults
 <p style="color: #aaa">faint</p><svg width="90" height="20"><rect width="90" height="20" style="fill: #333"/>
 <text x="5" y="15" style="fill: #555">drawn</text></svg>
 <div style="width: 2000px">wide</div><img src="data:," onerror="1"><a href="javascript:1">x</a><a download href="data:,">CSV</a>
-<details><summary>more</summary><p>folded</p></details>
+<details><summary>more</summary><p>folded</p></details><h3 id="p1">Twice</h3>
+<a download href="data:text/csv;charset=utf-8;base64,YSxiCjEsPWNtZCgpCg==">sheet</a>
 <figure><div class="es-tools"><input type="search"></div><div class="es-table"><table><thead><tr>
 <th><button class="es-sort">Name</button></th><th class="gt_right"><button class="es-sort">n</button></th></tr></thead>
 <tbody><tr><td>b</td><td>1</td></tr><tr><td>a</td><td>2</td></tr><tr><td>c</td><td>1,000</td></tr></tbody></table></div></figure>
@@ -139,8 +144,14 @@ def test_faults_are_found(browser: Any, tmp_path: Path) -> None:
     assert len([each for each in wrong if "is not in order" in each]) == 3
     assert len([each for each in wrong if "finds 3 rows" in each]) == 1
     assert len(wrong_tabs(page)) == 2
-    # An input, a link that saves, a fold, and two buttons.
-    assert len(on_paper(visit.seen(media="print"))) == 5
+    assert {
+        "heading 2 skips a level",
+        "the id p1 stands twice",
+        "sheet holds a formula",
+        "a figure without caption",
+    } < set(disorder(page))
+    # An input, two links that save, a fold, and two buttons.
+    assert len(on_paper(visit.seen(media="print"))) == 6
     assert "said" in visit.noise
     assert "https://example.org/" in visit.noise
     page.close()

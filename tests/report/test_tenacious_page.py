@@ -3,8 +3,6 @@
 import json
 import math
 import re
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -486,35 +484,3 @@ def test_data_are_for_this_page_alone(tmp_path: Path) -> None:
         report("validation", tmp_path / "page.html", data=tmp_path)
     with pytest.raises(InputError, match="there is no such file or folder"):
         report("tenacious", tmp_path / "page.html", data=tmp_path / "nowhere")
-
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
-    if program is None:
-        pytest.skip(f"no Chromium on this machine; looked for {', '.join(PROGRAMS)}")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 390])
-def test_it_is_short_and_nothing_overflows(browser: Any, rendered: str, tmp_path: Path, width: int) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(rendered, encoding="utf-8")
-    tab = browser.new_page(viewport={"width": width, "height": 900})
-    tab.goto(file.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
-    if width > 1000:
-        assert tab.evaluate("document.documentElement.scrollHeight") <= 5 * 900
-    # The words of a drawing are looked at, not read.
-    tab.evaluate("document.querySelectorAll('svg').forEach(drawing => drawing.remove())")
-    words = tab.evaluate("document.querySelector('main').innerText.split(/\\s+/).length")
-    tab.close()
-    assert words <= MOST_WORDS
