@@ -13,14 +13,6 @@ from evalstats.report.examples import EXAMPLES, example
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
-def test_a_saved_result_is_the_same_object(kind: str, tmp_path: Path) -> None:
-    result = example(kind)
-    result.save(tmp_path / "r.json")
-    assert load_result(tmp_path / "r.json") == result
-    assert result.document().kind == kind
-
-
-@pytest.mark.parametrize("kind", EXAMPLES)
 @pytest.mark.parametrize("style", ["text", "json", "markdown", "html", "latex", "csv"])
 def test_show_prints_every_form(kind: str, style: str, tmp_path: Path) -> None:
     example(kind).save(tmp_path / "r.json")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -101,11 +100,6 @@ def test_all_forms_are_views_of_the_document(result: ArenaRanking) -> None:
     assert "\x1b" not in terminal.to_text(result.document(), full=True)
     assert result.to_latex()
     assert result.to_markdown("ratings").count("\n") >= len(result.rows)
-
-
-def test_a_saved_ranking_is_the_same_again(result: ArenaRanking, tmp_path: Path) -> None:
-    result.save(tmp_path / "arena.json")
-    assert es.load_result(tmp_path / "arena.json") == result
 
 
 def test_figures_have_words_and_a_table_and_can_be_drawn(result: ArenaRanking) -> None:

@@ -8,21 +8,16 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.contamination.result import ContaminationCheck
-from evalstats.analysis.result import load_result
 from evalstats.document.formats import to_html, to_latex, to_markdown
 from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.plan import Margin, Plan
 from tests.analysis.contamination.example_items import (
-    CUTOFF,
     MODELS,
     REFERENCES,
     as_results,
-    dated_rows,
     split_rows,
-    twin_pairs,
-    twins_by_name,
 )
 
 
@@ -225,28 +220,6 @@ def test_the_answer_is_the_first_line_and_all_views_hold_it(found):
     assert len(to_text(said).splitlines()) <= 15
     with pytest.raises(InputError, match="no suspect 'suspects'; closest: suspect"):
         found.row("suspects")
-
-
-def test_a_saved_check_is_the_same_object_again(found, tmp_path):
-    results = as_results(split_rows(n=60))
-    plan = Plan(source="p.toml", conf_level=0.9)
-    planned = es.contamination(results, split="source", plan=plan, conf_level=0.95)
-    few = es.contamination(results, split="source", suspects=["suspect"], references=["r1"])
-    dated = es.contamination(as_results(dated_rows(n=300)), date="released", cutoffs={"suspect": CUTOFF})
-    twins = es.contamination(as_results(twins_by_name(twin_pairs(n=40))), twin="twin_of")
-    for result in (found, planned, few, dated, twins):
-        result.save(tmp_path / "check.json")
-        assert load_result(tmp_path / "check.json") == result
-
-
-def test_hostile_names_stay_text():
-    name = "<script>alert(1)</script>|=cmd()"
-    rows = [{**row, "model": name if row["model"] == "suspect" else row["model"]} for row in split_rows(inflation=0.45)]
-    said = es.contamination(as_results(rows), split="source", suspects=[name], references=REFERENCES).document()
-    assert name in said.headline
-    assert "<script>" not in to_html(said)
-    before_code = to_markdown(said).partition("````python")[0]
-    assert "<script>" not in before_code
 
 
 def test_one_that_is_notable_alone_and_not_in_its_family_is_said():

@@ -11,7 +11,6 @@ import pytest
 
 from evalstats.analysis.frontier.frontier import frontier
 from evalstats.analysis.frontier.result import Frontier
-from evalstats.analysis.result import load_result
 from evalstats.analysis.score.score import score
 from evalstats.document.formats import to_html, to_markdown
 from evalstats.document.model import Text
@@ -351,25 +350,6 @@ def test_answer_names_who_is_worth_it_who_is_beaten_and_what_is_open(found: Fron
         assert "seed 0" in written
     assert len(to_text(said).splitlines()) <= 15
     assert headline(said).count("\n") == 0
-
-
-def test_a_saved_frontier_is_the_same_object_again(found: Frontier, tmp_path: Path) -> None:
-    few = frontier(
-        data_with({name: ([1.0, 0.0] * 10, [0.1] * 20) for name in "ab"}, factors={"passage": ["x"] * 10 + ["y"] * 10}),
-        cluster="passage",
-    )
-    for result in (found, few):
-        result.save(tmp_path / "frontier.json")
-        assert load_result(tmp_path / "frontier.json") == result
-
-
-def test_hostile_names_stay_text() -> None:
-    scores, costs = [1.0, 0.0] * 10, [0.1, 0.2] * 10
-    name = "<script>alert(1)</script>|=cmd()\x1b[31m"
-    said = frontier(data_with({name: (scores, costs), "b": (scores, costs[::-1])}), n_resamples=50).document()
-    assert "<script>" not in to_html(said)
-    assert "\x1b" not in to_text(said, full=True)
-    assert "|=cmd" not in to_markdown(said).replace("\\|", "")
 
 
 def test_real_costs_of_four_models(shared_data: Path) -> None:

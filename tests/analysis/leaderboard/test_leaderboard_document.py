@@ -1,8 +1,6 @@
 """What is said of a leaderboard is true of it: who could be best, families, tiers, what was refused, names as text."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,7 +9,6 @@ import pytest
 from evalstats.analysis.leaderboard.figures import short_letters
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, Winner, snapped_pairs
-from evalstats.analysis.result import load_result
 from evalstats.document.terminal import headline
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
@@ -216,15 +213,6 @@ def test_ends_that_are_0_but_for_rounding_are_0() -> None:
 
 def planned() -> Leaderboard:
     return boards.plain(plan=Plan(source="evalstats.toml", adjust="holm"), adjust="bh", baseline="south")
-
-
-@pytest.mark.parametrize(
-    "made", [boards.plain, boards.parts, boards.hostile, lambda: leaderboard(boards.grouped_data()), planned]
-)
-def test_a_saved_leaderboard_is_the_same_object_again(made: Callable[[], Leaderboard], tmp_path: Path) -> None:
-    found = made()
-    found.save(tmp_path / "board.json")
-    assert load_result(tmp_path / "board.json") == found
 
 
 def test_code_of_the_answer_gives_the_answer_again() -> None:

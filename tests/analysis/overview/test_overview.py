@@ -167,15 +167,6 @@ def test_a_saved_overview_of_another_shape_is_refused(tmp_path) -> None:
         es.Overview.from_dict({"answers": 3})
 
 
-def test_hostile_names_stay_text() -> None:
-    found = es.overview(scores(HOSTILE, benchmark="::error::bench"))
-    said = found.document()
-    text = to_text(said, full=True)
-    assert "\x1b" not in text
-    assert not any(line.lstrip().startswith("::") for line in text.splitlines())
-    assert "<script>" not in found.to_html()
-
-
 def test_the_terminal_says_it_in_25_lines() -> None:
     lines = to_text(es.overview(es.datasets.tenacious_held_out()).document(), width=80, hint="x").splitlines()
     assert len(lines) <= 25

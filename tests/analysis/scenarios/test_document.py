@@ -3,13 +3,11 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import evalstats as es
 from evalstats.analysis.scenarios.document import items_to_settle
 from evalstats.analysis.scenarios.evidence import long_tables, worst_first
 from evalstats.analysis.scenarios.result import DropRow, RankingChange, ScenarioModel, TermTest
@@ -95,11 +93,6 @@ def test_the_answer_is_short_and_every_text_reads_well(result: ScenarioModel) ->
     for view in (to_markdown(document), to_html(document), to_latex(document)):
         assert len(view) > 300
     assert result.summary().startswith(tuple(note.line for note in document.banners) or document.headline)
-
-
-def test_a_saved_result_is_the_same_object_again(result: ScenarioModel, tmp_path: Path) -> None:
-    result.save(tmp_path / "saved.json")
-    assert es.load_result(tmp_path / "saved.json") == result
 
 
 def test_nothing_is_claimed_of_what_is_not_shown(result: ScenarioModel) -> None:
