@@ -139,6 +139,16 @@ def several(names: Sequence[str], most: int = 4) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "none"
 
 
+def first_lines(lines: Sequence[str], most: int) -> tuple[str, ...]:
+    """Return the first of many lines, and one that says how many more there are.
+
+    >>> first_lines(["a", "b", "c"], 3), first_lines(["a", "b", "c"], 1)
+    (('a', 'b', 'c'), ('a', 'And 2 more.'))
+    """
+    rest = len(lines) - most
+    return (*lines[:most], *([f"And {rest:,} more."] if rest > 0 else []))
+
+
 def many(name: str) -> str:
     """Return what several levels of a column are called: its name in the plural where it is a plain word.
 

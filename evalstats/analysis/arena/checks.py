@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, EvalStatsError, EvalStatsWarning
+from evalstats.errors import CannotAnswerError, EvalStatsError, EvalStatsWarning, some_of
 from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, ShareBin
 from evalstats.stats.arena.likelihood import Connection, weak_links
 from evalstats.stats.arena.votes import VoteRows
@@ -379,9 +379,8 @@ def votes_of(rows: VoteRows) -> IntArray:
 def connection_line(graph: VoteGraph) -> CheckLine:
     """Say whether there is one scale, and how firmly."""
     if not graph.connected:
-        shown = [f"{plural(len(part), 'model')}: {several(part)}" for part in graph.components[:_NAMED]]
-        more = len(graph.components) - len(shown)
-        parts = "; ".join(shown) + (f"; and {plural(more, 'part')} more" if more else "")
+        shown = (f"{plural(len(part), 'model')}: {several(part)}" for part in graph.components)
+        parts = some_of(shown, _NAMED, "; ")
         finding = (
             f"the votes do not put the {graph.n_models} models on one scale: they fall into {len(graph.components)} parts "
             f"({parts}), between which one side never won or there is no vote; ratings and ranks hold within a part"
@@ -391,11 +390,11 @@ def connection_line(graph: VoteGraph) -> CheckLine:
     weak = weak_links_of(graph)
     if not weak:
         return check_line("connected", "ok", f"each model beat each other, directly or by a chain; {met}")
-    hung = "; ".join(
+    hung = (
         f"{several(link.group)} {'won' if link.side == 'wins' else 'lost'} {link.n_wins:g} against all others"
-        for link in weak[:_NAMED]
+        for link in weak
     )
-    return check_line("connected", "limit", f"the scale hangs by few votes ({met}): {hung}")
+    return check_line("connected", "limit", f"the scale hangs by few votes ({met}): {some_of(hung, _NAMED, '; ')}")
 
 
 def weak_links_of(graph: VoteGraph) -> list[WeakLink]:

@@ -12,6 +12,7 @@ from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, plural, several
+from evalstats.errors import some_of
 
 _TIES = {
     "half": "a tie counts as half a win for either",
@@ -140,10 +141,9 @@ def _assumptions(result: ArenaRanking) -> tuple[str, ...]:
     found = [_independence(result), *dict.fromkeys(text.takes for text in texts if text.takes)]
     found.append("Those who voted are whoever came; other users, with other wishes, could prefer otherwise.")
     if result.n_unscored:
-        why = "; ".join(f"{reason} ({n:,})" for reason, n in result.unscored_reasons[:4])
-        found.append(
-            f"{plural(result.n_unscored, 'vote')} without an outcome are like the rest{f' ({why})' if why else ''}."
-        )
+        why = some_of((f"{reason} ({n:,})" for reason, n in result.unscored_reasons), 4, "; ")
+        because = f" ({why})" if result.unscored_reasons else ""
+        found.append(f"{plural(result.n_unscored, 'vote')} without an outcome are like the rest{because}.")
     if result.prior > 0:
         found.append(f"Every model was given {result.prior:g} wins and {result.prior:g} losses that nobody voted for.")
     return tuple(map(sentence, found))

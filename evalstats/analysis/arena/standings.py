@@ -21,7 +21,7 @@ from evalstats.analysis.arena.result import (
 from evalstats.analysis.arena.votes import VoteTable
 from evalstats.analysis.result import finite
 from evalstats.document.numbers import number, plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.stats.arena.bradley_terry import fit_strengths, online_elo
 from evalstats.stats.arena.likelihood import Connection, PairFit, Ties
 from evalstats.stats.arena.partial_pooling import PooledStrengths, pooled_strengths
@@ -518,9 +518,7 @@ def _method(found: _Sorted, pooled: PooledStrengths, fit: PairFit, apart: list[s
     if found.several:
         said.append(f"{plural(found.several, 'vote')} in several categories count in each")
     if apart:
-        said.append(
-            f"warning: votes alone do not connect all models in {', '.join(apart[:4])}{' and others' * (len(apart) > 4)}"
-        )
+        said.append(f"warning: votes alone do not connect all models in {some_of(apart, 4)}")
     if fit.prior > 0.0:
         said.append("votes with a category do not connect all models, so half a win and half a loss was added to each")
     return "; ".join(said)

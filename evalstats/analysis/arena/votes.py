@@ -259,7 +259,8 @@ def vote_table(
         scored = scored.filter(pl.col("outcome") != OUTCOMES[BOTH_BAD])
         counts = _recounted(counts, scored)
     if not scored.height:
-        told = "; ".join(f"{plural(n, 'vote')}: {reason}" for reason, n in counts.reasons[:_SHOWN]) or "there are none"
+        reasons = [f"{plural(n, 'vote')}: {reason}" for reason, n in counts.reasons]
+        told = some_of(reasons, _SHOWN, "; ") if reasons else "there are none"
         raise CannotAnswerError(f"no vote has an outcome ({told}); nothing can be rated")
     beside = relative_differences(scored, covariates, side=side)
     if beside.kept is not None:
@@ -379,7 +380,7 @@ def _scored(frame: pl.DataFrame) -> tuple[pl.DataFrame, VoteCounts, list[Note]]:
 
 
 def _without_outcome(counts: VoteCounts, n_rows: int) -> Note:
-    told = ", ".join(f"{n:,} {reason}" for reason, n in counts.reasons[:_SHOWN])
+    told = some_of((f"{n:,} {reason}" for reason, n in counts.reasons), _SHOWN)
     text = f"{counts.n_unscored:,} of {n_rows:,} votes have no outcome and are left out, not taken for ties: {told}"
     return Note(kind="missing", text=text)
 
@@ -595,9 +596,9 @@ def _counts(cells: VoteCells) -> VoteCounts:
 def _left_out(cells: VoteCells, counts: VoteCounts) -> tuple[Note, ...]:
     if not counts.n_unscored:
         return ()
-    labels = ", ".join(f"{label[:40]!r} ({n:,})" for label, n in cells.unknown[:_SHOWN])
+    labels = some_of((f"{label[:40]!r} ({n:,})" for label, n in cells.unknown), _SHOWN)
     note = _without_outcome(counts, cells.n_rows)
-    return (replace(note, text=f"{note.text}; labels: {labels}") if labels else note,)
+    return (replace(note, text=f"{note.text}; labels: {labels}") if cells.unknown else note,)
 
 
 def _unused(names: tuple[str, ...], unused: tuple[str, ...]) -> tuple[Note, ...]:

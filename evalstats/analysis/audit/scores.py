@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import TypedDict
 
 import numpy as np
 import polars as pl
@@ -25,12 +26,9 @@ def harness_errors(panel: Panel) -> Iterator[Observation]:
         return
     yield Observation(
         kind="harness errors",
-        text=f"{_count(panel, rows, 'row', ('is a harness error', 'are harness errors'))}{_most(panel, rows)}",
         remedy="run them again, or say before looking whether they count as failures",
-        n_rows=int(rows.sum()),
-        models=panel.models_of(rows),
-        examples=_reasons(panel, rows),
         treatments=_counted(panel, rows, both_ends=True),
+        **_concerned(panel, rows, "row", ("is a harness error", "are harness errors")),
     )
 
 
@@ -41,12 +39,9 @@ def missing_scores(panel: Panel) -> Iterator[Observation]:
         return
     yield Observation(
         kind="missing scores",
-        text=f"{_count(panel, rows, 'answer', ('has no score', 'have no score'))}{_most(panel, rows)}",
         remedy="say before looking how such answers count",
-        n_rows=int(rows.sum()),
-        models=panel.models_of(rows),
-        examples=_reasons(panel, rows),
         treatments=(*_counted(panel, rows), *_without_their_items(panel, rows)),
+        **_concerned(panel, rows, "answer", ("has no score", "have no score")),
     )
 
 
@@ -61,12 +56,9 @@ def judge_failures(panel: Panel) -> Iterator[Observation | NotChecked]:
         return
     yield Observation(
         kind="judge failures",
-        text=f"{_count(panel, rows, 'answer', ('was', 'were'))} judged and got no score{_most(panel, rows)}",
         remedy="have them judged again",
-        n_rows=int(rows.sum()),
-        models=panel.models_of(rows),
-        examples=_reasons(panel, rows),
         treatments=(*_counted(panel, rows, both_ends=True), *_without_their_items(panel, rows)),
+        **_concerned(panel, rows, "answer", ("was judged and got no score", "were judged and got no score")),
     )
 
 
@@ -161,24 +153,26 @@ def _complete(panel: Panel, there: Bools) -> tuple[Treatment, ...]:
     )
 
 
-def _count(panel: Panel, rows: Bools, noun: str, verbs: tuple[str, str]) -> str:
-    n = int(rows.sum())
-    return f"{n:,} of {plural(panel.rows.height, noun)} {verbs[n > 1]}"
+class _Concerned(TypedDict):
+    text: str
+    n_rows: int
+    models: tuple[str, ...]
+    examples: tuple[str, ...]
 
 
-def _most(panel: Panel, rows: Bools) -> str:
-    """Name the model with the largest share of these rows, where shares differ."""
-    share = panel.shares(rows)
+def _concerned(panel: Panel, rows: Bools, noun: str, verbs: tuple[str, str]) -> _Concerned:
+    """Say how many rows are concerned, whose most of all where shares differ, and the commonest reasons in the files."""
+    n, share = int(rows.sum()), panel.shares(rows)
     top = int(np.argmax(share))
-    if len(share) < 2 or share[top] < 1.5 * rows.mean():
-        return ""
-    return f", {share_in_percent(float(share[top]))} of {panel.models[top]}'s"
-
-
-def _reasons(panel: Panel, rows: Bools, most: int = 3) -> tuple[str, ...]:
-    """Return the commonest reasons that the files give."""
-    counted = panel.rows["status_reason"].filter(rows.tolist()).drop_nulls().value_counts(sort=True)
-    return tuple(str(text) for text in counted["status_reason"].head(most).to_list())
+    apart = len(share) > 1 and share[top] >= 1.5 * rows.mean()
+    whose = f", {share_in_percent(float(share[top]))} of {panel.models[top]}'s" if apart else ""
+    reasons = panel.rows["status_reason"].filter(rows.tolist()).drop_nulls().value_counts(sort=True)
+    return _Concerned(
+        text=f"{n:,} of {plural(panel.rows.height, noun)} {verbs[n > 1]}{whose}",
+        n_rows=n,
+        models=panel.models_of(rows),
+        examples=tuple(map(str, reasons["status_reason"].head(3).to_list())),
+    )
 
 
 # What harnesses write where an answer, or a judge's verdict, could not be read.

@@ -9,7 +9,7 @@ from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, several, titled
+from evalstats.document.numbers import first_lines, interval_words, number, p_words, plural, several, titled
 from evalstats.stats.contamination import MIN_REFERENCES
 
 _LISTED = 5
@@ -165,12 +165,12 @@ def _facts(result: ContaminationCheck) -> tuple[str, ...]:
         found.append(f"References differ {more} item noise.")
     if result.direction == "assumed":
         found.append("Higher is taken as better; no file declares it.")
-    found += [
+    dated = [
         f"{row.model}: cut-off {row.cutoff}, items within {number(row.bandwidth, 0)} days ({row.bandwidth_reason})."
-        for row in result.rows[:_LISTED]
+        for row in result.rows
         if row.bandwidth is not None
     ]
-    return tuple(found)
+    return (*found, *first_lines(dated, _LISTED))
 
 
 def _assumptions(result: ContaminationCheck) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, number, plural, scaled, several, titled
+from evalstats.document.numbers import first_lines, interval_words, number, plural, scaled, several, titled
 
 _TONES: dict[str, Tone] = {"rose": "good", "dropped": "bad", "too few": "neutral", "no drift shown": "neutral"}
 _MOST_NAMED = 2
@@ -264,24 +264,25 @@ def _actions(result: Dashboard) -> list[str]:
             also = f"the same day {'; '.join(row.beside)}" if row.beside else "nothing else recorded changed that day"
             once = " Only this one day shows it: run again before you act." if row.n_since == 1 else ""
             alike.setdefault((str(row.since), also, once), []).append(_who(result, row))
-    return [
+    told = [
         f"{several(names)}, {since}: {also}.{once} Look at the items that changed with `evalstats compare`."
         for (since, also, once), names in alike.items()
-    ][:_MOST_LINES]
+    ]
+    return list(first_lines(told, _MOST_LINES))
 
 
 def _evidence(result: Dashboard) -> list[Section]:
     found: list[Section] = []
     few = [row for row in result.rows if row.verdict == "too few"]
     if len({row.reason for row in few}) > (not result.judged):
-        told = Items(items=tuple(f"{_who(result, row)}: {row.reason}." for row in few[:_MOST_LINES]))
+        told = Items(items=first_lines([f"{_who(result, row)}: {row.reason}." for row in few], _MOST_LINES))
         found.append(
             Section(id="unwatched", heading=f"{plural(len(few), 'model')} cannot be compared yet", blocks=(told,))
         )
     earlier = [row for row in result.rows if row.first_flagged and not row.drifted]
     if earlier:
         told = Items(
-            items=tuple(f"{_who(result, row)}: flagged on {row.first_flagged}." for row in earlier[:_MOST_LINES])
+            items=first_lines([f"{_who(result, row)}: flagged on {row.first_flagged}." for row in earlier], _MOST_LINES)
         )
         were, are = ("was", "is") if len(earlier) == 1 else ("were", "are")
         head = f"{plural(len(earlier), 'score')} {were} flagged at an earlier look and {are} not now"

@@ -8,7 +8,7 @@ from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
-from evalstats.document.numbers import number, plural, several, share_in_percent, titled
+from evalstats.document.numbers import first_lines, number, plural, several, share_in_percent, titled
 
 _POINT_TONES: dict[Standing, str] = {"on the frontier": "good", "open": "neutral", "dominated": "neutral"}
 _KEYS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
@@ -111,7 +111,8 @@ def _table(result: Frontier) -> Table:
 
 def _actions(result: Frontier, what: str) -> list[str]:
     beaten = [row for row in result.rows if row.dominated_by]
-    found = [f"Drop {row.name}: {row.dominated_by[0]} scores more for less {what}." for row in beaten[:_NAMED]]
+    dropped = [f"Drop {row.name}: {row.dominated_by[0]} scores more for less {what}." for row in beaten]
+    found = list(first_lines(dropped, _NAMED))
     unsettled = [row.name for row in result.rows if row.standing == "open"]
     if unsettled:
         found.append(f"More items would settle the place of {several(unsettled)}.")

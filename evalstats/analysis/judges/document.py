@@ -186,9 +186,13 @@ def _figure(result: JudgeReport) -> Figure:
         },
         options={"title": f"Krippendorff's alpha, {result.scale}, {level} interval", "reference": None},
         alt=f"Agreement beyond chance: {', '.join(told)}.",
-        caption="Agreement beyond chance with single people; 0 is chance, 1 is perfect",
+        caption=f"Agreement beyond chance with single people{_first_of(result.rows)}; 0 is chance, 1 is perfect",
         table=_judges_table(result),
     )
+
+
+def _first_of(rows: Sequence[object]) -> str:
+    return f", the first {_SHOWN} of {len(rows):,}" if len(rows) > _SHOWN else ""
 
 
 def _judges_table(result: JudgeReport) -> Table:
@@ -325,7 +329,7 @@ def _models(result: JudgeReport) -> Section | None:
             "side_tones": ("bad", "bad"),
         },
         alt=f"Judge minus {_truth(result)} by model: {', '.join(told)}.",
-        caption=f"How far {best.name} rates each model above or below {_truth(result)}",
+        caption=f"How far {best.name} rates each model above or below {_truth(result)}{_first_of(own)}",
         table=Table(
             id="by-model",
             columns=(

@@ -133,9 +133,10 @@ def _order(result: ScenarioModel) -> list[Section]:
                 *(each.first, each.second, each.ahead_in, each.ahead_by),
                 *(each.behind_in, -each.behind_by, each.p_adjusted),
             )
-            for each in shown[:_SHOWN]
+            for each in shown
         ),
         caption="Pairs of models that change places: both leads are shown, adjusted for all pairs",
+        most=_SHOWN,
     )
     heading = f"{one.first} leads {one.second} in {one.ahead_in} and trails in {one.behind_in}"
     return [Section(id="order", heading=heading, blocks=(table,))]
@@ -162,8 +163,9 @@ def _models(result: ScenarioModel) -> list[Section]:
             Column(title="Most in", kind="name"),
             Column(title="Items", kind="count", spare=True),
         ),
-        rows=tuple(_model_line(row, result) for row in ordered[:_FEW_MODELS]),
+        rows=tuple(_model_line(row, result) for row in ordered),
         caption=f"Models over all scenarios ({result.weights}); each interval for its own mean",
+        most=_FEW_MODELS,
         frame=result.means_frame().to_dict(as_series=False),
     )
     return [Section(id="models", heading=heading, blocks=(table,))]
@@ -197,7 +199,7 @@ def _levels(result: ScenarioModel) -> list[Section]:
         return []
     rows = figures.scenario_effects(result, alone=True)
     apart = [row for row in rows if row.excludes_zero]
-    ordered = sorted(apart, key=lambda row: row.estimate)[:_SHOWN]
+    ordered = sorted(apart, key=lambda row: row.estimate)
     table = Table(
         id="effects",
         columns=(
@@ -206,7 +208,8 @@ def _levels(result: ScenarioModel) -> list[Section]:
             Column(title=f"{level(result)} CI", kind="interval", digits=2),
         ),
         rows=tuple((row.level, row.estimate, row.ends) for row in ordered),
-        caption=f"The lowest of {plural(len(apart), 'level')} whose interval leaves out 0",
+        caption=f"The {plural(len(apart), 'level')} whose interval leaves out 0, from the lowest",
+        most=_SHOWN,
         frame=result.effects_frame().to_dict(as_series=False),
     )
     heading = f"{len(apart):,} of {plural(len(rows), 'level')} of {result.scenario} stand apart from the mean"

@@ -13,7 +13,7 @@ from evalstats.analysis.leaderboard.comparability import Measured, measured_alik
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import IntArray
 
@@ -287,6 +287,4 @@ def _remarks(arms: Sequence[Arm]) -> list[str]:
     for arm in arms:
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
-    return [
-        f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}: {text}" for text, names in by_text.items()
-    ]
+    return [f"{some_of(names, 3)}: {text}" for text, names in by_text.items()]
