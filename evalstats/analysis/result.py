@@ -354,9 +354,10 @@ def result_of(values: object, source: str) -> Result:
 def _unread(saved: object, read: object, place: str = "") -> Generator[str]:
     """Yield where saved values have a name that was not read."""
     if isinstance(saved, dict) and isinstance(read, dict):
+        known = cast("dict[str, object]", read)
         for name, value in cast("dict[str, object]", saved).items():
             at = f"{place}.{name}" if place else name
-            yield from _unread(value, read[name], at) if name in read else (at,)
+            yield from _unread(value, known[name], at) if name in known else (at,)
     elif isinstance(saved, list) and isinstance(read, list):
         for n, (one, other) in enumerate(zip(cast("list[object]", saved), cast("list[object]", read), strict=False)):
             yield from _unread(one, other, f"{place}[{n}]")
