@@ -4,6 +4,7 @@ References: Connor 1987, Biometrics 43:207, doi:10.2307/2531961; Tango 1998, Sta
 """
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -21,7 +22,8 @@ PairedTest = Literal["score", "midp", "exact"]
 _WINDOW = 9.0
 _ROUNDING = 1e-12
 _MANY = 3000
-_BISECTIONS = 30  # to 1e-9 of the scale
+_STEPS = 1 << 30  # to 1e-9 of the scale
+_LARGEST = 1.0 - 1e-15  # a power that has a normal quantile
 _FEASIBLE = 1e-12
 
 
@@ -107,7 +109,7 @@ def paired_binary_power(
     0.206
     """
     n = _checked_design(n, p10, p01)
-    return _power(n, (p10, p01), check_level(conf_level), min_discordant, test)
+    return _power(_rejections(n, p10 + p01, check_level(conf_level), min_discordant, test), (p10, p01))
 
 
 def mde_paired_binary(n: int, discordance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float | None:
@@ -133,17 +135,42 @@ def mde_paired_binary(n: int, discordance: float, *, conf_level: float = 0.95, p
     level = check_level(conf_level)
     goal = check_power(power, conf_level)
 
-    def reaches(delta: float) -> bool:
-        shared = max(discordance, delta)
-        return _power(n, (0.5 * (shared + delta), 0.5 * (shared - delta)), level, MIN_DISCORDANT) >= goal
+    # Where the discordance stays as it is, so do the counts that are summed over.
+    design = _rejections(n, discordance, level, MIN_DISCORDANT)
 
-    if not reaches(1.0):
+    def power_at(delta: float) -> float:
+        known = design if delta <= discordance else _rejections(n, delta, level, MIN_DISCORDANT)
+        shared = max(discordance, delta)
+        return _power(known, (0.5 * (shared + delta), 0.5 * (shared - delta)))
+
+    return _least(power_at, goal)
+
+
+def _least(power_at: Callable[[float], float], goal: float) -> float | None:
+    """Return the least difference, in steps of 2^-30, at which a power that rises with it reaches the goal; None where none does.
+
+    On the scale of normal quantiles a power is almost a line, so that a dozen values do (Illinois' rule of false position).
+    """
+    wanted = float(special.ndtri(goal))
+
+    def beyond(step: int) -> tuple[bool, float]:
+        power = power_at(step / _STEPS)
+        return power >= goal, float(special.ndtri(min(max(power, SMALLEST_P), _LARGEST))) - wanted
+
+    low, high = 0, _STEPS
+    (reached, above), (_, below) = beyond(high), beyond(low)
+    if not reached:
         return None
-    low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if reaches(middle) else (middle, high)
-    return high
+    side = 0
+    while high - low > 1:
+        line = below / (below - above) if below < 0.0 < above else 0.5
+        middle = min(max(low + round((high - low) * line), low + 1), high - 1)
+        reached, value = beyond(middle)
+        if reached:
+            high, above, below, side = middle, value, below * (0.5 if side > 0 else 1.0), 1
+        else:
+            low, below, above, side = middle, value, above * (0.5 if side < 0 else 1.0), -1
+    return high / _STEPS
 
 
 def mde_from_std_error(
@@ -205,14 +232,24 @@ def _checked_design(n: int, p10: float, p01: float) -> int:
     return check_count(n, "n", least=1)
 
 
-def _power(n: int, shares: tuple[float, float], level: float, min_discordant: int, test: PairedTest = "score") -> float:
+Rejections = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def _rejections(
+    n: int, discordance: float, level: float, min_discordant: int, test: PairedTest = "score"
+) -> Rejections:
+    """Return the likely numbers of discordant items, their weights, and the fewest wins at which the test rejects in each."""
+    m, weight = likely_counts(n, min(1.0, discordance)) if discordance > 0.0 else (np.empty(0), np.empty(0))
+    keep = m >= max(1, min_discordant)
+    m, weight = thinned(m[keep], weight[keep])
+    return m, weight, fewest_wins(m, level, test)
+
+
+def _power(rejections: Rejections, shares: tuple[float, float]) -> float:
+    m, weight, least = rejections
     discordance = min(1.0, sum(shares))
     if discordance <= 0.0:
         return 0.0
-    m, weight = likely_counts(n, discordance)
-    keep = m >= max(1, min_discordant)
-    m, weight = thinned(m[keep], weight[keep])
-    least = fewest_wins(m, level, test)
     share = shares[0] / discordance
     return float(weight @ (at_least(least, m, share) + at_least(least, m, 1.0 - share)))
 
