@@ -187,20 +187,26 @@ def _matrix_of_rows(
     )
     status = outcomes["status"]
 
-    def summed(values: pl.Series) -> Floats:
+    def weighed(values: pl.Series) -> Floats:
         of_rows = values.cast(pl.Float64).fill_null(0.0)
-        weights = of_rows if counts is None else of_rows * counts
-        total = np.bincount(cell, weights=weights.to_numpy(), minlength=len(first) * len(models))
+        return (of_rows if counts is None else of_rows * counts).to_numpy()
+
+    def summed(weights: Floats, rows: Ints | None = None) -> Floats:
+        own, weights = (cell, weights) if rows is None else (cell[rows], weights[rows])
+        total = np.bincount(own, weights=weights, minlength=len(first) * len(models))
         return total.astype(np.float64).reshape(len(first), len(models))
 
     lost = status.is_in(["error", "unscored"])
-    scored = summed(status == "scored").astype(np.int64)
+    scored = summed(weighed(status == "scored")).astype(np.int64)
+    scores = weighed(outcomes["score"])
+    # A sum of three numbers depends on their order, which must not be that of the rows.
+    order = np.lexsort((scores, cell)) if scored.max(initial=0) > 2 else None
     return ScoreMatrix(
         items=_levels_of_items(outcomes, factors, codes, first, key=key),
         models=tuple(models),
         n_scored=scored,
-        n_lost=summed(lost).astype(np.int64) if lost.any() else np.zeros_like(scored),
-        total=summed(outcomes["score"]),
+        n_lost=summed(weighed(lost)).astype(np.int64) if lost.any() else np.zeros_like(scored),
+        total=summed(scores, order),
     )
 
 

@@ -1,5 +1,6 @@
 """Items that flipped: which, where their rows stand, and in which scenarios."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -229,3 +230,24 @@ def test_places_change_no_answer() -> None:
         assert second.dependence == first.dependence
         assert (second.rows, second.groups, told(second)) == (first.rows, first.groups, told(first))
         assert (second.sources, second.missing) == (first.sources, first.missing)
+
+
+def test_flips_in_columns_are_the_flips_one_by_one() -> None:
+    rng = np.random.default_rng(3)
+    data = data_of(rows_of("a", rng.integers(0, 2, 40).tolist()), rows_of("b", rng.integers(0, 2, 40).tolist()))
+    result = compare(data, "a", "b")
+    flips = result.flipped
+    assert len(flips) > 12
+    assert [flips[place] for place in range(len(flips))] == list(flips)
+    assert list(flips[3:7]) == list(flips)[3:7]
+    assert flips[-1] == list(flips)[-1]
+    assert flips.changes().tolist() == [flip.change for flip in flips]
+    columns = flips.columns()
+    assert columns["item"] == [flip.item for flip in flips]
+    for side in ("baseline_source", "candidate_source"):
+        assert columns[side] == [str(getattr(flip, side) or "") for flip in flips]
+    again = type(result).from_dict(json.loads(json.dumps(result.to_dict())))
+    assert again.flipped == flips
+    assert again == result
+    assert hash(again.flipped) == hash(flips)
+    assert flips != flips[1:]
