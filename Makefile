@@ -47,6 +47,8 @@ test-all: .venv/stamp ## The whole suite, with coverage and type-I simulations
 	@echo "setting up .spark (Spark; a minute or two the first time)"
 	@rm -rf .spark
 	@$(UV) pip install -q --python $(BIN)/python --target .spark --no-deps --require-hashes -r tests/requirements-spark.txt
+	@# A Java that is too old, or a machine without room for one, is found here and not by a test.
+	@PYTHONPATH=.spark timeout 180 $(BIN)/python -c "from pyspark.sql import SparkSession as S; assert S.builder.master('local[1]').getOrCreate().range(3).count() == 3" 2>/dev/null || { echo "Spark does not start here"; exit 1; }
 	@touch $@
 
 spark: .spark/stamp ## The tests on Spark (they need Java 17 or newer)
