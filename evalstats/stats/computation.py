@@ -1,9 +1,12 @@
 """How fits are computed: on one thread of linear algebra, and replicates here or wherever joblib spreads them."""
 
+import math
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from copy import deepcopy
 from functools import cache, wraps
 from importlib import import_module
 from pickle import PicklingError
@@ -47,6 +50,8 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     return limited
 
 
+# All of it, since threads of joblib's that each set the number and put it back would undo one another's.
+@one_thread
 def replicates(
     compute: Replicate[Result], n: int, *, seed: int, workers: int | None = None, on_step: OnStep | None = None
 ) -> list[Result]:
@@ -85,11 +90,25 @@ def _spread(compute: Replicate[Result], which: range, *, seed: int, workers: int
     joblib = import_module("joblib")
     # Outside of `parallel_config`, joblib would take one.
     jobs = workers or (None if joblib.effective_n_jobs() > 1 else -1)
-    share = max(_EACH * joblib.effective_n_jobs(jobs), len(which) // _SHARES)
-    with joblib.Parallel(n_jobs=jobs, mmap_mode="c") as spread:
+    at_once: int = joblib.effective_n_jobs(jobs)
+    batch = max(_EACH, math.ceil(len(which) / (_SHARES * at_once)))
+    share = 2 * batch * at_once
+    with joblib.Parallel(n_jobs=jobs, batch_size=batch, mmap_mode="c") as spread:
         for at in range(0, len(which), share):
             yield from spread(joblib.delayed(_replicate)(compute, seed, i) for i in which[at : at + share])
 
 
 def _replicate(compute: Replicate[Result], seed: int, index: int) -> Result:
-    return compute(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,))))
+    return _own(compute)(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,))))
+
+
+_thread = threading.local()
+
+
+def _own(compute: Replicate[Result]) -> Replicate[Result]:
+    """Return the computation, or the copy of a thread beside others: what a fit keeps for the next is for one at a time."""
+    if threading.current_thread() is threading.main_thread():
+        return compute
+    if getattr(_thread, "given", None) is not compute:
+        _thread.given, _thread.copy = compute, deepcopy(compute)
+    return _thread.copy

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import joblib
 import numpy as np
 import pytest
 from scipy import special
+from threadpoolctl import threadpool_info
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed import likelihood_ratio as module
@@ -53,6 +55,16 @@ def test_the_number_of_processes_changes_nothing(pastes):
     assert one.p_value == two.p_value
     other = parametric_bootstrap(*pastes, n_resamples=16, seed=2, workers=1)
     assert not np.any(np.isclose(one.draws, other.draws))
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_the_backend_changes_nothing(pastes, backend):
+    here = parametric_bootstrap(*pastes, n_resamples=24, seed=1, workers=1)
+    before = threadpool_info()
+    with joblib.parallel_config(backend=backend):
+        found = parametric_bootstrap(*pastes, n_resamples=24, seed=1, workers=2)
+    assert found.draws.tolist() == here.draws.tolist()
+    assert threadpool_info() == before
 
 
 def test_a_p_value_is_never_zero(pastes):
