@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all spark faults fuzz lint format report dist site notebooks pictures man bench bench-check validate lock clean
+.PHONY: help demo test test-all spark faults fuzz lint format report dist site notebooks pictures man bench bench-check mutate validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -104,6 +104,9 @@ bench: .peers/stamp ## Speed and accuracy beside other packages; renews docs/spe
 
 bench-check: .peers/stamp ## Fail where speed has become worse than stored
 	@$(BIN)/python -m benchmarks --check
+
+mutate: .venv/stamp ## Put faults into evalstats/stats, count those that no test notices; renews docs/mutants.md
+	@$(BIN)/python -m mutation
 
 validate: .venv/stamp ## Rerun the simulations of our own error rates and store what they find
 	$(BIN)/python -m validation

@@ -1,0 +1,147 @@
+"""Put faults into `evalstats/stats` and count those that no test notices: `python -m mutation [CHAPTER ...]` (`make mutate`).
+
+python -m mutation                     every chapter: 60 mutants each, drawn by a seed; stores results.json and the page
+python -m mutation judges planning     these chapters (the others keep what is stored)
+python -m mutation --survivors         list the survivors of the last run; nothing is run
+python -m mutation --again judges      try only those that survived last time; stores nothing but the state
+
+A run that is broken off goes on where it stopped, as long as neither code nor tests change. After a change every mutant is
+tried again, first against the test that killed it before.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+from mutation.chapters import CHAPTERS, ROOT, modules  # noqa: E402 - threads are set before numpy is loaded
+from mutation.mutants import Mutant, sample  # noqa: E402
+from mutation.reach import STORE, digest  # noqa: E402
+
+STATE = STORE / "state.json"
+N, SEED, LIMIT, ROUND = 60, 1, 20.0, 20
+
+
+def main(arguments: list[str]) -> int:
+    """Try the mutants, print and store what became of them."""
+    given = _options(arguments)
+    chapters = [chapter for chapter in CHAPTERS if not given.chapter or any(word in chapter for word in given.chapter)]
+    if not chapters:
+        sys.stderr.write(f"no chapter holds {given.chapter}; there are {', '.join(CHAPTERS)}\n")
+        return 2
+    if given.page:
+        return _page()
+    drawn = {chapter: sample(modules()[chapter], given.n, seed=given.seed) for chapter in chapters}
+    state = _State()
+    if not given.survivors:
+        from mutation.trials import session
+
+        session(lambda trials: _try(trials, drawn, state, again=given.again), limit=given.limit, say=_say)
+    if given.survivors or given.again:
+        _print_survivors(drawn, state)
+        return 0
+    if (given.n, given.seed) == (N, SEED):
+        from mutation.page import store
+
+        store(drawn, state.verdicts, n=given.n, seed=given.seed, limit=given.limit)
+    return 0
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m mutation", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "chapter", nargs="*", help=f"words of the names of chapters: {', '.join(CHAPTERS)}; all by default"
+    )
+    parser.add_argument("-n", type=int, default=N, help="mutants a chapter (60); another number stores nothing")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the sample (1); another one stores nothing")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds for the tests of one mutant (20)")
+    parser.add_argument("--again", action="store_true", help="try those that survived last time")
+    parser.add_argument("--survivors", action="store_true", help="list those that survived last time")
+    parser.add_argument("--page", action="store_true", help="make docs/mutants.md from the stored figures")
+    return parser.parse_args(arguments)
+
+
+class _State:
+    """What is known of each mutant, and for which code and tests."""
+
+    def __init__(self) -> None:
+        files = [*(ROOT / "evalstats" / "stats").rglob("*.py"), *(ROOT / "tests" / "stats").rglob("*.py")]
+        self.now = digest(files)
+        self.verdicts: dict[str, dict[str, Any]] = (
+            json.loads(STATE.read_text(encoding="utf-8")) if STATE.exists() else {}
+        )
+
+    def fresh(self, mutant: Mutant) -> bool:
+        """Whether the mutant was tried with the code and the tests as they are."""
+        return self.verdicts.get(mutant.key, {}).get("digest") == self.now
+
+    def save(self) -> None:
+        """Store all; a run that is killed meanwhile leaves the state before."""
+        STORE.mkdir(parents=True, exist_ok=True)
+        part = STATE.with_suffix(".part")
+        part.write_text(json.dumps(self.verdicts), encoding="utf-8")
+        part.replace(STATE)
+
+
+def _try(trials: Any, drawn: dict[str, tuple[list[Mutant], int]], state: _State, *, again: bool) -> None:
+    from dataclasses import asdict
+
+    most = max(len(mutants) for mutants, _ in drawn.values())
+    for start in range(
+        0, most, ROUND
+    ):  # in rounds over all chapters, so that a run that is stopped knows something of each
+        for chapter, (mutants, _) in drawn.items():
+            for mutant in mutants[start : start + ROUND]:
+                before = state.verdicts.get(mutant.key, {})
+                if state.fresh(mutant) or (again and before.get("outcome") != "survived"):
+                    continue
+                verdict = asdict(trials.trial(mutant, [before["by"]] if before.get("by") else []))
+                state.verdicts[mutant.key] = {"digest": state.now, **verdict}
+                state.save()
+            _say(line_of(chapter, counts(mutants[: start + ROUND], state.verdicts)))
+
+
+def counts(mutants: list[Mutant], verdicts: dict[str, dict[str, Any]]) -> dict[str, int]:
+    """Return how many mutants came to which end."""
+    ends = [verdicts.get(mutant.key, {}).get("outcome", "not tried") for mutant in mutants]
+    return {"mutants": len(ends), **{end: ends.count(end) for end in ("killed", "survived", "timed out", "not tried")}}
+
+
+def line_of(chapter: str, found: dict[str, int]) -> str:
+    """Return a chapter's line."""
+    return f"{chapter:28} " + ", ".join(f"{n} {what}" for what, n in found.items() if n or what == "survived")
+
+
+def _print_survivors(drawn: dict[str, tuple[list[Mutant], int]], state: _State) -> None:
+    for chapter, (mutants, _) in drawn.items():
+        sys.stdout.write(f"\n{line_of(chapter, counts(mutants, state.verdicts))}\n")
+        for mutant in mutants:
+            found = state.verdicts.get(mutant.key, {})
+            if found.get("outcome") in {"survived", "unchanged"}:
+                where = f"{mutant.file.relative_to(ROOT)}:{mutant.lines.start} {mutant.function or mutant.constant}"
+                end = "" if found["outcome"] == "survived" else f" {found['outcome']}"
+                sys.stdout.write(
+                    f"  {where} ({found['tests']} tests, {found['seconds']:.0f} s){end}\n"
+                    f"    {mutant.before}\n    {mutant.after}\n"
+                )
+
+
+def _page() -> int:
+    from mutation.page import RESULTS, write
+
+    write(json.loads(Path(RESULTS).read_text(encoding="utf-8")))
+    return 0
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,167 @@
+"""Mutants are faults, are left out by the stated rules, and kill and spare as they should."""
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.stats.one_sample import wilson
+from mutation.chapters import CHAPTERS, STATS, modules
+from mutation.fault import live_functions, put
+from mutation.mutants import compiled, mutants, sample
+from mutation.page import PAGE, RESULTS, table, text
+
+SOURCE = '''
+"""A module."""
+
+LIMIT = 3
+_TOLERANCE = 0.5
+
+def f(a: int, b: int = 2) -> int:
+    """Words with 1 and 2."""
+    if a < 1e-9:
+        raise ValueError("no " + str(1))
+    for _ in range(50):
+        a = max(a, b)
+    return a + b * LIMIT
+'''
+
+
+@pytest.fixture
+def module(tmp_path) -> Path:
+    file = tmp_path / "module.py"
+    file.write_text(SOURCE)
+    return file
+
+
+def changes(file: Path) -> set[tuple[str, str]]:
+    return {(mutant.before, mutant.after) for mutant in mutants(file)}
+
+
+def test_the_mutants_of_a_module_are_these(module):
+    assert changes(module) == {
+        ("3", "4"),  # LIMIT
+        ("2", "3"),  # the default of b
+        ("if a < 1e-09:", "if False:"),
+        ("a < 1e-09", "a >= 1e-09"),
+        ("max(a, b)", "min(a, b)"),
+        ("a + b * LIMIT", "a - b * LIMIT"),
+        ("b * LIMIT", "b / LIMIT"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "left_out"),
+    [
+        ("x = np.sum(a, axis=1)", set()),
+        ("x = fsolve(f, tol=0.5)", {"0.5"}),
+        ("x = zip(a, b, strict=True)", {"True"}),
+        ("x = cast('list[int]', a)", {"True"}),
+        ("reason = 'only ' + 'words'", {"+"}),
+        ("raise InputError(f'{1 + 1} items')", {"1 + 1"}),
+    ],
+)
+def test_rules_leave_out(tmp_path, line, left_out):
+    file = tmp_path / "module.py"
+    file.write_text(f"def f(a, b):\n    {line}\n")
+    found = changes(file)
+    assert bool(found) is not bool(left_out), found
+
+
+def test_a_mutant_runs_as_its_change_says(module):
+    (swapped,) = (mutant for mutant in mutants(module) if mutant.after == "a - b * LIMIT")
+    assert (swapped.function, list(swapped.lines), swapped.operator) == ("f", [13], "arithmetic")
+    space: dict[str, Any] = {}
+    exec(compiled(swapped), space)  # noqa: S102 - made above
+    assert space["f"](5) == 5 - 2 * 3
+    with pytest.raises(ValueError, match="no 1"):
+        space["f"](0)
+
+
+def test_the_sample_is_the_same_twice_and_holds_no_program_twice(module):
+    first, possible = sample([module], 5, seed=3)
+    again, _ = sample([module], 5, seed=3)
+    assert [mutant.key for mutant in first] == [mutant.key for mutant in again]
+    assert possible == len(mutants(module))
+    assert len({mutant.key for mutant in first}) == 5
+    everything, _ = sample([module], 99, seed=3)
+    assert first == everything[:5]
+    assert {m.key for m in first} != {m.key for m in sample([module], 5, seed=4)[0]}
+
+
+def test_an_edit_of_one_function_leaves_the_mutants_of_others(module):
+    before = {mutant.key for mutant in mutants(module)}
+    module.write_text(
+        SOURCE
+        + textwrap.dedent("""
+        def g(x):
+            return x + 1
+    """)
+    )
+    after = {mutant.key for mutant in mutants(module)}
+    assert before < after
+
+
+def test_every_module_belongs_to_one_chapter():
+    found = [file for files in modules().values() for file in files]
+    assert len(found) == len(set(found))
+    assert {file for file in STATS.rglob("*.py") if file.name != "__init__.py"} == set(found)
+    assert all(modules().values())
+
+
+def test_live_code_changes_and_constants_and_defaults_too():
+    from evalstats.stats import checks
+
+    file = Path(checks.__file__)
+    every = {(mutant.function, mutant.before, mutant.after): mutant for mutant in mutants(file)}
+    functions = live_functions()
+    old = checks.few_items.__code__
+    try:
+        assert checks.few_items(10) == ()
+        assert put(every["few_items", "n >= FEW_ITEMS", "n > FEW_ITEMS"], functions)
+        assert checks.few_items(10) != ()
+        assert checks.few_items(11) == ()
+    finally:
+        checks.few_items.__code__ = old
+    try:
+        assert put(every["", "10", "11"], functions)
+        assert checks.few_items(10) != ()
+    finally:
+        checks.FEW_ITEMS = 10
+    defaults = checks.check_count.__kwdefaults__
+    try:
+        assert put(every["check_count", "0", "1"], functions)
+        with pytest.raises(InputError, match="at least 1"):
+            checks.check_count(0, "n")
+    finally:
+        checks.check_count.__kwdefaults__ = defaults
+    assert checks.check_count(0, "n") == 0
+
+
+STORED = json.loads(RESULTS.read_text(encoding="utf-8"))
+
+
+def test_the_page_is_made_of_what_is_stored():
+    assert PAGE.read_text(encoding="utf-8") == text(STORED)
+    assert list(STORED["chapters"]) == list(CHAPTERS)
+
+
+def test_ends_add_up_and_every_chapter_is_under_the_promised_share():
+    for chapter, found in STORED["chapters"].items():
+        assert found["killed"] + found["survived"] + found["timed_out"] == found["mutants"], chapter
+        assert len(found["survivors"]) == found["survived"]
+
+
+def test_a_row_shows_the_share_with_wilsons_interval_and_the_total_is_weighted():
+    rows = table(
+        {
+            "a": {"possible": 100, "mutants": 60, "killed": 54, "timed_out": 0, "survived": 6},
+            "b": {"possible": 300, "mutants": 60, "killed": 30, "timed_out": 0, "survived": 30},
+        }
+    ).splitlines()
+    ends = wilson(6, 60)
+    assert rows[2].endswith(f"| 10% | {100 * ends.conf_low:.0f} to {100 * ends.conf_high:.0f}% |")
+    assert "| 40% |" in rows[4]  # (100 * 0.1 + 300 * 0.5) / 400
