@@ -17,6 +17,7 @@ from evalstats.stats.paired.means import augmented_t, paired_t
 from evalstats.stats.trials import (
     run_variance,
     same_items_difference,
+    shared_run_variances,
     with_runs,
 )
 
@@ -318,3 +319,18 @@ def test_same_items_cover_new_trials(trials, replicates):
         found = same_items_difference(1.0 * (rng.random((120, trials)) < p), 1.0 * (rng.random((120, trials)) < q))
         hits.append(found.conf_low <= truth <= found.conf_high)
     assert np.mean(hits) == pytest.approx(0.95, abs=0.006 + allowance(replicates))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_models_that_share_their_trials_have_for_every_two_the_variance_of_their_differences(weighted):
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(30, 4, 3)) + rng.normal(size=(4, 3)) * np.array([0.0, 0.5, 1.0])
+    weights = rng.uniform(0.5, 3.0, 30) if weighted else None
+    variance, slack = shared_run_variances(scores, weights=weights)
+    for a in range(3):
+        assert (variance[a, a], slack[a, a]) == (0.0, 0.0)
+        for b in set(range(3)) - {a}:
+            one = run_variance(scores[:, :, a] - scores[:, :, b], weights=None if weights is None else [weights])
+            assert variance[a, b] == pytest.approx(one.variance, rel=1e-9, abs=1e-12)
+            assert slack[a, b] == pytest.approx(one.slack, rel=1e-9)
+    assert (variance > 0).sum() >= 4

@@ -30,6 +30,10 @@ TWO = {
     "1 to 5 at the ceiling and 1 to 10": (np.repeat([5, 4, 3], [105, 10, 5]), RNG.integers(1, 11, N)),
     "0 to 5 in halves and 0 to 10": (RNG.integers(0, 11, N) / 2, RNG.integers(0, 11, N)),
     "1 to 5 and percentages": (RNG.choice([3, 4, 5], N), beta(20, 100)),
+    "right or wrong and ratings that are seldom 1": (
+        np.repeat([0, 1], [30, 90]),
+        np.repeat([1, 2, 3, 5], [9, 31, 50, 30]),
+    ),
     "a code hides nothing": (np.r_[beta(0, 1), -1], beta(0, 100)),
 }
 ONE = {
@@ -43,6 +47,10 @@ ONE = {
     "amounts that overlap below 1": (RNG.uniform(0.1, 0.9, N), RNG.exponential(2, N)),
     "a weak model on 0 to 100": (RNG.choice([0, 0, 3, 8, 15], N), beta(0, 100).round()),
     "a favourite value in the middle": (RNG.choice([1, 2, 3, 5], N, p=[0.3, 0.3, 0.15, 0.25]), RNG.integers(1, 11, N)),
+    "seldom right, and counts that are seldom 1": (
+        np.repeat([0, 1], [90, 30]),
+        np.repeat([1, 2, 3, 5], [9, 31, 50, 30]),
+    ),
     "too few to tell": ([1, 2, 5, 4], [7, 10, 3, 8]),
 }
 

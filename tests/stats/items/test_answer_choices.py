@@ -8,6 +8,7 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.answer_choices import (
+    RivalOptions,
     chance_level,
     position_bias,
     rival_options,
@@ -214,3 +215,28 @@ def test_answers_that_are_no_codes_are_refused():
         shared_errors(np.full((3, 9), -2), np.zeros(3, dtype=int))
     with pytest.raises(InputError, match="keys have shape"):
         shared_errors(np.zeros((3, 9), dtype=int), np.zeros(2, dtype=int))
+
+
+def test_a_suspect_has_more_models_than_the_key_and_a_test_or_the_strong_half_behind_it():
+    cases = [  # chosen by, right, models, share of the strong half, adjusted p; suspect
+        (6, 5, 12, 0.5, 0.05, True),
+        (6, 5, 12, 0.5, 0.06, False),
+        (6, 6, 12, 1.0, 0.01, False),
+        (8, 0, 8, 0.9, np.nan, True),
+        (8, 0, 8, 0.89, np.nan, False),
+        (7, 0, 7, 1.0, np.nan, False),
+        (7, 0, 7, 1.0, 0.01, True),
+    ]
+    chosen, right, models, share, p, expected = (np.array(column) for column in zip(*cases, strict=True))
+    found = RivalOptions(
+        option=np.zeros(len(cases), dtype=np.int64),
+        n_chosen=chosen,
+        n_right=right,
+        n_models=models,
+        strong_share=share,
+        p_value=p,
+        p_adjusted=p,
+        least_p=0.0,
+    )
+    np.testing.assert_array_equal(found.suspect, expected)
+    assert found.n_tested == 4

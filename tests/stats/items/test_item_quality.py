@@ -8,6 +8,7 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.item_quality import (
+    RepeatedRows,
     item_information,
     item_slopes,
     least_p,
@@ -263,3 +264,18 @@ def test_too_few_items_have_no_answer_and_bad_input_is_named():
         repeated_rows(np.array([[np.inf, 1.0]]))
     with pytest.raises(InputError, match="infinite"):
         item_slopes(np.full((10, 9), np.inf))
+
+
+@pytest.mark.parametrize(
+    ("n_distinct", "p_value", "far"), [(40, 0.01, True), (41, 0.01, False), (40, 0.02, False), (0, 0.01, True)]
+)
+def test_rows_are_far_fewer_up_to_four_fifths_of_those_expected_and_p_of_one_percent(n_distinct, p_value, far):
+    found = RepeatedRows(
+        n_rows=60,
+        n_distinct=n_distinct,
+        expected=50.0,
+        expected_low=45.0,
+        p_value=p_value,
+        group=np.zeros(60, dtype=np.int64),
+    )
+    assert found.far_fewer is far

@@ -20,6 +20,7 @@ from evalstats.stats.planning.power import (
     smallest_p_augmented_t,
     smallest_p_clusters,
     smallest_p_paired_binary,
+    thinned,
 )
 
 
@@ -164,3 +165,13 @@ def test_bad_arguments_are_refused():
         mde_from_std_error(0.0)
     with pytest.raises(InputError, match="df is 0"):
         mde_from_std_error(1.0, 0.0)
+
+
+@pytest.mark.parametrize(("size", "step"), [(5999, 1), (6000, 3), (11_999, 3), (12_000, 5)])
+def test_very_many_counts_are_thinned_by_an_odd_step_and_keep_their_weight(size, step):
+    m = np.arange(size, dtype=np.float64)
+    weights = stats.norm.pdf(m, size / 2, size / 12)
+    kept, weight = thinned(m, weights)
+    np.testing.assert_array_equal(kept, np.arange(0, size, step))
+    assert weight.sum() == pytest.approx(weights.sum(), rel=1e-12)
+    assert weight @ kept / weight.sum() == pytest.approx(weights @ m / weights.sum(), rel=1e-9)

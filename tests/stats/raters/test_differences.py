@@ -7,6 +7,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.raters.correction import judge_errors, rogan_gladen
 from evalstats.stats.raters.differences import (
     JudgeWorld,
+    _standard,
     corrected_intervals,
     judged_pair,
     not_random,
@@ -106,3 +107,17 @@ def test_corrected_intervals_hold_the_truth_where_the_judge_favours_one_side(n_l
     error = 4 * np.sqrt(0.95 * 0.05 / repeats)
     assert 0.95 - error - 0.01 < held("corrected") < 0.985
     assert held("judge alone") < 0.7
+
+
+def test_simulated_items_vary_by_one_and_share_as_much_as_stated():
+    """Half of the variance is the item's, in both models; three tenths of either part are the cluster's."""
+    rng = np.random.default_rng(3)
+    codes = np.repeat(np.arange(40_000), 2)
+    for groups in (None, codes):
+        found = _standard(rng, codes.size, groups)
+        first, second = found[0::2], found[1::2]
+        np.testing.assert_allclose(found.var(axis=0), 1.0, atol=0.03)
+        assert np.mean(found[:, 0] * found[:, 1]) == pytest.approx(0.5, abs=0.03)
+        within = 0.0 if groups is None else 0.3
+        np.testing.assert_allclose((first * second).mean(axis=0), within, atol=0.03)
+        assert np.mean(first[:, 0] * second[:, 1]) == pytest.approx(0.5 * within, abs=0.03)

@@ -208,3 +208,10 @@ def test_intervals_hold_the_truth_as_often_as_they_say(world: CellWorld) -> None
     assert held[:, told].min() > 0.925
     assert held[:, told].max() < 0.975
     assert mean == pytest.approx(world.truth(), abs=0.01)
+
+
+def test_clusters_of_each_model_are_counted_once() -> None:
+    cluster, model = [0, 0, 1, 1, 2, 2, 2], [0, 1, 0, 0, 0, 2, 2]
+    table = cell_table(cluster, model, [0, 0, 0, 1, 0, 0, 1], n=[1.0] * 7, total=[0.5] * 7, n_models=3, n_cells=2)
+    by_hand = [len({c for c, m in zip(cluster, model, strict=True) if m == k}) for k in range(3)]
+    assert table.clusters_of_models().tolist() == by_hand == [3, 1, 1]
