@@ -26,9 +26,9 @@ def digest(files: Iterable[Path]) -> str:
 
 
 def shared_digest() -> str:
-    """Return the digest of all that any test may depend on: the code, and helpers and values of the tests."""
+    """Return the digest of what any test may depend on besides the code: helpers and values of the tests."""
     helpers = [file for file in _TESTS.rglob("*.py") if not file.name.startswith("test_")]
-    return digest([*STATS.rglob("*.py"), *helpers, *(ROOT / "tests" / "golden").glob("*.json")])
+    return digest([*helpers, *(ROOT / "tests" / "golden").glob("*.json")])
 
 
 class Tracer:
@@ -97,12 +97,21 @@ class Reach:
         self._uses: dict[str, list[tuple[str, range]]] | None = None
 
     def of_file(self, path: Path) -> str:
-        """Return the digest of a test file."""
+        """Return the digest of a file."""
         return self._digests.setdefault(path, digest([path]))
 
     def knows(self, test: str, path: Path) -> bool:
-        """Whether this test was traced as it is now."""
-        return test in self.tests and self.tests[test]["file"] == self.of_file(path)
+        """Whether this test was traced as it is now, with all modules that it ran as they are now."""
+        about = self.tests.get(test)
+        return about is not None and about["state"] == self._state(path, about["lines"])
+
+    def add(self, test: str, path: Path, about: dict[str, Any]) -> None:
+        """Keep what was traced."""
+        self.tests[test] = {"state": self._state(path, about["lines"]), **about}
+
+    def _state(self, path: Path, files: Iterable[str]) -> str:
+        parts = [self.of_file(path), *(self.of_file(STATS / file) for file in sorted(files) if (STATS / file).exists())]
+        return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
     def save(self, *, now: bool = True) -> None:
         """Store what is known, or once in a while."""

@@ -155,7 +155,7 @@ def _trace(items: Sequence[pytest.Item], reach: Reach, say: Callable[[str], None
             if item is None:
                 reach.modules = sorted({*reach.modules, *about})
             else:
-                reach.tests[test] = {"file": reach.of_file(item.path), **about}
+                reach.add(test, item.path, about)
             reach.save(now=item is None)
 
 

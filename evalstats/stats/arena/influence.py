@@ -236,7 +236,7 @@ def smallest_flip(fit: PairFit, rows: VoteRows, *, pair: tuple[int, int] | None 
     Each vote's influence on the gap is g' H^-1 c, g its score. Votes are removed in the order of influence until the gap is
     gone (approximate maximum influence perturbation), and the number is corrected by refits, halving the interval in which
     it lies. Influences change as votes go, so this is repeated with those at the fit just found, up to four times, as long
-    as the set gets smaller; last, votes are put back one at a time while the order stays turned.
+    as the set gets smaller.
 
     References
     ----------
@@ -300,7 +300,7 @@ class _Search:
             if found is None:
                 break
             best, at = (found[0], found[1]), found[2]
-        return (None if best is None else self._put_back(best, at)), predicted
+        return best, predicted
 
     def _order(self, at: PairFit) -> tuple[IntArray, FloatArray]:
         """Return rows whose votes hold the first model up, the most influential first, and by how much each vote does."""
@@ -350,24 +350,6 @@ class _Search:
         row = int(np.argmax(with_it - without))
         self.limit[row] = without[row]
         return bool(self.limit[order].any())
-
-    def _put_back(self, best: tuple[IntArray, float], at: PairFit) -> tuple[IntArray, float]:
-        """Put single votes back, the least influential first, while the order stays turned."""
-        removed, after = best
-        order, effect = self._order(at)
-        while self.n_refits < _MOST_REFITS:
-            taken = order[removed[order] > 0]
-            # A vote whose influence is larger than what is left over cannot come back.
-            slack = effect[removed[order] > 0] < -after
-            if not slack.any():
-                break
-            less = removed.copy()
-            less[taken[slack][0]] -= 1
-            tried = self._without(less)
-            if tried is None or tried[1] > _TURNED or not less.any():
-                break
-            removed, after = less, tried[1]
-        return removed, after
 
     def _without(self, removed: IntArray) -> tuple[IntArray, float, PairFit] | None:
         self.n_refits += 1
