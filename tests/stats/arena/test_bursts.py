@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.special import expit
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.drift import model_bursts, rater_bursts
+from evalstats.stats.arena.drift import _spreads, model_bursts, rater_bursts
 
 DAY = 86_400.0
 
@@ -116,3 +116,16 @@ def test_few_votes_and_missing_times() -> None:
 def test_times_of_whole_days_are_no_bursts() -> None:
     rng = np.random.default_rng(0)
     assert rater_bursts(np.repeat(np.arange(5), 100), rng.integers(0, 30, 500) * DAY) == ()
+
+
+def test_counts_vary_more_than_chance_by_the_median_of_many_windows_or_by_that_of_all():
+    """A longer window varies at least as much as a shorter one; few windows of a length take the figure for all lengths."""
+    rng = np.random.default_rng(2)
+    squares, length = 3.0 * rng.chisquare(1, 219), np.repeat([4, 2, 1, 3], [80, 19, 100, 20])
+    squares[length == 1] /= 6.0
+    median = stats.chi2(1).median()
+    of_four, of_three = (float(np.median(squares[length == k])) / median for k in (4, 3))
+    for whole, of_two in ((2.5, 2.5), (0.5, 1.0), (None, 1.0)):
+        found = _spreads(squares, length, whole)
+        expected = {1: 1.0, 2: of_two, 3: max(of_two, of_three), 4: max(of_two, of_three, of_four)}
+        np.testing.assert_allclose(found, [expected[k] for k in length.tolist()])

@@ -9,7 +9,7 @@ from scipy.special import expit
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.goodness_of_fit import pair_deviance
 from evalstats.stats.arena.parametric_bootstrap import simulated
-from evalstats.stats.arena.rater_effects import tastes_of
+from evalstats.stats.arena.rater_effects import DecidedVotes, _some_raters, tastes_of
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 
 
@@ -76,3 +76,33 @@ def test_draws_have_as_many_ties_as_there_were(ties: str) -> None:
     assert votes.tastes.sd[0] > 0.3
     seen = (rows.outcome == 2) @ rows.count
     assert votes.drawn.tied.sum(axis=1).mean() == pytest.approx(seen, rel=0.03)
+
+
+def test_taste_is_estimated_from_whole_raters_of_at_most_6000_votes() -> None:
+    def votes(sizes: list[int]) -> DecidedVotes:
+        rater = np.repeat(np.arange(len(sizes)), sizes)
+        n = rater.size
+        return DecidedVotes(
+            n_raters=len(sizes),
+            rater=rater,
+            first=np.arange(n) % 3,
+            second=(np.arange(n) + 1) % 3,
+            a_won=np.arange(n) % 2 == 0,
+            eta=np.arange(n, dtype=np.float64),
+            uncertainty=np.ones(3),
+        )
+
+    few = votes([3000, 3000])
+    assert _some_raters(few, 0) is few
+    many = votes([500] * 30)
+    kept = _some_raters(many, 0)
+    assert kept.rater.size == 6000
+    assert (np.bincount(kept.rater) == 500).all()
+    assert set(kept.eta) != set(_some_raters(many, 1).eta)
+    np.testing.assert_array_equal(kept.eta, _some_raters(many, 0).eta)
+    assert (
+        len({tuple(part) for part in kept.eta.reshape(12, 500)} & {tuple(part) for part in many.eta.reshape(30, 500)})
+        == 12
+    )
+    huge = _some_raters(votes([7000, 7000]), 0)
+    assert huge.rater.size == 7000  # one rater at least

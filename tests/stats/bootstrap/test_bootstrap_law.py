@@ -13,7 +13,7 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap import augmented_percentile, percentile_law
-from evalstats.stats.resample_law import all_resamples, common_step, grid_law
+from evalstats.stats.resample_law import _illinois, all_resamples, common_step, grid_law
 
 GRID_ERROR = 0.01  # standard errors; the grid has 400 points to one
 
@@ -249,3 +249,21 @@ def test_common_step_of_unlike_trials_and_of_continuous_values():
     assert common_step(np.zeros(4)) is None
     # Only the last of many values leaves the lattice of thirds, for that of sixths.
     assert common_step(np.append(np.tile([1 / 3, 1.0], 1000), 1 / 6)) == pytest.approx(1 / 6, rel=1e-12)
+
+
+@pytest.mark.parametrize("turned", [1.0, -1.0])
+@pytest.mark.parametrize("power", [3, 9])
+def test_false_position_finds_the_root_whichever_end_stays_and_needs_few_values(turned, power):
+    """x^power - 2 bends upwards, so that the upper end stays put; turned about 0, the lower one."""
+    asked = []
+
+    def excess(x):
+        asked.append(x)
+        return turned * ((turned * x) ** power - 2.0)
+
+    ends = sorted((0.0, 2.0 * turned))
+    low, high = ((x, excess(x)) for x in ends)
+    found = _illinois(excess, low, high, tolerance=1e-12)
+    assert abs(excess(found)) <= 1e-7
+    assert turned * found == pytest.approx(2.0 ** (1.0 / power), abs=1e-7)
+    assert len(asked) < 40  # plain false position takes hundreds for the ninth power
