@@ -5,8 +5,9 @@ python -m mutation judges planning     these chapters (the others keep what is s
 python -m mutation --survivors         list the survivors of the last run; nothing is run
 python -m mutation --again judges      try only those that survived last time; stores nothing but the state
 
-A run that is broken off goes on where it stopped, as long as neither code nor tests change. After a change every mutant is
-tried again, first against the test that killed it before.
+A run that is broken off stores what it has and goes on there. A verdict stands as long as the test that killed, and all code
+that this test runs, stay as they are; of a survivor, all tests that reach it. After a change those are tried again that
+it concerns, first against the test that killed before.
 """
 
 import argparse
@@ -21,10 +22,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"
 
 from mutation.chapters import CHAPTERS, ROOT, modules  # noqa: E402 - threads are set before numpy is loaded
 from mutation.mutants import Mutant, sample  # noqa: E402
-from mutation.reach import STORE, digest  # noqa: E402
+from mutation.reach import STORE  # noqa: E402
 
 STATE = STORE / "state.json"
-N, SEED, LIMIT, ROUND = 60, 1, 20.0, 20
+N, SEED, LIMIT, ROUND = 60, 1, 10.0, 10
 
 
 def main(arguments: list[str]) -> int:
@@ -41,15 +42,34 @@ def main(arguments: list[str]) -> int:
     if not given.survivors:
         from mutation.trials import session
 
-        session(lambda trials: _try(trials, drawn, state, again=given.again), limit=given.limit, say=_say)
+        def work(trials: Any) -> None:
+            try:
+                _try(trials, drawn, state, again=given.again)
+            finally:
+                if (given.n, given.seed, given.again) == (N, SEED, False):
+                    _store(trials, drawn, state, limit=given.limit)
+
+        session(work, limit=given.limit, say=_say)
     if given.survivors or given.again:
         _print_survivors(drawn, state)
-        return 0
-    if (given.n, given.seed) == (N, SEED):
-        from mutation.page import store
-
-        store(drawn, state.verdicts, n=given.n, seed=given.seed, limit=given.limit)
     return 0
+
+
+def _store(trials: Any, drawn: dict[str, tuple[list[Mutant], int]], state: "_State", *, limit: float) -> None:
+    from mutation.page import store
+
+    tried = {
+        chapter: (
+            [
+                each
+                for each in mutants
+                if state.stands(each, trials) and state.verdicts[each.key]["outcome"] != "unchanged"
+            ],
+            possible,
+        )
+        for chapter, (mutants, possible) in drawn.items()
+    }
+    store(tried, state.verdicts, n=N, seed=SEED, limit=limit)
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
@@ -59,7 +79,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("-n", type=int, default=N, help="mutants a chapter (60); another number stores nothing")
     parser.add_argument("--seed", type=int, default=SEED, help="of the sample (1); another one stores nothing")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds for the tests of one mutant (20)")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds for the tests of one mutant (10)")
     parser.add_argument("--again", action="store_true", help="try those that survived last time")
     parser.add_argument("--survivors", action="store_true", help="list those that survived last time")
     parser.add_argument("--page", action="store_true", help="make docs/mutants.md from the stored figures")
@@ -67,18 +87,17 @@ def _options(arguments: list[str]) -> argparse.Namespace:
 
 
 class _State:
-    """What is known of each mutant, and for which code and tests."""
+    """What is known of each mutant, and of which code and tests that holds."""
 
     def __init__(self) -> None:
-        files = [*(ROOT / "evalstats" / "stats").rglob("*.py"), *(ROOT / "tests" / "stats").rglob("*.py")]
-        self.now = digest(files)
         self.verdicts: dict[str, dict[str, Any]] = (
             json.loads(STATE.read_text(encoding="utf-8")) if STATE.exists() else {}
         )
 
-    def fresh(self, mutant: Mutant) -> bool:
-        """Whether the mutant was tried with the code and the tests as they are."""
-        return self.verdicts.get(mutant.key, {}).get("digest") == self.now
+    def stands(self, mutant: Mutant, trials: Any) -> bool:
+        """Whether nothing has changed that could change the verdict."""
+        verdict = self.verdicts.get(mutant.key)
+        return verdict is not None and verdict["stamp"] == trials.stamp(mutant, verdict["by"])
 
     def save(self) -> None:
         """Store all; a run that is killed meanwhile leaves the state before."""
@@ -98,10 +117,10 @@ def _try(trials: Any, drawn: dict[str, tuple[list[Mutant], int]], state: _State,
         for chapter, (mutants, _) in drawn.items():
             for mutant in mutants[start : start + ROUND]:
                 before = state.verdicts.get(mutant.key, {})
-                if state.fresh(mutant) or (again and before.get("outcome") != "survived"):
+                if state.stands(mutant, trials) or (again and before.get("outcome") != "survived"):
                     continue
                 verdict = asdict(trials.trial(mutant, [before["by"]] if before.get("by") else []))
-                state.verdicts[mutant.key] = {"digest": state.now, **verdict}
+                state.verdicts[mutant.key] = {"stamp": trials.stamp(mutant, verdict["by"]), **verdict}
                 state.save()
             _say(line_of(chapter, counts(mutants[: start + ROUND], state.verdicts)))
 

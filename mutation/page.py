@@ -19,7 +19,7 @@ Would our tests notice if a statistic were wrong? We put small faults into `eval
 tests that reach the changed line.
 
 A fault turns `+` into `-`, `<` into `<=`, `min` into `max` or 1 into 2, drops a call or a branch, and the like. A killed one made
-a test fail; one that timed out ran for ever; a survivor went unnoticed. {n} faults a chapter are drawn at random.
+a test fail; one that timed out ran for ever; a survivor went unnoticed. Up to {n} faults a chapter are drawn at random.
 
 {table}
 
@@ -39,6 +39,8 @@ def store(
     """Store what became of the mutants of these chapters beside what is stored of the others, and make the page."""
     stored: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"chapters": {}}
     for chapter, (mutants, possible) in drawn.items():
+        if not mutants:
+            continue
         ends = [verdicts[mutant.key] for mutant in mutants]
         stored["chapters"][chapter] = {
             "possible": possible,

@@ -124,6 +124,14 @@ class Reach:
             part.replace(self.file)
             self._saved = time.monotonic()
 
+    def stamp(self, mutant: Mutant, tests: Iterable[str]) -> str:
+        """Return a digest of the mutated file and of these tests with all that they run."""
+        parts = [
+            self.of_file(mutant.file),
+            *(self.tests[test]["state"] if test in self.tests else "" for test in tests),
+        ]
+        return hashlib.sha256(" ".join([parts[0], *sorted(parts[1:])]).encode()).hexdigest()[:16]
+
     def reaching(self, mutant: Mutant) -> list[str]:
         """Return the tests that run a mutated line, the quickest first."""
         places = [(str(mutant.file.relative_to(STATS)), mutant.lines)]

@@ -71,6 +71,10 @@ class Trials:
             outcome = "timed out" if line is None or child.ended_by() == signal.SIGPROF else "killed"
             return Verdict(outcome, at + 1, spent, tests[at])
 
+    def stamp(self, mutant: Mutant, by: str) -> str:
+        """Return what a verdict rests on: the mutated file, and the test that killed or all tests that did not."""
+        return self.reach.stamp(mutant, [by] if by else self.reach.reaching(mutant))
+
     def _run(self, mutant: Mutant, tests: Sequence[str], write: Callable[[str], None]) -> None:
         def tell(word: str, at: int) -> None:
             write(f"{word} {at} {time.process_time() - started:.3f}")
