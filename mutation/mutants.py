@@ -69,9 +69,12 @@ _SWAPPED: Final = {name: other for a, b in _PAIRS for name, other in ((a, b), (b
 _DROPPED: Final = {"abs", "fabs", "sqrt", "log", "exp", "expit", "square", "clip", "sort", "sorted"}
 _WORDS: Final = {"method", "warnings", "warning", "reason", "what", "text", "remedy", "note", "notes"}
 _LIMITS: Final = re.compile(
-    r"tol|eps|iter|steps|rounds|tries|precis|slack|rounding|tiny|close_enough|converged", re.IGNORECASE
+    r"tol|eps|iter|steps|rounds|tries|precis|slack|rounding|tiny|close_enough|converged|flat$|_tie$|settled",
+    re.IGNORECASE,
 )
-_MEMORY: Final = re.compile(r"BLOCK|CHUNK|CELLS|CACHE|BYTES|MEMORY|ROOM|_WORTH|BATCH|AT_ONCE|^(block|chunk|cache)$")
+_MEMORY: Final = re.compile(
+    r"BLOCK|CHUNK|CELLS|CACHE|BYTES|MEMORY|ROOM|_WORTH|BATCH|AT_ONCE|CHEAP|_LARGE|^(block|chunk|cache)$"
+)
 _SPEED_KEYWORDS: Final = {
     "strict",
     "copy",
