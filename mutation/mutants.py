@@ -8,8 +8,8 @@ text
 declarations
     Annotations, decorators, fields of classes, casts, assertions, imports: they say what pyright checks.
 limits of precision
-    Numbers below 0.0001 or of a million and more, names and keywords that speak of tolerances or of numbers of steps, the
-    count of a loop that is left when it is good enough, and `<` against `<=` beside any of these.
+    Numbers below 0.0001, and those of 1,000 and more (one more is no change); names and keywords that speak of tolerances or of
+    numbers of steps; the count of a loop that is left when it is good enough; and `<` against `<=` beside any of these.
 speed and memory
     Sizes of blocks, and keywords such as `strict`, `copy`, `check_finite`, which change no number of a right program.
 the same program
@@ -85,7 +85,7 @@ _SPEED_KEYWORDS: Final = {
     "casting",
     "stacklevel",
 }
-_TINY, _HUGE = 1e-4, 1e6
+_TINY, _HUGE = 1e-4, 1e3
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from evalstats.stats.clusters import cluster_sign_flip
 from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, mcnemar_midp, score_test_p
 from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.planning.power import (
+    discordant_shares,
     mde_from_std_error,
     mde_paired_binary,
     paired_binary_power,
@@ -175,3 +176,14 @@ def test_very_many_counts_are_thinned_by_an_odd_step_and_keep_their_weight(size,
     np.testing.assert_array_equal(kept, np.arange(0, size, step))
     assert weight.sum() == pytest.approx(weights.sum(), rel=1e-12)
     assert weight @ kept / weight.sum() == pytest.approx(weights @ m / weights.sum(), rel=1e-9)
+
+
+def test_discordant_shares_add_up_and_differ_as_asked():
+    assert discordant_shares(0.0, 0.0) == (0.0, 0.0)
+    assert discordant_shares(1.0, -0.5) == (0.25, 0.75)
+    assert discordant_shares(0.2, 0.2) == (0.2, 0.0)
+    for discordance in (-0.1, 1.5, math.nan):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            discordant_shares(discordance, 0.0)
+    with pytest.raises(InputError, match="at least as large"):
+        discordant_shares(0.1, 0.2)

@@ -8,7 +8,11 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
 from evalstats.stats.one_sample import satterthwaite_df
+from evalstats.stats.paired.means import augmented_t, paired_t
 from evalstats.stats.planning.clusters import (
+    _augmented,
+    _flips_agree,
+    _plain,
     cluster_power,
     design_effect,
     gamma_shares,
@@ -121,6 +125,39 @@ def test_power_and_detectable_difference_are_inverse(df, n_clusters, power):
     assert delta >= mde_from_std_error(0.02, df, power=power) * (1 - 1e-6)
 
 
+def test_an_effect_below_one_standard_error_can_be_enough():
+    delta = mde_clusters(1.0, 29, 30, conf_level=0.5, power=0.6)
+    assert 0.3 < delta < 1.0
+    assert cluster_power(delta, 1.0, 29, 30, conf_level=0.5) == pytest.approx(0.6, abs=0.003)
+
+
+@pytest.mark.parametrize("conf_level", [0.8, 0.95])
+def test_rows_that_the_sign_flip_rejects_are_those_of_the_listed_test(conf_level):
+    rng = np.random.default_rng(4)
+    sums = rng.normal(0.8, 1.0, size=(60, 8))
+    sums[0], sums[1, 0] = 1.0, -1.0
+    p = [cluster_sign_flip(row, np.arange(8)).p_value for row in sums]
+    assert _flips_agree(sums, conf_level) == sum(each <= 1 - conf_level + 1e-9 for each in p)
+    assert _flips_agree(np.ones((1, 6)), 0.95) == 1  # 2 of 64 patterns; counting the observed one twice would not do
+    assert _flips_agree(np.ones((1, 5)), 0.95) == 0
+    assert _flips_agree(np.ones((3, 15)), 0.999) == 3  # drawn: none of 1,999 patterns is as far out
+
+
+@pytest.mark.parametrize("n_trials", [None, 3])
+def test_rows_of_a_simulation_have_the_t_and_augmented_t_of_each(n_trials):
+    rng = np.random.default_rng(5)
+    d = rng.integers(-3, 4, size=(7, 12)) / 3.0
+    d[0, 3:], d[1, :] = 0.0, 0.0
+    for of_rows, of_one in ((_plain(d[2:]), paired_t), (_augmented(d, n_trials, 2.0), augmented_t)):
+        rows = d[2:] if of_one is paired_t else 2.0 * d
+        for row, mean, std_error in zip(rows, *of_rows[:2], strict=True):
+            one = of_one(row) if of_one is paired_t else of_one(row, bound=2.0, n_trials=n_trials)
+            assert one.df == of_rows[2]
+            assert one.std_error == pytest.approx(std_error, rel=1e-12)
+            centre = one.estimate if one.statistic is None else one.statistic * one.std_error
+            assert mean == pytest.approx(centre, abs=1e-12)
+
+
 def test_many_clusters_need_no_more_than_t():
     assert cluster_power(0.03, 0.01, 49, 50) == mean_power(0.03, 0.01, 49)
     close = mde_clusters(1.0, 38, 39) / mde_from_std_error(1.0, 38)
@@ -171,6 +208,13 @@ def test_bad_arguments_are_refused():
         mde_clusters(1.0, 5, 6, shares=[1, 2])
     with pytest.raises(InputError, match="step is -1"):
         mde_clusters(1.0, 5, 6, step=-1)
+    for size_cv in (-0.1, math.nan, math.inf):
+        with pytest.raises(InputError, match="give a number from 0"):
+            design_effect(5, 0.1, size_cv=size_cv)
+    with pytest.raises(InputError, match="6 positive numbers"):
+        mde_clusters(1.0, 5, 6, shares=[1, 1, 1, 1, 1, 0])
+    halves = [0.5, 0.25, 0.5, 0.5, 0.25, 0.5]
+    assert mde_clusters(1.0, 5, 6, shares=halves) == mde_clusters(1.0, 5, 6, shares=[2 * each for each in halves])
     with pytest.raises(InputError, match="between is 3"):
         mde_clusters(1.0, 5, 6, between=3)
     with pytest.raises(InputError, match="icc is 2"):

@@ -111,6 +111,8 @@ def test_what_cannot_be_told_apart_is_said():
     alone = difference_parts([0.0, 1.0, 3.0], clusters=[0, 1, 2])
     assert alone.cluster is None
     assert "no cluster holds two items" in " ".join(alone.notes)
+    noisy = {"trial_variances": ([0.2] * 3, [0.4] * 3), "n_trials": ([2] * 3, [4] * 3)}
+    assert difference_parts([0.0, 1.0, 3.0], clusters=[0, 1, 2], **noisy).item == pytest.approx(7 / 3 - 0.1 - 0.1)
     assert alone.trials == (None, None)
     assert "trial noise is counted" in " ".join(alone.notes)
     one_side = difference_parts([0.0, 1.0, 3.0], trial_variances=([np.nan] * 3, [0.1] * 3), n_trials=([1] * 3, [2] * 3))
@@ -140,3 +142,12 @@ def test_bad_arguments_are_refused():
         difference_parts([1.0, 2.0], n_trials=([0, 1], [1, 1]))
     with pytest.raises(InputError, match="cost of a trial above 0"):
         cheapest_trials(0.1, 0.1, cost_item=1.0, cost_trial=0.0)
+
+
+def test_degrees_of_freedom_are_those_of_clusters_or_of_items():
+    d = [0.0, 1.0, 3.0, 2.0]
+    assert difference_parts(d).df() == 3.0
+    assert difference_parts(d).df(n_items=50) == 49.0
+    assert difference_parts(d, clusters=[0, 0, 1, 1]).df() == pytest.approx(1.0)
+    assert difference_parts(d, clusters=[0, 0, 0, 0]).df() == 0.0
+    assert difference_parts(d, clusters=[0, 0, 1, 1]).df(12) == pytest.approx(11.0)
