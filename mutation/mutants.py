@@ -9,7 +9,8 @@ declarations
     Annotations, decorators, fields of classes, casts, assertions, imports: they say what pyright checks.
 limits of precision
     Numbers below 0.0001, and those of 1,000 and more (one more is no change); names and keywords that speak of tolerances or of
-    numbers of steps; the count of a loop that is left when it is good enough; and `<` against `<=` beside any of these.
+    numbers of steps; what these are multiplied with; the count of a loop that is left when it is good enough; and `<`
+    against `<=` beside any of these.
 speed and memory
     Sizes of blocks, and keywords such as `strict`, `copy`, `check_finite`, which change no number of a right program.
 the same program
@@ -262,6 +263,12 @@ def _inside(place: _Place) -> Iterator[_Place]:
         return
     if isinstance(node, ast.Constant) and _left_alone(node.value):
         return
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and (_is_limit(node.left) or _is_limit(node.right))
+    ):
+        return
     if isinstance(node, ast.Call) and _wordy(node):
         return
     yield place
@@ -306,15 +313,16 @@ def _limit(name: str) -> bool:
     return bool(_LIMITS.search(name) or _MEMORY.search(name))
 
 
+def _is_limit(node: ast.AST) -> bool:
+    tiny = isinstance(node, ast.Constant) and isinstance(node.value, float) and 0.0 < abs(node.value) < _TINY
+    return tiny or bool(_LIMITS.search(_name(node)))
+
+
 def _boundary_of_a_limit(node: ast.AST, operator: str) -> bool:
     if operator != "boundary" or not isinstance(node, ast.Compare):
         return False
-    for part in ast.walk(node):
-        if isinstance(part, (ast.Name, ast.Attribute)) and _limit(_name(part)):
-            return True
-        if isinstance(part, ast.Constant) and isinstance(part.value, float) and part.value and abs(part.value) < _TINY:
-            return True
-    return False
+    parts = list(ast.walk(node))
+    return any(_is_limit(part) for part in parts) or any(_limit(_name(part)) for part in parts)
 
 
 def _replacements(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:

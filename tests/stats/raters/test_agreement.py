@@ -239,3 +239,18 @@ def test_alpha_with_clusters_and_in_blocks_is_that_of_all_at_once(metric, monkey
     assert "BCa" in held.with_people.method
     assert free.with_people.std_error == pytest.approx(held.with_people.std_error, rel=1e-9)
     assert free.with_people.conf_low == pytest.approx(held.with_people.conf_low, abs=0.02)
+
+
+def test_distinct_rows_are_those_of_numpy():
+    rng = np.random.default_rng(1)
+    for units in (
+        rng.integers(0, 4, (200, 3)),
+        rng.integers(0, 2**40, (50, 5)).repeat(2, axis=0),
+        rng.integers(-2, 2, (60, 2)),
+    ):
+        for ours, theirs in zip(
+            agreement._distinct_rows(units),
+            np.unique(units, axis=0, return_inverse=True, return_counts=True),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(ours, theirs.reshape(ours.shape))

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from statsmodels.stats.oneway import anova_oneway
 
 from evalstats.errors import CannotAnswerError, InputError
@@ -205,3 +206,50 @@ def test_profile_intervals_hold_the_truth(n_pos, n_neg, share, sensitivity, spec
         made += 1
         held += found.conf_low - 1e-9 <= share <= found.conf_high + 1e-9
     assert abs(held / made - 0.95) < 0.02 + 4 * math.sqrt(0.95 * 0.05 / made)
+
+
+@pytest.mark.parametrize("bounds", [None, (1.0, 5.0)])
+def test_the_error_of_a_weighted_judge_by_its_formula(bounds):
+    """Residuals are longer by 1/(1 - leverage), since the judge's weight was fitted to them; t, or Wilson's ends on the scale."""
+    rng = np.random.default_rng(8)
+    f_u, f = rng.integers(1, 6, 200).astype(float), rng.integers(1, 6, 40).astype(float)
+    y = np.clip(f + rng.integers(-1, 2, 40), 1, 5)
+    found = powered_mean(f_u, f, y, bounds=bounds)
+    weight = found.tuning
+    assert 0.3 < weight < 1.0
+    squares = np.square(f - f.mean())
+    rest = y - weight * f
+    parts = np.concatenate(
+        (weight * (f_u - f_u.mean()) / 200, (rest - rest.mean()) / 40 / (1 - np.minimum(squares / squares.sum(), 0.5)))
+    )
+    value = weight * f_u.mean() + rest.mean()
+    error = math.sqrt(np.square(parts).sum() * 40 / 39)
+    estimate = found.estimate
+    assert (estimate.estimate, estimate.std_error) == pytest.approx((value, error), rel=1e-12)
+    law = stats.t(39)
+    q = law.ppf(0.975)
+    if bounds is None:
+        assert (estimate.conf_low, estimate.conf_high) == pytest.approx(
+            (value - q * error, value + q * error), rel=1e-9
+        )
+        assert estimate.statistic == pytest.approx(value / error)
+        assert estimate.p_value == pytest.approx(2 * law.sf(value / error), rel=1e-6)
+    else:
+        assert (estimate.statistic, estimate.p_value) == (None, None)
+        p = (value - 1) / 4
+        n = p * (1 - p) / (error / 4) ** 2
+        for end in (estimate.conf_low, estimate.conf_high):  # Wilson: (p - end)^2 = q^2 end (1 - end)/n
+            share = (end - 1) / 4
+            assert (p - share) ** 2 == pytest.approx(q**2 * share * (1 - share) / n, rel=1e-9)
+        assert 1 < estimate.conf_low < value < estimate.conf_high < 5
+
+
+def test_a_corrected_mean_beyond_the_scale_has_ends_on_it():
+    """A judge that is too generous with labelled items takes the mean below 0."""
+    rng = np.random.default_rng(0)
+    judged = np.zeros(300)
+    labels, of_labels = np.zeros(40), (rng.random(40) < 0.3).astype(float)
+    found = powered_mean(judged, of_labels, labels, tuned=False, bounds=(0.0, 1.0)).estimate
+    assert found.estimate < 0
+    assert found.conf_low == pytest.approx(0.0, abs=1e-12)
+    assert 0 < found.conf_high < 1

@@ -121,3 +121,10 @@ def test_simulated_items_vary_by_one_and_share_as_much_as_stated():
         within = 0.0 if groups is None else 0.3
         np.testing.assert_allclose((first * second).mean(axis=0), within, atol=0.03)
         assert np.mean(first[:, 0] * second[:, 1]) == pytest.approx(0.5 * within, abs=0.03)
+
+
+def test_a_leaning_judge_favours_the_candidate_by_as_much():
+    world = JudgeWorld(n_items=20_000, n_labels=100, graded=True, leaning=0.5)
+    pair = world.draw(np.random.default_rng(6))
+    assert world.truth == 0.0
+    assert np.diff(pair.judged.mean(axis=0))[0] == pytest.approx(0.5, abs=0.08)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.raters.preferences import covariate_effect, place_effect, stratum_columns
@@ -45,6 +46,12 @@ def test_regressions_are_those_of_statsmodels(family):
     ours = covariate_effect(y, x, stratum_columns(strata), clusters=codes, family=family)
     assert ours.estimate == pytest.approx(theirs.params[0], rel=1e-4)
     groups = np.unique(codes).size
+    law = stats.t(groups - 1)
+    reach = law.ppf(0.975) * ours.std_error
+    assert (ours.conf_low, ours.conf_high) == pytest.approx((ours.estimate - reach, ours.estimate + reach), rel=1e-12)
+    assert ours.statistic == pytest.approx(ours.estimate / ours.std_error, rel=1e-12)
+    assert ours.p_value == pytest.approx(2 * law.sf(abs(ours.statistic)), rel=1e-9)
+    assert (ours.df, ours.n_clusters, ours.n) == (groups - 1, groups, n)
     assert ours.std_error == pytest.approx(theirs.bse[0] * np.sqrt(groups / (groups - 1)), rel=1e-3)
     rows = rng.permutation(n)
     mixed = covariate_effect(y[rows], x[rows], stratum_columns(strata)[rows], clusters=codes[rows], family=family)
@@ -54,6 +61,7 @@ def test_regressions_are_those_of_statsmodels(family):
 def test_what_cannot_be_told_says_why():
     with pytest.raises(CannotAnswerError, match="at least 20"):
         place_effect([1.0] * 5, [0.0] * 5)
+    assert place_effect([1.0, 0.0] * 10, [0.0] * 20).first.estimate == 0.75  # 20 pairs are enough
     with pytest.raises(CannotAnswerError, match="go one of the ways"):
         covariate_effect(np.ones(50), np.arange(50), np.ones((50, 1)))
     with pytest.raises(CannotAnswerError, match="does not vary"):
