@@ -1,6 +1,5 @@
 """Mutants are faults, are left out by the stated rules, and kill and spare as they should."""
 
-import json
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,9 @@ from typing import Any
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.one_sample import wilson
-from mutation.chapters import CHAPTERS, STATS, modules
+from mutation.chapters import STATS, modules
 from mutation.fault import live_functions, put
 from mutation.mutants import compiled, mutants, sample
-from mutation.page import PAGE, RESULTS, table, text
 
 SOURCE = '''
 """A module."""
@@ -139,29 +136,3 @@ def test_live_code_changes_and_constants_and_defaults_too():
     finally:
         checks.check_count.__kwdefaults__ = defaults
     assert checks.check_count(0, "n") == 0
-
-
-STORED = json.loads(RESULTS.read_text(encoding="utf-8"))
-
-
-def test_the_page_is_made_of_what_is_stored():
-    assert PAGE.read_text(encoding="utf-8") == text(STORED)
-    assert list(STORED["chapters"]) == list(CHAPTERS)
-
-
-def test_ends_add_up_and_every_chapter_is_under_the_promised_share():
-    for chapter, found in STORED["chapters"].items():
-        assert found["killed"] + found["survived"] + found["timed_out"] == found["mutants"], chapter
-        assert len(found["survivors"]) == found["survived"]
-
-
-def test_a_row_shows_the_share_with_wilsons_interval_and_the_total_is_weighted():
-    rows = table(
-        {
-            "a": {"possible": 100, "mutants": 60, "killed": 54, "timed_out": 0, "survived": 6},
-            "b": {"possible": 300, "mutants": 60, "killed": 30, "timed_out": 0, "survived": 30},
-        }
-    ).splitlines()
-    ends = wilson(6, 60)
-    assert rows[2].endswith(f"| 10% | {100 * ends.conf_low:.0f} to {100 * ends.conf_high:.0f}% |")
-    assert "| 40% |" in rows[4]  # (100 * 0.1 + 300 * 0.5) / 400
