@@ -13,9 +13,9 @@ CHAPTERS: Final = {
     "paired differences": ("paired",),
     "bootstrap": ("bootstrap", "resample_law"),
     "clusters and factors": ("clusters", "factor_dependence", "trials", "reliability"),
-    "many models": ("many", "strength_ranks"),
+    "many models": ("many",),
     "multiplicity": ("many/max_t", "many/multiplicity", "many/reference_laws", "many/winners_curse"),
-    "sequential looks": ("betting", "sequential", "score_changes"),
+    "sequential looks": ("betting", "sequential", "score_drift"),
     "linear mixed models": ("mixed",),
     "binomial mixed models": (
         "mixed/binomial",
@@ -39,7 +39,7 @@ CHAPTERS: Final = {
     "lab against live": ("agreement", "errors_in_variables", "gap"),
     "standardisation": ("standardisation",),
     "judges": ("raters",),
-    "items and contamination": ("answer_choices", "contamination", "item_quality", "run_drift"),
+    "items and contamination": ("answer_choices", "contamination", "item_quality"),
     "planning": ("planning",),
 }
 
