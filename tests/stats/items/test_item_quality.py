@@ -274,7 +274,6 @@ def test_rows_are_far_fewer_up_to_four_fifths_of_those_expected_and_p_of_one_per
         n_rows=60,
         n_distinct=n_distinct,
         expected=50.0,
-        expected_low=45.0,
         p_value=p_value,
         group=np.zeros(60, dtype=np.int64),
     )
