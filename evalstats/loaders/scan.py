@@ -32,6 +32,8 @@ _OF_ROWS = frozenset(
 )
 _KEPT = frozenset({*STANDARD, "passage", "template"}) - _OF_ROWS
 _KEY = tuple(name for name in KEYS["outcomes"] if name != "trial")
+# What says, with the trial, which answer a row is; it cannot be two.
+_IDENTITY = (*_KEY, "model", "system")
 _SHOWN = 3
 
 
@@ -139,9 +141,11 @@ def scan_mapped(
     _refuse_judges(rows, sources)
     words = [] if trials is None else trials.words
     same = [name for name in rows.columns if name not in {N, *words, *sources.get("score", ("score",))}]
-    sets = None if trials is None else trial_structs(rows, trials, same)
+    naming = {column for name in _IDENTITY for column in sources.get(name, [name])}
+    identity = [name for name in same if name in naming]
+    sets = None if trials is None else trial_structs(rows, trials, identity)
     if trial and sets is None:
-        _refuse_repeats(table, list(dict.fromkeys([*same, *trial])))
+        _refuse_repeats(table, list(dict.fromkeys([*identity, *trial])))
     rows = rows.drop(words)
     counted = rows.with_columns(_places(rows.select(by_name(same)))).rename({N: "n_trials"})
     without = replace(map_, columns={name: found for name, found in map_.columns.items() if name != "trial"})

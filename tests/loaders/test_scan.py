@@ -254,10 +254,13 @@ def test_only_the_merged_rows_are_collected(table: pl.DataFrame, monkeypatch: py
         return found
 
     monkeypatch.setattr(merged, "collected", watched)
-    data = es.scan(table.lazy(), **{**COLUMNS, "trial": "#order"})
-    # Of two scores an item and model has at most four rows: 0, 1, null, NaN, and -0 where an engine keeps it apart.
-    assert fetched[0] < 0.7 * table.height
-    assert data.outcomes["n_trials"].sum() == table.height
+    for trial in ("#order", "attempt"):
+        fetched.clear()
+        data = es.scan(table.lazy(), **{**COLUMNS, "trial": trial})
+        # Of two scores an item and model has at most four rows: 0, 1, null, NaN, and -0 where an engine keeps it apart.
+        assert max(fetched) < 0.7 * table.height
+        assert len(fetched) == (1 if trial == "#order" else 2)  # the trials, then the rows
+        assert data.outcomes["n_trials"].sum() == table.height
 
 
 def test_too_many_different_rows_are_refused_before_they_are_fetched(table: pl.DataFrame) -> None:
@@ -284,8 +287,15 @@ def test_what_counts_cannot_tell_is_refused(given: dict[str, Any], said: str, ta
 
 
 def test_a_copy_of_the_table_is_refused_though_its_rows_are_merged(table: pl.DataFrame) -> None:
-    with pytest.raises(es.InputError, match="a row stands 2 times with the same trial"):
-        es.scan(pl.concat([table, table]).lazy(), **WITH_TRIALS)
+    other_group, other_score = (
+        table.head(1).with_columns(pl.lit(value).alias(name)) for name, value in (("grp", "g"), ("my.score", 7.0))
+    )
+    for copy in (table, table.head(1), other_group, other_score):
+        twice = pl.concat([table, copy])
+        with pytest.raises(es.InputError, match="a row stands 2 times with the same trial"):
+            es.scan(twice.lazy(), **WITH_TRIALS)
+        with pytest.raises(es.InputError, match="repeat"):
+            es.from_frame(twice.drop("latency"), **WITH_TRIALS)
 
 
 def test_questions_about_single_rows_are_refused(table: pl.DataFrame, tmp_path: Path) -> None:
