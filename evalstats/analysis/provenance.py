@@ -27,7 +27,7 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     """Return what is known of runs as notes: that they are simulated, then what their files say."""
     own = data.runs.filter(pl.col("run").is_in(list(runs)))
     found: list[Note] = []
-    makers = [by for by in _makers(own) if by != _UNNAMED]
+    makers = [by for by in own["simulated"].drop_nulls().unique().sort().to_list() if by != _UNNAMED]
     made, total = own["simulated"].count(), own.height
     if made:
         what = "the data are simulated" if made == total else f"{made} of {total} runs are simulated"
@@ -37,10 +37,6 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
         found.append(Note(kind="choice", text=text, caution=False))
     notes = own["note"].drop_nulls().unique().sort().to_list()
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
-
-
-def _makers(runs: pl.DataFrame) -> list[str]:
-    return runs["simulated"].drop_nulls().unique().sort().to_list()
 
 
 def sources_section(

@@ -54,7 +54,7 @@ class MMLUProLoader(SingleFileLoader):
     def sniff(self, head: Head) -> Match | None:
         """Recognise a question with its key, its category and the letter that was chosen."""
         text = head.text
-        if head.shape == "object" and {"corr", "wrong", "acc"} <= _keys_of_total(head):
+        if head.shape == "object" and {"corr", "wrong", "acc"} <= frozenset(as_dict(head.members.get("total"))):
             return Match(confidence=0.8, reason="a summary that MMLU-Pro made of its results", skip=True)
         if head.shape not in RECORD_SHAPES:
             return None
@@ -76,10 +76,6 @@ class MMLUProLoader(SingleFileLoader):
         yield from source.notes(told(counts, all=records.n_read - records.n_left_out))
         if model is None:
             yield from source.notes([_NO_MODEL.format(name=name)])
-
-
-def _keys_of_total(head: Head) -> frozenset[str]:
-    return frozenset(as_dict(head.members.get("total")))
 
 
 def _model_of(source: Source) -> tuple[str | None, int | None]:

@@ -239,17 +239,13 @@ def _draw_network(sheet: Sheet, graph: _Graph) -> Canvas:
     return canvas
 
 
-def _label(graph: _Graph, row: int) -> str:
-    return f"{graph.names[row]}  {graph.details[row]}".rstrip()
-
-
 def _rings(sheet: Sheet, graph: _Graph, shrink: float = 1.0) -> tuple[list[_Ring], float]:
     """Return the rings from top to bottom, and where the last of them ends."""
     font, top = sheet.font, 0.0
     rings: list[_Ring] = []
     several = len(graph.parts) > 1
     for title, rows in graph.parts:
-        widest = max(text_width(_label(graph, row), SMALL * font) for row in rows)
+        widest = max(text_width(f"{graph.names[row]}  {graph.details[row]}".rstrip(), SMALL * font) for row in rows)
         names = min(widest, _RING_NAMES * sheet.width) + 1.8 * font
         tall = max(_STEP * font * (len(rows) / 2 + 1), _LEAST * font if len(rows) > 2 else 3 * font) * shrink
         across = max(min(sheet.width / 2 - names, 0.62 * tall + 4 * font), 2 * font)

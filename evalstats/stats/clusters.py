@@ -256,13 +256,9 @@ def _coarsest(columns: list[tuple[IntArray, int]]) -> list[tuple[IntArray, int]]
     """Leave out columns nested in another one; of equal columns keep the first."""
     kept: list[tuple[IntArray, int]] = []
     for column in sorted(columns, key=lambda column: column[1]):
-        if not any(_is_nested(column, coarse) for coarse in kept):
+        if not any(intersection([column, coarse])[1] == column[1] for coarse in kept):
             kept.append(column)
     return kept
-
-
-def _is_nested(fine: tuple[IntArray, int], coarse: tuple[IntArray, int]) -> bool:
-    return intersection([fine, coarse])[1] == fine[1]
 
 
 def intersection(columns: Sequence[tuple[IntArray, int]]) -> tuple[IntArray, int]:

@@ -97,7 +97,7 @@ def answers_of(panel: Panel) -> Answers | None:
         if chosen not in columns or key not in columns:
             continue
         rekeyed = differing_items(panel, key)
-        texts, keys = (_plain(panel.rows[name]) for name in (chosen, key))
+        texts, keys = (panel.rows[name].cast(pl.String).str.strip_chars(" ().") for name in (chosen, key))
         both = known & texts.is_not_null().to_numpy() & keys.is_not_null().to_numpy()
         right = (texts == keys).fill_null(value=False).to_numpy()
         if rekeyed.mean() > _FEW or both.sum() < max(_FEWEST_ROWS, 0.5 * known.sum()):
@@ -106,10 +106,6 @@ def answers_of(panel: Panel) -> Answers | None:
         if len(labels) <= _MOST_LABELS and (right == (panel.score == 1))[both].mean() >= _AGREE:
             return _coded(panel, texts, keys, labels, rekeyed)
     return None
-
-
-def _plain(values: pl.Series) -> pl.Series:
-    return values.cast(pl.String).str.strip_chars(" ().")
 
 
 def _coded(panel: Panel, texts: pl.Series, keys: pl.Series, labels: list[str], rekeyed: Bools) -> Answers | None:

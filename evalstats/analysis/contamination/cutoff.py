@@ -8,7 +8,7 @@ import numpy as np
 
 from evalstats.analysis.arms import listed
 from evalstats.analysis.contamination.result import WidthRow
-from evalstats.analysis.contamination.sides import Asked, Bools, Dated, Floats, ItemTable, few_clusters
+from evalstats.analysis.contamination.sides import Asked, Dated, Floats, ItemTable, few_clusters
 from evalstats.document.model import Note
 from evalstats.document.numbers import p_words, plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -123,7 +123,7 @@ def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, f
         contrast=None if invalid else window.contrast,
         n_old=window.n_before,
         n_new=window.n_after,
-        n_left_out=_left_out(days, keep, cutoffs[suspect], chosen.width),
+        n_left_out=int(((np.abs(days - cutoffs[suspect]) < chosen.width) & ~keep).sum()),
         clustered=bool(codes),
         invalid=invalid,
         dated=dated,
@@ -161,10 +161,6 @@ def _by(  # noqa: PLR0917 - one choice of several
         name: getattr(found, name) for name in ("estimate", "conf_low", "conf_high", "p_value", "reason")
     }
     return WidthRow(width=width, order=order, **taken, n_old=window.n_before, n_new=window.n_after)
-
-
-def _left_out(days: Floats, keep: Bools, cutoff: float, width: float) -> int:
-    return int(((np.abs(days - cutoff) < width) & ~keep).sum())
 
 
 def _uneven(suspect: str, dated: Dated) -> list[Note]:

@@ -152,7 +152,7 @@ def dashboard(
     rows, undated = _dated(data)
     rows = _kept(rows, models)
     found, notes = _all_series(data, rows, metric, cluster, accepted)
-    n_watched = sum(_comparable(each, until) for each in found)
+    n_watched = sum(_too_few(each, until) is None for each in found)
     histories = tuple(_history(each, until, level, max(n_watched, 1)) for each in found)
     order = sorted(range(len(found)), key=lambda k: (_rank(histories[k]), histories[k].benchmark, histories[k].name))
     days = tuple(day for k in order for day in _scores(found[k], level))
@@ -406,10 +406,6 @@ def _interval(means: Floats, n_scored: Ints, metric: Metric, codes: Ints | None,
 def _reference_days(series: _Series, until: date | None) -> int | None:
     """Return how many of the compared days belong to the reference; None without one."""
     return None if until is None else sum(day <= until for day in series.days[series.start :])
-
-
-def _comparable(series: _Series, until: date | None) -> bool:
-    return _too_few(series, until) is None
 
 
 def _too_few(series: _Series, until: date | None) -> str | None:

@@ -154,7 +154,7 @@ def models_table(result: Dashboard) -> Table:
             row.name,
             row.benchmark if several_benchmarks else None,
             row.n_days,
-            scaled(_last(result, row), row.scale, 1),
+            scaled(result.days_of(row)[-1].estimate, row.scale, 1),
             row.since.isoformat() if row.since else None,
             None if row.estimate is None else scaled(row.estimate, row.scale, 1, sign=True),
             None if row.conf_low is None else _sequence(row),
@@ -178,10 +178,6 @@ def _tone(result: Dashboard, word: str) -> Tone:
     if word in ("dropped", "rose") and not any(row.higher_is_better for row in result.rows):
         return "bad" if word == "rose" else "good"
     return _TONES[word]
-
-
-def _last(result: Dashboard, row: History) -> float | None:
-    return result.days_of(row)[-1].estimate
 
 
 def _figure(result: Dashboard, benchmark: str, place: int) -> Figure:

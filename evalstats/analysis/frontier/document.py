@@ -55,7 +55,7 @@ _SHOWN = 20
 
 def document(result: Frontier) -> Document:
     """Return what is said of a frontier."""
-    what = _cost_words(result)
+    what = WORDS[result.cost].partition(" (")[0].lower()
     settled = all(row.standing != "open" for row in result.rows)
     within = f" in {plural(result.n_clusters, 'cluster')}" if result.n_clusters else ""
     asked = asked_direction(result.direction)
@@ -183,7 +183,3 @@ def share_words(row: FrontierRow) -> str:
     if row.share is None:
         return "–"
     return ">99%" if row.share > 0.99 else "<1%" if row.share < 0.01 else share_in_percent(row.share)
-
-
-def _cost_words(result: Frontier) -> str:
-    return WORDS[result.cost].partition(" (")[0].lower()

@@ -205,7 +205,7 @@ def _judges_table(result: JudgeReport) -> Table:
             _percent(row.raw),
             row.kappa.estimate,
             row.ac1.estimate,
-            _icc(row),
+            None if row.icc is None else row.icc.estimate,
             row.n_units,
         )
         for row in result.rows
@@ -230,10 +230,6 @@ def _judges_table(result: JudgeReport) -> Table:
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
-
-
-def _icc(row: JudgeRow) -> float | None:
-    return None if row.icc is None else row.icc.estimate
 
 
 def _actions(result: JudgeReport, favours: JudgeRow | None) -> list[str]:

@@ -330,7 +330,7 @@ def _answer(
         n_models=len(lines),
         n_items=graph.n_items,
         n_trials=sum(row.n_trials or 0 for row in lines),
-        n_clusters=_fewest(scores),
+        n_clusters=min((len(np.unique(each)) for each in scores.clusters), default=None),
         clusters=labels,
         graph=graph,
         run_differences=table.measured.differences,
@@ -412,10 +412,6 @@ def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: Measured
     parts = f"the models fall into {len(graph.components)} parts that cannot be compared with one another"
     why = "were measured differently" if measured.apart else f"share fewer than {graph.min_shared} items"
     return f"{parts}, since they {why}: ranks are counted within each part, and there is none over all"
-
-
-def _fewest(scores: Scores) -> int | None:
-    return min((len(np.unique(each)) for each in scores.clusters), default=None)
 
 
 def _remarks(table: EntryTable, scores: Scores) -> list[str]:

@@ -147,11 +147,7 @@ def _outer(table: ScenarioTable) -> list[tuple[str, IntArray]]:
     name = table.cluster_columns[0]
     if name == "scenario" or table.frame[name].null_count() or table.n_clusters < MIN_LEVELS:
         return []
-    return [(_quoted(name), table.cluster)]
-
-
-def _quoted(name: str) -> str:
-    return name if name.isidentifier() else f"`{name}`"
+    return [(name if name.isidentifier() else f"`{name}`", table.cluster)]
 
 
 def _same(one: IntArray, other: IntArray) -> bool:

@@ -354,12 +354,8 @@ def _margin_sums(disagreement: FloatArray, margin: FloatArray, levels: FloatArra
     """Return disagreement beside what chance goes by: how often each category was given, or moments of the numbers."""
     if metric != "interval":
         return np.column_stack((disagreement, margin))
-    x = _centred(levels)
+    x = np.asarray(levels - (levels[0] + levels[-1]) / 2.0, dtype=np.float64)
     return np.column_stack((disagreement, margin @ np.column_stack((np.ones(x.size), x, np.square(x)))))
-
-
-def _centred(levels: FloatArray) -> FloatArray:
-    return np.asarray(levels - (levels[0] + levels[-1]) / 2.0, dtype=np.float64)
 
 
 def _alpha(total: FloatArray, levels: FloatArray, metric: Metric) -> FloatArray:
