@@ -41,6 +41,7 @@ def test_every_figure_can_be_drawn_and_is_one_sentence_in_words() -> None:
     for figure in made:
         assert len({len(column) for column in figure.rows.values()}) == 1
         assert figure.alt.endswith(".")
+        assert len(figure.alt) > 40
         assert figure.caption
         drawn = draw(figure, size="screen")
         # What marks tell a pointer are the numbers of the rows, and stand in a CSV beside the figure.

@@ -12,7 +12,7 @@ from evalstats.analysis.arena.figures import digits_of, percent
 from evalstats.analysis.arena.result import ArenaRanking, PairContrast
 from evalstats.analysis.method_texts import texts_for
 from evalstats.document import terminal
-from evalstats.document.model import Document, Figure, Note, Section, Table, Text
+from evalstats.document.model import Document, Note, Section, Table, Text
 from evalstats.errors import InputError
 from tests.analysis.arena import example_ranking as example
 
@@ -100,15 +100,6 @@ def test_all_forms_are_views_of_the_document(result: ArenaRanking) -> None:
     assert "\x1b" not in terminal.to_text(result.document(), full=True)
     assert result.to_latex()
     assert result.to_markdown("ratings").count("\n") >= len(result.rows)
-
-
-def test_figures_have_words_and_a_table_and_can_be_drawn(result: ArenaRanking) -> None:
-    document = result.document()
-    assert isinstance(document.answer[0], Figure)
-    for name, figure in document.figures.items():
-        assert figure.table is not None
-        assert len(figure.alt) > 40
-        assert result.figure(name).axes
 
 
 def test_every_model_has_its_line_with_its_own_numbers(result: ArenaRanking) -> None:

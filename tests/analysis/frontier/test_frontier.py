@@ -352,6 +352,17 @@ def test_answer_names_who_is_worth_it_who_is_beaten_and_what_is_open(found: Fron
     assert headline(said).count("\n") == 0
 
 
+def test_of_many_systems_to_drop_the_first_are_named_and_the_rest_counted() -> None:
+    beaten = {f"waste-{k}": ([0.0] * 40, [2.0 + k] * 40) for k in range(7)}
+    actions = (
+        frontier(data_with({"best": ([1.0, 1.0, 1.0, 0.0] * 10, [1.0] * 40), **beaten}), n_resamples=200)
+        .document()
+        .actions
+    )
+    assert [each.startswith("Drop waste-") for each in actions[:5]] == [True] * 4 + [False]
+    assert actions[4] == "And 3 more."
+
+
 def test_real_costs_of_four_models(shared_data: Path) -> None:
     """SWE-bench Verified: the sums of the file itself, and the frontier by its definition."""
     held = json.loads((shared_data / "swebench_verified_mini" / "info_for_leaderboard.json").read_text())

@@ -13,7 +13,7 @@ from evalstats.analysis.scenarios.evidence import long_tables, worst_first
 from evalstats.analysis.scenarios.result import DropRow, RankingChange, ScenarioModel, TermTest
 from evalstats.analysis.settings import Settings
 from evalstats.document.formats import to_html, to_latex, to_markdown
-from evalstats.document.model import Figure, Table, Tabs
+from evalstats.document.model import Table, Tabs
 from evalstats.document.terminal import headline, to_text
 from tests.analysis.scenarios import example
 
@@ -132,12 +132,6 @@ def test_every_table_has_every_row_for_the_csv(result: ScenarioModel) -> None:
     if result.answered:
         assert len(tables["scenarios"].frame["model"]) == len(result.drops or result.cells)
         assert len(tables["cells"].frame["model"]) == len(result.cells)
-
-
-def test_figures_draw(result: ScenarioModel) -> None:
-    for block in result.document().figures.values():
-        assert isinstance(block, Figure)
-        assert result.figure(block.id).axes
 
 
 # --- the answer ---
