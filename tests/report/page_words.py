@@ -2,6 +2,7 @@
 
 import html
 import re
+from html.parser import HTMLParser
 
 
 def words(text: str) -> str:
@@ -9,3 +10,23 @@ def words(text: str) -> str:
     text = re.sub(r"```+\{=typst\}.*?```+", " ", text, flags=re.DOTALL)
     text = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", re.sub(r"<[^>]*>", " ", text))
     return re.sub(r"\s+", " ", html.unescape(text))
+
+
+class Outline(HTMLParser):
+    """The elements of a page with their attributes, and what it says."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._muted = False
+        self.feed(page)
+        self.words = re.sub(r"\s+", " ", self.text)
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._muted = tag in ("style", "script")
+
+    def handle_data(self, data) -> None:
+        if not self._muted:
+            self.text += data

@@ -4,7 +4,6 @@ import base64
 import io
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +14,7 @@ from evalstats.report.arena_sampling import ASKED, amount, answers, claims, diff
 from evalstats.report.engine import find_page, loads, page_script
 from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import report
+from tests.report.page_words import Outline
 
 
 @pytest.fixture(scope="module")
@@ -26,24 +26,6 @@ def study() -> SamplingStudy:
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> str:
     (path,) = report("arena-sampling", tmp_path_factory.mktemp("sampling") / "page.html", engine="embedded")
     return path.read_text("utf-8")
-
-
-class Outline(HTMLParser):
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._muted = False
-        self.feed(html)
-        self.words = re.sub(r"\s+", " ", self.text)
-
-    def handle_starttag(self, tag, attrs) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._muted = tag in ("style", "script")
-
-    def handle_data(self, data) -> None:
-        if not self._muted:
-            self.text += data
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,6 @@ from evalstats.report.tenacious import (
 )
 from evalstats.report.tenacious_files import read_tenacious
 
-MOST_WORDS = 700
 RAN = "ran on"
 
 

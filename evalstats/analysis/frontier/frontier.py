@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import ScoreMatrix, score_matrix
+from evalstats.aggregate.items import score_matrix
 from evalstats.analysis.arms import Arm, Metric, require_outcomes
 from evalstats.analysis.costs import item_amounts, log_scale_mean
 from evalstats.analysis.frontier.options import Cost
@@ -19,11 +19,10 @@ from evalstats.analysis.grouping import (
     group_columns,
     label_of,
     named_clusters,
-    with_item_column,
     without_clusters,
 )
 from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
-from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, entries_of, item_values
+from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, all_items, entries_of, item_values
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side
 from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
@@ -254,7 +253,7 @@ def _field(
         arms=tuple(arms[j] for j in kept),
         values=values.ordered(kept),
         costs=costs[:, kept],
-        every=_all_items(matrix),
+        every=all_items(matrix),
         measured=Measured(kind=(0,) * len(kept)),
     )
     return field, (*lacking, *unpriced), tuple(told)
@@ -279,13 +278,6 @@ def _measured_alike(field: _Field, contrast: str, accept: Collection[str]) -> tu
         measured=measured,
     )
     return smaller, apart
-
-
-def _all_items(matrix: ScoreMatrix) -> Pairs:
-    """Return the items of any system as one side: what groups them does not depend on the system."""
-    scored = matrix.n_scored.sum(axis=1)
-    side = Side(n_scored=scored, present=scored + matrix.n_lost.sum(axis=1), total=matrix.total.sum(axis=1))
-    return with_item_column(Pairs(items=matrix.items, baseline=side, candidate=side))
 
 
 def _complete(field: _Field, clusters: Sequence[str], cost: str) -> _Cases:

@@ -428,7 +428,7 @@ def entry_table(
     key = [name for name in ("task", "item", "variant") if name != contrast]
     names = [arm.name for arm in arms]
     matrix = score_matrix(rows, arm=ENTRY, models=names, factors=sorted({*groups, *named}), key=key)
-    every = _all_items(matrix)
+    every = all_items(matrix)
     matrix = replace(matrix, items=every.items)
     values = item_values(matrix, metric, wanted)
     scored: list[int] = np.flatnonzero(~np.isnan(values.values).all(axis=0)).tolist()
@@ -451,7 +451,7 @@ def entry_table(
     )
 
 
-def _all_items(matrix: ScoreMatrix) -> Pairs:
+def all_items(matrix: ScoreMatrix) -> Pairs:
     """Return the items of any system as one side: what groups them does not depend on the system."""
     scored = matrix.n_scored.sum(axis=1)
     side = Side(n_scored=scored, present=scored + matrix.n_lost.sum(axis=1), total=matrix.total.sum(axis=1))
