@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.schema.tables import as_polars, is_constant
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 ITEM_KEY = ("task", "item", "variant")
 # Helper columns begin with this, which no column of a result file does: a factor may be called anything else.
@@ -25,6 +27,8 @@ def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> p
     of their squares), sorted, so that the order of the rows given has no effect. A row that holds the average of k trials
     (`trial` null, `n_trials` k) counts k times.
     """
+    import narwhals as nw
+
     group = [arm, *[name for name in key if name != arm]]
     frame = _native(outcomes)
     trials = _trials(frame)
@@ -47,6 +51,8 @@ def constant_factors(outcomes: object, factors: Sequence[str], *, key: Sequence[
     wanted = [name for name in factors if name not in key]
     if not wanted:
         return as_polars(_native(outcomes).select(list(key)).unique().to_native()).sort(list(key))
+    import narwhals as nw
+
     # Under names of our own: Polars takes a column called "*" or "^a$" for a pattern, whatever is asked of it.
     safe = {name: f"{HELPER}{place}" for place, name in enumerate(wanted)}
     text = _native(outcomes).rename(safe).with_columns(nw.col(own).cast(nw.String) for own in safe.values())
@@ -62,8 +68,10 @@ def constant_factors(outcomes: object, factors: Sequence[str], *, key: Sequence[
     return collected.select(*key, *levels)
 
 
-def _trials(frame: "nw.LazyFrame[Any]") -> nw.Expr:
+def _trials(frame: "nw.LazyFrame[Any]") -> "nw.Expr":
     """How many trials a row stands for: `n_trials` where it is an average over trials, else one."""
+    import narwhals as nw
+
     one = nw.lit(1, nw.Int64)
     if not {"trial", "n_trials"} <= set(frame.collect_schema().names()):
         return one
@@ -72,6 +80,8 @@ def _trials(frame: "nw.LazyFrame[Any]") -> nw.Expr:
 
 
 def _native(frame: object) -> "nw.LazyFrame[Any]":
+    import narwhals as nw
+
     known = frame if not isinstance(frame, dict) else as_polars(cast("object", frame))
     return nw.from_native(cast("Any", known)).lazy()
 
@@ -181,10 +191,10 @@ def _matrix_of_rows(
     column = outcomes[arm].cast(pl.String).cast(pl.Enum(list(models)), strict=False).to_physical().cast(pl.Int64)
     _refuse_unknown_models(outcomes.select(arm).with_columns(column.alias(_COLUMN)), arm, len(models))
     cell = codes * len(models) + column.to_numpy()
-    trials = _trials(_native(outcomes))
-    counts = (
-        as_polars(_native(outcomes).select(trials.alias(_ROW)).to_native())[_ROW] if "n_trials" in outcomes else None
-    )
+    counts = None
+    if {"trial", "n_trials"} <= set(outcomes.columns):
+        averaged = outcomes["trial"].is_null() & outcomes["n_trials"].is_not_null()
+        counts = outcomes["n_trials"].zip_with(averaged, pl.Series([1])).cast(pl.Int64) if averaged.any() else None
     status = outcomes["status"]
 
     def weighed(values: pl.Series) -> Floats:

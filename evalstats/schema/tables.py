@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, cast
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -34,6 +33,8 @@ def as_polars(frame: object) -> pl.DataFrame:
         return frame
     if isinstance(frame, Mapping):
         return pl.DataFrame(cast("Mapping[str, Sequence[Any]]", frame))
+    import narwhals as nw  # tables of other libraries are few, and each start would wait for it
+
     try:
         wrapped = nw.from_native(cast("Any", frame))
     except TypeError:

@@ -33,8 +33,8 @@ def table(a: np.ndarray, b: np.ndarray, **columns: list[Any]) -> pl.DataFrame:
     )
 
 
-def read(rows: pl.DataFrame, **named: str) -> EvalData:
-    return es.from_frame(rows, item="item", model="model", score="score", **named)
+def read(rows: pl.DataFrame, trial: str | None = None) -> EvalData:
+    return es.from_frame(rows, item="item", model="model", score="score", trial=trial)
 
 
 def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
