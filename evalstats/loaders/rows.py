@@ -244,15 +244,19 @@ class SeenKeys:
 
     def again(self, keys: pl.DataFrame) -> pl.Series:
         """Mark the rows whose key was seen before, in this frame or an earlier one, and remember all of them."""
-        hashes = keys.hash_rows(seed=0)
-        new = hashes.to_numpy()
+        hashes = keys.hash_rows(seed=0).to_numpy()
+        # Sorted ones are looked up in one pass; of equal ones the first of the frame stays first.
+        order = np.argsort(hashes, kind="stable")
+        new = hashes[order]
         place = np.searchsorted(self._sorted, new)
-        known = np.zeros(len(new), dtype=np.bool_)
+        known = np.append(False, new[1:] == new[:-1])[: len(new)]
         inside = place < len(self._sorted)
-        known[inside] = self._sorted[place[inside]] == new[inside]
+        known[inside] |= self._sorted[place[inside]] == new[inside]
         # Two sorted runs are merged in one pass by the stable sort.
-        self._sorted = np.sort(np.concatenate([self._sorted, np.sort(new)]), kind="stable")
-        return pl.Series(known) | ~hashes.is_first_distinct()
+        self._sorted = np.sort(np.concatenate([self._sorted, new]), kind="stable")
+        again = np.empty(len(new), dtype=np.bool_)
+        again[order] = known
+        return pl.Series(again)
 
 
 class GroupCounter:
