@@ -342,7 +342,7 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
             "are not one quantity: choose one with --where benchmark=NAME"
         )
     name = metric if metric is not None else _headline(data, outcomes, benchmarks[0], contrast)
-    return _described(data, outcomes.filter(pl.col("metric") == name), benchmarks[0], name, contrast)
+    return _described(data, rows_among(outcomes, outcomes["metric"] == name), benchmarks[0], name, contrast)
 
 
 def metrics_to_show(data: EvalData, rows: pl.DataFrame, benchmark: str, metric: str | None) -> list[str]:
@@ -497,14 +497,16 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
     With `contrast="model"` a name is matched against runs (whole, or the part before "~"), then systems, then models.
     Otherwise against the levels of the contrast's column.
     """
-    found = [(column, rows) for column, rows in _readings(outcomes, name, contrast) if rows.height]
+    found = [(column, among) for column, among in _readings(outcomes, name, contrast) if among.any()]
     if found:
-        column, rows = found[0]
-        others = [other for other, also in found[1:] if not also["run"].is_in(rows["run"].unique().to_list()).all()]
+        column, among = found[0]
+        rows, run = outcomes.filter(among), outcomes["run"]
+        own = rows["run"].unique()
+        others = [other for other, also in found[1:] if not run.filter(also).unique().is_in(own.implode()).all()]
         if others:
             raise InputError(
                 f"the {role} {name!r} is ambiguous: it is a {column} and also a {others[0]} of other runs; "
-                f"name one of the runs {listed(pl.concat([each['run'] for _, each in found]))}"
+                f"name one of the runs {listed(pl.concat([run.filter(each) for _, each in found]))}"
             )
         return rows
     columns = ("model", "system") if contrast == "model" else (contrast,)
@@ -519,16 +521,20 @@ def _levels(outcomes: pl.DataFrame, column: str) -> list[str]:
     return outcomes[column].cast(pl.String).drop_nulls().unique().sort().to_list()
 
 
-def _readings(outcomes: pl.DataFrame, name: str, contrast: str) -> list[tuple[str, pl.DataFrame]]:
-    """Return the rows for each thing that the name could be."""
+def _readings(outcomes: pl.DataFrame, name: str, contrast: str) -> list[tuple[str, pl.Series]]:
+    """Return for each thing that the name could be which rows are its."""
     if contrast != "model":
-        return [(contrast, outcomes.filter(outcomes[contrast].cast(pl.String) == name))]
+        return [(contrast, outcomes[contrast].cast(pl.String) == name)]
     run = outcomes["run"]
     short = re.compile(r"~[0-9a-f]{8}$")
     names = run.drop_nulls().unique().to_list()
     runs = [name] if name in names else [each for each in names if short.sub("", each) == name]
-    readings = [("run", outcomes.filter(run.is_in(runs)) if runs else outcomes.clear())]
-    return readings + [(column, outcomes.filter(outcomes[column] == name)) for column in ("system", "model")]
+    return [("run", run.is_in(runs)), *((column, outcomes[column] == name) for column in ("system", "model"))]
+
+
+def rows_among(rows: pl.DataFrame, among: pl.Series) -> pl.DataFrame:
+    """Return the rows that are marked; where all are, the very same table, of which no copy is made."""
+    return rows if among.all(ignore_nulls=False) else rows.filter(among)
 
 
 def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> None:
@@ -559,7 +565,7 @@ def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[st
 
 def make_arm(rows: pl.DataFrame, name: str, metric: Metric, *, role: str) -> Arm:
     """Return one side of the comparison: the rows of the metric among those that the name stands for."""
-    own = rows.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name))
+    own = rows_among(rows, (rows["benchmark"] == metric.benchmark) & (rows["metric"] == metric.name))
     if not own.height:
         raise InputError(f"the {role} {name!r} has no {metric.name!r}; it has {listed(rows['metric'])}")
     _refuse_overlap(own, name, role)

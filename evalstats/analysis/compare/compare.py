@@ -16,6 +16,7 @@ from evalstats.analysis.arms import (
     margin_in_unit,
     refuse_same_rows,
     require_outcomes,
+    rows_among,
     rows_named,
     shared_benchmarks,
 )
@@ -511,7 +512,8 @@ def _two_arms(
     metric = asked.metric
     if metric is None and asked.plan is not None and len(shared) == 1:
         metric = asked.plan.primary_for(shared[0])
-    rows = pl.concat([first, second]).filter(pl.col("benchmark").is_in(shared))
+    both = pl.concat([first, second])
+    rows = rows_among(both, both["benchmark"].is_in(shared))
     chosen = choose_metric(data, rows, metric, contrast=column)
     arms = (make_arm(first, baseline, chosen, role="baseline"), make_arm(second, candidate, chosen, role="candidate"))
     return chosen, *arms
