@@ -108,7 +108,7 @@ bench-check: .peers/stamp ## Fail where speed has become worse than stored
 mutate: .venv/stamp ## Put faults into evalstats/stats, count those that no test notices; renews docs/mutants.md
 	@$(BIN)/python -m mutation
 
-validate: .venv/stamp ## Rerun the simulations of our own error rates and store what they find
+validate: .venv/stamp ## Rerun the simulations of our own error rates; a run broken off goes on where it stopped
 	$(BIN)/python -m validation
 
 lock: .uv/stamp ## Re-resolve the lock files

@@ -4,6 +4,9 @@ python -m validation                     every question, all replicates; stores 
 python -m validation clusters peeking    these questions
 python -m validation --quick             a tenth of the replicates; nothing is stored in the package
 python -m validation --cell "n = 20"     only cells whose name holds these words; as above
+
+A run that stores and is broken off goes on where it stopped, part by part of each cell, as long as no module has changed;
+what it has found is kept in build/validation (or in the folder of --output) until it is whole.
 """
 
 import argparse
@@ -33,6 +36,7 @@ NAMES = {
     "scenarios": "scenarios",
     "arena-checks": "arena_checks",
     "contamination": "contaminated",
+    "gap-claims": "gap_claims",
     "judge-agreement": "judge_agreement",
     "judge-correction": "judge_correction",
     "judge-differences": "judge_differences",
@@ -47,22 +51,28 @@ def main(arguments: list[str]) -> int:
     if unknown:
         sys.stderr.write(f"there is no question {unknown[0]!r}; there are {', '.join(NAMES)}\n")
         return 2
-    from validation.running import processor_seconds, run
+    from validation.running import ROOT, Journal, digest_of_code, processor_seconds, run
     from validation.storing import FOLDER, record, text_of
     from validation.study import added
 
-    broken = False
+    broken, code = False, digest_of_code()
+    folder = options.output or (None if options.quick or options.cell else FOLDER)
+    journals: list[Journal] = []
     for name in options.names or NAMES:
         question = import_module(f"validation.{NAMES[name]}").QUESTION
         tasks = [task for task in question.tasks(0.1 if options.quick else 1.0) if options.cell in task.cell]
-        stored = record(question, added(run(tasks, jobs=options.jobs)))
+        journal = None
+        if folder is not None:
+            journal = Journal((options.output or ROOT / "build" / "validation") / f"{name}.jsonl", code=code)
+            journals.append(journal)
+        stored = record(question, added(run(tasks, jobs=options.jobs, journal=journal)))
         _print(stored)
-        broken |= any(not claim["holds"] for claim in stored["claims"])
-        if options.output or not (options.quick or options.cell):
-            # At once, so that a run that is broken off keeps what it has found.
-            folder = options.output or FOLDER
+        broken |= any(claim["holds"] is False for claim in stored["claims"])
+        if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{question.name}.json").write_text(text_of(stored), encoding="utf-8")
+    for journal in journals:
+        journal.remove()
     sys.stderr.write(f"{processor_seconds():.0f} s of processor\n")
     return int(broken and not (options.quick or options.cell))
 
@@ -86,7 +96,7 @@ def _print(stored: dict) -> None:
         print(f"  {row['case'][:56]:56}  {row['method'][:36]:36} {100 * row['rate']:6.2f}%  {spread:14}{width}\n")
     for claim in stored["claims"]:
         limits = " to ".join("" if end is None else f"{100 * end:g}%" for end in (claim["low"], claim["high"]))
-        word = "kept" if claim["holds"] else "BROKEN"
+        word = {True: "kept", False: "BROKEN", None: "not judged, too few tables"}[claim["holds"]]
         print(f"  {word}: {claim['text']} ({limits}): {100 * claim['found']:.2f}%\n")
     for note in stored["notes"]:
         print(f"  {note}\n")

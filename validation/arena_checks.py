@@ -194,9 +194,9 @@ def notes(tallies: Tallies) -> list[str]:
         for world in PLANTED
         if (tally := tallies.get((world.name, f"found: {world.sought}"))) is not None
     ]
-    return (
-        [f"How often trouble is found that was planted in 2,000 votes on 10 models: {'; '.join(told)}."] if told else []
-    )
+    few = "An arena takes a third of a second to two seconds, 2,000 of each kind five hours: with fewer nothing is judged."
+    planted = f"How often trouble is found that was planted in 2,000 votes on 10 models: {'; '.join(told)}."
+    return [few, planted] if told else [few]
 
 
 ROLES: dict[str, Role] = {ANY: "ours", **dict.fromkeys(CHECKS, "beside")}

@@ -14,7 +14,7 @@ from evalstats.stats.sequential import order_drift
 from validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
 
 NAME = "audit-checks"
-REPLICATES, PART = 1000, 50
+REPLICATES, PART = 2000, 50
 KEYS, RIVALS, COPIES, FACTORS, DRIFT = (
     "evalstats: wrong keys, by who is right",
     "evalstats: wrong keys, by who agrees on another option",

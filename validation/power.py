@@ -11,7 +11,7 @@ from validation.deciding import decided, metric
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, simulated
 
 NAME = "power"
-REPLICATES, PART = 1_000, 50
+REPLICATES, PART = 2_000, 50
 GOAL = 0.8
 FOUND = "the detectable difference is found"
 UNKNOWN, WRONG = "no detectable difference", "found with the wrong sign"

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from evalstats.datasets.validation import Claim
+from evalstats.datasets.validation import ENOUGH, Claim
 from evalstats.stats.one_sample import wilson
 from validation.study import SEED, Promise, Question, Tallies, Tally
 
@@ -15,10 +15,6 @@ FOLDER = Path(__file__).resolve().parents[1] / "evalstats" / "datasets" / "valid
 
 # Fewer digits than two builds of one program could disagree on.
 _DIGITS = 7
-
-
-# With fewer replicates a rate is known up to its Monte Carlo interval only, and a promise is judged by that.
-ENOUGH = 2000
 
 
 def record(question: Question, tallies: Tallies) -> dict[str, Any]:
@@ -89,10 +85,11 @@ def _claim(promise: Promise, question: Question, tallies: Tallies) -> Claim | No
     if len(found) < len(promise.cases) or not found:
         return None
     low, high = promise.low, promise.high
+    tables = [drawn for case in found if (drawn := _drawn(case, tallies)) is not None]
+    judged = not tables or min(tables) >= ENOUGH
 
     def room(case: str) -> float:
-        loose = promise.up_to_chance or (_replicates(found[case]) or ENOUGH) < ENOUGH
-        least, most = _reach(found[case]) if loose else (_rate(found[case]),) * 2
+        least, most = _reach(found[case]) if promise.up_to_chance else (_rate(found[case]),) * 2
         below = math.inf if high is None else high - least
         above = math.inf if low is None else most - low
         return min(below, above)
@@ -106,9 +103,16 @@ def _claim(promise: Promise, question: Question, tallies: Tallies) -> Claim | No
         high=high,
         found=_rate(found[tightest]),
         replicates=_replicates(found[tightest]),
+        tables=min(tables, default=None),
         up_to_chance=promise.up_to_chance,
-        holds=room(tightest) >= 0.0,
+        holds=room(tightest) >= 0.0 if judged else None,
     )
+
+
+def _drawn(case: str, tallies: Tallies) -> int | None:
+    """Return how many tables were drawn in a case: a method that refuses some has fewer intervals than that."""
+    counts = [_replicates(tally) for (name, _), tally in tallies.items() if name == case]
+    return max((count for count in counts if count is not None), default=None)
 
 
 def _reach(tally: Tally) -> tuple[float, float]:

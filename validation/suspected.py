@@ -16,7 +16,7 @@ from validation.deciding import SIDES
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 
 NAME = "suspected-groups"
-REPLICATES, PART = 600, 50
+REPLICATES, PART = 2_000, 50
 SYSTEMS = ("a", "b", "c")
 OURS, EVERY = "evalstats: columns that describe items", "every column, where it differs a level of its own"
 LETTERS = np.array(list("ABCD"))

@@ -15,11 +15,12 @@ import polars as pl
 from evalstats.errors import InputError
 
 _FOLDER = "validation"
+ENOUGH = 2000  # tables; on fewer no promise is judged
 
 # Columns that a question may leave empty altogether.
 _TYPES = {"rate_low": pl.Float64, "rate_high": pl.Float64, "n_replicates": pl.Int64, "width": pl.Float64}
 
-Measure = Literal["misses", "false claims", "power"]
+Measure = Literal["misses", "false claims", "power", "errors"]
 Role = Literal["ours", "beside", "elsewhere"]
 
 
@@ -28,10 +29,10 @@ class Rate:
     """How often one `method` was wrong in one `case`; cases of one `group` belong together.
 
     `role`: "ours" decides in evalstats, "beside" is shown beside it, "elsewhere" is what other tools do. `rate` is the share of
-    intervals that miss the truth, of comparisons that claim a difference that is not there, or, for power, of comparisons that
-    find one that is; `low` and `high` are its 95% Wilson interval. These and `replicates` (simulated data sets) are None where
-    every outcome was enumerated, so that the rate is exact. `width` is the mean width of the intervals, in the score's unit;
-    `design` are numbers that describe the case (items, clusters, rates).
+    intervals that miss the truth, of comparisons that claim a difference that is not there (or both: errors), or, for power, of
+    comparisons that find one that is; `low` and `high` are its 95% Wilson interval. These and `replicates` (simulated data
+    sets) are None where every outcome was enumerated, so that the rate is exact. `width` is the mean width of the intervals, in
+    the score's unit; `design` are numbers that describe the case (items, clusters, rates).
     """
 
     case: str
@@ -51,8 +52,9 @@ class Claim:
     """What is promised of a method in some cases, and what was found.
 
     The rates must lie between `low` and `high`; None for no limit. `found` is the rate that is closest to a limit, or furthest
-    beyond it, with the `replicates` behind it (None where it is exact). `up_to_chance`: the limit is proved of the method, so a
-    simulated rate may exceed it as far as its Monte Carlo interval reaches back. `holds`: whether all rates keep the limits.
+    beyond it, with the `replicates` behind it (None where it is exact). `tables` is how many were drawn at least in each case.
+    `up_to_chance`: the limit is proved of the method, so a simulated rate may exceed it as far as its Monte Carlo interval
+    reaches back. `holds`: whether all rates keep the limits; None where fewer than 2,000 tables were drawn.
     """
 
     text: str
@@ -63,7 +65,8 @@ class Claim:
     found: float
     replicates: int | None
     up_to_chance: bool
-    holds: bool
+    holds: bool | None
+    tables: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from evalstats.datasets.validation import Claim, Rate, Study, load_validation
+from evalstats.datasets.validation import ENOUGH, Claim, Rate, Study, load_validation
 from evalstats.document.model import Code, Column, Document, Figure, Items, Note, Section, Table, Text, Tone
 from evalstats.document.numbers import plural, share_in_percent
 
@@ -22,6 +22,7 @@ def weaknesses(studies: Mapping[str, Study]) -> list[tuple[str, str]]:
         ("The price of looking", _looking(studies["peeking"])),
         ("Detectable differences are rough", _detectable(studies["power"])),
         ("Few clean references", _contaminated(studies["contamination"])),
+        ("Gaps beyond noise", _beyond_noise(studies["gap-claims"])),
         ("Agreement of few units", _agreement(studies["judge-agreement"])),
         ("A judge corrected by few labels", _corrected(studies["judge-correction"], studies["judge-differences"])),
     ]
@@ -97,10 +98,13 @@ def _tango(study: Study) -> str:
 
 
 def _cautious(study: Study) -> str:
-    few = [row for row in _of_method(study, "evalstats: verdict") if row.design.get("n_clusters", 99) <= 12]
+    verdicts = _of_method(study, "evalstats: verdict")
+    few = [row for row in verdicts if row.design.get("n_clusters", 99) <= 12]
+    several = [row for row in verdicts if row.design.get("n_trials", 1) > 1]
     return (
         "With 7 or 12 clusters a verdict needs both CR2 and the exact sign-flip. It is wrong in only "
-        f"{_range_words(few)} of comparisons, and so overlooks more true differences than it would at 5%."
+        f"{_range_words(few)} of comparisons, and so overlooks more true differences than it would at 5%. Three trials count as "
+        f"full runs, which may move all items alike: then {_range_words(several)} are wrong."
     )
 
 
@@ -140,6 +144,17 @@ def _contaminated(study: Study) -> str:
     )
 
 
+def _beyond_noise(study: Study) -> str:
+    tests, models = (
+        _of_method(study, "more than noise"),
+        _of_method(study, "evalstats: any model called a gap that is none"),
+    )
+    return (
+        f"Where no model has a gap between lab and live, the test whether gaps are more than noise says so in up to "
+        f"{_percent(_most(tests).rate)} of studies. A model is called a gap in up to {_percent(_most(models).rate)}."
+    )
+
+
 def _agreement(study: Study) -> str:
     worst = _most(_ours(study))
     others = _most(row for row in _ours(study) if "n_clusters" not in row.design)
@@ -157,7 +172,7 @@ def _corrected(scores: Study, differences: Study) -> str:
     )
 
 
-Standing = Literal["kept", "undecided", "missed"]
+Standing = Literal["kept", "undecided", "missed", "not judged"]
 
 # Questions in the order of the page, by what they are about, with their short names.
 _NAMES: Mapping[str, str] = {
@@ -178,6 +193,7 @@ _NAMES: Mapping[str, str] = {
     "power": "Detectable differences",
     "arena-checks": "Trust checks of honest votes",
     "contamination": "Clean models called contaminated",
+    "gap-claims": "Gaps between lab and live",
     "judge-agreement": "A judge's agreement with people",
     "judge-correction": "A judge's scores, corrected",
     "judge-differences": "A judge's differences, corrected",
@@ -188,11 +204,17 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "Two models on the same items": ("pairs", "mean-pairs", "graded-pairs", "full-runs", "missing-failures"),
     "Clusters, declared or not": ("clusters", "false-claims", "undeclared-clusters", "suspected-groups"),
     "Many models, many looks, plans": ("ranks", "scenarios", "peeking", "power", "contamination"),
-    "Live arenas and judges": ("arena-checks", "judge-agreement", "judge-correction", "judge-differences"),
+    "Live arenas, live users and judges": (
+        "gap-claims",
+        "arena-checks",
+        "judge-agreement",
+        "judge-correction",
+        "judge-differences",
+    ),
     "Before any comparison": ("audit-checks",),
 }
 QUESTIONS = tuple(name for names in CHAPTERS.values() for name in names)
-_TONES: dict[str, Tone] = {"kept": "good", "undecided": "caution", "missed": "bad"}
+_TONES: dict[str, Tone] = {"kept": "good", "not judged": "neutral", "undecided": "caution", "missed": "bad"}
 _Z = 1.959963984540054
 
 
@@ -207,7 +229,7 @@ def document(found: Mapping[str, Study]) -> Document:
     counts = {standing: sum(standing_of(claim) == standing for claim in claims) for standing in _TONES}
     rates = [row for study in found.values() for row in study.rows]
     exact = sum(row.replicates is None for row in rates)
-    missed, undecided = counts["missed"], counts["undecided"]
+    missed, open_ = counts["missed"], [f"{counts[key]} {words}" for key, words in _OPEN.items() if counts[key]]
     headline = f"{counts['kept']} of {len(claims)} promises about error rates are kept, {missed or 'none'} {_is(missed)} broken"
     return Document(
         kind="validation",
@@ -216,10 +238,10 @@ def document(found: Mapping[str, Study]) -> Document:
         tone="bad" if missed else "good",
         headline=headline,
         number=f"{counts['kept']} of {len(claims)}",
-        number_words=f"kept; {undecided} need more simulation" if undecided else "kept",
+        number_words="; ".join(["kept", *open_]),
         scope=(
             f"{len(rates):,} error rates in worlds whose truth is known: {exact:,} by enumeration of all outcomes, "
-            f"{len(rates) - exact:,} simulated"
+            f"{len(rates) - exact:,} simulated. No promise is judged on fewer than {ENOUGH:,} tables"
         ),
         answer=(_promises(claims),),
         notes=tuple(Note(kind="few", text=text) for _, text in weaknesses(found)[:_CAUTIONS]),
@@ -229,15 +251,18 @@ def document(found: Mapping[str, Study]) -> Document:
 
 
 _CAUTIONS = 4
+_OPEN = {"undecided": "too close to the limit to tell", "not judged": "not judged: too few tables"}
 
 
 def standing_of(claim: Claim) -> Standing:
     """Return whether a promise is kept: an exact rate, or the whole Monte Carlo interval of a simulated one, decides.
 
     >>> told = dict(text="", method="", cases=(), low=None, high=0.06, up_to_chance=False, holds=True)
-    >>> [standing_of(Claim(found=0.05, replicates=n, **told)) for n in (None, 200, 20_000)]
-    ['kept', 'undecided', 'kept']
+    >>> [standing_of(Claim(found=0.05, replicates=n, tables=n, **told)) for n in (None, 200, 2_000, 20_000)]
+    ['kept', 'not judged', 'kept', 'kept']
     """
+    if claim.tables is not None and claim.tables < ENOUGH:
+        return "not judged"
     least, most = chance(claim)
     low, high = (-1.0 if claim.low is None else claim.low), (2.0 if claim.high is None else claim.high)
     if low <= least and most <= high:
@@ -270,13 +295,14 @@ def _promises(claims: Sequence[Claim]) -> Figure:
             "conf_high": [100 * high / limit for (_, high), limit in zip(ends, limits, strict=True)],
             "words": [f"{share_in_percent(claim.found)} of {limit_words(claim)}" for claim in order],
             "tone": [_TONES[standing_of(claim)] for claim in order],
-            "settled": [standing_of(claim) != "undecided" for claim in order],
+            "settled": [standing_of(claim) in ("kept", "missed") for claim in order],
         },
         options={"title": "Rate found, in percent of its limit", "reference": 100.0},
         alt=f"Rates found for {plural(len(order), 'promise')} against their limits, with Monte Carlo intervals.",
         caption=(
             "The rate closest to its limit, with the 95% interval of the simulation. A promise is undecided while that "
-            f"interval crosses the limit. {plural(len(everyone) - len(order), 'promise')} kept with room stand in the CSV alone"
+            f"interval crosses the limit, and not judged on fewer than {ENOUGH:,} tables. "
+            f"{plural(len(everyone) - len(order), 'promise')} kept with room stand in the CSV alone"
         ),
         table=_promise_table(everyone),
     )
@@ -287,7 +313,8 @@ _ROOM = 0.95  # of the limit
 
 def _easily_kept(claim: Claim) -> bool:
     """Whether even the end of the simulation's interval keeps away from the limit."""
-    return claim.low is None and claim.high is not None and chance(claim)[1] <= _ROOM * claim.high
+    kept = standing_of(claim) == "kept"
+    return kept and claim.low is None and claim.high is not None and chance(claim)[1] <= _ROOM * claim.high
 
 
 def _promise_table(claims: Sequence[Claim]) -> Table:
@@ -298,6 +325,7 @@ def _promise_table(claims: Sequence[Claim]) -> Table:
             Column(title="Limit", kind="amount"),
             Column(title="Found", kind="number", scale=100, digits=2),
             Column(title="95% of simulation", kind="interval", scale=100, digits=2, spare=True),
+            Column(title="Tables", kind="amount", spare=True),
             Column(title="Result", kind="verdict"),
         ),
         rows=tuple(
@@ -306,6 +334,7 @@ def _promise_table(claims: Sequence[Claim]) -> Table:
                 limit_words(claim),
                 claim.found,
                 None if claim.replicates is None else chance(claim),
+                "all" if claim.tables is None else f"{claim.tables:,}",
                 standing_of(claim),
             )
             for claim in claims
@@ -318,6 +347,7 @@ def _promise_table(claims: Sequence[Claim]) -> Table:
             "high": [claim.high for claim in claims],
             "found": [claim.found for claim in claims],
             "n_replicates": [claim.replicates for claim in claims],
+            "n_tables": [claim.tables for claim in claims],
             "result": [standing_of(claim) for claim in claims],
         },
     )
@@ -353,7 +383,7 @@ def _chapter(title: str, chapter: Sequence[Study]) -> Section:
                     Column(title="Other methods", kind="amount"),
                 ),
                 rows=rows,
-                caption=f"{title}: least and most over all situations, in percent",
+                caption=f"{title}: least and most over all situations, in percent, and the fewest tables behind a promise",
             ),
         ),
     )
@@ -366,10 +396,17 @@ def _finding(title: str, chapter: Sequence[Study]) -> str:
 
 
 def _worst_rows(study: Study) -> list[tuple[str, str, str, str]]:
-    counted = {"misses": "intervals that miss", "false claims": "false claims", "power": "true differences found"}
+    counted = {
+        "misses": "intervals that miss",
+        "false claims": "false claims",
+        "power": "true differences found",
+        "errors": "false claims, intervals that miss",
+    }
     ours = [row.rate for row in study.rows if row.role == "ours" and _is_promised(row, study)]
     others = [row.rate for row in study.rows if row.role == "elsewhere"]
-    return [(_NAMES[study.name], counted[study.measure], _range(ours), _range(others))]
+    tables = [claim.tables for claim in study.claims if claim.tables is not None]
+    fewest = f"{min(tables):,}" if tables else "all"
+    return [(_NAMES[study.name], f"{counted[study.measure]}, {fewest} tables", _range(ours), _range(others))]
 
 
 def _is_promised(row: Rate, study: Study) -> bool:
@@ -435,7 +472,8 @@ def _again(found: Mapping[str, Study]) -> Section:
             Text(
                 text=(
                     "Every cell has a seed of its own, derived from one root and the cell's name, so a cell run alone gives "
-                    "the numbers it gives among the others. Rates of right/wrong tables are enumerated and need no seed."
+                    "the numbers it gives among the others, and a run that is broken off goes on where it stopped. Rates of "
+                    "right/wrong tables are enumerated and need no seed."
                 )
             ),
             Code(code="make validate\npython -m validation ranks --cell '40 clusters'  # some cells of one question"),

@@ -43,7 +43,12 @@ def outline(rendered: str) -> Outline:
 def with_rate(questions: dict[str, Study], rate: float) -> dict[str, Study]:
     """The questions with another rate found for the first promise about ranks."""
     study = questions["ranks"]
-    return {**questions, "ranks": replace(study, claims=(replace(study.claims[0], found=rate), *study.claims[1:]))}
+    return {
+        **questions,
+        "ranks": replace(
+            study, claims=(replace(study.claims[0], found=rate, replicates=2_000, tables=2_000), *study.claims[1:])
+        ),
+    }
 
 
 def test_every_stored_question_has_its_place(found: dict[str, Study], said: Document, outline: Outline) -> None:
@@ -85,13 +90,25 @@ def test_all_rates_stand_behind_the_tables(outline: Outline, found: dict[str, St
 
 
 def test_a_promise_is_kept_missed_or_undecided(found: dict[str, Study]) -> None:
-    """6.25% of 80 tables has an error of 5.3 points: it tells nothing of a limit of 6%."""
+    """5.5% of 2,000 tables has an error of 1 point: it does not tell on which side of 6% the rate is."""
     claim = next(claim for claim in found["ranks"].claims if claim.high == 0.06)
-    assert (claim.found, claim.replicates) == (0.0625, 80)
+    claim = replace(claim, found=0.055, replicates=2_000, tables=2_000)
     assert standing_of(claim) == "undecided"
     assert standing_of(replace(claim, found=0.4)) == "missed"
-    assert standing_of(replace(claim, found=0.04, replicates=None)) == "kept"
-    assert standing_of(replace(claim, found=0.07, replicates=None)) == "missed"
+    assert standing_of(replace(claim, found=0.04)) == "kept"
+    exact = replace(claim, replicates=None, tables=None)
+    assert [standing_of(replace(exact, found=rate)) for rate in (0.04, 0.07)] == ["kept", "missed"]
+
+
+def test_a_promise_with_fewer_than_two_thousand_tables_is_not_judged_and_the_page_says_so(
+    found: dict[str, Study], outline: Outline
+) -> None:
+    claim = next(claim for claim in found["ranks"].claims if claim.high == 0.06)
+    assert standing_of(replace(claim, found=0.4, replicates=1_999, tables=1_999)) == "not judged"
+    few = [claim.text for study in found.values() for claim in study.claims if (claim.tables or 2_000) < 2_000]
+    assert few
+    assert f"{len(few)} not judged: too few tables" in outline.words
+    assert "No promise is judged on fewer than 2,000 tables" in outline.words
 
 
 def test_the_chance_of_a_rate_is_wilsons(found: dict[str, Study]) -> None:

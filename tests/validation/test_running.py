@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from evalstats.stats.estimate import Estimate
 from validation import clusters, false_claims, mean_score, pairs, peeking, power, ranks
-from validation.running import run
+from validation.running import Journal, digest_of_code, run
 from validation.storing import record, text_of
 from validation.study import Case, Promise, Question, Tally, added, of_claims, of_ends, of_intervals, simulated
 
@@ -75,12 +76,58 @@ def test_ends_that_touch_the_truth_cover_it_and_a_refusal_is_a_point() -> None:
     assert of_intervals([none], 0.31).errors == 1
 
 
+class BrokenOffError(Exception):
+    """Stands for a kill in the middle of a run."""
+
+
+def breaks() -> None:
+    raise BrokenOffError
+
+
+def test_a_run_broken_off_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """What was found is taken as it is, to the last bit, and nothing is done twice."""
+    whole, path = run(coins(), jobs=1), tmp_path / "coins.jsonl"
+    tasks = coins()
+    tasks[13] = replace(tasks[13], work=breaks)
+    with pytest.raises(BrokenOffError):
+        run(tasks, jobs=1, journal=Journal(path, code="a"))
+    done_twice = [replace(task, work=breaks) for task in tasks[:13]]
+    again = run([*done_twice, *coins()[13:]], jobs=1, journal=Journal(path, code="a"))
+    assert again == whole
+    assert run([replace(task, work=breaks) for task in tasks], jobs=1, journal=Journal(path, code="a")) == whole
+
+
+def test_a_line_that_was_being_written_is_done_again(tmp_path: Path) -> None:
+    path = tmp_path / "coins.jsonl"
+    whole = run(coins(), jobs=1, journal=Journal(path, code="a"))
+    path.write_bytes(path.read_bytes()[:-7])
+    assert sum(Journal(path, code="a").of(task) is not None for task in coins()) == 19
+    assert run(coins(), jobs=1, journal=Journal(path, code="a")) == whole
+    assert sum(Journal(path, code="a").of(task) is not None for task in coins()) == 20
+
+
+def test_what_other_code_has_found_is_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "coins.jsonl"
+    run(coins(), jobs=1, journal=Journal(path, code="a"))
+    assert all(Journal(path, code="b").of(task) is None for task in coins())
+
+
+def test_the_digest_changes_with_a_module_and_not_with_stored_results(tmp_path: Path) -> None:
+    (tmp_path / "validation").mkdir()
+    (tmp_path / "module.py").write_text("a = 1", encoding="utf-8")
+    first = digest_of_code([tmp_path])
+    (tmp_path / "validation" / "coins.json").write_text("{}", encoding="utf-8")
+    assert digest_of_code([tmp_path]) == first
+    (tmp_path / "module.py").write_text("a = 2", encoding="utf-8")
+    assert digest_of_code([tmp_path]) != first
+
+
 @pytest.mark.parametrize(
     ("low", "high", "up_to_chance", "holds"),
     [(None, 0.6, False, True), (None, 0.05, False, False), (0.2, 0.4, False, True), (0.9, None, False, False)],
 )
 def test_a_promise_is_judged_by_the_rate_closest_to_its_limit(low, high, up_to_chance, holds) -> None:
-    tallies = {("first", "coin"): Tally(30, 100), ("second", "coin"): Tally(35, 100)}
+    tallies = {("first", "coin"): Tally(600, 2000), ("second", "coin"): Tally(700, 2000)}
     stored = record(question(Promise(text="p", method="coin", low=low, high=high, up_to_chance=up_to_chance)), tallies)
     (claim,) = stored["claims"]
     assert claim["holds"] is holds
@@ -89,9 +136,22 @@ def test_a_promise_is_judged_by_the_rate_closest_to_its_limit(low, high, up_to_c
 
 def test_what_is_proved_may_be_exceeded_by_chance_and_no_more() -> None:
     promise = Promise(text="p", method="coin", high=0.3, up_to_chance=True)
-    for errors, holds in ((33, True), (45, False)):
-        tallies = {("first", "coin"): Tally(errors, 100), ("second", "coin"): Tally(10, 100)}
+    for errors, holds in ((630, True), (700, False)):
+        tallies = {("first", "coin"): Tally(errors, 2000), ("second", "coin"): Tally(200, 2000)}
         assert record(question(promise), tallies)["claims"][0]["holds"] is holds
+
+
+def test_a_promise_is_not_judged_on_fewer_than_two_thousand_tables_in_any_case() -> None:
+    """Tables that got no interval were drawn all the same, and count."""
+    promise = Promise(text="p", method="coin", high=0.5)
+    first, second, refused = (("first", "coin"), ("second", "coin"), ("second", "no interval given"))
+    for tallies, tables, holds in (
+        ({first: Tally(600, 2000), second: Tally(600, 1999)}, 1999, None),
+        ({first: Tally(600, 2000), second: Tally(600, 1800), refused: Tally(200, 2000)}, 2000, True),
+        ({first: Tally(0.3, 1.0), second: Tally(0.3, 1.0)}, None, True),
+    ):
+        (claim,) = record(question(promise), tallies)["claims"]
+        assert (claim["tables"], claim["holds"]) == (tables, holds)
 
 
 def test_a_promise_about_cases_that_were_not_run_is_not_judged() -> None:
@@ -179,6 +239,7 @@ def test_some_cells_are_run_and_stored_where_one_says(tmp_path: Path) -> None:
     assert "100%  one-score: n = 20, Wilson" in done.stderr
     stored = json.loads((tmp_path / "one-score.json").read_text(encoding="utf-8"))
     assert {row["method"] for row in stored["rows"]} == {"Wilson"}
+    assert [path.name for path in tmp_path.iterdir()] == ["one-score.json"]
     assert "n = 20, p = .99" in done.stdout
 
 

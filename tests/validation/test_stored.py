@@ -2,13 +2,14 @@
 
 import json
 from importlib import import_module
+from importlib.metadata import version
 from importlib.resources import files
 
 import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.datasets.validation import Study, load_validation, validation_names
+from evalstats.datasets.validation import ENOUGH, Study, load_validation, validation_names
 from evalstats.errors import InputError
 from evalstats.stats.one_sample import unseen_failures, wilson
 from evalstats.stats.paired.means import augmented_t, paired_t
@@ -21,19 +22,15 @@ STUDIES = [pytest.param(load_validation(name), id=name) for name in validation_n
 # The rates that are promised of the toolkit as a whole, apart from what each simulation says of itself.
 PROVED = [
     ("false-claims", "evalstats: interval alone", "60 clusters of 5 items, 1 trial", 0.04, 0.06),
-    ("false-claims", "evalstats: interval alone", "60 clusters of 5 items, 3 trials", 0.04, 0.06),
+    ("false-claims", "evalstats: interval alone", "60 clusters of 5 items, 3 trials", 0.0, 0.06),
     ("false-claims", "evalstats: verdict", "60 clusters of 5 items, 1 trial", 0.03, 0.06),
-    ("false-claims", "evalstats: verdict", "60 clusters of 5 items, 3 trials", 0.04, 0.06),
+    ("false-claims", "evalstats: verdict", "60 clusters of 5 items, 3 trials", 0.0, 0.06),
     ("false-claims", "evalstats: interval alone", "7 uneven clusters, 1 trial", 0.0, 0.065),
     ("false-claims", "evalstats: interval alone", "7 uneven clusters, 3 trials", 0.0, 0.065),
     ("ranks", "evalstats: rank sets", "15 clusters of 10 items, ten equal models", 0.0, 0.06),
     ("ranks", "evalstats: rank sets", "40 clusters of 5 items, ten equal models", 0.0, 0.06),
     ("ranks", "evalstats: rank sets", "200 independent items, ten equal models", 0.0, 0.07),
 ]
-
-
-# With fewer replicates a rate is known up to its Monte Carlo interval only.
-ENOUGH = 2000
 
 
 def rate(study: Study, method: str, case: str):
@@ -77,28 +74,56 @@ def test_promises_are_kept_and_follow_from_the_rows(study: Study) -> None:
         assert len(own) >= max(1, len(claim.cases))
         assert any(row.rate == claim.found for row in own)
         for row in own:
-            loose = claim.up_to_chance or (row.replicates or ENOUGH) < ENOUGH
-            reach = (row.low, row.high) if loose and row.low is not None else (row.rate, row.rate)
+            if claim.holds is None:
+                continue
+            reach = (row.low, row.high) if claim.up_to_chance and row.low is not None else (row.rate, row.rate)
             assert claim.low is None or reach[1] >= claim.low, claim.text
             assert claim.high is None or reach[0] <= claim.high, claim.text
-        assert claim.holds
+        assert claim.holds is not False
+
+
+# Fewer are stored so far: of fourteen kinds of arenas 2,000 each take five hours, of the others some twenty minutes in all.
+NOT_JUDGED = {
+    "Rank sets of ten models, clusters",
+    "Rank sets of ten models, 200 items",
+    "All 45 pairs, max-T, 40 clusters or 200 items",
+    "Any check of an arena warns of honest votes",
+    "a column is taken for a cluster",
+    "first line, groups that matter",
+    "first line, groups that share nothing",
+}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_no_promise_is_judged_on_fewer_than_two_thousand_tables(study: Study) -> None:
+    for claim in study.claims:
+        own = [row for row in study.rows if row.method == claim.method and (not claim.cases or row.case in claim.cases)]
+        counts = [row.replicates for row in own if row.replicates is not None]
+        if claim.text in NOT_JUDGED:
+            assert claim.tables is not None
+            assert (claim.tables < ENOUGH, claim.holds) == (True, None)
+        elif counts:
+            assert claim.tables is not None
+            assert claim.tables >= ENOUGH
+            # What is missing of them are tables on which the method gives no interval.
+            assert min(counts) >= 0.85 * ENOUGH
+        else:
+            assert claim.tables is None
+
+
+def test_stored_rates_are_of_this_version() -> None:
+    assert {study.version for study in map(load_validation, validation_names())} == {version("evalstats-toolkit")}
 
 
 @pytest.mark.parametrize(("name", "method", "case", "low", "high"), PROVED, ids=str)
 def test_what_the_toolkit_promises_of_itself(name: str, method: str, case: str, low: float, high: float) -> None:
     row = rate(load_validation(name), method, case)
     if (row.replicates or ENOUGH) < ENOUGH:
+        # Too few to judge: they only must not speak against it.
         assert row.low <= high
         assert row.high >= low
     else:
         assert low <= row.rate <= high
-
-
-def test_type_one_error_with_clusters_rests_on_a_thousand_replicates_or_more() -> None:
-    study = load_validation("false-claims")
-    for row in study.rows:
-        if row.role == "ours" and row.case.startswith(("60 clusters", "7 uneven")):
-            assert row.replicates >= 1_000
 
 
 def test_the_usual_answers_fail_where_ours_hold() -> None:

@@ -64,7 +64,7 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
     drops = _layer("drop from ideal to non-ideal users", drop_forecast_of, made, left, None)
     hierarchy = _layer("forecasts for models that only the lab has", hierarchy_of, made, left, None)
     rows = _rows(made, calibration)
-    verdict, reason = _overall(rows, calibration, made)
+    verdict, reason = overall_verdict(rows, calibration, made)
     result = LabLiveGap(
         lab=_account(made.lab, asked.lab.side),
         live=_account(made.live, asked.live.side),
@@ -204,7 +204,7 @@ def _account(side: Side, whole: Side) -> SideAccount:
     )
 
 
-def _overall(rows: tuple[GapRow, ...], calibration: Calibration, made: Material) -> tuple[GapVerdict, str]:
+def overall_verdict(rows: Sequence[ModelGap], calibration: Calibration, made: Material) -> tuple[GapVerdict, str]:
     """Return the verdict on all models together.
 
     Two questions are asked of one scale, whether any model stands off and whether the level differs, so each has to hold at
@@ -233,7 +233,7 @@ def _overall(rows: tuple[GapRow, ...], calibration: Calibration, made: Material)
     return "inconclusive", "no gap is shown, and not every interval lies inside the margin"
 
 
-def _all_aligned(rows: tuple[GapRow, ...], level: LevelGap | None) -> bool:
+def _all_aligned(rows: Sequence[ModelGap], level: LevelGap | None) -> bool:
     every = [verdict for row in rows for verdict in (row.verdict, row.difference_verdict) if verdict is not None]
     return all(verdict == "aligned" for verdict in every) and (level is None or level.verdict == "aligned")
 
