@@ -14,6 +14,10 @@ from evalstats.schema.tables import as_polars, is_constant
 if TYPE_CHECKING:
     import narwhals as nw
 
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
 ITEM_KEY = ("task", "item", "variant")
 # Helper columns begin with this, which no column of a result file does: a factor may be called anything else.
 HELPER = "evalstats: "
@@ -47,7 +51,7 @@ def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> p
 def constant_factors(outcomes: object, factors: Sequence[str], *, key: Sequence[str] = ITEM_KEY) -> pl.DataFrame:
     """Return the level of every factor for every item, as text; null where it varies within the item or is absent."""
     if isinstance(outcomes, pl.DataFrame):
-        return _levels_of_items(outcomes, factors, *_item_codes(outcomes, key), key=key)
+        return _with_levels(outcomes, factors, *item_codes(outcomes, key), key=key)
     wanted = [name for name in factors if name not in key]
     if not wanted:
         return as_polars(_native(outcomes).select(list(key)).unique().to_native()).sort(list(key))
@@ -86,9 +90,6 @@ def _native(frame: object) -> "nw.LazyFrame[Any]":
     return nw.from_native(cast("Any", known)).lazy()
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 _ROW, _COLUMN = f"{HELPER}row", f"{HELPER}column"
 
 
@@ -187,10 +188,12 @@ def _matrix_of_rows(
     outcomes: pl.DataFrame, factors: Sequence[str], *, arm: str, models: Sequence[str], key: Sequence[str]
 ) -> ScoreMatrix:
     """Add every row of a held table to its cell, which a group of its own for each of millions of cells would take long for."""
-    codes, first = _item_codes(outcomes, key)
-    column = outcomes[arm].cast(pl.String).cast(pl.Enum(list(models)), strict=False).to_physical().cast(pl.Int64)
-    _refuse_unknown_models(outcomes.select(arm).with_columns(column.alias(_COLUMN)), arm, len(models))
-    cell = codes * len(models) + column.to_numpy()
+    codes, first = item_codes(outcomes, key)
+    names, own = level_codes(outcomes[arm])
+    column = names.replace_strict(list(models), range(len(models)), default=None, return_dtype=pl.Int64)
+    known = pl.DataFrame({arm: names, _COLUMN: column})
+    _refuse_unknown_models(known if own.min(initial=0) >= 0 else known.vstack(known.clear(1)), arm, len(models))
+    cell = codes * np.int64(len(models)) + column.to_numpy()[own]
     counts = None
     if {"trial", "n_trials"} <= set(outcomes.columns):
         averaged = outcomes["trial"].is_null() & outcomes["n_trials"].is_not_null()
@@ -212,7 +215,7 @@ def _matrix_of_rows(
     # A sum of three numbers depends on their order, which must not be that of the rows.
     order = np.lexsort((scores, cell)) if scored.max(initial=0) > 2 else None
     return ScoreMatrix(
-        items=_levels_of_items(outcomes, factors, codes, first, key=key),
+        items=_with_levels(outcomes, factors, codes, first, key=key),
         models=tuple(models),
         n_scored=scored,
         n_lost=summed(weighed(lost)).astype(np.int64) if lost.any() else np.zeros_like(scored),
@@ -220,38 +223,67 @@ def _matrix_of_rows(
     )
 
 
-def _item_codes(rows: pl.DataFrame, key: Sequence[str]) -> tuple[Ints, Ints]:
+def level_codes(column: pl.Series) -> tuple[pl.Series, Codes]:
+    """Return the levels of a column as text, sorted, and for every row the place of its level; -1 where it has none."""
+    coded = column if isinstance(column.dtype, pl.Categorical) else column.cast(pl.String).cast(pl.Categorical)
+    levels = coded.drop_nulls().unique().sort()
+    own = levels.to_physical().to_numpy()
+    place = np.full(int(own.max(initial=0)) + 1, -1, dtype=np.int32)
+    place[own] = np.arange(len(own), dtype=np.int32)
+    codes = place[coded.to_physical().fill_null(0).to_numpy()]
+    if coded.null_count():
+        codes[coded.is_null().to_numpy()] = -1
+    return levels.cast(pl.String), codes
+
+
+def item_codes(rows: pl.DataFrame, key: Sequence[str] = ITEM_KEY) -> tuple[Codes, Ints]:
     """Return the place of every row's item among the sorted items, and the first row of each item."""
-    codes = np.zeros(rows.height, dtype=np.int64)
+    codes = np.zeros(rows.height, dtype=np.int32)
     # Most often one column names an item, and the others are the same throughout.
     for place, name in enumerate(name for name in key if not is_constant(rows[name])):
-        ranked = rows[name].rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-        ranked = ranked - ranked.min()
-        # Ranked again at every further column, so that no product of sizes can overflow.
-        both = pl.Series(codes * (int(ranked.max()) + 1) + ranked)
-        codes = both.rank("dense").cast(pl.Int64).to_numpy() - 1 if place else ranked
+        own = level_codes(rows[name])[1]
+        own -= own.min(initial=0)
+        if place:
+            # Counted anew at every further column, so that no product of sizes can overflow.
+            both = codes * np.int64(int(own.max(initial=0)) + 1) + own
+            codes = np.unique(both, return_inverse=True)[1].reshape(-1).astype(np.int32)
+        else:
+            codes = own
     first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
     first[codes[::-1]] = np.arange(rows.height - 1, -1, -1)
     return codes, first
 
 
-def _levels_of_items(
-    rows: pl.DataFrame, factors: Sequence[str], codes: Ints, first: Ints, *, key: Sequence[str]
+def levels_of_items(level: Codes, codes: Codes, n_items: int) -> tuple[Codes, Bools]:
+    """Return the level that the rows of each item have, -1 where none has any, and which items have several.
+
+    `level` is that of every row, -1 where it has none, `codes` its item.
+    """
+    known = level >= 0
+    if not known.all():
+        level, codes = level[known], codes[known]
+    found = np.full(n_items, -1, dtype=np.int32)
+    found[codes] = level
+    differs = np.zeros(n_items, dtype=np.bool_)
+    differs[codes[found[codes] != level]] = True
+    return found, differs
+
+
+def _with_levels(
+    rows: pl.DataFrame, factors: Sequence[str], codes: Codes, first: Ints, *, key: Sequence[str]
 ) -> pl.DataFrame:
     """Return the items with the level of every factor, as `constant_factors` does, in a held table."""
     levels: list[pl.Series] = []
     for name in (name for name in factors if name not in key):
         # Under a name of our own: Polars takes a column called "*" or "^a$" for a pattern, whatever is asked of it.
-        text = rows[name].alias("level").cast(pl.String)
-        if is_constant(text):
-            text = text[:1].new_from_index(0, len(first)) if len(first) else text
+        column = rows[name].alias("level")
+        if is_constant(column):
+            text = column[:1].cast(pl.String)
+            text = text.new_from_index(0, len(first)) if len(first) else text
         else:
-            level = text.cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-            known = np.flatnonzero(level >= 0)
-            shown = np.full(len(first), -1, dtype=np.int64)
-            shown[codes[known]] = known
-            differs = level[shown[codes[known]]] != level[known]
-            shown[codes[known[differs]]] = -1
-            text = text.gather(pl.Series(shown).replace(-1, None))
+            names, level = level_codes(column)
+            own, differs = levels_of_items(level, codes, len(first))
+            own[differs] = -1
+            text = names.gather(pl.Series(own).replace(-1, None))
         levels.append(text.alias(name))
     return rows.select(key)[first].hstack(levels)

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY
-from evalstats.analysis.arms import Metric
+from evalstats.aggregate.items import HELPER, ITEM_KEY, Codes, item_codes, level_codes, levels_of_items
+from evalstats.analysis.arms import Metric, rows_among
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
@@ -33,8 +33,8 @@ _FEW_ITEMS = 0.05
 _OPTION, _MOST_OPTIONS = r"^\(?[A-Ea-e][).]?$", 5
 # With more systems hardly two items have the same scores, and everything follows from them.
 _MOST_SYSTEMS = 12
-_EVERY, _SYSTEM = f"{HELPER}every score", f"{HELPER}systems"
-_FEW_VALUES, _LARGEST_PATTERN = 1_000, 2**62
+_EVERY, _PLACE = f"{HELPER}every score", f"{HELPER}place"
+_FEW_VALUES, _LARGEST = 1_000, 2**62
 _SCORES = pl.col("score").round(9).cast(pl.String).fill_null("").sort_by("system", "trial").str.join("|")
 # Decimals of a step are rounded when they are read: 0.3 / 0.1 is no whole number.
 _STEP_TOLERANCE = 1e-6
@@ -64,63 +64,61 @@ def candidate_groups(data: EvalData, metric: Metric, columns: Sequence[str], *, 
     differences. The same holds of a column made from the scores, such as how many systems were right. All systems of the data
     count, not only those that are compared; the metric is taken as it is in the files.
     """
-    rows = data.outcomes.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name))
-    systems = [plain(name) for name in rows["system"].unique().drop_nulls().to_list()]
-    names = [name for name in columns if name != contrast and _describes_items(rows[name], systems)]
+    outcomes = data.outcomes
+    of_metric = (outcomes["benchmark"] == metric.benchmark) & (outcomes["metric"] == metric.name)
+    rows = rows_among(outcomes, of_metric)
+    systems: list[str] = rows["system"].unique().drop_nulls().sort().to_list()
+    plain_names = [plain(name) for name in systems]
+    names = [name for name in columns if name != contrast and _describes_items(rows[name], plain_names)]
     if not names or not rows.height:
         return Candidates(names=())
-    key = [name for name in ITEM_KEY if name != contrast]
-    coded = rows.select(*key, "system", "trial", "score").with_columns(
-        _level_codes(rows, name).alias(f"{HELPER}{place}") for place, name in enumerate(names)
+    place, first = item_codes(rows, [name for name in ITEM_KEY if name != contrast])
+    n = len(first)
+    score = rows["score"]
+    scored = score.is_not_null().to_numpy()
+    means = pl.Series(np.bincount(place, weights=score.fill_null(0.0).to_numpy(), minlength=n)) / pl.Series(
+        np.bincount(place[scored], minlength=n)
     )
-    at = [f"{HELPER}{place}" for place in range(len(names))]
-    levels = [
-        *(pl.col(each).min() for each in at),
-        *((pl.col(each).min() != pl.col(each).max()).alias(f"{each} differs") for each in at),
-    ]
-    if len(systems) <= _MOST_SYSTEMS:
-        items = _with_patterns(coded, key, levels)
-    else:
-        items = coded.group_by(key).agg(pl.col("score").mean(), pl.lit(None, pl.String).alias(_EVERY), *levels)
+    every = _patterns(rows, place, n, systems) if len(systems) <= _MOST_SYSTEMS else None
     kept: list[str] = []
     notes: list[str] = []
-    for name, each in zip(names, at, strict=True):
-        differing = int(items[f"{each} differs"].sum())
-        if not differing and not _made_from_scores(items[each], items["score"], items[_EVERY]):
+    for name in names:
+        own, differs = levels_of_items(_codes_of(rows, name), place, n)
+        differing = int(differs.sum())
+        if not differing and not _made_from_scores(
+            pl.Series(own).set(pl.Series(own < 0), None), means.fill_nan(None), every
+        ):
             kept.append(name)
-        elif 0 < differing <= _FEW_ITEMS * items.height:
+        elif 0 < differing <= _FEW_ITEMS * n:
             shown = label_of(name, data.factor_names())
             notes.append(
-                f"{shown} differs within {differing} of {items.height:,} items, so it was not tested as a group of items; "
+                f"{shown} differs within {differing} of {n:,} items, so it was not tested as a group of items; "
                 "to have it tested, give each item one level"
             )
     return Candidates(names=tuple(kept), notes=tuple(notes))
 
 
-def _with_patterns(coded: pl.DataFrame, key: Sequence[str], levels: Sequence[pl.Expr]) -> pl.DataFrame:
-    """Return the items with their levels, and in one column what tells the scores of all systems apart.
+def _patterns(rows: pl.DataFrame, place: Codes, n_items: int, systems: Sequence[str]) -> pl.Series:
+    """Return what tells the scores of all systems on an item apart, for every item.
 
     Where each system has one score for every item, a number does it, whose digits are the scores; else a text.
     """
-    mean = pl.col("score").mean()
-    names = coded["system"].unique().sort()
-    values = coded["score"].round(9).unique().sort(nulls_last=True)
-    if len(values) <= _FEW_VALUES and len(values) ** len(names) < _LARGEST_PATTERN:
-        place = {name: number for number, name in enumerate(names.to_list())}
-        weight, bit = ([base**number for number in place.values()] for base in (len(values), 2))
+    score = rows["score"].round(9)
+    values = score.unique().sort(nulls_last=True)
+    if rows.height == n_items * len(systems) and len(values) <= _FEW_VALUES and len(values) ** len(systems) < _LARGEST:
         known = values.drop_nulls()
-        digits = (
-            pl.col("score").round(9).replace_strict(known, range(1, 1 + len(known)), default=0, return_dtype=pl.Int64)
-        )
-        system = pl.col("system")
-        numbered = coded.with_columns(
-            (digits * system.replace_strict(names, weight, return_dtype=pl.Int64)).alias(_EVERY),
-            system.replace_strict(names, bit, return_dtype=pl.Int64).alias(_SYSTEM),
-        )
-        items = numbered.group_by(key).agg(mean, pl.col(_EVERY).sum(), pl.col(_SYSTEM).sum(), pl.len(), *levels)
-        if (items["len"] == len(names)).all() and (items[_SYSTEM] == 2 ** len(names) - 1).all():
-            return items.drop("len", _SYSTEM)
-    return coded.group_by(key).agg(mean, _SCORES.alias(_EVERY), *levels)
+        levels, codes = level_codes(rows["system"])
+        pattern = np.zeros(n_items, dtype=np.int64)
+        for system in range(len(levels)):
+            own = np.flatnonzero(codes == system)
+            if len(own) != n_items or np.bincount(place[own], minlength=n_items).max() > 1:
+                break
+            digit = score.gather(own).replace_strict(known, range(1, 1 + len(known)), default=0, return_dtype=pl.Int64)
+            pattern[place[own]] += digit.to_numpy() * len(values) ** system
+        else:
+            return pl.Series(pattern)
+    coded = rows.select(pl.col("system").cast(pl.String), "trial", "score").with_columns(pl.Series(_PLACE, place))
+    return coded.group_by(_PLACE).agg(_SCORES.alias(_EVERY)).sort(_PLACE)[_EVERY]
 
 
 def _describes_items(column: pl.Series, systems: Sequence[str]) -> bool:
@@ -142,22 +140,25 @@ def _describes_items(column: pl.Series, systems: Sequence[str]) -> bool:
     return bool(numbers.is_null().any() or (numbers == numbers.round()).all())
 
 
-def _level_codes(rows: pl.DataFrame, name: str) -> pl.Series:
-    """Return a whole number for each level, 0 where a run that has the column left it empty, null where a run lacks it."""
-    level = rows[name].cast(pl.String)
-    if not level.null_count():
-        return level.cast(pl.Categorical).to_physical().cast(pl.Int64)
-    frame = pl.DataFrame({"run": rows["run"], "level": level})
-    code = pl.col("level").rank("dense").cast(pl.Int64)
-    has = pl.col("level").is_not_null().any().over("run")
-    return frame.select(pl.when(has).then(code.fill_null(0))).to_series()
+def _codes_of(rows: pl.DataFrame, name: str) -> Codes:
+    """Return a whole number for each level, 0 where a run that has the column left it empty, -1 where a run lacks it."""
+    codes = level_codes(rows[name])[1] + np.int32(1)
+    empty = codes == 0
+    if empty.any():
+        _, run = level_codes(rows["run"])
+        has = np.zeros(int(run.max()) + 1, dtype=np.bool_)
+        has[run[~empty]] = True
+        codes[empty & ~has[run]] = -1
+    return codes
 
 
-def _made_from_scores(levels: pl.Series, means: pl.Series, every: pl.Series) -> bool:
+def _made_from_scores(levels: pl.Series, means: pl.Series, every: pl.Series | None) -> bool:
     """Whether the levels follow from the scores of all systems, or cut the range of their means into stretches."""
-    repeated = every.null_count() == 0 and every.n_unique() <= len(every) / 2
-    if repeated and pl.DataFrame([levels, every]).n_unique() == every.n_unique():
-        return True
+    if every is not None:
+        n_patterns = every.n_unique()
+        both = pl.DataFrame([levels.alias("level"), every.alias("every")])
+        if n_patterns <= len(every) / 2 and both.n_unique() == n_patterns:
+            return True
     known = pl.DataFrame({"level": levels, "mean": means.round(9)}).drop_nulls()
     ends = known.group_by("level").agg(low=pl.col("mean").min(), high=pl.col("mean").max()).sort("low", "high")
     return ends.height > 1 and bool((ends["low"][1:] > ends["high"][:-1]).all())

@@ -29,10 +29,11 @@ def register(app: typer.Typer) -> None:
 def audit(reading: Reading, asked: AuditOptions, gate: Gate, showing: Showing) -> None:
     """Can these numbers be trusted, before anybody compares them?"""
     from evalstats.analysis.audit.audit import audit as audit_of
+    from evalstats.cli.load import Narrow
     from evalstats.cli.output import say, step_line
 
     declared = gate.declared(quiet=showing.quiet)
-    data = reading.load(declared, quiet=showing.quiet)
+    data = reading.load(declared, quiet=showing.quiet, narrow=Narrow(question="audit"))
     with step_line(quiet=showing.quiet) as on_step:
         on_step("drawing conclusions with and without each finding")
         result = audit_of(data, **asdict(with_names(asked, data)), plan=declared.plan if declared else None)

@@ -15,7 +15,7 @@ from evalstats.cli.options import Format
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
-    from evalstats.cli.load import Declared
+    from evalstats.cli.load import Declared, Narrow
     from evalstats.schema.data import EvalData
 
 
@@ -97,10 +97,18 @@ class Reading:
     input_format: InputFormat = None
     engine: Engine = None
 
-    def load(self, declared: "Declared | None" = None, *, quiet: bool = False, asked: object = None) -> "EvalData":
+    def load(
+        self,
+        declared: "Declared | None" = None,
+        *,
+        quiet: bool = False,
+        asked: object = None,
+        narrow: "Narrow | None" = None,
+    ) -> "EvalData":
         """Read all of it, plain tables by the columns that a plan declares where none are given.
 
-        On an engine, columns that `asked` names (clusters, scenarios) are kept beside those of the map.
+        On an engine, columns that `asked` names (clusters, scenarios) are kept beside those of the map. Of a store `narrow`
+        says what is read.
         """
         from evalstats.cli.load import column_map, columns_for, load, scanned
 
@@ -115,6 +123,7 @@ class Reading:
             where=self.where,
             columns=column_map(self.map) or columns_for(declared, self.paths),
             input_format=self.input_format,
+            narrow=narrow,
             quiet=quiet,
         )
         return data.trials_from_runs() if self.trials_from_runs else data

@@ -29,12 +29,13 @@ def register(app: typer.Typer) -> None:
 def leaderboard(reading: Reading, asked: LeaderboardOptions, beside: Declared, showing: Showing) -> None:
     """How do all models stand, and which ranks are certain?"""
     from evalstats.analysis.leaderboard.leaderboard import leaderboard as leaderboard_of
-    from evalstats.cli.load import averages
+    from evalstats.cli.load import Narrow, averages
     from evalstats.cli.output import step_line
 
     top = whole_numbers(beside.top)
     plan = beside.declared(quiet=showing.quiet)
-    data = reading.load(plan, quiet=showing.quiet, asked=asked)
+    narrow = Narrow(question="leaderboard", asked=(asked, reading.where, plan))
+    data = reading.load(plan, quiet=showing.quiet, asked=asked, narrow=narrow)
     given: dict[str, Any] = {
         **asdict(with_names(asked, data)),
         **averages(asked.average, asked.over, beside.weights),

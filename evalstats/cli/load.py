@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from evalstats.cli.output import is_terminal, say
 from evalstats.document.numbers import several
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalstats.schema.columns import TableName
     from evalstats.schema.data import EvalData, Problem
     from evalstats.schema.plan import Plan
+    from evalstats.store.read import Store
 
 
 _CALLED: Final[Mapping["TableName", str]] = {
@@ -154,6 +155,70 @@ def column_map(pairs: Sequence[str] | None) -> "ColumnMap | None":
     return ColumnMap.from_options(pairs)
 
 
+# What single rows say of themselves: ranks and scores do not use it.
+_OF_ROWS = ("value_raw", "status_reason", "tags", "timestamp", "locator", "cost_usd", "latency_s", "n_turns")
+_OF_TOKENS = ("input_tokens", "output_tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrow:
+    """What a question uses of a store; the rest is not read.
+
+    `asked` are its options, the conditions of --where and its plan: a column that stands anywhere in them is read.
+    `sides` are the two that are compared, by which other benchmarks than theirs are left out.
+    """
+
+    question: Literal["audit", "compare", "leaderboard"]
+    asked: tuple[object, ...] = ()
+    sides: tuple[str, ...] = ()
+
+    def read(self, store: "Store") -> "EvalData":
+        """Read scores and published numbers, and of the columns of scores those that the question uses."""
+        if not store.n_rows("outcomes"):
+            return store.read()
+        return store.read(
+            tables=("outcomes", "aggregates", "metrics"),
+            coded=True,
+            without=self._unused(store),
+            benchmarks=self._benchmarks(store),
+        )
+
+    def _benchmarks(self, store: "Store") -> set[str] | None:
+        """Return the benchmarks of the sides; None where the store does not list both by these names."""
+        from evalstats.schema.data import alike
+
+        runs = [entry for source in store.sources() for entry in source.manifest.runs]
+        found = [
+            {
+                entry.benchmark
+                for entry in runs
+                if side in {entry.run.rpartition("~")[0], entry.run, entry.system, entry.model}
+            }
+            for side in self.sides
+        ]
+        names = [name for entry in runs for name in (entry.model, entry.system) if name]
+        known = bool(found) and all(found) and not alike(names)
+        return {benchmark for each in found for benchmark in each} if known else None
+
+    def _unused(self, store: "Store") -> list[str]:
+        """Return the columns that the question does not use; an audit looks at all."""
+        from evalstats.schema.columns import TRIAL_LABEL, column_names
+        from evalstats.schema.pseudonyms import is_answer, plain
+
+        if self.question == "audit":
+            return []
+        columns = store.scan("outcomes").collect_schema()
+        factors = [name for name in columns if name not in {*column_names("outcomes"), TRIAL_LABEL}]
+        # A column of answers groups no items unless it is named; one that a system's name ends may be another's
+        # (`candidate_groups`).
+        ends = tuple(f"_{plain(entry.system or '')}" for source in store.sources() for entry in source.manifest.runs)
+        unused = [name for name in factors if is_answer(name) and not plain(name).endswith(ends)]
+        if self.question == "leaderboard":
+            unused += [*_OF_ROWS, *_OF_TOKENS]
+        asked = repr(self.asked)
+        return [name for name in unused if repr(name)[1:-1] not in asked]
+
+
 def load(
     paths: Sequence[Path],
     *,
@@ -161,10 +226,14 @@ def load(
     where: Sequence[str] | None = None,
     columns: "ColumnMap | None" = None,
     input_format: str | None = None,
+    narrow: Narrow | None = None,
     quiet: bool = False,
     tell: bool = True,
 ) -> "EvalData":
-    """Read a store, or files; say what could not be read unless it is told later; keep the rows that --where names."""
+    """Read a store, or files; say what could not be read unless it is told later; keep the rows that --where names.
+
+    A store alone is read as far as `narrow` says; beside files it is read whole.
+    """
     from evalstats.schema.data import combine
     from evalstats.store.manifest import is_store
 
@@ -174,7 +243,8 @@ def load(
         if (path == store) or is_store(path):
             from evalstats.store.read import open_store
 
-            stored = open_store(path).read()
+            opened = open_store(path)
+            stored = opened.read() if narrow is None or len(paths) + bool(store) > 1 else narrow.read(opened)
             # What ingest had to say of a file it said then; a store repeats only what is wrong with it.
             parts.append(replace(stored, problems=tuple(p for p in stored.problems if p.severity == "error")))
         else:
@@ -289,6 +359,7 @@ def sides(
     columns: "ColumnMap | None",
     input_format: str | None,
     quiet: bool,
+    narrow: Narrow | None = None,
     trials_from_runs: bool = False,
 ) -> Sides:
     """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean.
@@ -296,7 +367,15 @@ def sides(
     InputError if it is not clear which two sides are meant; the message shows the three forms.
     """
     if baseline is not None and candidate is not None:
-        data = load(targets, store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
+        data = load(
+            targets,
+            store=store,
+            where=where,
+            columns=columns,
+            input_format=input_format,
+            narrow=narrow,
+            quiet=quiet,
+        )
         data = data.trials_from_runs() if trials_from_runs else data
         return Sides(data=data, baseline=baseline, candidate=candidate)
     if baseline is not None or candidate is not None or len(targets) != 2:
@@ -307,7 +386,7 @@ def sides(
             "compare DATA --baseline A --candidate B"
         )
     if store is not None:
-        data = load((), store=store, where=where, quiet=quiet)
+        data = load((), store=store, where=where, narrow=narrow, quiet=quiet)
         data = data.trials_from_runs() if trials_from_runs else data
         return Sides(data=data, baseline=str(targets[0]), candidate=str(targets[1]))
     found = _two_files(

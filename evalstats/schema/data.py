@@ -72,7 +72,11 @@ def alike(names: Iterable[str]) -> dict[str, str]:
 
 def renamed(frame: pl.DataFrame, columns: Iterable[str], names: Mapping[str, str]) -> pl.DataFrame:
     """Return a frame with some names of models written otherwise."""
-    return frame.with_columns(pl.col(column).replace(dict(names)) for column in columns if column in frame.columns)
+    return frame.with_columns(
+        pl.col(column).cast(pl.String).replace(dict(names)).cast(frame.schema[column])
+        for column in columns
+        if column in frame.columns
+    )
 
 
 def lookalike_note(names: Mapping[str, str]) -> str:
@@ -343,7 +347,9 @@ class EvalData:
         system = ["model", "system", "benchmark"]
         # In the order of their files, so that seed-1 of one system meets seed-1 of another.
         known = self.runs.select("run", "source").unique("run", keep="first")
-        runs = self.outcomes.select("run").unique().join(known, on="run", how="left").sort("source", "run")
+        runs = (
+            self.outcomes.select("run").unique().cast(pl.String).join(known, on="run", how="left").sort("source", "run")
+        )
         order = {run: place for place, run in enumerate(runs["run"].to_list())}
         run = pl.col("run").replace_strict(order, return_dtype=pl.Int64)
         # Within a system: first by run, then by trial; what is known only as an average of trials is one of its run.

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import cast
 
-import polars as pl
-
 from evalstats.errors import InputError
 from evalstats.schema.columns import TableName
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import EvalData, renamed
 
 # Rounding takes less than this from a sum; several labels a conversation can add more.
 _LEAST, _MOST = 0.98, 1.25
@@ -311,11 +309,9 @@ def with_aliases(data: EvalData, aliases: Mapping[str, str]) -> EvalData:
     if not aliases:
         return data
     _check_aliases(aliases)
-    renamed: dict[str, pl.DataFrame] = {}
-    for name, columns in _MODEL_COLUMNS.items():
-        frame = data.table(name)
-        renamed[name] = frame.with_columns(pl.col(columns).replace(dict(aliases)))
-    return replace(data, **renamed)
+    return replace(
+        data, **{name: renamed(data.table(name), columns, aliases) for name, columns in _MODEL_COLUMNS.items()}
+    )
 
 
 def with_plan(data: EvalData, plan: Plan) -> EvalData:

@@ -439,8 +439,12 @@ def files_of(sources: Iterable[StoredSource], table: TableName) -> list[tuple[Pa
     ]
 
 
-def scan_parts(files: Iterable[tuple[Path, Part]], table: TableName) -> pl.LazyFrame:
+def scan_parts(
+    files: Iterable[tuple[Path, Part]], table: TableName, *, beside: Iterable[tuple[Path, Part]] = ()
+) -> pl.LazyFrame:
     """Return parts of one table as one lazy table: standard columns first, a factor that a part lacks is null there.
+
+    Factors and their dtypes are those that it would have with the parts `beside`, which are not read.
 
     A standard column that is younger than a part is null there; where the part has a factor of that name, it is taken for
     the column. Parts with the same factors are scanned together, so that a store of many small sources stays a short query.
@@ -450,10 +454,11 @@ def scan_parts(files: Iterable[tuple[Path, Part]], table: TableName) -> pl.LazyF
     alike: dict[tuple[int, tuple[tuple[str, pl.DataType], ...]], list[Path]] = {}
     for path, part in files:
         alike.setdefault((part.schema_version, tuple(part.factors.items())), []).append(path)
+    others = {(part.schema_version, tuple(part.factors.items())) for _, part in beside}
     if not alike:
         return pl.LazyFrame(schema=schema_of(table))
     standard = set(column_names(table))
-    shared = shared_dtypes({name: kind for name, kind in held if name not in standard} for _, held in alike)
+    shared = shared_dtypes({name: kind for name, kind in held if name not in standard} for _, held in (*alike, *others))
     scans: list[pl.LazyFrame] = []
     for (schema_version, factors), paths in alike.items():
         have = dict(factors)

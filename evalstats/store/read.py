@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from polars.selectors import by_name
@@ -10,6 +11,7 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TABLES, TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.metrics import one_definition
+from evalstats.schema.pseudonyms import is_answer
 from evalstats.store.check import READING_FAILED, Fault, check_store, first_fault, first_line, is_whole, shared_runs
 from evalstats.store.manifest import (
     Shelf,
@@ -138,6 +140,9 @@ class Store:
         runs: Collection[str] | None = None,
         models: Collection[str] | None = None,
         tables: Collection[TableName] | None = None,
+        coded: bool = False,
+        without: Collection[str] = (),
+        benchmarks: Collection[str] | None = None,
     ) -> EvalData:
         """Read the store, or the part of it that is wanted, into memory.
 
@@ -150,6 +155,13 @@ class Store:
             Names of the models wanted; all by default. Of `comparisons` the battles between two of them are read.
         tables
             Tables wanted; the others are empty. `runs` is always read.
+        coded
+            Hold texts of outcomes that repeat from row to row (items, runs, models, factors) as categories, which take 4 bytes
+            a row. Each different text is held once.
+        without
+            Columns of outcomes that are not wanted: null, and not read.
+        benchmarks
+            Benchmarks whose outcomes are wanted; a source that holds none of them is not read for outcomes.
 
         Returns
         -------
@@ -165,8 +177,12 @@ class Store:
         """
         sources = self._with_runs(runs)
         self._refuse_unknown_models(models)
+        narrow: dict[str, Any] = {"coded": coded, "without": without, "benchmarks": benchmarks}
         frames = {
-            table: self._collect(table, sources, _selection(table, runs, models)) for table in _tables_wanted(tables)
+            table: self._collect(
+                table, sources, _selection(table, runs, models), **(narrow if table == "outcomes" else {})
+            )
+            for table in _tables_wanted(tables)
         }
         notes = [problem for source in sources for problem in source.manifest.problems]
         if "metrics" in frames:
@@ -211,24 +227,47 @@ class Store:
         if not listed.issuperset(models):
             _refuse_unknown(models, set(self.models()), f"{self.path}: holds no model")
 
-    def _collect(self, table: TableName, sources: Sequence[StoredSource], selection: pl.Expr) -> pl.DataFrame:
+    def _collect(
+        self,
+        table: TableName,
+        sources: Sequence[StoredSource],
+        selection: pl.Expr,
+        *,
+        coded: bool = False,
+        without: Collection[str] = (),
+        benchmarks: Collection[str] | None = None,
+    ) -> pl.DataFrame:
+        beside: list[StoredSource] = []
+        if benchmarks is not None:
+            wanted = [any(entry.benchmark in benchmarks for entry in source.manifest.runs) for source in sources]
+            beside = [source for source, has in zip(sources, wanted, strict=True) if not has]
+            sources = [source for source, has in zip(sources, wanted, strict=True) if has]
         files = files_of(sources, table)
-        scan = self._scan(table, sources).filter(selection)
+        scan = self._scan(table, sources, beside).filter(selection)
+        dtypes = scan.collect_schema()
         fixed = shared_constants([part for _, part in files], table)
-        if not fixed:
-            return self._guarded(scan)
+        left = {name: pl.lit(None, dtype=dtype).alias(name) for name, dtype in dtypes.items() if name in without}
+        kept = [name for name in dtypes if name not in {*fixed, *left}]
+        held = {each.meta.output_name(): each for each in constant_columns(fixed, table)} | left
+        read = scan.select(map(by_name, kept))
+        if coded:
+            codes = {name for name, dtype in dtypes.items() if dtype == pl.String and repeats(name)}
+            read = read.with_columns(by_name(name).cast(pl.Categorical) for name in kept if name in codes)
+            held = {name: each.cast(pl.Categorical) if name in codes else each for name, each in held.items()}
         # Put beside the rows at the end, a column of one value takes no memory as long as nobody asks for it.
-        read = self._guarded(scan.drop(fixed))
-        return read.with_columns(constant_columns(fixed, table)).select(map(by_name, scan.collect_schema().names()))
+        rows = self._guarded(read)
+        return rows.with_columns(held.values()).select(map(by_name, dtypes)) if held else rows
 
-    def _scan(self, table: TableName, sources: Sequence[StoredSource]) -> pl.LazyFrame:
+    def _scan(
+        self, table: TableName, sources: Sequence[StoredSource], beside: Sequence[StoredSource] = ()
+    ) -> pl.LazyFrame:
         """Scan parts whose digests were compared: a changed byte can read as another number."""
         files = files_of(sources, table)
         found = first_fault([file for file in files if file[0] not in self._compared])
         if found is not None:
             raise StoreError(self._told(*found))
         self._compared.update(path for path, _ in files)
-        return scan_parts(files, table)
+        return scan_parts(files, table, beside=files_of(beside, table))
 
     def _guarded(self, lazy: pl.LazyFrame) -> pl.DataFrame:
         """Collect; where that fails, say which source is at fault."""
@@ -254,6 +293,15 @@ class Store:
             if not is_whole(source):
                 return f"{self.path}: {source} is damaged ({first_line(error)}); ingest its file again to mend it"
         return f"{self.path}: cannot be read ({first_line(error)}); `evalstats store {self.path} check` says more"
+
+
+def repeats(name: str) -> bool:
+    """Whether the texts of a column of outcomes stand on many rows each, by its name: what names or groups the rows."""
+    return name not in _OF_ONE_ROW and not is_answer(name)
+
+
+# Texts that differ from row to row, of which a list of the different ones would hold nearly all.
+_OF_ONE_ROW = frozenset({"value_raw", "status_reason"})
 
 
 def _selection(table: TableName, runs: Collection[str] | None, models: Collection[str] | None) -> pl.Expr:

@@ -8,6 +8,7 @@ import pytest
 
 import evalstats as es
 from evalstats import datasets
+from evalstats.aggregate.items import item_codes
 from evalstats.analysis import grouping
 from evalstats.analysis.compare.verdict import gate
 from evalstats.errors import InputError
@@ -228,6 +229,12 @@ def test_pairs_that_hold_for_these_groups_alone_are_counted_where_the_best_is_op
     )
 
 
+def patterns(rows: pl.DataFrame) -> pl.Series:
+    """What tells the items apart by all scores."""
+    codes, first = item_codes(rows, ["item"])
+    return grouping._patterns(rows, codes, len(first), rows["system"].unique().sort().to_list())
+
+
 @pytest.mark.parametrize("with_null", [False, True])
 def test_numbers_tell_the_scores_of_all_systems_apart_as_texts_do(
     with_null: bool, monkeypatch: pytest.MonkeyPatch
@@ -241,13 +248,13 @@ def test_numbers_tell_the_scores_of_all_systems_apart_as_texts_do(
             "score": pl.Series(rng.integers(0, 3, 600) / 2).set(pl.Series(rng.random(600) < 0.1 * with_null), None),
         }
     )
-    numbers = grouping._with_patterns(coded, ["item"], []).sort("item")
-    shuffled = grouping._with_patterns(coded.sample(fraction=1, shuffle=True, seed=1), ["item"], []).sort("item")
+    numbers = patterns(coded)
+    shuffled = patterns(coded.sample(fraction=1, shuffle=True, seed=1))
     monkeypatch.setattr(grouping, "_FEW_VALUES", 0)
-    texts = grouping._with_patterns(coded, ["item"], []).sort("item")
-    assert (numbers[grouping._EVERY].dtype, texts[grouping._EVERY].dtype) == (pl.Int64, pl.String)
-    assert numbers[grouping._EVERY].equals(shuffled[grouping._EVERY])
-    both = pl.DataFrame([numbers[grouping._EVERY].alias("n"), texts[grouping._EVERY].alias("t")])
+    texts = patterns(coded)
+    assert (numbers.dtype, texts.dtype) == (pl.Int64, pl.String)
+    assert numbers.equals(shuffled)
+    both = pl.DataFrame([numbers.alias("n"), texts.alias("t")])
     assert both.n_unique() == both["n"].n_unique() == both["t"].n_unique() > 20
 
 
@@ -260,5 +267,4 @@ def test_items_that_some_systems_lack_are_told_apart_by_texts() -> None:
             "score": [1.0, 0.0, 1.0, 0.0],
         }
     )
-    found = grouping._with_patterns(coded, ["item"], []).sort("item")
-    assert found[grouping._EVERY].to_list() == ["1.0|0.0", "1.0|0.0"]
+    assert patterns(coded).to_list() == ["1.0|0.0", "1.0|0.0"]

@@ -250,7 +250,7 @@ def _rekeyed(panel: Panel, rekeyed: Bools) -> Observation:
 
 
 def _guessed(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecked]:
-    unread = (panel.status == "unscored") & (answers.chosen < 0)
+    unread = panel.has_status("unscored") & (answers.chosen < 0)
     m = len(panel.models)
     n = np.bincount(panel.model, minlength=m)
     n_unread = np.bincount(panel.model[unread], minlength=m)

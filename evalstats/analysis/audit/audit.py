@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import ITEM_KEY, Ints, constant_factors
-from evalstats.analysis.arms import Metric, choose_metric, direction_of, require_outcomes
+from evalstats.aggregate.items import ITEM_KEY, Ints, constant_factors, item_codes, level_codes
+from evalstats.analysis.arms import Metric, choose_metric, direction_of, require_outcomes, rows_among
 from evalstats.analysis.audit.answers import multiple_choice
 from evalstats.analysis.audit.conclusions import Conclusions, conclusions, ranked
 from evalstats.analysis.audit.items import groups_and_drift, near_duplicates, uninformative_items
-from evalstats.analysis.audit.panel import ITEM, MODEL, Check, NotChecked, Observation, Panel
+from evalstats.analysis.audit.panel import Check, NotChecked, Observation, Panel
 from evalstats.analysis.audit.result import EFFECTS, Audit, Audited, Finding, Kind, Unchecked
 from evalstats.analysis.audit.runs import identical_models, repeated_rows, repeated_runs, too_small, versions
 from evalstats.analysis.audit.scores import (
@@ -278,13 +278,13 @@ def _panels(
 ) -> Iterator[Panel]:
     chosen = _metrics(data, rows, metric, all_metrics=all_metrics)
     for benchmark, name in chosen:
-        own = rows.filter((pl.col("benchmark") == benchmark) & (pl.col("metric") == name))
+        own = rows_among(rows, (rows["benchmark"] == benchmark) & (rows["metric"] == name))
         yield _panel(data, own, benchmark, name, cluster, conf_level)
 
 
 def _metrics(data: EvalData, rows: pl.DataFrame, metric: str | None, *, all_metrics: bool) -> list[tuple[str, str]]:
     """Return the metrics to look at: the one that was named, else the headline of each benchmark, else all."""
-    there = rows.select("benchmark", "metric").unique().sort("benchmark", "metric")
+    there = rows.select("benchmark", "metric").unique().cast(pl.String).sort("benchmark", "metric")
     if metric is not None:
         found = there.filter(pl.col("metric") == metric)
         if not found.height:
@@ -307,22 +307,19 @@ def _panel(  # noqa: PLR0917 - what names the rows of a metric, and how they are
     conf_level: float,
 ) -> Panel:
     described, refusal = _described(data, rows, benchmark, name)
-    key = list(ITEM_KEY)
-    items = rows.select(key).unique().sort(key)
-    models = tuple(rows[ENTRY].unique().sort().to_list())
-    columns = pl.DataFrame({ENTRY: models, MODEL: range(len(models))}, schema_overrides={ENTRY: pl.String})
-    placed = rows.join(items.with_row_index(ITEM), on=key, how="left", maintain_order="left")
-    placed = placed.join(columns, on=ENTRY, how="left", maintain_order="left")
+    place, first = item_codes(rows)
+    items = rows.select(ITEM_KEY)[first]
+    models, model = level_codes(rows[ENTRY])
     names, codes = _clusters(data, rows, items, cluster)
     return Panel(
         data=data,
         metric=described,
         rows=rows,
-        models=models,
+        models=tuple(models),
         items=items,
-        item=placed[ITEM].to_numpy().astype(np.int64),
-        model=placed[MODEL].to_numpy().astype(np.int64),
-        score=rows["score"].to_numpy().astype(np.float64),
+        item=place.astype(np.int64),
+        model=model.astype(np.int64),
+        score=rows["score"].to_numpy(),
         trials=_trials(rows),
         clusters=names,
         codes=codes,

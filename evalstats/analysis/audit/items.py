@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import ITEM_KEY, Bools, Floats, Ints
+from evalstats.aggregate.items import ITEM_KEY, Bools, Floats, Ints, level_codes
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.grouping import candidate_groups, group_columns, label_of
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
@@ -292,22 +292,24 @@ def _drift(panel: Panel, strata: Ints | None) -> Iterator[Observation | NotCheck
 
 def _order(panel: Panel) -> Floats:
     """Return when each model came to each item: by time, else by the place in its file; NaN where neither is known."""
-    rows = panel.rows.select(
-        time=pl.col("timestamp").dt.epoch("us").cast(pl.Float64),
-        place=pl.col("locator").str.extract(r"(\d+)\D*$").cast(pl.Float64, strict=False),
-        run=pl.col("run"),
-        model=pl.Series(panel.model),
-        item=pl.Series(panel.item),
-    ).with_columns(
-        pl.col("place").first().over("model", "item"),
-        one_file=pl.col("run").n_unique().over("model") == 1,
-        timed=(pl.col("time").null_count().over("model") == 0) & (pl.col("time").n_unique().over("model") > 1),
+    rows, model = panel.rows, pl.Series(panel.model)
+    time = rows["timestamp"].dt.epoch("us").cast(pl.Float64)
+    known = (
+        pl.DataFrame({"model": model, "time": time, "run": rows["run"]})
+        .group_by("model")
+        .agg(
+            one_file=pl.col("run").n_unique() == 1,
+            timed=(pl.col("time").null_count() == 0) & (pl.col("time").n_unique() > 1),
+        )
     )
-    chosen = rows.select(
-        pl.when(pl.col("timed")).then(pl.col("time")).when(pl.col("one_file")).then(pl.col("place"))
-    ).to_series()
+    timed, one_file = (np.isin(panel.model, known.filter(name)["model"]) for name in ("timed", "one_file"))
+    levels, codes = level_codes(rows["locator"])
+    places = np.append(
+        levels.str.extract(r"(\d+)\D*$").cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), np.nan
+    )
+    chosen = np.where(timed, time.fill_null(np.nan).to_numpy(), np.where(one_file, places[codes], np.nan))
     order: Floats = np.full(panel.shape, np.nan)
-    order[panel.item[::-1], panel.model[::-1]] = chosen.to_numpy().astype(np.float64)[::-1]
+    order[panel.item[::-1], panel.model[::-1]] = chosen[::-1]
     return order
 
 

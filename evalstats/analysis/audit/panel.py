@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, Bools, Floats, Ints
@@ -13,7 +12,7 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.audit.result import Kind
 from evalstats.schema.data import EvalData
 
-ITEM, MODEL = f"{HELPER}item", f"{HELPER}model"
+ITEM = f"{HELPER}item"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,10 +107,10 @@ class Panel:
         """Number of items and of models."""
         return self.items.height, len(self.models)
 
-    @cached_property
-    def status(self) -> npt.NDArray[np.str_]:
-        """Status of every row: scored, error or unscored."""
-        return self.rows["status"].to_numpy().astype(np.str_)
+    def has_status(self, status: str) -> Bools:
+        """Return the rows of a status: scored, error or unscored."""
+        found: Bools = (self.rows["status"] == status).to_numpy()
+        return found
 
     @cached_property
     def scored(self) -> Bools:

@@ -87,12 +87,13 @@ def _sides(panel: Panel) -> tuple[list[str], Ints]:
     A model is one kind, whatever its runs; where its runs answered the same items, those made alike are.
     """
     rows = panel.rows.select(ENTRY, "run", *ITEM_KEY)
-    several_runs = rows.select(ENTRY, "run").unique().group_by(ENTRY).len().filter(pl.col("len") > 1)[ENTRY].to_list()
+    several_runs = rows.group_by(ENTRY).agg(pl.col("run").n_unique()).filter(pl.col("run") > 1)[ENTRY].to_list()
     made = pl.lit("")
     if several_runs:
         own = rows.filter(pl.col(ENTRY).is_in(several_runs))
         shared = own.group_by(ENTRY, *ITEM_KEY).agg(pl.col("run").n_unique().alias("runs")).filter(pl.col("runs") > 1)
         known = panel.data.runs.select("run", pl.struct(_MADE).rank("dense").cast(pl.String).alias("made"))
+        known = known.with_columns(pl.col("run").cast(rows.schema["run"]))
         rows = rows.join(known.unique("run"), on="run", how="left", maintain_order="left")
         made = pl.when(pl.col(ENTRY).is_in(shared[ENTRY].unique().to_list())).then(pl.col("made")).otherwise(pl.lit(""))
     labels = rows.select(pl.concat_str(pl.col(ENTRY), pl.lit("\x1f"), made.fill_null("")).alias(_SIDE))
@@ -266,6 +267,8 @@ def _each_run(panel: Panel, most: int) -> tuple[Treatment, ...]:
     """Keep of every trial the row of its first, second, ... run alone, in the order of their times, then files, then names."""
     key = list(_TRIAL)
     known = panel.data.runs.select("run", "timestamp", "source").unique("run", keep="first")
+    known = known.with_columns(pl.col("run").cast(panel.rows.schema["run"]))
+    known = known.with_columns(pl.col("run").cast(panel.rows.schema["run"]))
     rows = panel.rows.select(*key, "run").with_row_index(_PLACE).join(known, on="run", how="left")
     rows = rows.sort("timestamp", "source", "run", _PLACE, nulls_last=True)
     numbered = rows.with_columns(

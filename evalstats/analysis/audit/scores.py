@@ -21,7 +21,7 @@ _MOST = 0.5
 
 def harness_errors(panel: Panel) -> Iterator[Observation]:
     """Rows on which the harness failed, left out of every mean: would the conclusions differ if they counted?"""
-    rows = panel.status == "error"
+    rows = panel.has_status("error")
     if not rows.any():
         return
     yield Observation(
@@ -34,7 +34,7 @@ def harness_errors(panel: Panel) -> Iterator[Observation]:
 
 def missing_scores(panel: Panel) -> Iterator[Observation]:
     """Rows that ran and got no score, without those that a judge left open."""
-    rows = (panel.status == "unscored") & ~_judged(panel)
+    rows = panel.has_status("unscored") & ~_judged(panel)
     if not rows.any():
         return
     yield Observation(
@@ -51,7 +51,7 @@ def judge_failures(panel: Panel) -> Iterator[Observation | NotChecked]:
     if not judged.any():
         yield NotChecked(kind="judge failures", reason="no row names a judge")
         return
-    rows = judged & (panel.status == "unscored")
+    rows = judged & panel.has_status("unscored")
     if not rows.any():
         return
     yield Observation(
@@ -90,10 +90,11 @@ def item_sets(panel: Panel) -> Iterator[Observation | NotChecked]:
 
 def run_item_sets(panel: Panel) -> Iterator[Observation]:
     """Find systems whose runs share items and yet hold different ones: versions of a benchmark, or runs that were cut."""
-    cells = panel.rows.select(ENTRY, "run").with_columns(pl.Series(ITEM, panel.item)).unique()
+    runs = panel.rows.group_by(ENTRY).agg(pl.col("run").n_unique().alias("runs")).filter(pl.col("runs") > 1)
+    several = pl.col(ENTRY).is_in(runs[ENTRY].to_list())
+    cells = panel.rows.select(ENTRY, "run").with_columns(pl.Series(ITEM, panel.item)).filter(several).unique()
     per_item = cells.group_by(ENTRY, ITEM).agg(pl.len().alias("n"))
     of_model = per_item.group_by(ENTRY).agg(pl.col("n").max().alias("most"), pl.len().alias("items"))
-    runs = cells.select(ENTRY, "run").unique().group_by(ENTRY).agg(pl.len().alias("runs"))
     of_model = of_model.join(runs, on=ENTRY).filter(pl.col("most") > 1)
     per_item = per_item.join(of_model, on=ENTRY).with_columns((pl.col("n") == pl.col("runs")).alias("whole"))
     partial = per_item.filter(~pl.col("whole"))

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ScoreMatrix, score_matrix
-from evalstats.analysis.arms import Arm, Metric, choose_metric, listed, make_arm, rows_named
+from evalstats.analysis.arms import Arm, Metric, choose_metric, listed, make_arm, rows_among, rows_named
 from evalstats.analysis.grouping import Average, candidate_groups, fixed_by, group_columns, with_item_column
 from evalstats.analysis.leaderboard.comparability import (
     ComparabilityGraph,
@@ -45,7 +45,8 @@ def entries_of(
         )
     labelled, notes = with_entries(data.outcomes, contrast) if models is None else _named(data, models, contrast)
     chosen = choose_metric(data, labelled, metric, contrast=contrast)
-    own = labelled.filter((pl.col("benchmark") == chosen.benchmark) & (pl.col("metric") == chosen.name))
+    of_metric = (labelled["benchmark"] == chosen.benchmark) & (labelled["metric"] == chosen.name)
+    own = rows_among(labelled, of_metric)
     with_rows: list[str] = own[ENTRY].unique().sort().to_list()
     every = labelled[ENTRY].unique().sort().to_list() if models is None else list(models)
     absent = [name for name in every if name not in set(with_rows)]
@@ -99,13 +100,16 @@ def entry_of(arms: Sequence[Arm], name: str) -> str:
 def with_entries(outcomes: pl.DataFrame, contrast: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Name the entry of every row; rows without a level of the contrast have none and are left out."""
     if contrast == "model":
-        several = (
-            outcomes.select("system", "model").unique().group_by("system").len().filter(pl.col("len") > 1)["system"]
+        system = pl.col("system")
+        if outcomes.select((system == pl.col("model")).all()).item():
+            return outcomes.with_columns(system.alias(ENTRY)), ()
+        several = outcomes.group_by("system").agg(pl.col("model").n_unique()).filter(pl.col("model") > 1)
+        names: list[str] = several["system"].sort().to_list()
+        both = pl.concat_str("model", pl.lit(" ("), "system", pl.lit(")")).cast(outcomes.schema["system"])
+        notes = [f"{name!r} stands for several models, and each is an entry of its own" for name in names]
+        return outcomes.with_columns(pl.when(system.is_in(names)).then(both).otherwise(system).alias(ENTRY)), tuple(
+            notes
         )
-        split = pl.col("system").is_in(several.to_list())
-        both = pl.concat_str("model", pl.lit(" ("), "system", pl.lit(")"))
-        notes = [f"{name!r} stands for several models, and each is an entry of its own" for name in several.sort()]
-        return outcomes.with_columns(pl.when(split).then(both).otherwise(pl.col("system")).alias(ENTRY)), tuple(notes)
     found = outcomes.with_columns(outcomes[contrast].cast(pl.String).alias(ENTRY))
     without = found[ENTRY].null_count()
     left_out = (f"{without} of {found.height} rows have no level of {contrast} and are left out",) if without else ()
@@ -422,7 +426,7 @@ def entry_table(
 
     `named` are columns that the user named as clusters; at the `baseline` the others are looked at first.
     """
-    rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])
+    rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).cast(pl.Categorical).alias(ENTRY)) for arm in arms])
     groups = [name for name in group_columns(rows) if name not in (contrast, ENTRY)]
     candidates = candidate_groups(data, metric, groups, contrast=contrast)
     key = [name for name in ("task", "item", "variant") if name != contrast]
