@@ -6,7 +6,15 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.one_sample import cr2_of_mean
-from evalstats.stats.standardisation import PARTS, CellTable, GapStatistic, cell_table, derivatives, linearised
+from evalstats.stats.standardisation import (
+    PARTS,
+    CellTable,
+    GapStatistic,
+    cell_table,
+    derivatives,
+    linearised,
+    raked_cells,
+)
 from tests.stats.standardisation.cell_worlds import LAB_MIX, N_CELLS, N_MODELS, CellWorld
 
 ALL = np.ones((N_MODELS, N_CELLS), dtype=np.bool_)
@@ -211,7 +219,55 @@ def test_intervals_hold_the_truth_as_often_as_they_say(world: CellWorld) -> None
 
 
 def test_clusters_of_each_model_are_counted_once() -> None:
-    cluster, model = [0, 0, 1, 1, 2, 2, 2], [0, 1, 0, 0, 0, 2, 2]
-    table = cell_table(cluster, model, [0, 0, 0, 1, 0, 0, 1], n=[1.0] * 7, total=[0.5] * 7, n_models=3, n_cells=2)
+    cluster, model = [0, 0, 1, 1, 2, 2, 2, 1], [0, 1, 0, 0, 0, 2, 2, 2]
+    table = cell_table(cluster, model, [0, 0, 0, 1, 0, 0, 1, 1], n=[1.0] * 8, total=[0.5] * 8, n_models=3, n_cells=2)
     by_hand = [len({c for c, m in zip(cluster, model, strict=True) if m == k}) for k in range(3)]
-    assert table.clusters_of_models().tolist() == by_hand == [3, 1, 1]
+    assert table.clusters_of_models().tolist() == by_hand == [3, 1, 2]
+
+
+def test_degrees_of_freedom_are_those_of_what_each_cluster_would_add() -> None:
+    """Rates at fixed weights: c_g = sum over cells of w^2 n_g s^2/N^2; s^2 from the clusters' means about the cell's."""
+    rng = np.random.default_rng(9)
+    cluster, cell = np.repeat(np.arange(8), 2), np.tile([0, 1], 8)
+    n = rng.integers(1, 9, 16).astype(float)
+    total = n * rng.random(16) * np.where(cell == 0, 1.0, 3.0)
+    side = cell_table(cluster, np.zeros(16, dtype=int), cell, n, total, n_models=1, n_cells=2)
+    weights = np.array([0.3, 0.7])
+    fit = linearised(
+        lambda n_lab, t_lab, n_live, t_live: (
+            (weights * t_lab / n_lab).sum(-1)[..., None] + 0 * (n_live * t_live).sum(-1)[..., None]
+        ),
+        side,
+        side,
+        np.array([0]),
+    )
+    adds = np.zeros(8)
+    for k in range(2):
+        size, sums = n[cell == k], total[cell == k]
+        rate = sums.sum() / size.sum()
+        adds += weights[k] ** 2 * size / size.sum() ** 2 * (np.square(sums - rate * size) / size).sum() / 7
+    assert fit.lab_df[0, 0] == pytest.approx(adds.sum() ** 2 / np.square(adds).sum() - 1, rel=1e-9)
+    assert fit.df[0, 0] == pytest.approx(fit.lab_df[0, 0], rel=1e-9)
+
+
+def test_every_statistic_of_a_gap_is_its_definition_with_cells_on_one_side_alone() -> None:
+    n_lab, n_live = np.array([[40.0, 20, 30, 0, 10]]), np.array([[10.0, 30, 0, 20, 15]])
+    r_lab, r_live = np.array([[0.9, 0.6, 0.5, 0, 0.2]]), np.array([[0.8, 0.3, 0, 0.7, 0.1]])
+    common = (n_lab > 0) & (n_live > 0)
+    factors = (np.array([0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 1]))
+    statistic = GapStatistic(common=common, factors=factors)
+    found = dict(zip(statistic.names, statistic(n_lab, n_lab * r_lab, n_live, n_live * r_live)[0], strict=True))
+    lab, live = (n_lab * r_lab).sum() / 100, (n_live * r_live).sum() / 75
+    w_lab, w_live = (np.where(common, n, 0)[0] / np.where(common, n, 0).sum() for n in (n_lab, n_live))
+    mix = ((w_live - w_lab) * (r_lab + r_live)[0] / 2).sum()
+    behaviour = ((r_live - r_lab)[0] * (w_lab + w_live) / 2).sum()
+    assert (found["lab"], found["live"], found["total"]) == pytest.approx((lab, live, live - lab))
+    assert (found["mix"], found["behaviour"]) == pytest.approx((mix, behaviour))
+    assert found["unexplained"] == pytest.approx(live - lab - mix - behaviour)
+    assert abs(found["unexplained"]) > 0.01
+    assert found["poststratified"] == pytest.approx((w_live * r_lab[0]).sum())
+    assert found["factor 0"] + found["factor 1"] == pytest.approx(mix)
+    assert [found[f"live share {k}"] for k in range(5)] == pytest.approx(list(n_live[0] / 75))
+    assert sum(found[f"behaviour {k}"] for k in range(5)) == pytest.approx(behaviour)
+    weights = raked_cells(n_lab, n_live, factors, trim=None)[0]
+    assert found["raked"] == pytest.approx((weights * r_lab).sum() / weights.sum())

@@ -67,3 +67,12 @@ def test_the_order_of_cells_and_the_zero_of_the_scale_do_not_matter() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match="0 factors"):
         shapley_shares(np.full(2, 0.5), np.full(2, 0.5), np.ones(2), [])
+
+
+def test_six_factors_can_be_told_and_seven_cannot() -> None:
+    w_lab, w_live, rate, levels = cells(5, (2, 2))
+    six = shapley_shares(w_lab, w_live, rate, [*levels, *(np.zeros(4, dtype=np.int64) for _ in range(4))])
+    assert six == pytest.approx([*shapley_shares(w_lab, w_live, rate, levels), 0, 0, 0, 0], abs=CLOSED_FORM)
+    for factors in ([], [levels[0]] * 7):
+        with pytest.raises(InputError, match="1 to 6 factors"):
+            shapley_shares(w_lab, w_live, rate, factors)
