@@ -205,6 +205,16 @@ def test_runs_widen_any_estimate_alike():
     assert wide.conf_high <= 1.0
     assert wide.conf_low < score.conf_low
     assert wide.p_value is None
+    # Either end moves out so that its distance, in t, grows by the runs' variance.
+    total = score.std_error**2 + runs.variance
+    df = min(score.df, total**2 / (score.std_error**4 / score.df + runs.slack))
+    assert (wide.std_error, wide.df) == pytest.approx((math.sqrt(total), df))
+    free = with_runs(score, runs)
+    for end, before in ((free.conf_low, score.conf_low), (free.conf_high, score.conf_high)):
+        distance = ((before - score.estimate) / stats.t.ppf(0.975, score.df)) ** 2 + runs.variance
+        assert abs(end - score.estimate) == pytest.approx(stats.t.ppf(0.975, df) * math.sqrt(distance))
+    assert (wide.conf_low, wide.conf_high) == (max(0.0, free.conf_low), min(1.0, free.conf_high))
+    assert with_runs(score, runs, low=0.9, high=0.99).conf_low == max(0.9, wide.conf_low)
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])

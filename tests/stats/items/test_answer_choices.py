@@ -177,6 +177,10 @@ def test_shared_errors_are_those_of_a_loop_over_items():
         assert found.agreement[k] == pytest.approx(agreement)
         assert found.kappa[k] == pytest.approx(kappa)
         assert found.std_error[k] == pytest.approx(error)
+        reach = stats.t(n - 1).ppf(1 - 0.025 / 21) * error  # jointly over 21 pairs
+        assert found.conf_low[k] == pytest.approx(kappa - reach)
+        assert found.conf_high[k] == pytest.approx(min(1.0, kappa + reach))
+        assert (agreement - found.expected[k]) / (1 - found.expected[k]) == pytest.approx(kappa)
 
 
 def test_a_copy_stands_out_and_independent_models_do_not():

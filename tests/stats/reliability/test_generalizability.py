@@ -124,3 +124,16 @@ def test_draws_of_a_bootstrap_are_taken_as_they_are():
     found = reliability_interval(study, draws)
     expected = [value / (value + 1.0) for value in np.quantile(draws[:, 0], [0.025, 0.975])]
     assert list(found) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("coefficient", ["relative", "absolute"])
+def test_an_interval_divides_by_the_levels_and_takes_components_below_0_as_0(coefficient):
+    study = from_components({"model": 1.0, "item": 0.5, "residual": 4.0}, {"model": 20, "item": 5})
+    names = ["model", "item", "residual"]
+    draws = np.random.default_rng(3).normal(1.0, 1.0, (999, 3)) * [study.components[k].variance for k in range(3)]
+    above = dict(zip(names, np.maximum(draws, 0.0).T, strict=True))
+    noise = above["residual"] / 5 + (above["item"] / 5 if coefficient == "absolute" else 0.0)
+    total = above["model"] + noise
+    shares = np.where(total > 0, above["model"] / np.where(total > 0, total, 1.0), 0.0)
+    found = reliability_interval(study, draws, coefficient=coefficient, conf_level=0.9)
+    assert list(found) == pytest.approx(list(np.quantile(shares, [0.05, 0.95])))
