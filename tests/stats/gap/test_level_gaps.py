@@ -47,6 +47,56 @@ def test_differences_deviations_and_mean_are_those_of_the_definition() -> None:
     assert found.std_error == pytest.approx(np.sqrt(mean @ joint @ mean))
 
 
+@pytest.mark.parametrize("dfs", [(None, None), (7.0, None), (9.0, 12.0)])
+@pytest.mark.parametrize("conf_level", [0.8, 0.95])
+def test_ends_and_degrees_of_freedom_are_those_of_the_definition(dfs, conf_level) -> None:
+    scores = replace(_scores(), cross=None)
+    found = level_gaps(scores, conf_level=conf_level, lab_df=dfs[0], live_df=dfs[1])
+    v_x, v_z = scores.lab_covariance, scores.live_covariance
+    assert v_x is not None
+    assert v_z is not None
+    gap, table, centre = scores.live - scores.lab, v_x + v_z, np.eye(N) - 1 / N
+
+    def law(lab: float, live: float):
+        doubt = sum(each**2 / df for each, df in zip((lab, live), dfs, strict=True) if df is not None)
+        return stats.t((lab + live) ** 2 / doubt) if doubt else stats.norm()
+
+    def reach(lab: float, live: float, level: float) -> float:
+        return law(lab, live).ppf(0.5 + level / 2) * np.sqrt(lab + live)
+
+    narrow = 2 * conf_level - 1
+    weights = {"differences": np.eye(N), "deviations": centre}
+    for name, rows in weights.items():
+        each = getattr(found, name)
+        p = []
+        for k, row in enumerate(rows):
+            lab, live, estimate = row @ v_x @ row, row @ v_z @ row, row @ gap
+            p.append(2 * law(lab, live).sf(abs(estimate) / np.sqrt(lab + live)))
+            ends = [estimate - reach(lab, live, conf_level), estimate + reach(lab, live, conf_level)]
+            assert [each.conf_low[k], each.conf_high[k]] == pytest.approx(ends)
+            ends = [estimate - reach(lab, live, narrow), estimate + reach(lab, live, narrow)]
+            assert [each.equivalence_low[k], each.equivalence_high[k]] == pytest.approx(ends)
+        adjusted = stats.false_discovery_control(p)
+        np.testing.assert_allclose(each.p_adjusted, adjusted, rtol=1e-6)
+        # Of R discoveries among N each interval is at 1 - R (1 - level)/N.
+        chosen = adjusted <= 1 - conf_level
+        level = 1 - chosen.sum() * (1 - conf_level) / N
+        for k, row in enumerate(rows):
+            wide = reach(row @ v_x @ row, row @ v_z @ row, level if chosen[k] else conf_level)
+            assert each.adjusted_low[k] == pytest.approx(row @ gap - wide, rel=1e-6)
+            assert each.adjusted_high[k] == pytest.approx(row @ gap + wide, rel=1e-6)
+            assert each.flagged[k] == (chosen[k] and abs(row @ gap) > wide)
+    one = reach(v_x.mean(), v_z.mean(), conf_level)
+    assert (found.conf_low, found.conf_high) == pytest.approx((gap.mean() - one, gap.mean() + one))
+    one = reach(v_x.mean(), v_z.mean(), narrow)
+    assert (found.equivalence_low, found.equivalence_high) == pytest.approx((gap.mean() - one, gap.mean() + one))
+    assert found.p_value == pytest.approx(2 * law(v_x.mean(), v_z.mean()).sf(abs(found.mean) / found.std_error))
+    apart = centre @ gap
+    by_definition = apart @ np.linalg.pinv(centre @ table @ centre, rcond=1e-10) @ apart
+    assert found.statistic == pytest.approx(by_definition, rel=1e-6)
+    assert found.heterogeneity_p == pytest.approx(stats.chi2(N - 1).sf(by_definition), rel=1e-5, abs=1e-300)
+
+
 def test_few_clusters_make_the_intervals_students() -> None:
     found = level_gaps(_scores(), lab_df=9.0, live_df=9.0)
     plain = level_gaps(_scores())
