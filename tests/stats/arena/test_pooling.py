@@ -172,6 +172,10 @@ def test_raters_with_likings_widen_the_noise():
     rows, category, _ = by_category(8, n=3000, n_raters=15, rater_sd=0.8, nested=True)
     found = pooled_strengths(fit_strengths(rows), rows, category, n_resamples=99)
     bare = pooled_strengths(fit_strengths(rows), replace(rows, clusters=()), category, n_resamples=99)
+    reach = stats.t(found.df).ppf(0.975) * found.std_error
+    assert 1 < found.df < 60  # 15 raters in each of 4 categories
+    np.testing.assert_allclose(found.conf_low, found.deviations - reach, rtol=1e-9)
+    np.testing.assert_allclose(found.conf_high, found.deviations + reach, rtol=1e-9)
     assert found.inflation > 1.3
     assert bare.inflation == 1.0
     assert found.tau < bare.tau
