@@ -105,7 +105,7 @@ bench: .peers/stamp ## Speed and accuracy beside other packages; renews docs/spe
 bench-check: .peers/stamp ## Fail where speed has become worse than stored
 	@$(BIN)/python -m benchmarks --check
 
-mutate: .venv/stamp ## Put faults into evalstats/stats, count those that no test notices; renews docs/mutants.md
+mutate: .venv/stamp ## Put faults into evalstats/stats, count what no test notices; renews docs/mutants.md
 	@$(BIN)/python -m mutation
 
 validate: .venv/stamp ## Rerun the simulations of our own error rates; a run broken off goes on where it stopped

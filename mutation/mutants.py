@@ -23,6 +23,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Final, TypeAlias
@@ -108,7 +109,7 @@ class Mutant:
         """The name of the module's constant that is mutated, or ""."""
         if self.function:
             return ""
-        statement = ast.parse(self.file.read_text(encoding="utf-8")).body[self.path[0][1] or 0]
+        statement = ast.parse(source_of(self.file)).body[self.path[0][1] or 0]
         target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target  # type: ignore[attr-defined]
         return target.id  # type: ignore[attr-defined] - only assignments to one name are mutated
 
@@ -131,7 +132,7 @@ def mutants(file: Path) -> list[Mutant]:
     """Return every mutant of a module, in the order of its text, those that compile to the same program too."""
     out: list[Mutant] = []
     counts: dict[tuple[str, str, str, str], int] = {}
-    for place in _places(ast.parse(file.read_text(encoding="utf-8"))):
+    for place in _places(ast.parse(source_of(file))):
         for operator, replacement in _replacements(place.node):
             if _boundary_of_a_limit(place.node, operator):
                 continue
@@ -162,11 +163,10 @@ def sample(files: list[Path], n: int, *, seed: int) -> tuple[list[Mutant], int]:
     """
     every = [mutant for file in files for mutant in mutants(file)]
     every.sort(key=lambda mutant: hashlib.sha256(f"{seed} {mutant.key}".encode()).digest())
-    sources = {file: file.read_text(encoding="utf-8") for file in files}
-    seen = {program_of(compile(sources[file], str(file), "exec", dont_inherit=True)) for file in files}
+    seen = {program_of(compile(source_of(file), str(file), "exec", dont_inherit=True)) for file in files}
     out: list[Mutant] = []
     for mutant in every:
-        program = program_of(compiled(mutant, sources[mutant.file]))
+        program = program_of(compiled(mutant))
         if program not in seen:
             seen.add(program)
             out.append(mutant)
@@ -175,14 +175,20 @@ def sample(files: list[Path], n: int, *, seed: int) -> tuple[list[Mutant], int]:
     return out, len(every)
 
 
-def compiled(mutant: Mutant, source: str | None = None) -> CodeType:
+def compiled(mutant: Mutant) -> CodeType:
     """Return the mutated module's code."""
-    return compile(mutated(mutant, source), str(mutant.file), "exec", dont_inherit=True)
+    return compile(mutated(mutant), str(mutant.file), "exec", dont_inherit=True)
 
 
-def mutated(mutant: Mutant, source: str | None = None) -> ast.Module:
+@cache
+def source_of(file: Path) -> str:
+    """Return a module's text as it was when first asked for: what lives in this process, though the file be edited meanwhile."""
+    return file.read_text(encoding="utf-8")
+
+
+def mutated(mutant: Mutant) -> ast.Module:
     """Return the mutated module's tree."""
-    tree = ast.parse(source if source is not None else mutant.file.read_text(encoding="utf-8"))
+    tree = ast.parse(source_of(mutant.file))
     *way, (name, index) = mutant.path
     node: ast.AST = tree
     for step, at in way:

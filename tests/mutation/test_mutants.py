@@ -9,7 +9,7 @@ import pytest
 from evalstats.errors import InputError
 from mutation.chapters import STATS, modules
 from mutation.fault import live_functions, put
-from mutation.mutants import compiled, mutants, sample
+from mutation.mutants import compiled, mutants, sample, source_of
 
 SOURCE = '''
 """A module."""
@@ -98,6 +98,7 @@ def test_an_edit_of_one_function_leaves_the_mutants_of_others(module):
             return x + 1
     """)
     )
+    source_of.cache_clear()
     after = {mutant.key for mutant in mutants(module)}
     assert before < after
 
