@@ -343,12 +343,16 @@ def result_of(values: object, source: str) -> Result:
     _refuse_damaged(found, source)
     if note is not None:
         return _with_note(found, note)
-    unread = list(_unread(saved, found.to_dict()))
+    unread = [place for place in _unread(saved, found.to_dict()) if place not in _BESIDE]
     if unread:
         raise InputError(
             f"{source}: holds {some_of(map(repr, unread), 3)}, which no {name} has, so it was damaged or edited; compute it again"
         )
     return found
+
+
+# What `--format json` writes beside a result.
+_BESIDE = ("gate", "explanation")
 
 
 def _unread(saved: object, read: object, place: str = "") -> Generator[str]:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import evalstats as es
+from evalstats.cli.options import Format
+from evalstats.cli.output import written
 from evalstats.document.terminal import to_text
 from tests.analysis.test_damaged_results import MADE
 
@@ -38,3 +40,9 @@ def test_hostile_names_stay_text(name: str) -> None:
         text = to_text(result.document(), full=True)
         assert "\x1b" not in text
         assert not re.search(r"^\s*::", text, re.MULTILINE)
+
+
+def test_what_the_command_line_writes_beside_a_result_is_no_fault(tmp_path: Path) -> None:
+    (result,) = results("score_clusters")
+    (tmp_path / "r.json").write_text(written(result, style=Format.JSON, explain=True, more={"gate": {"passed": True}}))
+    assert es.load_result(tmp_path / "r.json") == result
