@@ -65,6 +65,7 @@ class World:
 WORLDS = (
     World(name="no gap, 15 models"),
     World(name="no gap, all live scores lower by 5 points", options={"behaviour_shift": -0.05}),
+    World(name="no gap, votes", options={"live": "comparisons"}),
 )
 
 

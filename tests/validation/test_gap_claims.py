@@ -10,12 +10,11 @@ from evalstats.simulate.lab_live_world import lab_live_truth, make_lab_live_worl
 from validation import gap_claims
 from validation.gap_claims import AGREED, INTERVAL, LEVEL, MODEL, REGRESSION, SHARE, VERDICT, WORLDS, errors
 
-VOTES = gap_claims.World(name="votes", options={"live": "comparisons"})
 ONE = gap_claims.World(name="one gap", options={"gaps": {"model-03": -0.15}})
 VERSIONS = gap_claims.World(name="items of many versions", options={"crossed": True}, n_items=60, models=8)
 
 
-@pytest.mark.parametrize("world", [*WORLDS, VOTES, ONE, VERSIONS], ids=lambda world: world.name)
+@pytest.mark.parametrize("world", [*WORLDS, ONE, VERSIONS], ids=lambda world: world.name)
 def test_the_decision_on_arrays_is_that_of_gap(world: gap_claims.World) -> None:
     """Every verdict and the interval of every model are compared, on outcomes and on votes."""
     found = gap_claims.replicate(np.random.default_rng(5), 1, world=world)
