@@ -102,7 +102,9 @@ def ratings(data: Arrays, answers: Answers) -> Misses:
         gradient = (wins - met * p).sum(axis=1)
         curve = (met * p * (1.0 - p)).astype(float)
         information = np.diag(curve.sum(axis=1)) - curve
-        return float(np.abs(np.linalg.pinv(information) @ gradient.astype(float)).max())
+        # All strengths may move together: held where they sum to 0. A pseudo-inverse takes rounding for information there.
+        held = information + np.trace(information) / n**2
+        return float(np.abs(np.linalg.solve(held, (gradient - gradient.mean()).astype(float))).max())
 
     return {side: miss(np.array(answer)) for side, answer in answers.items()}
 

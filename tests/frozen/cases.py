@@ -434,7 +434,7 @@ def contamination_dates() -> es.ContaminationCheck:
         {
             "item": f"q{i:03d}",
             "model": model,
-            "released": str(start + int(days[i])),
+            "released": str(start + np.timedelta64(int(days[i]), "D")),
             "score": int(rng.random() < 0.55 - 0.0002 * days[i] + 0.4 * (model == "suspect" and days[i] <= 500)),
         }
         for model in _MODELS

@@ -27,7 +27,8 @@ RESHAPED: frozenset[str] = frozenset()
 
 # Other machines add up in another order; an optimiser stops elsewhere within its own tolerance.
 EXACT, OPTIMISED = 1e-9, 1e-6
-_NEAR_ZERO = 1e-12
+# Of a number near 0 that came out of larger ones by subtraction no share is left to compare.
+_NEAR_ZERO, _OPTIMISED_NEAR_ZERO = 1e-12, 2e-8
 _FITTED = ("scenarios", "mixed", "means", "gap", "arena")
 
 # Strings that are answers or names; all others are sentences, which may be reworded.
@@ -120,6 +121,7 @@ class _Search:
 
     def __init__(self, held: list[tuple[Row, Row]], tolerance: float, renamed: Mapping[str, str]) -> None:
         self._held, self._tolerance, self._renamed = held, tolerance, renamed
+        self._near = _OPTIMISED_NEAR_ZERO if tolerance == OPTIMISED else _NEAR_ZERO
         self._scalars: dict[str, list[tuple[float, int]]] = defaultdict(list)
         for place, (own, _) in enumerate(held):
             for name, values in own.items():
@@ -183,7 +185,7 @@ class _Search:
         entries, key = self._scalars.get(name, []), _key(value)
         if key is None:
             return []
-        room = max(abs(key) * self._tolerance, _NEAR_ZERO)
+        room = max(abs(key) * self._tolerance, self._near)
         places: list[int] = []
         for at in range(bisect_left(entries, (key - room, -1)), len(entries)):
             if entries[at][0] > key + room:
@@ -195,7 +197,7 @@ class _Search:
         if isinstance(value, str):
             return value in self._labels
         number = float(value or 0)
-        room = max(abs(number) * self._tolerance, _NEAR_ZERO)
+        room = max(abs(number) * self._tolerance, self._near)
         at = bisect_left(self._everything, number - room)
         return at < len(self._everything) and self._everything[at] <= number + room
 
@@ -208,7 +210,7 @@ class _Search:
             )
         if isinstance(one, str) or isinstance(two, str) or two is None or isinstance(two, list):
             return one == two
-        return math.isclose(one, two, rel_tol=self._tolerance, abs_tol=_NEAR_ZERO)
+        return math.isclose(one, two, rel_tol=self._tolerance, abs_tol=self._near)
 
 
 def _held_by(name: str, own: Row, above: Row) -> list[Any]:

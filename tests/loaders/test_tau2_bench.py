@@ -539,6 +539,6 @@ def test_real_task_definitions_are_passed_over(shared_data: Path) -> None:
 
 
 def test_settings_nested_too_deeply_are_refused_in_words(tmp_path: Path) -> None:
-    text = json.dumps(results([sim()])).replace('{"temperature": 0.3}', "[" * 700 + "]" * 700)
+    text = json.dumps(results([sim()])).replace('{"temperature": 0.3}', "[" * 200_000 + "]" * 200_000)
     with pytest.raises(UnreadableFileError, match="nested too deeply to be a result"):
         load(write(tmp_path / "results.json", text))
