@@ -156,7 +156,7 @@ print(next(int(line.split()[1]) for line in status.splitlines() if line.startswi
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="peaks of memory are read from /proc")
 @pytest.mark.parametrize(
-    ("command", "most"), [("leaderboard", 220), ("audit", 250), ("compare --baseline model-0 --candidate model-5", 200)]
+    ("command", "most"), [("leaderboard", 220), ("audit", 370), ("compare --baseline model-0 --candidate model-5", 260)]
 )
 def test_memory_grows_by_the_columns_in_use(command: str, most: int, tmp_path: Path) -> None:
     peaks: list[int] = []
@@ -170,5 +170,5 @@ def test_memory_grows_by_the_columns_in_use(command: str, most: int, tmp_path: P
             check=True,
         )
         peaks.append(int(child.stderr.splitlines()[-1]))
-    # Read whole it is 290 to 390 bytes for each of a million rows more.
+    # The whole store, held, took 343, 501 and 387 bytes for each of a million rows more.
     assert (peaks[1] - peaks[0]) * 2**20 / 1_000_000 < most, peaks
