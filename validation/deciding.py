@@ -43,14 +43,16 @@ class Decision:
         return self.low is not None and self.high is not None and not self.low <= 0.0 <= self.high
 
 
-def decided(scores: PairedScores, of: Metric, *, seed: int = 0, detectable: bool = False) -> Decision:
+def decided(
+    scores: PairedScores, of: Metric, *, seed: int = 0, detectable: bool = False, checks: bool = False
+) -> Decision:
     """Return the decision on item means: the analysis behind `compare`, without its tables.
 
     Without a margin the detectable difference decides nothing, and with clusters it takes most of the time: there it is
-    worked out only when it is asked for.
+    worked out only when it is asked for; so are the p-values of what is shown beside (`checks`).
     """
     with nullcontext() if detectable else patch.object(difference, "mde_clusters", return_value=None):
-        found = paired_difference(scores, of, conf_level=LEVEL, method="auto", seed=seed, further=False)
+        found = paired_difference(scores, of, conf_level=LEVEL, method="auto", seed=seed, further=checks)
     verdict, _ = decide(
         Evidence(
             conf_low=found.headline.conf_low,

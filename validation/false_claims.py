@@ -153,9 +153,9 @@ WORLDS: tuple[tuple[str, str, Draw, Metric, Mapping[str, float]], ...] = (
 def replicate(rng: np.random.Generator, count: int, *, draw: Draw, of: Metric) -> dict[str, Tally]:
     """Tally the claims of every method on `count` data sets."""
     drawn = [draw(rng) for _ in range(count)]
-    decisions = [decided(one.scores(), of) for one in drawn[:WILD]]
+    decisions = [decided(one.scores(), of, checks=True) for one in drawn[:WILD]]
     with patch.object(difference, "wild_cluster_p", return_value=None):
-        decisions += [decided(one.scores(), of) for one in drawn[WILD:]]
+        decisions += [decided(one.scores(), of, checks=True) for one in drawn[WILD:]]
     found = {
         VERDICT: of_claims([each.claims for each in decisions]),
         INTERVAL: of_claims([each.excludes_zero for each in decisions]),

@@ -2,11 +2,9 @@
 
 from functools import partial
 from typing import NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 
-from evalstats.analysis.compare import difference
 from evalstats.stats.clusters import undeclared_dependence
 from validation.deciding import compared_undeclared, decided, metric
 from validation.false_claims import FAVOUR, Drawn, clustered
@@ -41,9 +39,7 @@ class FirstLine(NamedTuple):
 def first_line(drawn: Drawn) -> FirstLine:
     """Decide as `compare` does where a column holds the groups: a claim that the groups undo is qualified."""
     items = drawn.scores(clustered=False)
-    # The wild cluster bootstrap is shown beside and decides nothing; it takes a third of the time.
-    with patch.object(difference, "wild_cluster_p", return_value=1.0):
-        alone, declared = decided(items, BINARY).claims, decided(drawn.scores(), BINARY).claims
+    alone, declared = decided(items, BINARY).claims, decided(drawn.scores(), BINARY).claims
     rows = undeclared_dependence(items.differences, {"chapter": drawn.clusters})
     found = any(row.flag == "warn" for row in rows)
     return FirstLine(alone, declared, alone and (declared or not found), found)

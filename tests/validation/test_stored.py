@@ -13,8 +13,9 @@ from evalstats.datasets.validation import ENOUGH, Study, load_validation, valida
 from evalstats.errors import InputError
 from evalstats.stats.one_sample import unseen_failures, wilson
 from evalstats.stats.paired.means import augmented_t, paired_t
-from validation import graded_pairs, one_score, pairs
+from validation import false_claims, graded_pairs, one_score, pairs
 from validation.__main__ import NAMES
+from validation.deciding import decided
 from validation.storing import text_of
 from validation.study import SEED
 
@@ -143,6 +144,18 @@ def test_the_decision_on_arrays_is_that_of_compare() -> None:
     total = words.partition("On ")[2].partition(" of the data sets")[0]
     assert f"interval and verdict were the same on {total}." in words
     assert int(total.replace(",", "")) >= 50
+
+
+def test_every_method_beside_the_decision_is_still_there() -> None:
+    """What is stored of checks is what a rerun would have: a decision that is asked for them has their p-values."""
+    drawn = false_claims.clustered(np.random.default_rng(1), sizes=false_claims.SEVEN, trials=3)
+    found = decided(drawn.scores(), false_claims.BINARY, checks=True)
+    assert {"cluster sign-flip", "wild cluster bootstrap (Webb)"} <= found.p_values.keys()
+    assert decided(drawn.scores(), false_claims.BINARY).low == found.low
+    pair = false_claims.independent(np.random.default_rng(1), items=80, trials=1)
+    assert {"McNemar exact", "McNemar mid-p"} <= decided(
+        pair.scores(), false_claims.BINARY, checks=True
+    ).p_values.keys()
 
 
 def test_graded_scores_are_decided_on_arrays_as_by_the_methods_themselves() -> None:
