@@ -314,12 +314,15 @@ def hodge_parts(votes: Simulated) -> HodgeParts:
     if circles + gradient <= _NO_ENERGY:
         raise CannotAnswerError("every pair of models is even, so there is nothing for ratings or circles to describe")
     drawn = (weight * _split(cells, _log_odds(cells, votes.drawn), weight, solve)[1] ** 2).sum(axis=1)
+    energy = drawn + gradient
+    # A drawn table in which every pair came out even has no circles, and no ratings beside them.
+    shares = np.divide(drawn, energy, out=np.zeros_like(drawn), where=energy > 0.0)
     return HodgeParts(
         potential=potential[0],
         gradient=gradient,
         circles=circles,
         share=replace(
-            against_drawn(circles / (circles + gradient), drawn / (drawn + gradient)),
+            against_drawn(circles / (circles + gradient), shares),
             # The same order as that of the shares, also where ratings describe nothing and every share is 1.
             p_value=against_drawn(circles, drawn).p_value,
         ),
