@@ -96,6 +96,7 @@ def test_superiority_is_half_of_tango_on_the_signs(thirds, conf_level):
     shares = tango(PairedCounts(0, won, lost, d.size - won - lost), conf_level=conf_level)
     assert found.estimate == pytest.approx((won + (d.size - won - lost) / 2) / d.size)
     assert (found.conf_low, found.conf_high) == pytest.approx(((1 + shares.conf_low) / 2, (1 + shares.conf_high) / 2))
+    assert found.std_error == (None if shares.std_error is None else pytest.approx(shares.std_error / 2))
     assert 0 <= found.conf_low < found.conf_high <= 1
     assert found.conf_low <= found.estimate <= found.conf_high
     p = score_test_p(PairedCounts(0, won, lost, d.size - won - lost))
