@@ -19,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "man" / "evalstats.1"
 # An option of as many commands stands once for all of them.
 _SHARED_FROM = 3
-_TYPE = re.compile(r" <(?:list\[)?[A-Za-z]+\]?>$")
 _FLAG = re.compile(r"(?<![\w-])(-{1,2}[A-Za-z][\w-]*)")
 _BEGINNINGS = (".", "'")
 
@@ -61,7 +60,7 @@ def entries(command: Any, context: Any) -> Iterator[Entry]:
         if record := parameter.get_help_record(context):
             is_option = parameter.param_type_name == "option"
             flag = max((each for each in parameter.opts if is_option), key=len, default="")
-            yield Entry(_TYPE.sub("", record[0]), " ".join(record[1].split()), flag)
+            yield Entry(record[0], " ".join(record[1].split()), flag)
 
 
 def described() -> tuple[Described, list[Described]]:

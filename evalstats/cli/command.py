@@ -8,10 +8,9 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand
 
 from evalstats.analysis.options import Offered, Option, offered
-from evalstats.cli.options import Format
+from evalstats.cli.options import Command, Format
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
@@ -48,7 +47,7 @@ CANNOT_ANSWER = 3
 _ASKED_ONCE = ("metric", "baseline", "candidate")
 
 
-class AskedOnce(TyperCommand):
+class AskedOnce(Command):
     """A command that refuses two metrics, baselines or candidates where it takes one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -10,11 +10,11 @@ from evalstats.cli import options
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("export")(export)
+    app.command("export", cls=options.Command)(export)
 
 
 def export(
-    paths: Annotated[list[Path], typer.Argument(help="A store, or result files and folders.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATHS", help="A store, or result files and folders.")],
     to: Annotated[options.Target, typer.Option("--to", help="What to write.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write to.")],
     organization: Annotated[

@@ -9,7 +9,7 @@ from evalstats.cli import options
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("formats")(formats)
+    app.command("formats", cls=options.Command)(formats)
 
 
 def formats(paths: options.Paths = None) -> None:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("ingest")(ingest)
+    app.command("ingest", cls=options.Command)(ingest)
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Result files and folders.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATHS", help="Result files and folders.")],
     store: Annotated[
         Path, typer.Option("--store", metavar="DIR", help="Folder of the store; made if it is not there.")
     ],

@@ -2,9 +2,26 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperArgument, TyperCommand
+
+
+class Command(TyperCommand):
+    """A command whose arguments stand in the help by name, without the Python type of what is typed there."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return options and arguments; what an argument may be is shown where it is one of a few words."""
+        found: list[Any] = super().get_params(ctx)
+        for each in found:
+            if isinstance(each, TyperArgument) and not each.type_descriptor.is_choice:
+                vars(each)["display_type_rich"] = _untyped
+        return found
+
+
+def _untyped(ctx: Any) -> None:
+    """Show no type."""
 
 
 class Format(StrEnum):
@@ -27,7 +44,9 @@ class Target(StrEnum):
     EEE = "eee"
 
 
-Paths = Annotated[list[Path] | None, typer.Argument(help="Result files, folders, or a store.", show_default=False)]
+Paths = Annotated[
+    list[Path] | None, typer.Argument(metavar="PATHS", help="Result files, folders, or a store.", show_default=False)
+]
 OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
 Map = Annotated[
     list[str] | None,

@@ -40,11 +40,11 @@ class Lived(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("simulate")(simulate)
+    app.command("simulate", cls=options.Command)(simulate)
 
 
 def simulate(
-    what: Annotated[What, typer.Argument(help="Benchmark or arena whose format is written.")],
+    what: Annotated[What, typer.Argument(metavar="WHAT", help="Benchmark or arena whose format is written.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder for the files.", show_default=False)
     ] = None,

@@ -26,13 +26,13 @@ class Action(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("store")(store)
+    app.command("store", cls=options.Command)(store)
 
 
 def store(
-    folder: Annotated[Path, typer.Argument(help="The store.")],
-    action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
-    run: Annotated[str | None, typer.Argument(help="Run to remove.", show_default=False)] = None,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The store.")],
+    action: Annotated[Action, typer.Argument(metavar="ACTION", help="What to do.")] = Action.LIST,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Run to remove.", show_default=False)] = None,
     style: options.OutputFormat = options.Format.TEXT,
 ) -> None:
     """List a store's runs, check or repair it, remove a run."""
