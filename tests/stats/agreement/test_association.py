@@ -58,3 +58,10 @@ def test_size_at_eight_models() -> None:
     rng, n = np.random.default_rng(7), 400
     small = [association_test("spearman", *rng.normal(size=(2, 6))).p_value <= 0.05 for _ in range(n)]
     assert np.mean(small) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_nothing_goes_together_every_drawn_order_is_as_far_from_0(name: CoefficientName) -> None:
+    x = np.arange(-5.0, 6.0)
+    assert float(correlate(name, x, x**2)) == pytest.approx(0.0, abs=1e-12)
+    assert association_test(name, x, x**2, n_resamples=199).p_value == 1.0

@@ -99,6 +99,37 @@ def test_ways_inside_another_are_not_used():
     assert found.df == pytest.approx(5.0)
 
 
+@pytest.mark.parametrize("ways", [0, 1, 2])
+def test_ways_of_clustering_are_counted_by_their_definitions(ways):
+    """Inclusion and exclusion over all sets of ways, and (sum k)^2 / sum k^2 - 1 of the fewest."""
+    rng = np.random.default_rng(ways)
+    labels = (rng.integers(0, 7, 60), rng.integers(0, 9, 60))[:ways]
+    rows = vote_rows(
+        rng.integers(0, 2, 60),
+        np.full(60, 2),
+        rng.integers(0, 2, 60),
+        weight=rng.uniform(0.5, 3.0, 60),
+        clusters=labels,
+    )
+    found = clustering(rows)
+    groups = [[rows.weight[codes == k].sum() for k in np.unique(codes)] for codes in rows.clusters]
+    # Rows hold equal votes of one cluster, so that w^2 / n of a row of n votes is the sum of their squares.
+    squares = [np.square(group).sum() for group in groups] or [rows.weight_squares.sum()]
+    assert found.df == pytest.approx(min(rows.weight.sum() ** 2 / each for each in squares) - 1.0)
+    assert found.fewest == (min(len(group) for group in groups) if ways else rows.n_votes)
+    assert len(found.ways) == ways
+    assert sorted(sign for sign, _, _ in found.terms) == {0: [], 1: [1.0], 2: [-1.0, 1.0, 1.0]}[ways]
+    if ways == 2:
+        both = set(zip(*(codes.tolist() for codes in rows.clusters), strict=True))
+        assert [n for sign, _, n in found.terms if sign < 0.0] == [len(both)]
+        assert {n for sign, _, n in found.terms if sign > 0.0} == {7, 9}
+
+
+def test_equal_votes_that_stand_alone_have_one_degree_of_freedom_less_than_there_are():
+    rows = vote_rows([0, 0, 1], [1, 2, 2], [0, 1, 0], count=[11, 6, 8])
+    assert (clustering(rows).df, clustering(rows).fewest) == (pytest.approx(24.0), 25)
+
+
 def test_heterogeneity_is_the_weighted_spread_of_period_fits():
     """For small deviations: sum of (l_t - l)' I_t (l_t - l), with l_t one Newton step from the common fit."""
     rows, period = over_time(3, n=2000, n_models=4, n_periods=3)

@@ -148,3 +148,14 @@ def test_a_vote_that_holds_models_together_is_left_in_place() -> None:
     found = smallest_flip(fit_strengths(rows), rows, pair=(0, 1))
     assert found.n_votes == 5
     _confirmed(found)
+
+
+def test_the_search_goes_on_with_other_votes_where_the_strongest_must_stay() -> None:
+    # The one vote of 0 over 2 supports 0 most, as 2 beats 1; without it 2 is unbeaten, so other votes have to go.
+    rows = vote_rows([0, 0, 2, 2], [1, 1, 0, 1], [0, 1, 1, 0], count=[30, 26, 1, 3])
+    found = smallest_flip(fit_strengths(rows), rows, pair=(0, 1))
+    assert found.removed is not None
+    assert found.removed[(found.rows.first == 2) & (found.rows.second == 0)].sum() == 0
+    _confirmed(found)
+    assert found.n_votes == 6
+    assert _by_trying_all(found.rows, 0, 1, 5) is None

@@ -97,3 +97,13 @@ def test_only_known_raters_are_left_out_and_shapes_are_checked() -> None:
     assert max(one.rater for one in found) < 5
     with pytest.raises(InputError, match="one per row"):
         without_each(fit, rows, rows.clusters[0][:-1])
+
+
+def test_curvature_goes_along_with_those_who_hold_more_than_a_fiftieth_of_the_votes() -> None:
+    rows = _rows()
+    codes = np.where(rows.clusters[0] < 3, 0, np.arange(rows.n_rows) % 60 + 1)
+    steps = without_each(fit_strengths(rows), rows, codes)
+    weight = np.array([rows.weight[codes == cluster].sum() for cluster in range(codes.max() + 1)])
+    assert steps.weight == pytest.approx(weight)
+    assert sorted(steps.heavy) == [cluster for cluster, held in enumerate(weight) if held > 0.02 * rows.weight.sum()]
+    assert 0 < len(steps.heavy) < steps.n_clusters

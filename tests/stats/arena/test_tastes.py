@@ -106,3 +106,8 @@ def test_taste_is_estimated_from_whole_raters_of_at_most_6000_votes() -> None:
     )
     huge = _some_raters(votes([7000, 7000]), 0)
     assert huge.rater.size == 7000  # one rater at least
+
+
+def test_clusters_without_votes_have_no_tastes() -> None:
+    rows = _votes(0, n=200, n_models=3, raters=10, taste=0.5)
+    assert tastes_of(fit_strengths(rows), rows.take(np.zeros(rows.n_rows, dtype=bool))).sd == ()

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.errors_in_variables import slope_search
 from evalstats.stats.errors_in_variables.line import fit_line
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.true_gaps import deleted_gaps, shrunken_gaps
@@ -178,3 +179,33 @@ def test_refusals_are_in_words() -> None:
         deleted_gaps(replace(scores, live_covariance=None))
     with pytest.raises(InputError, match="margin is 0"):
         deleted_gaps(scores, margin=0.0)
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.6])
+def test_outliers_are_judged_and_found_by_the_law_of_noise_and_spread(tau: float) -> None:
+    n, gaps = 12, deleted_gaps(_scores(8, tau=tau), conf_level=0.9)
+    for m in range(n):
+        among = np.hypot(gaps.std_error[m], np.sqrt(gaps.tau2[m]))
+        df = (n - 3) * (among**2 / gaps.tau2[m]) ** 2 if gaps.tau2[m] > 0.0 else np.inf
+        assert gaps.df[m] == pytest.approx(df)
+        assert gaps.p_outlier[m] == pytest.approx(2.0 * stats.t.sf(abs(gaps.gap[m]) / among, df))
+        assert gaps.p_value[m] == pytest.approx(2.0 * stats.norm.sf(abs(gaps.gap[m]) / gaps.std_error[m]))
+        # One of n is held against 1/n of the level; the gap named is beyond that in four of five cases.
+        limit = stats.t.isf(0.1 / (2 * n), df)
+        assert stats.norm.sf(limit, loc=gaps.detectable[m] / among) == pytest.approx(0.8)
+
+
+def test_intervals_are_normal_around_the_gap() -> None:
+    gaps = deleted_gaps(_scores(3), conf_level=0.9)
+    np.testing.assert_allclose(gaps.conf_low, gaps.gap - stats.norm.ppf(0.95) * gaps.std_error)
+    np.testing.assert_allclose(gaps.conf_high, gaps.gap + stats.norm.ppf(0.95) * gaps.std_error)
+    np.testing.assert_allclose(gaps.equivalence_high, gaps.gap + stats.norm.ppf(0.9) * gaps.std_error)
+
+
+def test_newtons_steps_come_to_rest_without_the_slow_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: object) -> None:
+        raise AssertionError("the slow search was needed")
+
+    monkeypatch.setattr(slope_search, "_bracketed", slow)
+    for seed in range(3):
+        assert deleted_gaps(_scores(seed)).converged

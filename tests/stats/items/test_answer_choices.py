@@ -243,3 +243,16 @@ def test_a_suspect_has_more_models_than_the_key_and_a_test_or_the_strong_half_be
         least_p=0.0,
     )
     np.testing.assert_array_equal(found.suspect, expected)
+
+
+def test_where_every_model_takes_the_rival_nobody_is_left_to_test():
+    choices, keys = answers(5)
+    rival = (keys + 1) % 5
+    choices[[3, 40]] = rival[[3, 40], None]
+    found = rival_options(choices, keys)
+    assert found.option[[3, 40]].tolist() == rival[[3, 40]].tolist()
+    assert (found.n_chosen == found.n_models)[[3, 40]].all()
+    assert np.isnan(found.p_value[[3, 40]]).all()
+    assert np.isnan(found.p_adjusted[[3, 40]]).all()
+    assert found.suspect[[3, 40]].all()
+    assert np.isfinite(found.p_value[found.n_chosen < found.n_models]).sum() == (found.n_chosen > 0).sum() - 2

@@ -10,6 +10,7 @@ from evalstats.stats.standardisation import (
     PARTS,
     CellTable,
     GapStatistic,
+    _row_variance,
     cell_table,
     derivatives,
     linearised,
@@ -271,3 +272,18 @@ def test_every_statistic_of_a_gap_is_its_definition_with_cells_on_one_side_alone
     assert sum(found[f"behaviour {k}"] for k in range(5)) == pytest.approx(behaviour)
     weights = raked_cells(n_lab, n_live, factors, trim=None)[0]
     assert found["raked"] == pytest.approx((weights * r_lab).sum() / weights.sum())
+
+
+def test_a_row_varies_within_its_cell_as_the_means_of_clusters_do():
+    """With clusters of one row that is the variance of scores, n - 1 below; with larger ones sum n (mean - rate)^2 / (k - 1)."""
+    rng = np.random.default_rng(0)
+    clusters = {(0, 0): 9, (0, 1): 2, (1, 0): 1, (1, 1): 5}
+    scores = {place: rng.normal(size=size) for place, size in clusters.items()}
+    for weight in (1.0, 3.0):
+        entries = [(k, *place, weight, weight * y) for place, found in scores.items() for k, y in enumerate(found)]
+        table = cell_table(*map(list, zip(*entries, strict=True)), n_models=2, n_cells=2)
+        n, total = table.sums()
+        variance = _row_variance(table, total / n)
+        for place, found in scores.items():
+            wanted = weight * np.var(found, ddof=1) if found.size > 1 else 0.0
+            assert variance[place] == pytest.approx(wanted)
