@@ -11,6 +11,14 @@ from typer.core import TyperArgument, TyperCommand
 class Command(TyperCommand):
     """A command whose arguments stand in the help by name, without the Python type of what is typed there."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse; what is said of a wrong value begins with the value, not with the kind of exception."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
     def get_params(self, ctx: Any) -> list[Any]:
         """Return options and arguments; what an argument may be is shown where it is one of a few words."""
         found: list[Any] = super().get_params(ctx)

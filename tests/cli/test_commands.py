@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -256,6 +257,16 @@ def test_a_closed_pipe_is_no_error(results: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
+
+
+def test_words_of_the_parser_stay_out_of_sight() -> None:
+    wrong = typed("compare", "a", "b", "--format", "xml")
+    assert wrong.returncode == 2
+    assert "'xml' is not one of" in wrong.stderr
+    assert "Value error" not in wrong.stderr
+    for command in ("compare", "ingest", "store", "export"):
+        assert not re.search(r"<(list|path|str)", typed(command, "-h").stdout), command
+    assert "ACTION <list|check|repair|remove>" in typed("store", "-h").stdout
 
 
 def test_help_of_every_command_fits_80_columns() -> None:

@@ -40,9 +40,7 @@ def entries_of(
     where their trial numbers differ. A question needs at least `least` systems: two to rank them, one to ask where it breaks.
     """
     if models is not None and len(models) < least:
-        raise InputError(
-            f"models names {plural(len(models), 'system')}; a leaderboard needs two, and `score` takes one"
-        )
+        raise InputError(f"models names {plural(len(models), 'system')}; a ranking needs two, and `score` takes one")
     labelled, notes = with_entries(data.outcomes, contrast) if models is None else _named(data, models, contrast)
     chosen = choose_metric(data, labelled, metric, contrast=contrast)
     of_metric = (labelled["benchmark"] == chosen.benchmark) & (labelled["metric"] == chosen.name)
@@ -61,7 +59,7 @@ def entries_of(
         )
     if len(with_rows) < least:
         raise CannotAnswerError(
-            f"a leaderboard needs two systems with {chosen.name!r}; there is {listed(with_rows)} alone: "
+            f"a ranking needs two systems with {chosen.name!r}; there is {listed(with_rows)} alone: "
             "`score` gives a single system's score"
         )
     parts = _parts(own)
@@ -439,7 +437,7 @@ def entry_table(
     if len(scored) < 2:
         have = f"only {names[scored[0]]!r} has" if scored else "no system has"
         raise CannotAnswerError(
-            f"a leaderboard needs two systems with scored items, and {have} any of {values.metric.name!r}"
+            f"a ranking needs two systems with scored items, and {have} any of {values.metric.name!r}"
         )
     kept = tuple(arms[j] for j in scored)
     head = next((j for j, arm in enumerate(kept) if arm.name == baseline), 0)

@@ -286,7 +286,7 @@ def test_equal_systems_are_both_on_it() -> None:
         ({"seed": -1}, "seed is -1"),
         ({"n_resamples": 0}, "n_resamples is 0"),
         ({"cluster": "nothing"}, "there is no column 'nothing'"),
-        ({"models": ["cheap"]}, "a leaderboard needs two"),
+        ({"models": ["cheap"]}, "a ranking needs two"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
