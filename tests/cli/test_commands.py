@@ -265,7 +265,7 @@ def test_words_of_the_parser_stay_out_of_sight() -> None:
     assert "'xml' is not one of" in wrong.stderr
     assert "Value error" not in wrong.stderr
     for command in ("compare", "ingest", "store", "export"):
-        assert not re.search(r"<(list|path|str)", typed(command, "-h").stdout), command
+        assert not re.search(r"<(list\[|path|str)", typed(command, "-h").stdout), command
     assert "ACTION <list|check|repair|remove>" in typed("store", "-h").stdout
 
 
