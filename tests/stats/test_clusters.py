@@ -199,6 +199,17 @@ def test_three_ways_alternate_in_sign():
     assert multiway_mean(values, [a, b, c]).estimate.std_error == pytest.approx(math.sqrt(expected), rel=1e-9)
 
 
+def test_one_column_of_several_is_the_mean_of_its_clusters():
+    rng = np.random.default_rng(8)
+    values, clusters = rng.normal(size=30), rng.integers(0, 8, 30)
+    assert multiway_mean(values, [clusters]) == cluster_mean(values, clusters)
+    columns = [rng.integers(0, 8, 30) for _ in range(9)]
+    assert multiway_mean(values, columns[:8]).estimate.conf_low is not None
+    for wrong in ([], columns):
+        with pytest.raises(InputError, match=f"{len(wrong)} cluster columns; give 1 to 8"):
+            multiway_mean(values, wrong)
+
+
 def test_two_ways_never_fall_below_one_way():
     """Differences that balance within users make the sum smaller than the passage piece alone."""
     passage, user = np.repeat(np.arange(6), 6), np.tile(np.arange(6), 6)

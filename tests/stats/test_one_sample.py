@@ -122,6 +122,15 @@ def test_mean_t_equals_scipy():
     assert result.p_value is None
 
 
+@pytest.mark.parametrize("values", [[1.0, 3.0], [0.2, 0.9, 0.4]])
+def test_mean_t_of_the_fewest_items_equals_scipy(values):
+    found, theirs = mean_t(values, conf_level=0.8), stats.ttest_1samp(values, 0.0)
+    wanted = theirs.confidence_interval(0.8)
+    assert (found.conf_low, found.conf_high) == pytest.approx((wanted.low, wanted.high), rel=1e-10)
+    assert (found.std_error, found.df, found.n) == (pytest.approx(stats.sem(values)), len(values) - 1, len(values))
+    assert found.reason is None
+
+
 @pytest.mark.parametrize("values", [[0.1] * 12, [3.0], [0.1 + 0.2, 0.3]])
 def test_mean_t_of_constant_data_has_no_interval_but_a_reason(values):
     result = mean_t(values)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, norm
 
-from evalstats.stats.score_scales import lone_code, single_numbers_conflict, spread_of, two_scales
+from evalstats.stats.score_scales import expected_above, lone_code, single_numbers_conflict, spread_of, two_scales
 
 RNG = np.random.default_rng(20)
 N = 120
@@ -96,6 +96,17 @@ def test_models_on_one_scale_of_ratings_are_hardly_ever_refused(n: int) -> None:
     assert n_refused / n_tables <= 0.005
 
 
+def test_scores_expected_above_the_highest_written_out() -> None:
+    counts = np.array([2, 5, 9, 12])
+    scores = spread_of(np.repeat([1, 2, 3, 4], counts))
+    values = np.repeat([1.0, 2.0, 3.0, 4.0], counts)
+    by_normal = 28 * norm.sf(4.5, values.mean(), values.std())
+    by_course = 12 * min(12 / 9, 1) * np.exp(-1 / values.var())
+    assert expected_above(scores) == pytest.approx(max(by_normal, by_course), rel=1e-9)
+    valley = spread_of(np.repeat([1, 2, 3, 4, 5], [4, 9, 9, 2, 20]))
+    assert expected_above(valley) == expected_above(spread_of(np.full(30, 4.0))) == 0.0
+
+
 @pytest.mark.parametrize(
     ("values", "counts", "code"),
     [
@@ -111,6 +122,7 @@ def test_models_on_one_scale_of_ratings_are_hardly_ever_refused(n: int) -> None:
         ([0, 1, 2, 3, 99], [9, 9, 9, 9, 2], 99),
         ([0, 40, 100, 999], [9, 9, 9, 2], 999),
         ([0, 40, 100], [9, 9, 9], None),
+        ([0, 40, 50, 99], [9, 9, 9, 2], None),
         ([0, 1, 2, 10], [1, 9, 9, 9], None),
         ([0, 1, 2, 50], [9, 9, 9, 1], None),
         ([1, 2, 3, 4, 5, 99], [1, 1, 1, 1, 1, 90], None),
@@ -128,6 +140,7 @@ def test_codes_stand_alone_and_are_rare(values: list[float], counts: list[int], 
         ([62, 75, 90], False),
         ([0.6, 3, 16, 53], False),
         ([0.0, 62, 75], False),
+        ([0.81, 1.5, 62, 75], False),
         ([0.9, 1250, 1300], False),
         ([0.02, 62, 75], False),
     ],

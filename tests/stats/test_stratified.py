@@ -126,6 +126,24 @@ def test_linearised_values_carry_means_errors_and_covariances():
     assert (z[:, 0] - z[:, 1]).std(ddof=1) / math.sqrt(44) == pytest.approx(between.std_error)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (1.0, 5.0)])
+def test_stratified_wilson_has_the_stratified_error_on_the_score_s_own_scale(low, high):
+    rng = np.random.default_rng(12)
+    groups = [rng.beta(3, 2, n) for n in (9, 14, 25)]
+    shares = np.array([0.2, 0.5, 0.3])
+    parts = [w**2 * g.var(ddof=1) / g.size for w, g in zip(shares, groups, strict=True)]
+    values, strata = low + (high - low) * np.concatenate(groups), np.repeat([0, 1, 2], [9, 14, 25])
+    found = stratified_wilson(values, strata, weights=shares, low=low, high=high)
+    mean = sum(w * g.mean() for w, g in zip(shares, groups, strict=True))
+    df = sum(parts) ** 2 / sum(v**2 / (g.size - 1) for v, g in zip(parts, groups, strict=True))
+    assert (found.estimate, found.std_error, found.df, found.n) == pytest.approx(
+        (low + (high - low) * mean, (high - low) * math.sqrt(sum(parts)), df, 48), rel=1e-9
+    )
+    assert (found.reason, found.p_value) == (None, None)
+    flat = stratified_wilson(np.full(48, high), strata, low=low, high=high)
+    assert (flat.estimate, flat.std_error, flat.conf_high) == (high, None, high)
+
+
 def test_small_heavy_strata_that_never_miss_are_not_taken_as_sure():
     """Three strata of 10 items hold three quarters of the weight; all the misses seen are in the large one."""
     strata = np.repeat([0, 1, 2, 3], [10, 10, 10, 500])

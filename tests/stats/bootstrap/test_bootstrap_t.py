@@ -115,10 +115,11 @@ def test_exactly_half_tied_is_not_refused():
 
 
 def test_resamples_without_spread_that_decide_an_end_leave_no_interval():
-    """Three values: 3 of 27 resamples are constant, more than the tail of 95%."""
-    found = bootstrap_t([1.0, 2.0, 4.0])
-    assert "had no spread, so an end of the interval cannot be told" in found.estimate.reason
-    assert ends(found) == (None, None)
+    """Three values: 3 of 27 resamples are constant, more than the tail of 95%; of two values, half of them."""
+    for values in ([1.0, 2.0, 4.0], [1.0, 2.0]):
+        found = bootstrap_t(values)
+        assert "had no spread, so an end of the interval cannot be told" in found.estimate.reason
+        assert ends(found) == (None, None)
 
 
 def test_what_does_not_fit_is_refused():

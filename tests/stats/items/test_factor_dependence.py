@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean, undeclared_dependence
 from evalstats.stats.factor_dependence import cluster_correlation, double_centred, factor_dependence
 from evalstats.stats.raters.intraclass import intraclass_correlations
@@ -56,6 +57,11 @@ def test_what_cannot_be_estimated_has_a_reason():
     assert "at least 5" in (few.reason or "")
     assert cluster_correlation(np.arange(4.0), np.arange(4)).design_effect is None
     assert cluster_correlation(np.ones(6), np.repeat([0, 1, 2], 2)).estimate.reason == "the values do not differ"
+    alone = cluster_correlation([0.5], [0]).estimate
+    assert alone.reason == "a correlation needs 2 clusters, one with 2 items"
+    for wrong in ([], [np.nan, 1.0], np.ones((2, 2, 2))):
+        with pytest.raises(InputError, match="give finite numbers, one row an item"):
+            cluster_correlation(wrong, np.arange(len(wrong)))
 
 
 @pytest.mark.parametrize("unbalanced", [False, True])

@@ -50,6 +50,16 @@ def test_a_run_that_breaks_is_found_and_alone():
     assert [each.p_value for each in again] == pytest.approx([each.p_value for each in found])
 
 
+def test_runs_that_stop_half_way_do_not_make_a_file_look_sorted():
+    """The others' mean is over those that answered: where fewer do, it stays what it was."""
+    rng = np.random.default_rng(1)
+    scores = (rng.random((600, 6)) < 0.7).astype(float)
+    scores[400:, 1] *= rng.random(200) < 0.5
+    scores[300:, 3:] = np.nan
+    found = run_drifts(scores, places(600, 6))
+    assert [each.run for each in found if each.clear] == [1]
+
+
 def test_a_batch_of_one_time_is_one_unit_and_few_units_are_not_tested():
     rng = np.random.default_rng(2)
     scores = drawn(rng, 200, 3)

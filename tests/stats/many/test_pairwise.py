@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
@@ -16,7 +17,7 @@ from evalstats.stats.many import pair_table as pair_table_module
 from evalstats.stats.many.max_t import TwoSided, collect, upper_quantile
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pair_table import canonical_order, pair_table
-from evalstats.stats.many.pairwise import pairwise_differences, tango_limits
+from evalstats.stats.many.pairwise import pair_tests, pairwise_differences, tango_limits
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items, sign_patterns
 from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, tango
@@ -516,6 +517,50 @@ def test_uneven_clusters_are_named():
     codes = np.array([0] * 60 + [1, 2, 3, 4, 5, 6, 7])
     found = pairwise_differences(made(19, n=67), clusters=codes)
     assert any("so unequal that they are worth" in warning for warning in found.warnings)
+
+
+def test_two_items_say_as_much_as_t_with_one_df():
+    scores = np.array([[0.2, 0.2, 0.6], [0.9, 0.9, 1.1]])
+    table = pair_table(scores)
+    found = pair_tests(table, binary=False, bounds=None)
+    assert found.p_value[0] == 1.0
+    wanted = stats.ttest_rel(scores[:, 0], scores[:, 2])
+    assert found.p_value[1] == pytest.approx(wanted.pvalue)
+    assert (abs(table.estimate[1]), table.df[1], table.n_items[1]) == (pytest.approx(0.3), 1, 2)
+    assert np.isnan(pair_tests(pair_table(scores[:1]), binary=False, bounds=None).p_value).all()
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_a_pair_with_a_single_item_has_that_item_s_difference(clustered):
+    rng = np.random.default_rng(5)
+    scores = rng.random((30, 3))
+    scores[:10, 0], scores[11:, 2] = np.nan, np.nan
+    codes = np.arange(30) % 6 if clustered else None
+    for rows in (slice(None), rng.permutation(30)):
+        table = pair_table(scores[rows], ((0, 1), (0, 2), (1, 2)), None if codes is None else codes[rows])
+        assert table.n_items[table.position].tolist() == [20, 1, 11]
+        wanted = [np.nanmean(scores[:, i] - scores[:, j]) for i, j in ((0, 1), (0, 2), (1, 2))]
+        assert table.sign * table.estimate[table.position] == pytest.approx(np.array(wanted), rel=1e-12)
+
+
+def test_items_that_mirror_one_another_are_one_unit():
+    """A change of all signs turns (1, 0, 0) into (0, 1, 1): the law of their flips is the same."""
+    scores = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1]], dtype=float)
+    distinct, copies = reference_laws._item_units(np.repeat(scores, [3, 2, 4, 1, 5, 6, 9], axis=0))
+    assert sorted(copies.tolist()) == [5, 5, 11]
+    assert len(distinct) == 3
+    with_gaps = np.array([[np.nan, 1, 0], [np.nan, 0, 1], [1, np.nan, np.nan]], dtype=float)
+    assert reference_laws._item_units(with_gaps)[1].tolist() == [2]
+
+
+def test_flips_that_leave_no_spread_are_the_most_extreme():
+    """Six clusters, one of them against: the 12 patterns of one against five tie, and the two of all alike lie beyond."""
+    scores = np.array([[1.0, 0.0], [0.0, 1.0], *[[1.0, 0.0]] * 4])
+    law = flip_clusters(pair_table(scores, clusters=np.arange(6)), np.array([0]), seed=0, n_resamples=99)
+    assert law.exact
+    found = TwoSided(law.observed)
+    collect(law, [found])
+    assert found.p_adjusted() == pytest.approx([14 / 64])
 
 
 def test_one_item_says_nothing():

@@ -205,6 +205,22 @@ def test_bad_options_are_refused():
         rank_sets_normal([1.0], [[1.0]])
 
 
+def test_the_best_1_3_and_5_are_told_unless_others_are_asked_for():
+    scores = made(3, 30, models=7)
+    covariance = score_covariance(scores)
+    estimates = scores.mean(axis=0)
+    assert list(rank_sets_normal(estimates, covariance, n_resamples=99).top) == [1, 3, 5]
+    assert list(rank_sets(scores, n_resamples=99).top) == [1, 3, 5]
+    assert list(rank_sets_normal(estimates, covariance, n_resamples=99, top=(2,)).top) == [2]
+
+
+def test_a_model_with_one_score_has_no_variance():
+    scores = np.array([[0.1, 0.4, 0.3], [0.5, np.nan, 0.2], [0.3, np.nan, 0.9]])
+    with pytest.raises(InputError, match="model 1 has 1 scored items; at least 2 are needed"):
+        score_covariance(scores)
+    assert score_covariance(scores[1:, [0, 2]]).shape == (2, 2)
+
+
 @pytest.mark.parametrize("clustered", [False, True])
 def test_covariance_of_scores_by_definition(clustered):
     scores = made(7, 30, models=3, missing=0.2)

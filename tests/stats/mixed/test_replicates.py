@@ -7,10 +7,11 @@ import time
 import joblib
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from evalstats.errors import InputError
 from evalstats.stats import computation
-from evalstats.stats.computation import replicates
+from evalstats.stats.computation import one_thread, replicates
 
 
 def one_normal(rng):
@@ -21,6 +22,7 @@ def test_each_has_its_own_stream():
     expected = [np.random.default_rng(np.random.SeedSequence(7, spawn_key=(i,))).normal() for i in range(5)]
     assert replicates(one_normal, 5, seed=7, workers=1) == expected
     assert replicates(one_normal, 3, seed=7) == expected[:3]
+    assert replicates(one_normal, 1, seed=7) == expected[:1]
     assert len(set(replicates(one_normal, 20, seed=8) + expected)) == 25
 
 
@@ -75,6 +77,35 @@ def test_all_processors_unless_joblib_says_otherwise(monkeypatch):
         replicates(one_normal, 12, seed=1, workers=1)
     assert asked[0] in (-1, None)  # joblib's threads take all by themselves where there are several
     assert asked[1:] == [None, 2]
+
+
+def test_a_number_of_workers_is_obeyed_and_quick_work_stays_here(monkeypatch):
+    asked = []
+    plain = joblib.Parallel
+
+    def watched(**options):
+        asked.append(options["n_jobs"])
+        return plain(**{**options, "n_jobs": 1})
+
+    monkeypatch.setattr(joblib, "Parallel", watched)
+    replicates(one_normal, 12, seed=1)
+    assert asked == []
+    replicates(one_normal, 12, seed=1, workers=2)
+    monkeypatch.setattr(computation, "_WORTH", -1.0)
+    monkeypatch.setattr(joblib, "effective_n_jobs", lambda jobs=None: 1 if jobs is None else 2)
+    replicates(one_normal, 12, seed=1)
+    assert asked == [2, -1]  # all processors where nobody says otherwise
+
+
+def test_linear_algebra_has_one_thread_inside_and_as_many_as_before_after_it():
+    def threads():
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = threads()
+        inside = one_thread(threads)()
+        assert inside == [1] * len(before)
+        assert threads() == before
 
 
 def test_what_cannot_be_sent_is_computed_here():

@@ -39,6 +39,20 @@ def test_fieller_ends_are_where_the_paired_t_test_turns():
     assert found.estimate == pytest.approx(b.sum() / a.sum())
 
 
+def test_two_items_are_enough_at_a_level_that_they_can_bear():
+    a, b = np.array([2.0, 3.0]), np.array([2.2, 3.9])
+    found = ratio_of_means(a, b, conf_level=0.5)
+    for end in (found.conf_low, found.conf_high):
+        assert stats.ttest_1samp(b - end * a, 0.0).pvalue == pytest.approx(0.5, abs=1e-9)
+    assert found.p_value == pytest.approx(stats.ttest_rel(b, a).pvalue, rel=1e-9)
+    assert (found.estimate, found.df, found.n, found.reason) == (pytest.approx(6.1 / 5), 1, 2, None)
+    logs = stats.ttest_1samp(np.log(b / a), 0.0)
+    limits = logs.confidence_interval(0.5)
+    found = geometric_ratio(a, b, conf_level=0.5)
+    assert (found.conf_low, found.conf_high) == pytest.approx((math.exp(limits.low), math.exp(limits.high)))
+    assert found.p_value == pytest.approx(logs.pvalue)
+
+
 def test_fieller_ends_with_clusters_are_where_cr2_turns():
     rng = np.random.default_rng(2)
     clusters = rng.integers(0, 9, 60)

@@ -1,5 +1,6 @@
 """Sign flips: every pattern counted, exact lattice laws in the far tail, and ties."""
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -64,6 +65,17 @@ def test_lattice_law_keeps_relative_accuracy_in_the_tail(trials, n, favourable):
     rng = np.random.default_rng(n + trials)
     steps = rng.integers(1, trials + 1, n) * np.where(rng.random(n) < favourable, 1, -1)
     assert sign_flip(steps / trials).p_value == pytest.approx(max(exact_lattice_p(steps.tolist()), 1e-300), rel=1e-10)
+
+
+@pytest.mark.parametrize(("ones", "twos"), [(200, 200), (300, 40)])
+@pytest.mark.parametrize("lost", [1, 3, 20])
+def test_the_farthest_tail_of_two_sizes_is_the_sum_of_binomials(ones, twos, lost):
+    """With i ones and j twos turned the sum falls by 2 i + 4 j: a sum as large needs i + 2 j of `lost` at most."""
+    ways = sum(
+        math.comb(ones, i) * math.comb(twos, j) for i in range(lost + 1) for j in range(lost + 1) if i + 2 * j <= lost
+    )
+    found = sign_flip(np.r_[-np.ones(lost), np.ones(ones - lost), np.full(twos, 2.0)])
+    assert found.p_value == pytest.approx(float(Fraction(2 * ways, 2 ** (ones + twos))), rel=1e-10)
 
 
 @settings(deadline=None)

@@ -14,6 +14,7 @@ from evalstats.stats.clusters import cluster_sign_flip
 from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, mcnemar_midp, score_test_p
 from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.planning.power import (
+    _least,
     discordant_shares,
     mde_from_std_error,
     mde_paired_binary,
@@ -102,6 +103,19 @@ def test_detectable_difference_has_the_power_and_nothing_smaller_has(n, discorda
     assert reached(delta * (1 - 1e-6) - 1e-9) < power + 1e-6
     stricter = mde_paired_binary(n, discordance, power=power, conf_level=0.98)
     assert stricter is None or stricter >= delta - 1e-8
+
+
+@pytest.mark.parametrize("effect", [0.003, 0.04, 0.5])
+def test_the_least_difference_takes_a_dozen_powers_where_the_quantile_is_a_line(effect):
+    """Halving alone would take 30: one for each of the 2^-30 steps' digits."""
+    asked = []
+
+    def power_at(delta):
+        asked.append(delta)
+        return float(stats.norm.cdf(2.8 * delta / effect - 1.96))
+
+    assert _least(power_at, 0.8) == pytest.approx(effect * (1.96 + stats.norm.ppf(0.8)) / 2.8, abs=2e-9)
+    assert len(asked) <= 15
 
 
 def test_detectable_difference_raises_the_discordance_when_it_must():

@@ -10,6 +10,7 @@ from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.paired.means import augmented_t, paired_t
 from evalstats.stats.planning.clusters import (
+    _FLIPS,
     _augmented,
     _flips_agree,
     _plain,
@@ -223,3 +224,10 @@ def test_bad_arguments_are_refused():
         design_effect(0, 0.1)
     with pytest.raises(InputError, match="size_cv is -1"):
         gamma_shares(5, -1)
+
+
+def test_drawn_flips_have_the_monte_carlo_p_that_counts_the_data_itself():
+    """20 clusters that agree: no drawn pattern is as extreme, so that p is 1/(1 + draws); a level beyond is not reached."""
+    sums, least = np.ones((3, 20)), 1.0 / (1.0 + _FLIPS)
+    assert _flips_agree(sums, 1.0 - least) == 3
+    assert _flips_agree(sums, 1.0 - 0.999 * least) == 0

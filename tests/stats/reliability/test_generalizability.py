@@ -79,6 +79,18 @@ def test_levels_needed_are_the_first_that_reach_it(coefficient, study, target):
         assert "falls only with more of scenario" in str(found.reason)
 
 
+def test_a_target_that_is_the_limit_itself_takes_one_level_of_a_facet_without_error():
+    """Only model:scenario is left, 4/4 = 1 against true scores of 1: the reliability is a half with any number of items."""
+    study = from_components(
+        {"model": 1.0, "model:scenario": 4.0, "residual": 0.0},
+        {"model": 12, "scenario": 4, "item": 10},
+        nested={"item": ["scenario"]},
+    )
+    assert reliability(study, {"item": 1}).relative == reliability(study, {"item": 10}).relative == 0.5
+    found = levels_needed(study, "item", 0.5)
+    assert (found.n, found.limit, found.reason) == (1, 0.5, None)
+
+
 def test_what_cannot_be_reached_says_what_would_help():
     found = levels_needed(STUDY, "item", 0.98, coefficient="absolute")
     assert found.n is None

@@ -97,6 +97,16 @@ def as_rows(found: tuple[Change, ...]) -> list[tuple[float, ...]]:
     return [(c.look, c.since, c.estimate, c.conf_low, c.conf_high, c.p_value) for c in found]  # type: ignore[misc]  # ends are there
 
 
+@pytest.mark.parametrize("clustered", [False, True])
+def test_a_small_table_is_its_definition(clustered: bool) -> None:
+    y = drawn(14, 2, drop=0.4, seed=5)
+    y[2, 1] = np.nan
+    clusters = [0, 5, 5, 2, 3, 4, 6, 7, 1, 8, 9, 10, 1, 10] if clustered else list(range(14))
+    found = as_rows(score_changes(y, clusters=clusters if clustered else None, conf_level=0.8))
+    for own, other in zip(found, by_definition(y, clusters, 0.8), strict=True):
+        assert own == pytest.approx(other, rel=1e-6, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("clustered", [False, True])
 def test_it_is_its_definition(seed: int, clustered: bool) -> None:
@@ -272,3 +282,10 @@ def test_the_intervals_hold_the_change_at_every_look_and_place() -> None:
                 missed += 1
                 break
     assert missed / 300 <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "clear"), [(-0.2, 0.0, False), (0.0, 0.1, False), (-0.2, -0.1, True), (0.1, 0.2, True)]
+)
+def test_an_interval_that_touches_0_does_not_exclude_it(low: float, high: float, clear: bool) -> None:
+    assert Change(look=2, since=1, estimate=0.5 * (low + high), n_units=9, conf_low=low, conf_high=high).clear is clear
