@@ -173,7 +173,12 @@ def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
 
 
 def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
-    name = value or next((each for each in ("value", "label") if each in table.columns), "value")
+    name = value or next((each for each in ("value", "label") if each in table.columns), None)
+    if name is None:
+        raise InputError(
+            f"no column is called value or label; the table has {', '.join(table.columns)}. Name the column of ratings with "
+            "--map value=COLUMN, that of who rated with --map rater=COLUMN; with one column for each rater, --raters COLUMN"
+        )
     _there(table, [name])
     dtype = table[name].dtype
     return {"value" if dtype.is_numeric() or dtype == pl.Boolean else "label": name}

@@ -176,3 +176,8 @@ def test_people_named_in_one_text_are_told_apart():
     rows = {"item": [1, 1], "rater": ["ann", "bob"], "value": [1, 0]}
     with pytest.raises(InputError, match="give each its own humans="):
         es.from_ratings(rows, humans="ann,bob")
+
+
+def test_a_table_without_ratings_says_what_would_hold_them() -> None:
+    with pytest.raises(InputError, match=r"no column is called value or label; the table has id, x\. .*value=COLUMN"):
+        es.from_ratings({"id": [1], "x": [2]}, item="id")
