@@ -8,7 +8,7 @@ import pytest
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import combination_variance, covariance_of, few_factor
-from evalstats.stats.arena.drift import linear_drift, period_test
+from evalstats.stats.arena.drift import _model_df, linear_drift, period_test
 from evalstats.stats.arena.slices import (
     clustering,
     draws,
@@ -388,3 +388,61 @@ def test_power_to_find_a_drift_of_three_tenths():
         others.append(flagged[1:].any())
     assert np.mean(found) >= 0.7
     assert np.mean(others) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+
+
+def test_degrees_of_freedom_of_slopes_by_definition():
+    """The fewest over all votes and, for each model, (sum k)^2 / sum k^2 - 1 over the clusters of its own votes, at least 1."""
+    rng = np.random.default_rng(4)
+    n = 300
+    first, rater, day = rng.integers(0, 5, n), rng.integers(0, 12, n), rng.integers(0, 9, n)
+    first, rater = np.append(first, [5] * 30), np.append(rater, [0] * 29 + [1])
+    second = (first + rng.integers(1, 5, n + 30)) % 5
+    rows = vote_rows(
+        first, second, rng.integers(0, 2, n + 30), weight=rng.uniform(0.5, 2.0, n + 30),
+        clusters=(rater, np.append(day, np.arange(30) % 9)),
+    )  # fmt: skip
+    used = clustering(rows)
+    found = _model_df(rows, used)
+    for model in range(6):
+        own = (rows.first == model) | (rows.second == model)
+        parts = [used.df]
+        for codes in rows.clusters:
+            k = np.array([rows.weight[own & (codes == one)].sum() for one in range(codes.max() + 1)])
+            parts.append(k.sum() ** 2 / np.square(k).sum() - 1.0)
+        assert found[model] == pytest.approx(max(min(parts), 1.0))
+    assert found[5] == 1.0
+    assert found[:5].min() > 3.0
+
+
+def test_at_least_half_of_the_models_stay_anchors_however_many_change():
+    rng = np.random.default_rng(5)
+    when = rng.integers(0, 8, 20_000)
+    change = np.array([1.0, -1.0, 0.6, -0.6, 0.3, -0.3])
+    rows = drawn_votes(
+        rng,
+        np.zeros(6),
+        when.size,
+        extra=lambda a, b: (when / 7 - 0.5) * 2.0 * (change[a] - change[b]),
+        clusters=(when,),
+    )
+    rows, period = with_slices(rows)
+    found = linear_drift(fit_strengths(rows), rows, period, level=0.9)
+    assert found.models.size == 6
+    assert found.anchors.size == 3
+    two = linear_drift(fit_strengths(rows), rows, period, level=0.0)
+    assert two.anchors.tolist() == list(range(6))
+
+
+def test_a_model_seen_at_one_time_is_no_anchor():
+    rng = np.random.default_rng(6)
+    rows, period = over_time(6, n=6_000, n_models=5, n_periods=6)
+    # Periods 0 and 1 are at one time, and model 4 has votes in these alone.
+    kept = ((rows.first != 4) & (rows.second != 4)) | (period < 2)
+    rows, period = rows.take(kept), period[kept]
+    found = linear_drift(
+        fit_strengths(rows), replace(rows, clusters=(rng.integers(0, 50, rows.n_rows),)), period,
+        times=np.array([0.0, 0.0, 1.0, 2.0, 3.0, 4.0]),
+    )  # fmt: skip
+    assert 4 not in found.anchors
+    assert set(found.anchors) <= {0, 1, 2, 3}
+    assert found.anchors.size >= 2

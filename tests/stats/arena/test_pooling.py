@@ -8,7 +8,13 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.partial_pooling import DeviationModel, deviation_model, draws_without, pooled_strengths
+from evalstats.stats.arena.partial_pooling import (
+    DeviationModel,
+    _interval,
+    deviation_model,
+    draws_without,
+    pooled_strengths,
+)
 from evalstats.stats.arena.slices import slice_strengths
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, with_slices
@@ -248,3 +254,20 @@ def test_few_clusters_in_a_category_are_not_taken_for_the_category():
     for level in (0.05, 0.2):
         found, most = share_small(p, level)
         assert found <= most
+
+
+@pytest.mark.parametrize("top", [0.5, 1.0, 2.0])
+def test_an_interval_ends_where_twice_the_log_likelihood_has_fallen_by_a_quantile(top):
+    """Of -a (tau - top)^2 that is top -+ sqrt(q / 2a); where 0 is inside, it is the lower end."""
+
+    class Parabola:
+        def log_lik(self, tau):
+            return 7.0 - 4.0 * (tau - top) ** 2
+
+        def largest_tau(self):
+            return 10.0
+
+    half = np.sqrt(stats.chi2.ppf(0.9, 1) / 8.0)
+    low, high = _interval(Parabola(), top, 0.9)
+    assert low == pytest.approx(max(top - half, 0.0), abs=1e-6)
+    assert high == pytest.approx(top + half, abs=1e-6)

@@ -10,7 +10,7 @@ from scipy.special import expit, logsumexp
 
 from evalstats.stats.arena import rater_effects
 from evalstats.stats.arena.rater_effects import DecidedVotes, decided_line, decided_votes, honest_forecasts
-from evalstats.stats.arena.raters import _disagreement, loyal_log, loyalty, rater_evidence, rings, side_log_e
+from evalstats.stats.arena.raters import _disagreement, _largest, loyal_log, loyalty, rater_evidence, rings, side_log_e
 from tests.stats.arena.voting_by_hand import against, any_flag, clicks, evidence, honest, one_side, ring, ring_found
 
 EXACT = 1e-9  # sums of a few thousand products
@@ -248,3 +248,13 @@ def test_few_raters_with_many_votes_are_no_ring() -> None:
         evidence(honest(np.random.default_rng([1, k]), n_models=4, n_raters=12, each=167, sd=1.0)) for k in range(12)
     ]
     assert sum(bool((each.ring_adjusted <= 0.05).any()) for each in found) <= 1
+
+
+@pytest.mark.parametrize("peak", [-3.1, -0.8, -0.2, 0.0, 0.3, 0.7, 1.4, 1.9])
+def test_the_best_common_rating_is_found_wherever_it_lies(peak):
+    class Bowl:
+        def honest(self, shift):
+            return np.array([1.0, -((shift - peak) ** 2)])
+
+    shifts = -np.array([0.0, 0.5, 1.0, 2.0, 4.0])
+    assert _largest(Bowl(), shifts, 1.0 - (shifts - peak) ** 2) == pytest.approx(1.0, abs=1e-6)

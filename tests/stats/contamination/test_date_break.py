@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy import stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.contamination import MIN_SIDE, break_bandwidth, date_density, date_window, reference_gap
@@ -148,3 +149,25 @@ def test_type_one_error_of_the_break(r, sd):
     if sd == 0.0:
         # A data-driven bandwidth costs items alone a little of their level.
         assert found[1] <= 0.08
+
+
+def test_density_counts_the_day_of_the_break_as_before():
+    days = np.array([-31.0, -30.0, -2.0, 0.0, 0.0, 0.5, 1.0, 29.0, 30.0, 30.5])
+    found = date_density(days, 60.0)
+    before, after = [d for d in days if -30 <= d <= 0], [d for d in days if 0 < d <= 30]
+    assert (found.n_before, found.n_after) == (len(before), len(after))
+    assert found.p_value == pytest.approx(stats.binomtest(len(before), len(before) + len(after), 0.5).pvalue)
+    assert (found.gap_before, found.gap_after) == (0.0, 0.5)
+    uneven = date_density(np.concatenate([-np.arange(12.0), np.arange(1.0, 4.0)]), 60.0)
+    assert uneven.p_value == pytest.approx(stats.binomtest(3, 15, 0.5).pvalue)
+    none = date_density(np.array([-200.0, 100.0]), 60.0)
+    assert (none.n_before, none.n_after, none.p_value) == (0, 0, 1.0)
+
+
+def test_the_bandwidth_takes_the_day_of_the_break_as_before():
+    rng = np.random.default_rng(3)
+    days = np.round(rng.uniform(-60, 60, 900))
+    scores = np.sin(days / 20) + (days > 0) + rng.normal(0, 0.2, days.size)
+    assert (days == 0).sum() > 3
+    shifted = np.where(days == 0, -1e-9, days)
+    assert break_bandwidth(days, scores).width == pytest.approx(break_bandwidth(shifted, scores).width, rel=1e-6)

@@ -268,3 +268,34 @@ def test_a_lab_of_nothing_but_noise_is_seen() -> None:
     fit = fit_line(scores)
     assert fit.lab_p_value > 0.05
     assert not np.isfinite(fit.slope_high) or not np.isfinite(fit.slope_low)
+
+
+def _exact_lab(residual: float, noise: float = 0.3) -> LabLiveScores:
+    """An exact lab and live scores off their line by `residual` times fixed numbers, with errors of one size."""
+    lab = np.array([0.0, 0.4, 1.0, 1.1, 1.9, 2.5, 3.0, 3.2])
+    off = np.array([0.3, -0.5, 0.1, 0.4, -0.6, 0.5, -0.4, 0.2])
+    return LabLiveScores(
+        lab=lab,
+        live=1.0 + 0.8 * lab + residual * off,
+        lab_covariance=np.zeros((8, 8)),
+        live_covariance=noise**2 * np.eye(8),
+    )
+
+
+@pytest.mark.parametrize("residual", [0.1, 3.0])
+def test_ps_of_the_slope_are_normal_where_noise_explains_all_and_students_where_not(residual: float) -> None:
+    scores = _exact_lab(residual)
+    fit = fit_line(scores)
+    assert (fit.tau2 > 0.0) == (residual > 1.0)
+    x, z = (side - side.mean() for side in (scores.lab, scores.live))
+    ratio = x @ (z - x) / np.sqrt(x @ x * (0.3**2 + fit.tau2))
+    law = stats.t(6) if residual > 1.0 else stats.norm()
+    assert fit.slope_one_p == pytest.approx(2.0 * law.sf(abs(ratio)))
+    # Without a slope, live scores differ by more than their noise in both: they are judged by that difference.
+    assert fit.slope_p_value == pytest.approx(stats.pearsonr(scores.lab, scores.live).pvalue)
+
+
+def test_where_live_scores_differ_by_noise_alone_no_slope_is_judged_by_the_noise() -> None:
+    scores = _exact_lab(0.5, noise=4.0)
+    x, z = (side - side.mean() for side in (scores.lab, scores.live))
+    assert fit_line(scores).slope_p_value == pytest.approx(2.0 * stats.norm.sf(x @ z / (4.0 * np.sqrt(x @ x))))

@@ -9,6 +9,7 @@ from scipy import stats
 from evalstats.errors import InputError
 from evalstats.stats.item_quality import (
     RepeatedRows,
+    _by_model,
     item_information,
     item_slopes,
     least_p,
@@ -278,3 +279,14 @@ def test_rows_are_far_fewer_up_to_four_fifths_of_those_expected_and_p_of_one_per
         group=np.zeros(60, dtype=np.int64),
     )
     assert found.far_fewer is far
+
+
+def test_a_models_key_is_the_sum_of_its_columns_keys():
+    cells = np.random.default_rng(0).integers(0, 2**64, size=(6, 5), dtype=np.uint64)
+    models = [2, 0, 2, 1, 2]
+    found = _by_model(cells, models)
+    for row in range(6):
+        for model in range(3):
+            own = [int(cells[row, k]) for k in range(5) if models[k] == model]
+            assert int(found[row, model]) == sum(own) % 2**64
+    assert (_by_model(cells, None) == cells).all()

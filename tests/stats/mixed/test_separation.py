@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from evalstats.stats.mixed import glm
 from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial, refit_binomial
-from evalstats.stats.mixed.glm import dependent_columns, find_separation, prior_for
+from evalstats.stats.mixed.glm import (
+    LONGEST,
+    MOVING,
+    REST,
+    _last_newton_step,
+    dependent_columns,
+    find_separation,
+    prior_for,
+)
 from tests.stats.mixed.binomial_by_definition import dense_laplace, design_of, dummies, interaction, term
 
 NAMES = ["(Intercept)", "model[b]", "model[c]", "model[d]", "scenario[y]", "scenario[z]"]
@@ -215,3 +224,26 @@ def test_dependent_columns_are_those_that_follow():
     assert dependent_columns(x).size == 0
     with_more = np.column_stack([x[:, :2], x[:, 0] + 1e6 * x[:, 1], x[:, 2:], np.zeros(50)])
     np.testing.assert_array_equal(dependent_columns(with_more), [2, 5])
+
+
+@pytest.mark.parametrize("successes", [0.0, 1.0, 3.0, 5.0])
+def test_newtons_iteration_is_the_same_for_failures_as_for_successes(successes):
+    """A row that always fails moves on as one that always succeeds; one with both comes to rest from either side."""
+    rows, trials = np.ones((1, 1)), np.array([10.0])
+    for won, side in ((successes, -1.0), (10.0 - successes, 1.0)):
+        last = _last_newton_step(rows, trials, np.array([won]))
+        assert last is not None
+        if successes:
+            assert abs(last[0]) < REST
+        else:
+            assert side * last[0] > MOVING
+
+
+def test_one_step_of_newtons_iteration_is_cut_to_its_longest(monkeypatch):
+    monkeypatch.setattr(glm, "NEWTON_STEPS", 1)
+    rows = np.array([[1.0, 0.0], [1.0, 40.0]])
+    for won in (np.array([9.0, 1.0]), np.array([1.0, 9.0])):
+        eta = np.zeros(2)
+        step = rows @ np.linalg.solve(rows.T @ (2.5 * rows), rows.T @ (won - 5.0))
+        wanted = eta + step * min(1.0, LONGEST / np.abs(step).max())
+        assert _last_newton_step(rows, np.full(2, 10.0), won) == pytest.approx(wanted)
