@@ -7,6 +7,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.agreement.attenuation import (
     draw_noise,
     map_to_correlation,
+    own_noise,
     own_variances,
     true_correlation,
     without_noise,
@@ -134,3 +135,23 @@ def test_order_of_models_is_found_again() -> None:
 def test_unknown_errors_are_named() -> None:
     with pytest.raises(CannotAnswerError, match="errors of the live scores are unknown"):
         without_noise(LabLiveScores(lab=np.arange(5.0), live=np.arange(5.0)), "votes")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.6, -0.9])
+def test_own_noise_has_each_models_variances_and_the_sides_correlation(share: float) -> None:
+    n, rng = 5, np.random.default_rng(0)
+    lab_sd, live_sd = 0.2, 0.5
+    given = LabLiveScores(
+        lab=np.arange(5.0),
+        live=np.arange(5.0),
+        lab_covariance=lab_sd**2 * np.eye(n),
+        live_covariance=live_sd**2 * np.eye(n),
+        cross=share * lab_sd * live_sd * np.eye(n) if share else None,
+    )
+    drawn = own_noise(given, np.tile(np.arange(n), (40_000, 1)), rng)
+    # The standard error of an SD is 0.4% of it, that of a correlation at most .005.
+    np.testing.assert_allclose(drawn.lab.std(axis=0), lab_sd, rtol=0.02)
+    np.testing.assert_allclose(drawn.live.std(axis=0), live_sd, rtol=0.02)
+    for model in range(n):
+        assert np.corrcoef(drawn.lab[:, model], drawn.live[:, model])[0, 1] == pytest.approx(share, abs=0.025)
+    assert abs(np.corrcoef(drawn.lab[:, 0], drawn.live[:, 1])[0, 1]) < 0.025

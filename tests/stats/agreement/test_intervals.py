@@ -14,6 +14,7 @@ from evalstats.stats.agreement.intervals import (
     missing_sources,
     model_check,
     noise_source,
+    resolution,
     shifted_ends,
     source_interval,
 )
@@ -208,3 +209,13 @@ def test_draws_that_all_agree_give_no_interval_but_a_reason() -> None:
     assert found.conf_low is None
     assert found.reason is not None
     assert "same value" in found.reason
+
+
+@pytest.mark.parametrize("n", [4, 7, 12])
+def test_resolution_is_half_the_distance_from_1_of_two_neighbours_that_changed_places(n: int) -> None:
+    x = np.arange(float(n))
+    z = x.copy()
+    z[[1, 2]] = z[[2, 1]]
+    assert resolution("spearman", n) == pytest.approx((1.0 - stats.spearmanr(x, z).statistic) / 2.0)
+    assert resolution("kendall", n) == pytest.approx((1.0 - stats.kendalltau(x, z).statistic) / 2.0)
+    assert 0.0 < resolution("pearson", n) < 1e-6

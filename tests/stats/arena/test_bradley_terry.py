@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.arena import bradley_terry
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths, rising_direction, row_scores
 from evalstats.stats.arena.likelihood import connection, pair_cells
 from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, vote_rows
@@ -399,3 +400,19 @@ def test_what_is_fitted_has_a_maximum(seed, ties):
         return
     assert fit.largest_gradient <= 1e-10 * rows.weight.sum()
     assert rising_direction(pair_cells(rows, ties), ties, 0.0) is None
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_the_largest_gradient_is_that_of_the_last_point(monkeypatch, steps):
+    """Of a model that is its wins less those expected: a search broken off far from the top says how far."""
+    monkeypatch.setattr(bradley_terry, "_MOST_STEPS", steps)
+    rows = vote_rows([0, 0, 1, 0, 1, 2], [1, 2, 2, 1, 2, 0], [0, 0, 0, 1, 1, 0], count=[40, 60, 30, 2, 1, 1])
+    found = bradley_terry.maximise(pair_cells(rows, "half"), "half", np.zeros(3))
+    assert not found.converged
+    won = np.zeros(3)
+    for i, j, outcome, n in zip(rows.first, rows.second, rows.outcome, rows.count, strict=True):
+        share = 1.0 / (1.0 + np.exp(found.parameters[j] - found.parameters[i]))
+        left = n * ((outcome == A_WINS) - share)
+        won[[i, j]] += [left, -left]
+    assert found.largest_gradient == pytest.approx(np.abs(won).max())
+    assert found.largest_gradient > 2.0 * np.abs(won).min()

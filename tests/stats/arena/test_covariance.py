@@ -446,3 +446,17 @@ def test_information_of_the_clusters_adds_up_to_that_of_the_fit():
     centre[:4, :4] -= 0.25
     # Differences of scores over 2e-5 leave about 1e-8 of the information.
     np.testing.assert_allclose(centre @ total @ centre @ fit.bread, centre, atol=1e-5)
+
+
+@pytest.mark.parametrize("weight", [0.01, 1.0])
+def test_sizes_of_clusters_are_sums_of_weights(weight: float) -> None:
+    rng = np.random.default_rng(0)
+    rater = rng.integers(0, 9, 80)
+    rows = vote_rows(
+        rng.integers(0, 2, 80), np.full(80, 2), rng.integers(0, 2, 80), weight=np.full(80, weight), clusters=(rater,)
+    )
+    found, k = clustered_meat(fit_strengths(rows), [rows]), weight * np.bincount(rater)
+    assert (found.n_clusters, found.sum_k) == (k.size, pytest.approx(k.sum()))
+    assert (found.sum_k2, found.largest) == pytest.approx((np.square(k).sum(), k.max()))
+    assert found.effective == pytest.approx(k.sum() ** 2 / np.square(k).sum())
+    assert found.largest_share == pytest.approx(k.max() / k.sum())

@@ -10,7 +10,7 @@ import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.influence import Flip, smallest_flip
+from evalstats.stats.arena.influence import Flip, _enough, smallest_flip
 from evalstats.stats.arena.likelihood import Ties
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from tests.stats.arena.voting_by_hand import honest
@@ -159,3 +159,14 @@ def test_the_search_goes_on_with_other_votes_where_the_strongest_must_stay() -> 
     _confirmed(found)
     assert found.n_votes == 6
     assert _by_trying_all(found.rows, 0, 1, 5) is None
+
+
+def test_votes_enough_by_their_influence_are_counted_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        effect = np.sort(rng.uniform(0.1, 1.5, 6))[::-1]
+        count, gap = rng.integers(1, 6, 6), float(rng.uniform(0.05, 12.0))
+        reached = np.cumsum(np.repeat(effect, count))
+        wanted = int((reached < gap).sum()) + 1 if reached[-1] > gap else None
+        assert _enough(effect, count, gap) == wanted
+    assert _enough(np.zeros(0), np.zeros(0, dtype=int), 1.0) is None

@@ -258,3 +258,15 @@ def test_the_best_common_rating_is_found_wherever_it_lies(peak):
 
     shifts = -np.array([0.0, 0.5, 1.0, 2.0, 4.0])
     assert _largest(Bowl(), shifts, 1.0 - (shifts - peak) ** 2) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("line", [PLAIN, (0.7, 0.5), (-1.1, 1.4)])
+def test_disagreement_bets_on_chance_and_on_the_weaker_keeping_the_side(line):
+    """The mean over slopes 0 and -1 of the product over votes of q / p, q the share of side a with the lead times the slope."""
+    votes = _one_rater(np.array([True, False, False, True, True, False, True, False]))
+    p = np.full(8, 0.6)
+    bets = []
+    for slope in (0.0, -1.0):
+        q = expit(line[0] + slope * line[1] * votes.eta)
+        bets.append(np.prod(np.where(votes.a_won, q / p, (1.0 - q) / (1.0 - p))))
+    assert np.exp(_disagreement(votes, p, line)) == pytest.approx([np.mean(bets)])

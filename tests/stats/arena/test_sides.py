@@ -81,3 +81,15 @@ def test_raters_who_each_prefer_a_side_make_no_false_alarm() -> None:
     # 5% of 400 is 20; 37 are passed once in ten thousand times.
     assert alarms <= 36
     assert naive > 2 * alarms
+
+
+@pytest.mark.parametrize("wins", [0, 60])
+def test_a_share_without_spread_has_the_error_of_wilsons_centre(wins: int) -> None:
+    found = side_preference(_rows(np.arange(60) < wins, np.arange(60) % 12), conf_level=0.9)
+    std_error = math.sqrt(0.25 / (60 + stats.norm.ppf(0.95) ** 2))
+    assert found.std_error == pytest.approx(std_error)
+    assert found.df == pytest.approx(11.0)
+    reach = stats.t.ppf(0.95, 11) * std_error
+    share = wins / 60
+    assert (found.conf_low, found.conf_high) == pytest.approx((max(0.0, share - reach), min(1.0, share + reach)))
+    assert found.p_value == pytest.approx(2.0 * stats.t.sf(0.5 / std_error, 11))

@@ -8,7 +8,15 @@ import statsmodels.api as sm
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.contamination import MIN_SIDE, break_bandwidth, date_density, date_window, reference_gap
+from evalstats.stats.contamination import (
+    MIN_DATES,
+    MIN_SIDE,
+    _least_width,
+    break_bandwidth,
+    date_density,
+    date_window,
+    reference_gap,
+)
 
 CLOSE = 1e-8
 
@@ -171,3 +179,21 @@ def test_the_bandwidth_takes_the_day_of_the_break_as_before():
     assert (days == 0).sum() > 3
     shifted = np.where(days == 0, -1e-9, days)
     assert break_bandwidth(days, scores).width == pytest.approx(break_bandwidth(shifted, scores).width, rel=1e-6)
+
+
+@pytest.mark.parametrize("few", ["dates", "items"])
+def test_the_least_width_holds_items_and_dates_enough_on_both_sides(few):
+    # Many items on the first date, so that the fifth date is the last needed; or one a date, and the items are.
+    side = np.concatenate([np.ones(40), np.arange(2.0, 12.0)]) if few == "dates" else np.arange(1.0, 41.0)
+    days = np.concatenate([-side, 1.5 * side])
+
+    def holds(width):
+        inside = days[np.abs(days) < width]
+        return all(
+            each.size >= MIN_SIDE and np.unique(each).size >= MIN_DATES
+            for each in (inside[inside < 0], inside[inside > 0])
+        )
+
+    found = _least_width(days)
+    assert holds(found)
+    assert not holds(found * (1 - 1e-6))

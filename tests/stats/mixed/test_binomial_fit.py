@@ -248,6 +248,21 @@ def test_gradient_of_the_quadrature(n_points):
             assert gradient[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize("n_quadrature", [3, 5])
+def test_a_fit_by_quadrature_is_at_the_bottom_of_its_own_deviance(n_quadrature):
+    rng = np.random.default_rng(9)
+    item = np.repeat(np.arange(15), 4)
+    successes = rng.binomial(3, 1.0 / (1.0 + np.exp(-1.5 * rng.normal(size=15)[item])))
+    design = design_of(
+        np.column_stack([np.ones(60), rng.normal(size=60)]), [term("item", item)], successes, np.full(60, 3)
+    )
+    fit = fit_binomial(design, n_quadrature=n_quadrature)
+    at = np.concatenate([fit.theta, fit.beta])
+    least = quadrature_deviance(design, fit.theta, fit.beta, n_quadrature)
+    for step in 1e-3 * np.vstack([np.eye(3), -np.eye(3)]):
+        assert quadrature_deviance(design, (at + step)[:1], (at + step)[1:], n_quadrature) > least
+
+
 class TestScores:
     @pytest.mark.parametrize("n_quadrature", [1, 5])
     def test_are_derivatives_of_each_clusters_likelihood(self, n_quadrature):

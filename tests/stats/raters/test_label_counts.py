@@ -74,3 +74,16 @@ def test_so_many_labels_bring_the_interval_to_the_wanted_width(noise):
         widths.append((found.conf_high - found.conf_low) / 2)
     # t for z and the fitted weight cost a few per cent where labels are few.
     assert half * 0.97 < np.mean(widths) < half * 1.12
+
+
+def test_a_judge_of_yes_and_no_counts_by_its_correlation():
+    rng = np.random.default_rng(2)
+    truth = (rng.random(150) < 0.6).astype(float)
+    judge = np.where(rng.random(150) < 0.85, truth, 1.0 - truth)
+    found, r = labels_needed(judge, truth, 0.03, n_items=5000), np.corrcoef(judge, truth)[0, 1]
+    assert found.correlation == pytest.approx(r)
+    reach = 1.959963984540054 / np.sqrt(147)
+    assert found.correlation_low == pytest.approx(np.tanh(np.arctanh(r) - reach))
+    assert found.correlation_high == pytest.approx(np.tanh(np.arctanh(r) + reach))
+    assert found.n is not None
+    assert found.n < found.alone
