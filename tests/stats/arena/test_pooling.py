@@ -7,10 +7,13 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.arena import partial_pooling
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.partial_pooling import (
     DeviationModel,
+    _best,
     _interval,
+    _p_value,
     deviation_model,
     draws_without,
     pooled_strengths,
@@ -256,18 +259,35 @@ def test_few_clusters_in_a_category_are_not_taken_for_the_category():
         assert found <= most
 
 
+class Parabola:
+    """A model whose log-likelihood falls from `top` by 4 (tau - top)^2."""
+
+    def __init__(self, top):
+        self.top = top
+
+    def log_lik(self, tau):
+        return 7.0 - 4.0 * (tau - self.top) ** 2
+
+    def largest_tau(self):
+        return 10.0
+
+
 @pytest.mark.parametrize("top", [0.5, 1.0, 2.0])
 def test_an_interval_ends_where_twice_the_log_likelihood_has_fallen_by_a_quantile(top):
-    """Of -a (tau - top)^2 that is top -+ sqrt(q / 2a); where 0 is inside, it is the lower end."""
-
-    class Parabola:
-        def log_lik(self, tau):
-            return 7.0 - 4.0 * (tau - top) ** 2
-
-        def largest_tau(self):
-            return 10.0
-
+    """That is top -+ sqrt(q / 8); where 0 is inside, it is the lower end."""
     half = np.sqrt(stats.chi2.ppf(0.9, 1) / 8.0)
-    low, high = _interval(Parabola(), top, 0.9)
+    low, high = _interval(Parabola(top), top, 0.9)
     assert low == pytest.approx(max(top - half, 0.0), abs=1e-6)
     assert high == pytest.approx(top + half, abs=1e-6)
+
+
+@pytest.mark.parametrize("top", [-1.0, 0.0, 0.2, 3.3, 9.9, 10.0, 25.0])
+def test_the_best_tau_is_the_highest_point_between_0_and_the_largest(top):
+    assert _best(Parabola(top)) == pytest.approx(np.clip(top, 0.0, 10.0), abs=1e-3)
+
+
+def test_the_p_of_deviations_counts_draws_that_reach_the_statistic_and_itself(monkeypatch):
+    draws = np.array([3.0, 2.0, 2.0 * (1.0 - 1e-12), 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    monkeypatch.setattr(partial_pooling, "draws_without", lambda *_: draws)
+    assert _p_value(Parabola(1.0), 2.0, np.zeros(1), draws.size, 0) == pytest.approx((1 + 3) / (1 + 9))
+    assert _p_value(Parabola(1.0), 0.0, np.zeros(1), draws.size, 0) == 1.0

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.raters.correction import labels_needed, powered_mean, std_error_for_power
@@ -82,7 +83,7 @@ def test_a_judge_of_yes_and_no_counts_by_its_correlation():
     judge = np.where(rng.random(150) < 0.85, truth, 1.0 - truth)
     found, r = labels_needed(judge, truth, 0.03, n_items=5000), np.corrcoef(judge, truth)[0, 1]
     assert found.correlation == pytest.approx(r)
-    reach = 1.959963984540054 / np.sqrt(147)
+    reach = stats.norm.ppf(0.975) / np.sqrt(147)
     assert found.correlation_low == pytest.approx(np.tanh(np.arctanh(r) - reach))
     assert found.correlation_high == pytest.approx(np.tanh(np.arctanh(r) + reach))
     assert found.n is not None
