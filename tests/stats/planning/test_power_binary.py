@@ -120,6 +120,20 @@ def test_search_knows_when_to_give_up():
         smallest_effect(lambda x: x, 0.5, low=1.0, high=1.0)
 
 
+def test_a_power_that_is_flat_where_it_reaches_the_goal_is_no_endless_search():
+    """False position alone takes thousands of powers of z = 50 (x - 0.3)^9; with halves, not many more than halving would."""
+    asked = []
+
+    def power_at(effect):
+        asked.append(effect)
+        return float(stats.norm.cdf(50.0 * (effect - 0.3) ** 9))
+
+    found = smallest_effect(power_at, 0.5, low=0.0, high=1.0)
+    assert found == pytest.approx(0.3, abs=0.02)
+    assert power_at(found) >= 0.5
+    assert len(asked) < 300
+
+
 def test_bad_arguments_are_refused():
     with pytest.raises(InputError, match="needs at least as large a share"):
         discordant_shares(0.1, 0.2)
