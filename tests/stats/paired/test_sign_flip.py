@@ -64,7 +64,9 @@ def test_continuous_values_equal_every_pattern_counted(n, seed):
 def test_lattice_law_keeps_relative_accuracy_in_the_tail(trials, n, favourable):
     rng = np.random.default_rng(n + trials)
     steps = rng.integers(1, trials + 1, n) * np.where(rng.random(n) < favourable, 1, -1)
-    assert sign_flip(steps / trials).p_value == pytest.approx(max(exact_lattice_p(steps.tolist()), 1e-300), rel=1e-10)
+    assert sign_flip(steps / trials).p_value == pytest.approx(
+        max(exact_lattice_p(steps.tolist()), 1e-300), rel=1e-10, abs=0.0
+    )
 
 
 @pytest.mark.parametrize(("ones", "twos"), [(200, 200), (300, 40)])
@@ -75,14 +77,14 @@ def test_the_farthest_tail_of_two_sizes_is_the_sum_of_binomials(ones, twos, lost
         math.comb(ones, i) * math.comb(twos, j) for i in range(lost + 1) for j in range(lost + 1) if i + 2 * j <= lost
     )
     found = sign_flip(np.r_[-np.ones(lost), np.ones(ones - lost), np.full(twos, 2.0)])
-    assert found.p_value == pytest.approx(float(Fraction(2 * ways, 2 ** (ones + twos))), rel=1e-10)
+    assert found.p_value == pytest.approx(float(Fraction(2 * ways, 2 ** (ones + twos))), rel=1e-10, abs=0.0)
 
 
 @settings(deadline=None)
 @given(st.integers(0, 300), st.integers(0, 300))
 def test_right_wrong_scores_give_the_exact_mcnemar_test(b, c):
     differences = np.repeat([1.0, -1.0, 0.0], [b, c, 5])
-    assert sign_flip(differences).p_value == pytest.approx(mcnemar_exact(PairedCounts(5, b, c, 0)), rel=1e-9)
+    assert sign_flip(differences).p_value == pytest.approx(mcnemar_exact(PairedCounts(5, b, c, 0)), rel=1e-9, abs=0.0)
 
 
 def test_sums_that_differ_by_rounding_are_ties():
