@@ -39,6 +39,18 @@ def test_webb_weights_have_mean_zero_and_variance_one():
     assert wild_cluster_p(noise, clusters, seed=4) == wild_cluster_p(noise, clusters, seed=4)
 
 
+@pytest.mark.parametrize("shift", [0.4, 1.2])
+def test_webb_s_p_is_the_share_of_all_patterns_of_the_six_weights(shift):
+    clusters = np.repeat(np.arange(4), [3, 1, 2, 4])
+    values = np.random.default_rng(2).normal(shift, 1.0, clusters.size)
+    six = [sign * size for size in (1.5**0.5, 1.0, 0.5**0.5) for sign in (1.0, -1.0)]
+    observed = slow_t(values, clusters) * (1 - 1e-9)
+    hits = [slow_t(np.array(each)[clusters] * values, clusters) >= observed for each in product(six, repeat=4)]
+    p = float(np.mean(hits))
+    assert 0.02 < p < 0.98
+    assert wild_cluster_p(values, clusters) == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 9999))
+
+
 def test_a_p_value_is_never_zero_and_no_difference_is_one():
     assert wild_cluster_p(np.ones(8), np.arange(8), n_resamples=99, weights="webb") >= 1 / 100
     assert wild_cluster_p(np.zeros(8), np.arange(8), n_resamples=99) == 1.0

@@ -541,6 +541,10 @@ def test_a_pair_with_a_single_item_has_that_item_s_difference(clustered):
         assert table.n_items[table.position].tolist() == [20, 1, 11]
         wanted = [np.nanmean(scores[:, i] - scores[:, j]) for i, j in ((0, 1), (0, 2), (1, 2))]
         assert table.sign * table.estimate[table.position] == pytest.approx(np.array(wanted), rel=1e-12)
+        if codes is not None:
+            own = cluster_mean((scores[:, 0] - scores[:, 1])[10:], codes[10:]).estimate
+            at = table.position[0]
+            assert (table.std_error[at], table.df[at]) == pytest.approx((own.std_error, own.df), rel=1e-9)
 
 
 def test_items_that_mirror_one_another_are_one_unit():

@@ -80,17 +80,23 @@ def test_all_processors_unless_joblib_says_otherwise(monkeypatch):
 
 
 def test_a_number_of_workers_is_obeyed_and_quick_work_stays_here(monkeypatch):
-    asked = []
-    plain = joblib.Parallel
+    asked, sent = [], []
+    plain, delayed = joblib.Parallel, joblib.delayed
 
     def watched(**options):
         asked.append(options["n_jobs"])
         return plain(**{**options, "n_jobs": 1})
 
+    def counted(function):
+        sent.append(function)
+        return delayed(function)
+
+    monkeypatch.setattr(joblib, "delayed", counted)
     monkeypatch.setattr(joblib, "Parallel", watched)
     replicates(one_normal, 12, seed=1)
     assert asked == []
     replicates(one_normal, 12, seed=1, workers=2)
+    assert len(sent) == 12 - computation._TRIAL
     monkeypatch.setattr(computation, "_WORTH", -1.0)
     monkeypatch.setattr(joblib, "effective_n_jobs", lambda jobs=None: 1 if jobs is None else 2)
     replicates(one_normal, 12, seed=1)

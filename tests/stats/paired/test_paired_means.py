@@ -111,6 +111,9 @@ def test_paired_t_is_clipped_at_the_bound():
     assert ends(clipped) == (plain.conf_low, 1.0)
     with pytest.raises(InputError, match="above the highest possible 1"):
         paired_t([0.2, 5.0], bound=1.0)
+    for bound in (0.0, -1.0, math.nan):
+        with pytest.raises(InputError, match="bound is"):
+            paired_t([0.0, 0.0], bound=bound)
 
 
 @pytest.mark.parametrize("d", [[0.5] * 8, [0.0] * 8, [0.1]])

@@ -31,7 +31,7 @@ def by_definition(y: np.ndarray, clusters: list[int], level: float, span: float 
         ends = []
         for sign in (-1, 1):
             near, far = mean, mean + sign * 50.0
-            for _ in range(200):
+            for _ in range(60):
                 middle = (near + far) / 2
                 near, far = (middle, far) if inside(middle) else (near, middle)
             ends.append(near)
@@ -109,13 +109,14 @@ def test_a_small_table_is_its_definition(clustered: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("clustered", [False, True])
-def test_it_is_its_definition(seed: int, clustered: bool) -> None:
-    y = drawn(40, 6, drop=0.4, at=3, seed=seed)
+@pytest.mark.parametrize(("n", "runs"), [(24, 4), (40, 6)])
+def test_it_is_its_definition(n: int, runs: int, seed: int, clustered: bool) -> None:
+    y = drawn(n, runs, drop=0.4, at=runs // 2, seed=seed)
     y[np.random.default_rng(seed + 10).random(y.shape) < 0.15] = np.nan
-    clusters = [i % 30 for i in range(40)] if clustered else list(range(40))
+    clusters = [i % (3 * n // 4) for i in range(n)] if clustered else list(range(n))
     expected = by_definition(y, clusters, 0.9)
     found = as_rows(score_changes(y, clusters=clusters if clustered else None, conf_level=0.9))
-    assert len(found) == len(expected) == 5
+    assert len(found) == len(expected) == runs - 1
     for own, other in zip(found, expected, strict=True):
         assert own == pytest.approx(other, rel=1e-6, abs=1e-9)
 
