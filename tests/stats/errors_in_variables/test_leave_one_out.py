@@ -208,3 +208,14 @@ def test_newtons_steps_come_to_rest_without_the_slow_search(monkeypatch: pytest.
 
     monkeypatch.setattr(slope_search, "_bracketed", slow)
     assert deleted_gaps(_scores(0, n=6)).converged
+
+
+def test_newtons_steps_at_a_given_spread_come_to_rest_at_demings_line() -> None:
+    x, z = np.array([1.0, -0.5, 0.3]), np.array([0.9, -0.7, 0.1])
+    problem = slope_search.Problems(x=x[None], z=z[None], v_x=np.eye(3)[None], v_z=0.5 * np.eye(3)[None], v_cross=None)
+    found = slope_search.lowest(problem, np.array([0.5]))
+    assert found.converged.all()
+    # Noise and spread of 1 on both sides: the first principal axis.
+    values, vectors = np.linalg.eigh(np.array([[x @ x, x @ z], [x @ z, z @ z]]))
+    assert np.tan(found.angle[0]) == pytest.approx(vectors[1, 1] / vectors[0, 1], rel=SEARCHED)
+    assert found.statistic[0] == pytest.approx(values[0])

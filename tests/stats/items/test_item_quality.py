@@ -10,6 +10,7 @@ from evalstats.errors import InputError
 from evalstats.stats.item_quality import (
     RepeatedRows,
     _by_model,
+    _column_codes,
     item_information,
     item_slopes,
     least_p,
@@ -290,3 +291,11 @@ def test_a_models_key_is_the_sum_of_its_columns_keys():
             own = [int(cells[row, k]) for k in range(5) if models[k] == model]
             assert int(found[row, model]) == sum(own) % 2**64
     assert (_by_model(cells, None) == cells).all()
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1.0, 1e7])
+def test_codes_of_values_do_not_depend_on_the_unit(unit):
+    y = np.array([[0.1, 2.0], [0.3, np.nan], [0.1, -5.0], [0.2, np.nan]])
+    codes = _column_codes(unit * y)
+    assert codes[:, 0].tolist() == [0, 2, 0, 1]
+    assert codes[:, 1].tolist() == [1, 2, 0, 2]
