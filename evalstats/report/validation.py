@@ -259,7 +259,7 @@ def standing_of(claim: Claim) -> Standing:
 
     >>> told = dict(text="", method="", cases=(), low=None, high=0.06, up_to_chance=False, holds=True)
     >>> [standing_of(Claim(found=0.05, replicates=n, tables=n, **told)) for n in (None, 200, 2_000, 20_000)]
-    ['kept', 'not judged', 'kept', 'kept']
+    ['kept', 'not judged', 'undecided', 'kept']
     """
     if claim.tables is not None and claim.tables < ENOUGH:
         return "not judged"

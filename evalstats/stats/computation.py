@@ -21,10 +21,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 OnStep = Callable[[int, int], None]
 _WORTH = 4.0  # seconds of work left that repay the start of other processes
-_EACH, _SHARES = (
-    4,
-    20,
-)  # replicates for each worker at least, and about so many shares, after each of which progress is told
+_EACH = 4  # replicates for each worker at least
+_SHARES = 20  # so many shares about, after each of which progress is told
 _TRIAL = 8  # replicates after which the time of the others is estimated
 Result = TypeVar("Result")
 Replicate: TypeAlias = Callable[[np.random.Generator], Result]  # to be sent to other processes it must be picklable

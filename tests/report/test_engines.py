@@ -41,10 +41,10 @@ if behaviour == "slow":
     time.sleep(60)
 output = sys.argv[sys.argv.index("--output") + 1]
 if behaviour == "boxes":
-    pathlib.Path(output).write_bytes(b"%PDF /FontName /XYZABC+EvalstatsBoxes")
+    pathlib.Path(output).write_bytes(b"%PDF pdfuaid /FontName /XYZABC+EvalstatsBoxes")
     sys.exit(0)
 body = '<script src="https://example.org/x.js"></script>' if behaviour == "loads" else "<p>page</p>"
-pathlib.Path(output).write_text(body)
+pathlib.Path(output).write_text(body + "pdfuaid" * output.endswith(".pdf"))
 """
 
 # What Quarto 1.10 prints of a cell that fails.

@@ -57,7 +57,7 @@ def test_the_number_of_processes_changes_nothing(pastes):
     assert not np.any(np.isclose(one.draws, other.draws))
 
 
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+@pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_the_backend_changes_nothing(pastes, backend):
     here = parametric_bootstrap(*pastes, n_resamples=24, seed=1, workers=1)
     before = threadpool_info()

@@ -48,7 +48,7 @@ class Drawn:
         return self.values[:3].tolist()
 
 
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading", "sequential"])
+@pytest.mark.parametrize("backend", ["loky", "threading", "sequential"])
 def test_the_backend_changes_nothing(backend, monkeypatch):
     expected = replicates(one_normal, 50, seed=3, workers=1)
     large = replicates(Drawn(), 20, seed=5, workers=1)
