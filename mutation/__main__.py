@@ -25,7 +25,9 @@ from mutation.mutants import Mutant, sample  # noqa: E402
 from mutation.reach import STORE  # noqa: E402
 
 STATE = STORE / "state.json"
-N, SEED, LIMIT, ROUND = 60, 1, 10.0, 10
+N, LIMIT, ROUND = 60, 10.0, 10
+# Another one after tests were written for the survivors of the last: what was drawn before would flatter the tests.
+SEED = 2
 
 
 def main(arguments: list[str]) -> int:
@@ -78,7 +80,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         "chapter", nargs="*", help=f"words of the names of chapters: {', '.join(CHAPTERS)}; all by default"
     )
     parser.add_argument("-n", type=int, default=N, help="mutants a chapter (60); another number stores nothing")
-    parser.add_argument("--seed", type=int, default=SEED, help="of the sample (1); another one stores nothing")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"of the sample ({SEED}); another one stores nothing")
     parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds for the tests of one mutant (10)")
     parser.add_argument("--again", action="store_true", help="try those that survived last time")
     parser.add_argument("--survivors", action="store_true", help="list those that survived last time")
