@@ -21,8 +21,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"
     os.environ.setdefault(variable, "1")
 
 from mutation.chapters import CHAPTERS, ROOT, modules  # noqa: E402 - threads are set before numpy is loaded
-from mutation.mutants import Mutant, sample  # noqa: E402
-from mutation.reach import STORE  # noqa: E402
+from mutation.mutants import Mutant, sample  # noqa: E402 - as above
+from mutation.reach import STORE  # noqa: E402 - as above
 
 STATE = STORE / "state.json"
 N, LIMIT, ROUND = 60, 10.0, 10

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import CodeType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Path_: TypeAlias = tuple[tuple[str, int | None], ...]  # the way from a module's root to a node: field, index
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -109,9 +109,9 @@ class Mutant:
         """The name of the module's constant that is mutated, or ""."""
         if self.function:
             return ""
-        statement = ast.parse(source_of(self.file)).body[self.path[0][1] or 0]
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target  # type: ignore[attr-defined]
-        return target.id  # type: ignore[attr-defined] - only assignments to one name are mutated
+        statement: Any = ast.parse(source_of(self.file)).body[self.path[0][1] or 0]  # an assignment to one name
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        return target.id
 
     @property
     def key(self) -> str:
