@@ -18,10 +18,10 @@ _TESTS = ROOT / "tests" / "stats"
 
 
 def digest(files: Iterable[Path]) -> str:
-    """Return a digest of the contents of files."""
+    """Return a digest of files of the repository: their places in it and what they hold."""
     found = hashlib.sha256()
     for file in sorted(files):
-        found.update(file.as_posix().encode() + b"\0" + file.read_bytes())
+        found.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes())
     return found.hexdigest()[:16]
 
 
