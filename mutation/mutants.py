@@ -12,7 +12,13 @@ limits of precision
     numbers of steps; what these are multiplied with; the count of a loop that is left when it is good enough; and `<`
     against `<=` beside any of these.
 speed and memory
-    Sizes of blocks, and keywords such as `strict`, `copy`, `check_finite`, which change no number of a right program.
+    Sizes of blocks, those that are counted out too (`max(1, _CHUNK // n)`), and keywords such as `strict`, `copy`,
+    `check_finite`, which change no number of a right program.
+seeds
+    Numbers that say where random numbers start. Another start gives other draws of the same law.
+what is never seen
+    In `np.where(known, x / np.where(known, y, 1.0), 0.0)` the 1.0: both ask the same, so it stands where the outer one does
+    not look.
 the same program
     Mutants whose byte code equals the original's or an earlier mutant's.
 """
@@ -75,7 +81,7 @@ _LIMITS: Final = re.compile(
     re.IGNORECASE,
 )
 _MEMORY: Final = re.compile(
-    r"BLOCK|CHUNK|CELLS|CACHE|BYTES|MEMORY|ROOM|_WORTH|BATCH|AT_ONCE|CHEAP|_LARGE|^(block|chunk|cache)$"
+    r"BLOCK|CHUNK|CELLS|CACHE|BYTES|MEMORY|ROOM|_WORTH|BATCH|AT_ONCE|_HELD|CHEAP|_LARGE|^(block|chunk|cache)$"
 )
 _SPEED_KEYWORDS: Final = {
     "strict",
@@ -87,6 +93,7 @@ _SPEED_KEYWORDS: Final = {
     "casting",
     "stacklevel",
 }
+_SEEDS: Final = {"seed", "_SEED", "SEED"}
 _TINY, _HUGE = 1e-4, 1e3
 
 
@@ -132,7 +139,9 @@ def mutants(file: Path) -> list[Mutant]:
     """Return every mutant of a module, in the order of its text, those that compile to the same program too."""
     out: list[Mutant] = []
     counts: dict[tuple[str, str, str, str], int] = {}
-    for place in _places(ast.parse(source_of(file))):
+    tree = ast.parse(source_of(file))
+    _mark_unseen(tree)
+    for place in _places(tree):
         for operator, replacement in _replacements(place.node):
             if _boundary_of_a_limit(place.node, operator):
                 continue
@@ -235,7 +244,12 @@ def _places(tree: ast.Module) -> Iterator[_Place]:
             yield from _in_definition(statement, path, "")
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             names = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            if len(names) == 1 and isinstance(names[0], ast.Name) and not _limit(names[0].id):
+            if (
+                len(names) == 1
+                and isinstance(names[0], ast.Name)
+                and not _limit(names[0].id)
+                and names[0].id not in _SEEDS
+            ):
                 where = _Place(statement.value, (*path, ("value", None)), "", header(statement))
                 yield from _inside(where)
 
@@ -249,9 +263,11 @@ def _in_definition(node: ast.AST, path: Path_, outer: str) -> Iterator[_Place]:
         return
     if not isinstance(node, _FUNCTIONS) or any("overload" in ast.unparse(each) for each in node.decorator_list):
         return
-    for kind in ("defaults", "kw_defaults"):
+    given = [*node.args.posonlyargs, *node.args.args]
+    names = {"defaults": given[len(given) - len(node.args.defaults) :], "kw_defaults": node.args.kwonlyargs}
+    for kind, arguments in names.items():
         for at, default in enumerate(getattr(node.args, kind)):
-            if default is not None:
+            if default is not None and arguments[at].arg not in _SEEDS:
                 where = (*path, ("args", None), (kind, at))
                 yield from _inside(_Place(default, where, name, header(node.body[-1])))
     yield from _statements(node.body, (*path,), "body", name)
@@ -277,6 +293,8 @@ def _inside(place: _Place) -> Iterator[_Place]:
         return
     if isinstance(node, ast.Call) and _wordy(node):
         return
+    if _counts_a_block(node) or hasattr(node, "unseen"):
+        return
     yield place
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list", "type_comment", "type_params", "ctx", "op", "ops"}:
@@ -299,9 +317,34 @@ def _wordy(call: ast.Call) -> bool:
     return name in {"cast", "TypeVar", "ParamSpec", "Note", "warn", "InputError"} or name.endswith("Error")
 
 
+def _counts_a_block(node: ast.AST) -> bool:
+    """Whether this is the size of a block, such as `max(1, _CHUNK // n)`."""
+    if isinstance(node, ast.BinOp):
+        name = _name(node.left)
+        return isinstance(node.op, ast.FloorDiv) and name.isupper() and bool(_MEMORY.search(name))
+    return isinstance(node, ast.Call) and _name(node.func) == "max" and any(map(_counts_a_block, node.args))
+
+
+def _mark_unseen(tree: ast.Module) -> None:
+    """Mark what `where` gives in places at which a `where` around it that asks the same gives something else."""
+    for outer in filter(_is_where, ast.walk(tree)):
+        condition, *choices = outer.args  # type: ignore[attr-defined] - a call
+        for at, choice in enumerate(choices):
+            for inner in filter(_is_where, ast.walk(choice)):
+                if ast.dump(inner.args[0]) == ast.dump(condition):  # type: ignore[attr-defined] - a call
+                    inner.args[2 - at].unseen = True  # type: ignore[attr-defined] - a call
+
+
+def _is_where(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _name(node.func) == "where" and len(node.args) == 3
+
+
 def _excluded(parent: ast.AST, name: str, child: ast.AST) -> bool:
     if isinstance(child, ast.keyword) and child.arg is not None:
-        return child.arg in _WORDS | _SPEED_KEYWORDS or _limit(child.arg)
+        seed = child.arg in _SEEDS and isinstance(child.value, ast.Constant)
+        return seed or child.arg in _WORDS | _SPEED_KEYWORDS or _limit(child.arg)
+    if isinstance(parent, ast.Call) and name == "args" and _name(parent.func) == "default_rng":
+        return isinstance(child, ast.Constant)
     if isinstance(parent, (ast.Assign, ast.AnnAssign)) and name == "value":
         target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
         return isinstance(target, ast.Name) and (target.id in _WORDS or _limit(target.id))
