@@ -311,8 +311,11 @@ class Arm:
 
     def count(self, *statuses: str) -> int:
         """Return how many trials ended so; a row without a trial of its own stands for its `n_trials`."""
-        rows = self.rows.filter(pl.col("status").is_in(statuses))
-        return int(rows.select(pl.when(pl.col("trial").is_null()).then("n_trials").fill_null(1).sum()).item())
+        ended = self.rows["status"].is_in(statuses)
+        merged = self.rows["trial"].is_null()
+        if not merged.any():
+            return int(ended.sum())
+        return int(self.rows["n_trials"].zip_with(merged, pl.Series([1])).fill_null(1).filter(ended).sum())
 
 
 def _as_column(data: EvalData, name: str) -> str:

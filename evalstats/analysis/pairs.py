@@ -359,7 +359,11 @@ def _labelled(arm: Arm) -> bool:
 def _units(arm: Arm) -> list[str]:
     if trial_sets(arm.rows) is not None:
         return seen_trials(arm.rows)
-    return arm.rows.select(unit_of(arm))[_UNIT].drop_nulls().unique().to_list()
+    if arm.by_run:
+        return arm.rows.select(unit_of(arm))[_UNIT].drop_nulls().unique().to_list()
+    # Text is made of the few different ones.
+    named = arm.rows[TRIAL_LABEL if _labelled(arm) else "trial"]
+    return named.drop_nulls().unique().cast(pl.String).to_list()
 
 
 def _refuse_strangers(baseline: Arm, candidate: Arm, names: Sequence[Sequence[str]]) -> None:

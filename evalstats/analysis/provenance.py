@@ -1,6 +1,7 @@
 """Where a result's numbers come from: runs with the digests of their files, what was noted of them, the version."""
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
@@ -74,6 +75,7 @@ def placed(benchmark: str, preposition: str = "on") -> str:
     return "" if benchmark == UNNAMED else f" {preposition} {benchmark}"
 
 
+@cache
 def toolkit_version() -> str:
     """Return the version of this toolkit."""
     try:

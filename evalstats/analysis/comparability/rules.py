@@ -13,6 +13,7 @@ import polars as pl
 
 from evalstats.errors import some_of
 from evalstats.schema.data import EvalData
+from evalstats.schema.tables import is_constant
 
 _DIGEST_SHOWN = 10
 _TEXT_SHOWN = 40
@@ -77,7 +78,10 @@ def side_runs(data: EvalData, runs: Sequence[str], rows: pl.DataFrame) -> SideRu
     found = data.runs.filter(pl.col("run").is_in(list(runs)))
     columns = {str(row["run"]): row for row in found.to_dicts()}
     tasks: dict[str, list[str]] = {}
-    for run, task in rows.select("run", "task").unique().sort("task", "run").iter_rows():
+    pairs = rows.select("run", "task")
+    if all(is_constant(column) for column in pairs):
+        pairs = pairs.head(1)  # as most are; to find that by groups takes long
+    for run, task in pairs.unique().sort("task", "run").iter_rows():
         tasks.setdefault(task, []).append(run)
     return SideRuns(
         runs=tuple(sorted(runs)),
@@ -285,7 +289,8 @@ class Rule:
 
 
 def _levels(rows: pl.DataFrame, column: str) -> set[str]:
-    return set(rows[column].drop_nulls().unique().to_list())
+    values = rows[column].drop_nulls()
+    return set((values[:1] if is_constant(values) else values.unique()).to_list())
 
 
 _FILE = files("evalstats.analysis.comparability").joinpath("settings.toml")
