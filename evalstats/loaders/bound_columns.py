@@ -198,7 +198,14 @@ def surveyed(table: TableFile, watched: tuple[tuple[str, str], ...] = ()) -> tup
             kept = None
         elif kept is not None:
             kept.append(block)
-    return survey, table.blocks() if kept is None else iter(kept)
+    return survey, table.blocks() if kept is None else _given_away(kept)
+
+
+def _given_away(blocks: list[Block]) -> Iterator[Block]:
+    """Yield blocks and keep none of those that were handed on."""
+    blocks.reverse()
+    while blocks:
+        yield blocks.pop()
 
 
 def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:

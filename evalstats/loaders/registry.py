@@ -20,7 +20,7 @@ from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.data import EvalData, Problem, combine, concat_tables, same_votes, with_distinct_names
-from evalstats.schema.memory import Budget
+from evalstats.schema.memory import Budget, HeldOnce
 from evalstats.schema.tables import check_key
 
 # Module and attribute of each built-in loader. Order settles equal confidence.
@@ -392,14 +392,14 @@ def read_source(loader: Loader, source: Source) -> EvalData:
     """Read one source whole. UnreadableFileError if it takes more memory than one reading may."""
     frames: dict[TableName, list[pl.DataFrame]] = {}
     problems: list[Problem] = []
-    budget = Budget([source.path, *source.companions])
+    budget, once = Budget([source.path, *source.companions]), HeldOnce()
     for part in tables_of(loader, source):
         if isinstance(part, Problem):
             problems.append(part)
         elif excess := budget.excess(part[1]):
             raise UnreadableFileError(f"{source.path}: its results take more {excess}")
         else:
-            frames.setdefault(part[0], []).append(part[1])
+            frames.setdefault(part[0], []).append(once.of(part[1]))
     tables: dict[str, pl.DataFrame] = {}
     for name, parts in frames.items():
         tables[name] = concat_tables(parts, name)

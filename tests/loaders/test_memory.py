@@ -9,13 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
-from evalstats.schema.memory import LIMIT
+from evalstats.schema.memory import LIMIT, HeldOnce
 
 resource = pytest.importorskip("resource", reason="peaks of memory are asked of POSIX")
 
@@ -125,3 +126,27 @@ def test_a_limit_that_is_no_size_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv(LIMIT, said)
     with pytest.raises(InputError, match=f"^{LIMIT} is '.*'; a size was expected, such as 8G or 512M$"):
         read(tmp_path / "x.csv")
+
+
+def test_a_packed_table_takes_what_its_own_columns_take(tmp_path: Path) -> None:
+    path = tmp_path / "narrow.csv.gz"
+    rows = 1_200_000
+    with gzip.open(path, "wt", compresslevel=1) as file:
+        file.write("item,model,score,domain\n")
+        file.writelines(f"q{k // 2},{'ab'[k % 2]},{k % 3 % 2},law\n" for k in range(rows))
+    said, peak = outcome_and_peak(path)
+    assert said == str(rows)
+    in_use = rows * (16 + 16 + 8 + 16) >> 20  # views of short texts, and a number
+    assert peak < 100 + 3 * in_use + 64  # the import, and a block of text as it is read
+
+
+def test_columns_of_one_value_are_held_once_and_stay_what_they_are() -> None:
+    first = {"one": ["x" * 40] * 3, "none": [None] * 3, "many": ["a", None, "a"], "number": [1.0, -0.0, 0.0]}
+    then = {"one": ["x" * 40] * 2, "none": [None, 1], "many": [None, None], "number": [0.0, 0.0]}
+    other = {"one": ["y" * 40] * 4, "none": [None] * 4, "many": ["a"] * 4, "number": [None] * 4}
+    once = HeldOnce()
+    frames = [pl.DataFrame(part, schema_overrides={"none": pl.Int64}, strict=False) for part in (first, then, other)]
+    for frame in frames:
+        assert once.of(frame).equals(frame)
+        assert once.of(frame).schema == frame.schema
+        assert once.of(frame.head(0)).equals(frame.head(0))
