@@ -483,7 +483,7 @@ def pair_failures(heights: ArrayLike, first: ArrayLike, second: ArrayLike, *, co
     height = np.asarray(heights, dtype=np.float64)
     i, j = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
     held = (~np.isnan(height)).astype(np.float64)
-    failed = held * (np.nan_to_num(height, nan=1.0) <= 0.0)
+    failed = held * (height <= 0.0)
     total = np.where(held > 0.0, height, 0.0).T @ held
     alone, either = failed.T @ (held - failed), failed.T @ held
     items = (held.T @ held)[i, j]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import linalg, special
 
 from evalstats.stats.checks import FloatArray, IntArray
 
@@ -188,7 +188,7 @@ def _gauss(values: FloatArray, counts: FloatArray, n_nodes: int) -> tuple[FloatA
                 moved = moved - (vector @ moved) * vector
         beside[k] = np.linalg.norm(moved)
         basis.append(moved / beside[k])
-    node, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+    node, vectors = linalg.eigh_tridiagonal(diagonal, beside)
     return np.clip(node, 0.0, 1.0), counts.sum() * vectors[0] ** 2
 
 

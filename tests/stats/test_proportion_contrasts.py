@@ -151,3 +151,29 @@ def test_few_distinct_shares_are_kept_as_they_are():
     assert share.tolist() == [0.2, 0.5, 1.0]
     assert size.tolist() == [4.0, 4.0, 9.0]
     assert count.tolist() == [1.0, 2.0, 1.0]
+
+
+def test_t_has_the_sign_of_the_contrast_and_no_contrast_has_none():
+    found = independent([[0.5, 0.8], [0.8, 0.5], [0.4, 0.4]], [[40, 40]] * 3, [[-1, 1]] * 3)
+    assert np.sign(found.t).tolist() == [1, -1, 0]
+    assert found.t[0] == pytest.approx(-found.t[1], rel=1e-9)
+    assert found.p_values()[2] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("shares", "variance"), [([0.5, 0.8], 0.0), ([1.0, 1.0], 0.01), ([1.0, 0.0], 0.0)])
+def test_a_scale_is_made_only_of_two_variances_that_are_known(shares, variance):
+    found = proportion_contrasts(
+        np.array([shares]),
+        np.array([[20.0, 20.0]]),
+        np.array([[-1.0, 1.0]]),
+        variance=np.array([variance]),
+        df=np.array([38.0]),
+    )
+    assert found.scale.tolist() == [1.0]
+
+
+def test_more_than_two_shares_a_node_are_condensed():
+    for distinct, kept in ((8, 8), (9, 4)):
+        share, size, count = condensed(np.linspace(0.1, 0.9, distinct), np.full(distinct, 7.0), n_nodes=4)
+        assert (len(share), count.sum()) == (kept, pytest.approx(distinct))
+        assert set(size) == {7.0}

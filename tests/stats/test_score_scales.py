@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, norm
 
-from evalstats.stats.score_scales import expected_above, lone_code, single_numbers_conflict, spread_of, two_scales
+from evalstats.stats.score_scales import (
+    Spread,
+    _is_percent_like,
+    _is_rating_beside_percent,
+    expected_above,
+    lone_code,
+    single_numbers_conflict,
+    spread_of,
+    two_scales,
+)
 
 RNG = np.random.default_rng(20)
 N = 120
@@ -149,3 +158,115 @@ def test_codes_stand_alone_and_are_rare(values: list[float], counts: list[int], 
 )
 def test_published_shares_among_percentages(numbers: list[float], conflict: bool) -> None:
     assert single_numbers_conflict(numbers) is conflict
+
+
+def rated(values: list[float], counts: list[int]) -> Spread:
+    return Spread(values=np.array(values, dtype=float), counts=np.array(counts, dtype=float))
+
+
+def test_shares_above_are_counted() -> None:
+    found = rated([0, 0.5, 1, 40], [3, 2, 5, 10])
+    assert [found.share_above(value) for value in (-1, 0, 0.5, 1, 40)] == [1.0, 0.85, 0.75, 0.5, 0.0]
+    assert found.share_of_unit() == 7 / 17
+    assert rated([0], [3]).share_of_unit() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "counts", "percent"),
+    [
+        ([0, 5], [5, 5], True),
+        ([0, 4.5], [5, 5], False),
+        ([0, 5], [5, 4], False),
+        ([1, 5], [5, 5], False),
+        ([0, 1, 5], [5, 5, 5], False),
+        ([0, 3, 10], [5, 5, 5], False),
+        ([0, 3, 10.5], [5, 5, 5], True),
+    ],
+)
+def test_all_or_nothing_in_another_unit_is_like_percentages(
+    values: list[float], counts: list[int], percent: bool
+) -> None:
+    """Two values, 0 and 5 or more, of ten scores or more; or anything above 10."""
+    assert _is_percent_like(rated(values, counts)) == percent
+
+
+@pytest.mark.parametrize(
+    ("group", "beyond", "answer"),
+    [
+        (([3, 4, 5], [4, 3, 3]), ([4, 60, 90], [1, 5, 4]), True),
+        (([3, 4, 5], [3, 3, 3]), ([4, 60, 90], [1, 5, 4]), False),  # nine ratings
+        (([4, 5], [6, 6]), ([4, 60, 90], [1, 5, 4]), False),  # two values
+        (([0, 4, 5], [1, 6, 6]), ([4, 60, 90], [1, 5, 4]), False),  # not from 1
+        (([2, 3, 5], [8, 1, 3]), ([4, 60, 90], [1, 5, 4]), False),  # mean 2.8, below the middle of 1 to 5
+        (([1, 3, 5], [4, 4, 4]), ([4, 60, 90], [1, 5, 4]), False),  # mean 3, in the middle
+        (([3, 4, 5], [4, 3, 3]), ([4, 20], [1, 9]), True),
+        (([3, 4, 5], [4, 3, 3]), ([4, 19.5], [1, 9]), False),
+        (([3, 4, 5], [4, 3, 3]), ([4, 60, 90], [2, 5, 4]), False),  # 2 of 11 are no higher than ratings
+    ],
+)
+def test_ratings_beside_percentages(
+    group: tuple[list[float], list[int]], beyond: tuple[list[float], list[int]], answer: bool
+) -> None:
+    assert _is_rating_beside_percent(rated(*group), rated(*beyond)) == answer
+
+
+def test_a_dip_of_half_the_counts_is_no_valley() -> None:
+    def expected(before: int) -> float:
+        return expected_above(spread_of(np.repeat([1, 2, 3, 4, 5], [4, 8, 8, before, 20])))
+
+    assert expected(4) > 0.0
+    assert expected(3) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("values", "counts", "code"),
+    [
+        ([-1, 1], [1, 99], None),
+        ([0, 99], [99, 1], None),
+        ([0, 1, 2, 3, 99], [4, 4, 4, 4, 4], 99),  # one row in five
+        ([0, 1, 2, 3, 99], [4, 4, 4, 3, 4], None),
+        ([-1, 2, 3], [1, 2, 2], -1),
+        ([-1, 2, 3], [2, 3, 4], None),
+        ([-1, 0, 1], [1, 10, 9], -1),  # one in twenty beside losses
+        ([-1, 0, 1], [2, 19, 18], None),
+        ([-9, 0, 9], [1, 9, 9], -9),
+        ([-9, 0, 10], [1, 9, 9], None),
+        ([-10, 0, 10], [1, 9, 9], -10),
+        ([-1000, 0, 10], [1, 9, 9], -1000),
+        ([-1001, 0, 10], [1, 9, 9], None),
+        ([-99.5, 0, 10], [1, 9, 9], None),
+        ([-98, 0, 10], [1, 9, 9], None),
+        ([-66, 0, 10], [1, 9, 9], None),
+        ([0, 1, 33, 99], [9, 9, 9, 2], 99),  # twice as far off as the others are apart
+        ([0, 1, 34, 99], [9, 9, 9, 2], None),
+        ([0, 1, 9], [9, 9, 2], None),
+        ([0, 0.25, 88], [9, 9, 2], 88),
+        ([0, 1, 2, 1000], [9, 9, 9, 2], None),
+        ([*range(25), 999], [9] * 25 + [2], 999),
+        ([*range(26), 999], [9] * 26 + [2], None),
+        ([-5, -4, 0, 1, 99], [9, 9, 9, 9, 2], None),
+    ],
+)
+def test_codes_at_the_edges_of_what_one_is(values: list[float], counts: list[int], code: float | None) -> None:
+    assert lone_code(values, counts) == code
+
+
+@pytest.mark.parametrize(
+    ("numbers", "conflict"),
+    [
+        ([0.1, 10, 12], True),
+        ([0.099, 9.9, 12], False),
+        ([np.nan, 0.81, 62, 75], True),
+        ([np.inf, 0.81, 62, 75], True),
+        ([-0.1, 0.81, 62, 75], False),
+        ([0.81, 62, 101], False),
+        ([0.48, 60, 75], True),  # 48 is 0.8 times the least percentage
+        ([0.47, 60, 75], False),
+        ([0.9, 60, 75], True),  # 90 is 1.2 times the largest
+        ([0.91, 60, 75], False),
+        ([1.0, 60, 99], True),
+        ([np.nan], False),
+    ],
+)
+def test_published_numbers_at_the_edges(numbers: list[float], conflict: bool) -> None:
+    assert single_numbers_conflict(numbers) == conflict

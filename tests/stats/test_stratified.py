@@ -1,5 +1,6 @@
 """Stratified means: the textbook sums, limits, and refusals."""
 
+import itertools
 import math
 
 import numpy as np
@@ -178,3 +179,85 @@ def test_intervals_hold_their_level(sizes, macro):
         between += two.conf_low <= 0 <= two.conf_high
     assert own >= 0.925 * 1000
     assert between >= 0.925 * 1000
+
+
+def by_loops(values, strata, weights, clusters):
+    """CR2 of the weighted mean over strata, cell by cell; a cluster that is a whole stratum stands about the mean of all."""
+    mean = sum(w * values[strata == s].mean() for s, w in enumerate(weights))
+    adds, loads = [], []
+    for g in np.unique(clusters):
+        u, row = 0.0, np.zeros(len(values))
+        for s, w in enumerate(weights):
+            cell, stratum = (clusters == g) & (strata == s), strata == s
+            if not cell.any():
+                continue
+            whole = cell.sum() == stratum.sum()
+            around = mean if whole else values[stratum].mean()
+            load = w / stratum.sum() / (1.0 if whole else math.sqrt(1 - cell.sum() / stratum.sum()))
+            u += load * (values[cell] - around).sum()
+            row += load * (cell - (0.0 if whole else cell.sum() / stratum.sum()) * stratum)
+        adds.append(u)
+        loads.append(row)
+    law = np.array(loads) @ np.array(loads).T
+    return float(np.square(adds).sum()), np.trace(law) ** 2 / float(np.square(law).sum())
+
+
+@pytest.fixture
+def crossed():
+    rng = np.random.default_rng(12)
+    strata = np.repeat([0, 1, 2], [14, 25, 9])
+    users, days, sites = (rng.integers(0, k, 48) for k in (9, 7, 6))
+    values = rng.normal(size=48) + rng.normal(size=9)[users] + rng.normal(size=7)[days] + strata
+    return values, strata, [0.2, 0.5, 0.3], (users, days, sites)
+
+
+def test_a_cluster_that_is_a_whole_stratum_is_taken_about_the_mean_of_all(crossed):
+    values, strata, weights, (users, *_) = crossed
+    users = np.where(strata == 2, 9, np.where(strata == 0, users % 3, users))
+    found = stratified_mean(values, strata, weights=weights, clusters=[users])
+    variance, df = by_loops(values, strata, weights, users)
+    assert (found.std_error, found.df) == pytest.approx((math.sqrt(variance), df), rel=1e-9)
+
+
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_several_ways_are_inclusion_and_exclusion_and_no_less_than_either(crossed, ways):
+    values, strata, weights, columns = crossed
+    chosen = columns[:ways]
+    total = 0.0
+    for size in range(1, ways + 1):
+        for some in itertools.combinations(chosen, size):
+            cells = np.unique(np.column_stack(some), axis=0, return_inverse=True)[1].ravel()
+            total -= (-1) ** size * by_loops(values, strata, weights, cells)[0]
+    alone = [by_loops(values, strata, weights, column) for column in chosen]
+    found = stratified_mean(values, strata, weights=weights, clusters=chosen)
+    assert found.std_error**2 == pytest.approx(max(total, *(variance for variance, _ in alone), 0.0), rel=1e-9)
+    assert found.df == pytest.approx(min(df for _, df in alone), rel=1e-9)
+    assert found.n_clusters == [9, 7, 6][ways - 1]
+
+
+def test_nearly_cancelling_ways_are_no_less_than_the_larger_one():
+    """Effects of users within days that cancel over users: the sum over both ways would come out below one of them."""
+    users, days = np.divmod(np.arange(64), 8)
+    values = np.where(users % 2 == days % 2, 1.0, -1.0) + 0.3 * np.where(users < 4, 1.0, -1.0)
+    strata = np.zeros(64, int)
+    one, other, both = (
+        stratified_mean(values, strata, clusters=each).std_error for each in ([users], [days], [users, days])
+    )
+    cells = by_loops(values, strata, [1.0], np.arange(64))[0]
+    assert (one or 0.0) ** 2 + (other or 0.0) ** 2 - cells < (one or 0.0) ** 2
+    assert both == pytest.approx(one)
+
+
+def test_clusters_of_equal_values_have_no_interval():
+    found = stratified_mean(np.repeat([0.1, 0.7], 30), np.repeat([0, 1], 30), clusters=[np.arange(60) % 10])
+    assert (found.std_error, found.conf_low) == (None, None)
+    assert "the values of every stratum are equal" in str(found.reason)
+
+
+def test_linearised_values_keep_the_mean_where_a_stratum_has_one_item():
+    rng = np.random.default_rng(8)
+    strata, weights = np.repeat([0, 1, 2], [1, 20, 9]), [3.0, 1.0, 1.0]
+    values = rng.normal(size=(30, 2)) + strata[:, None]
+    z = linearised(values, strata_of(strata, 30, weights))
+    for j in range(2):
+        assert z[:, j].mean() == pytest.approx(stratified_mean(values[:, j], strata, weights=weights).estimate)

@@ -15,7 +15,7 @@ HEIGHTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, 
 )
 
 
-@pytest.mark.parametrize(("failures", "n"), [(0, 50), (1, 50), (4, 12), (3, 1000), (12, 12)])
+@pytest.mark.parametrize(("failures", "n"), [(0, 50), (1, 50), (4, 12), (11, 12), (3, 1000), (12, 12)])
 def test_possible_failures_are_the_exact_upper_limit_less_what_was_seen(failures, n):
     """A one-sided 95% limit is the upper end of the two-sided 90% interval, which scipy computes."""
     upper = stats.binomtest(failures, n).proportion_ci(confidence_level=0.9, method="exact").high
@@ -85,3 +85,10 @@ def test_t_claims_what_rare_falls_undo_and_the_limit_says_so():
         beyond += claimed and not risk.within
     assert claims / 600 > 0.25
     assert beyond / 600 < 0.02
+
+
+def test_where_both_fail_on_everything_there_is_no_lead_to_lose():
+    found = pair_failures(np.zeros((20, 2)), [0], [1])
+    assert (found.undoing.tolist(), found.seen.tolist(), found.within.tolist()) == ([0.0], [True], [False])
+    apart = pair_failures([[1.0, np.nan], [np.nan, 1.0]], [0], [1])
+    assert np.isnan(apart.possible).all()

@@ -302,7 +302,8 @@ class MaxLaw:
 
     def p(self, c: float, df: float = math.inf) -> tuple[float, float]:
         """Return P(max |t| >= |c|) and the standard error of that number; the error is 0 where p is exact or a bound."""
-        single = _length_tail(np.array(abs(c)), 1, df).item()
+        c = abs(c)
+        single = _length_tail(np.array(c), 1, df).item()
         if self.rank == 1 or single < _LEAST:
             bound = single if self.rank == 1 else self.k * single
             return min(1.0, max(bound, SMALLEST_P)), 0.0
@@ -333,7 +334,7 @@ class MaxLaw:
         return c, self._at(rung, c, df)[1] / abs(slope)
 
     def _at(self, rung: _Rung, c: float, df: float) -> tuple[float, float]:
-        each = (rung.weight * _length_tail(abs(c) / rung.reach, self.rank, df)).mean(axis=1)
+        each = (rung.weight * _length_tail(c / rung.reach, self.rank, df)).mean(axis=1)
         return float(each.mean()), float(each.std(ddof=1)) / math.sqrt(_SHIFTS)
 
     def _rung(self, c: float) -> _Rung:
@@ -374,8 +375,8 @@ class MaxLaw:
 
 
 def _equivalent(c: float, df: float) -> float:
-    """Return the normal c whose tail falls as fast along a direction as that of t with df degrees of freedom at c."""
-    return abs(c) if math.isinf(df) else abs(c) * math.sqrt((df + 1.0) / (df + c * c))
+    """Return the normal c whose tail falls as fast along a direction as that of t with df degrees of freedom at c >= 0."""
+    return c if math.isinf(df) else c * math.sqrt((df + 1.0) / (df + c * c))
 
 
 def _length_tail(length: FloatArray, rank: int, df: float) -> FloatArray:

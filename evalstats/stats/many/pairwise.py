@@ -209,7 +209,7 @@ def _augmented(table: PairTable, span: float) -> PairTests:
 
 def _differing(table: PairTable) -> tuple[IntArray, FloatArray]:
     """Return on how many items each pair differs, and the sum of the sizes of its differences."""
-    nonzero, sizes = np.zeros(table.first.size, dtype=np.int64), np.zeros(table.first.size)
+    nonzero, sizes = np.empty(table.first.size, dtype=np.int64), np.empty(table.first.size)
     for part, d in difference_blocks(table.scores, table.first, table.second):
         d[np.isnan(d)] = 0.0
         nonzero[part], sizes[part] = np.count_nonzero(d, axis=0), np.abs(d).sum(axis=0)

@@ -251,8 +251,7 @@ def _tests(
             shares=shares,
             adjust="none",
         )
-        turned = np.where(every.first == np.array([i for i, _ in pairs]), 1.0, -1.0)
-        estimates, p, df = turned * every.estimate, every.p_value, every.df
+        estimates, p, df = every.estimate, every.p_value, every.df
     p = np.where(df < _MIN_DF, 1.0, p)
     for place in np.flatnonzero(np.isnan(p)).tolist():
         i, j = pairs[place]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evalstats.stats.many.pairwise import pairwise_differences
-from evalstats.stats.many.ranks import with_the_best
+from evalstats.stats.many.ranks import _Controls, with_the_best
 from tests.stats.flips_by_hand import all_flips
 
 
@@ -108,3 +108,31 @@ def test_too_little_to_say():
     equal = with_the_best(np.ones((30, 3)))
     assert equal.reason == "no difference between two models has a standard error"
     assert equal.estimate.tolist() == [0, 0, 0]
+
+
+def test_few_items_that_cannot_be_told_apart_are_no_lack_of_clusters():
+    reason = "no difference between two models has a standard error"
+    assert with_the_best(np.tile([0.1, 0.5], (3, 1))).reason == reason
+    assert with_the_best(np.ones((30, 3)), clusters=np.arange(30) % 10).reason == reason
+    assert with_the_best(np.ones((30, 3)), clusters=np.zeros(30, int)).reason == "1 cluster: at least 6 are needed"
+
+
+def test_each_model_is_set_against_all_others_in_its_own_direction():
+    """q of a model: its largest lead over any other exceeds it in at most 1 - level of the draws and their mirror images."""
+    rng = np.random.default_rng(3)
+    first, second = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 2, 3, 2, 3, 3])
+    t, weight = rng.normal(size=(60, 6)) * np.arange(1, 7), rng.integers(1, 4, 60).astype(float)
+    found = _Controls(first, second, 5)
+    for part in (slice(0, 25), slice(25, 60)):
+        found.add(t[part], weight[part])
+    critical, reached = found.critical(0.8)
+    assert reached
+    for j in range(4):
+        leads = []
+        for draw, w in zip(t, weight, strict=True):
+            own = [value if i == j else -value for value, i, k in zip(draw, first, second, strict=True) if j in {i, k}]
+            leads += [(max(own), w), (max(-each for each in own), w)]
+        beyond = 0.2 * sum(w for _, w in leads)
+        fits = [value for value, _ in leads if sum(w for other, w in leads if other > value) <= beyond * (1 + 1e-9)]
+        assert critical[j] == pytest.approx(min(fits), rel=1e-12)
+    assert np.isnan(critical[4])

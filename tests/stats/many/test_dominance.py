@@ -8,7 +8,7 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.stats.clusters import multiway_mean
 from evalstats.stats.many.multiplicity import holm
-from evalstats.stats.many.pareto import certain_dominance
+from evalstats.stats.many.pareto import _firm, _lopsided, certain_dominance
 from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.paired.means import paired_t
 
@@ -182,3 +182,35 @@ def test_claims_are_false_in_at_most_five_of_a_hundred_data_sets() -> None:
     for n_clusters in (16, 8):
         found = share_of_false_claims(lambda rng, n=n_clusters: same_scores(rng, n), 4000, 14, n_clusters=n_clusters)
         assert found <= limit
+
+
+def test_up_to_thirty_clusters_the_sign_flip_must_agree() -> None:
+    """One cluster decides the mean; flips of clusters see that."""
+    for count, firm in ((20, False), (30, False), (31, True)):
+        codes = np.arange(count)
+        differences = np.where(codes == 0, 9.0, np.where(codes % 2, 1.0, -1.0))
+        assert _firm(differences, (codes, count), 0.05, 0) == firm
+    assert _firm(np.linspace(1, 2, 20), (np.arange(20), 20), 0.05, 0)
+
+
+def test_without_clusters_six_items_must_differ() -> None:
+    for differing, firm in ((5, False), (6, True)):
+        assert _firm(np.r_[np.ones(differing), np.zeros(20)], None, 0.05, 0) == firm
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_lopsided_savings_have_a_negative_skewness_that_counts_for_their_number(clustered: bool) -> None:
+    """The skewness of items, or of what clusters add to the mean, is below -0.1 times the root of their number."""
+    rng = np.random.default_rng(2)
+    found = []
+    for power in (0.3, 0.4, 0.6, 1.0, 3.0):
+        saved, codes = 1.0 - rng.exponential(size=60) ** power, np.arange(60) // 3
+        parts = saved - saved.mean()
+        if clustered:
+            parts = np.array([parts[codes == g].sum() for g in range(20)])
+        skewness = np.mean(parts**3) / np.mean(parts**2) ** 1.5
+        lopsided = _lopsided(saved, (codes, 20) if clustered else None)
+        assert lopsided == bool(skewness < -0.1 * len(parts) ** 0.5)
+        found.append(lopsided)
+    assert set(found) == {True, False}
+    assert not _lopsided(np.full(9, 0.3), None)

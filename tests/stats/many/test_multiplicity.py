@@ -54,3 +54,9 @@ def test_unknown_p_values_are_refused():
         with pytest.raises(InputError, match=r"p-value 0 is 1\.5"):
             method([1.5])
     assert holm([]).size == 0
+
+
+def test_tables_of_p_values_are_refused():
+    for method in (holm, benjamini_hochberg, benjamini_yekutieli):
+        with pytest.raises(InputError, match="2 dimensions"):
+            method([[0.1, 0.2]])

@@ -16,7 +16,7 @@ from evalstats.stats.many import max_t, reference_laws
 from evalstats.stats.many import pair_table as pair_table_module
 from evalstats.stats.many.max_t import TwoSided, collect, upper_quantile
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
-from evalstats.stats.many.pair_table import canonical_order, pair_table
+from evalstats.stats.many.pair_table import canonical_order, difference_blocks, pair_table
 from evalstats.stats.many.pairwise import pair_tests, pairwise_differences, tango_limits
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items, sign_patterns
@@ -640,3 +640,50 @@ def test_a_hundred_models_take_seconds():
 )
 def test_sums_are_rounded_once(values: list[float]):
     assert pair_table_module._exact_sum(np.array(values)) == math.fsum(values)
+
+
+def test_the_score_test_counts_items_that_differ_and_knows_nothing_of_pairs_without_items():
+    scores = made(4, n=30, models=4, kind="binary")
+    scores[:15, 2], scores[15:, 3] = np.nan, np.nan
+    found = pairwise_differences(scores, binary=True, adjust="none")
+    for k, (i, j) in enumerate(ALL_OF_4):
+        differ = [a != b for a, b in scores[:, [i, j]].tolist() if not (math.isnan(a) or math.isnan(b))]
+        assert (found.n_items[k], found.n_differing[k]) == (len(differ), sum(differ))
+    assert np.isnan(found.p_value).tolist() == [False] * 5 + [True]
+
+
+def test_scores_are_graded_unless_they_are_said_to_be_shares_or_right_or_wrong():
+    scores = made(4, n=30, kind="binary")
+    assert pairwise_differences(scores, bounds=(0, 1)).method.startswith("paired t")
+    assert pairwise_differences(scores, bounds=(0, 1), shares=True).method.startswith("augmented t")
+    assert pairwise_differences(scores, binary=True).method.startswith("Tango score")
+    tests = pair_tests(pair_table(scores), binary=False, bounds=(0, 1))
+    assert tests.kind == "t"
+
+
+@pytest.mark.parametrize(("n", "says"), [(1, False), (2, True), (5, True), (6, False)])
+def test_equal_differences_are_named_where_there_are_two_and_too_few_for_sign_flips(n, says):
+    found = pairwise_differences(np.tile([0.0, 0.3], (n, 1)))
+    assert any("1 of 1 pairs differ by the same amount on every item" in each for each in found.warnings) == says
+
+
+def test_differences_within_rounding_are_none():
+    (part, d), *more = difference_blocks(np.array([[0.1 + 0.2, 0.3], [1.0, 1.0 + 1e-9]]), np.array([0]), np.array([1]))
+    assert (part, more) == (slice(0, 1), [])
+    assert d[0, 0] == 0.0
+    assert d[1, 0] == pytest.approx(-1e-9, rel=1e-6, abs=0)
+
+
+def test_a_large_common_level_of_scores_costs_clusters_no_digits():
+    """Sums of scores would lose what tells models apart; sums of what lies around each item's mean do not."""
+    scores, codes = np.rint(8 * made(2, n=80)) / 8, np.arange(80) % 10
+    near, far = (pairwise_differences(scores + level, clusters=codes) for level in (0.0, 2.0**30))
+    close(far.std_error, near.std_error)
+    close(far.p_adjusted, near.p_adjusted)
+
+
+def test_patterns_are_listed_as_long_as_there_are_not_too_many_pairs():
+    copies = np.ones(16, dtype=np.int64)
+    exact = [reference_laws._patterns(copies, pairs, 0, 99, 2**19).exact for pairs in (1, 1000, 10_000)]
+    assert exact == [True, True, False]
+    assert not reference_laws._patterns(copies, 1, 0, 99, 2**14).exact

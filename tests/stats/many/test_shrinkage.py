@@ -4,10 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import integrate, optimize, stats
 
 from evalstats.errors import InputError
-from evalstats.stats.many.winners_curse import _truncated_cdf, _truncation, shrunken_means, winner_interval
+from evalstats.stats.many.winners_curse import (
+    _log_between,
+    _truncated_cdf,
+    _truncation,
+    shrunken_means,
+    winner_interval,
+)
 
 
 def reml_by_hand(x, sigma):
@@ -130,6 +136,26 @@ def test_truncated_normal_in_the_tails(z, start, end):
     density = np.exp(-0.5 * (grid**2 - start**2))
     wanted = np.trapezoid(density[grid <= z], grid[grid <= z]) / np.trapezoid(density, grid)
     assert _truncated_cdf(z, start, end) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_a_truncated_law_without_room_is_all_below():
+    """The ends meet, or what lies between is lost to rounding: then P(Z <= z) is 1, never above it and never 0 over 0."""
+    for start, end in ((5.0, 5.0), (5.0, 4.0), (-5.0, -5.0), (-5.0, -6.0), (-1e-9, math.nextafter(-1e-9, -1.0))):
+        assert _truncated_cdf(start, start, end) == 1.0
+    assert _truncated_cdf(-0.7, -0.8, math.nextafter(-0.8, 0.0)) == 1.0
+    assert _log_between(-1.0, -1.0) == _log_between(-1.0, -2.0) == -math.inf
+    assert _truncated_cdf(-3.0, -1.0, 2.0) == 0.0
+    assert _truncated_cdf(3.0, 1.0, 2.0) == 1.0
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1.0, 2.0), (-9.0, -8.0), (-40.0, -39.0), (-2.0, 0.0), (-np.inf, -1.0)])
+def test_the_logarithm_of_what_lies_between(start, end):
+    wanted = math.log(integrate.quad(lambda z: math.exp(-0.5 * (z * z - end * end)), max(start, end - 6.0), end)[0])
+    if end <= 0.0:
+        wanted += -0.5 * end * end - 0.5 * math.log(2 * math.pi)
+        assert _log_between(start, end) == pytest.approx(wanted, rel=1e-7)
+    else:
+        assert _log_between(start, end) == pytest.approx(math.log(stats.norm.cdf(end) - stats.norm.cdf(start)))
 
 
 def test_hybrid_solves_its_equation():
