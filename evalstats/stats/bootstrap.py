@@ -207,7 +207,7 @@ FEWEST_RESAMPLES = 100
 _STUDENTISED = "studentised bootstrap"
 _MOST_TIED = 0.5
 _CHUNK = 2_000_000  # numbers drawn at a time
-_FEW_DISTINCT = 20  # with this many items a distinct value, drawing counts is cheaper than drawing items
+_CHEAP_TO_COUNT = 20  # with this many items a distinct value, drawing counts is cheaper than drawing items
 _FLAT = 1e-12
 
 
@@ -313,7 +313,7 @@ def _item_draws(y: FloatArray, rng: np.random.Generator, draws: int) -> Iterator
     """Yield chunks of t* of the mean of standardised values."""
     n = y.size
     kinds, counts = np.unique(y, return_counts=True)
-    by_count = kinds.size * _FEW_DISTINCT <= n
+    by_count = kinds.size * _CHEAP_TO_COUNT <= n
     rows = max(1, _CHUNK // (kinds.size if by_count else n))
     for start in range(0, draws, rows):
         size = min(rows, draws - start)
@@ -329,9 +329,8 @@ def _item_draws(y: FloatArray, rng: np.random.Generator, draws: int) -> Iterator
 def _studentised(shift: FloatArray, variance: FloatArray, scale: FloatArray) -> FloatArray:
     """Return shift / se; where se is 0 up to rounding, infinite on the side of the shift, or 0 where there is none."""
     flat = variance <= _FLAT * scale + _FLAT**2
-    t = shift / np.sqrt(np.where(flat, 1.0, variance))
     endless = np.where(np.abs(shift) > _FLAT, np.copysign(np.inf, shift), 0.0)
-    return np.where(flat, endless, t)
+    return np.where(flat, endless, shift / np.sqrt(np.where(flat, 1.0, variance)))
 
 
 def _inverted(x: FloatArray, t: FloatArray, level: float, seed: int) -> Resampled:

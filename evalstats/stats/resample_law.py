@@ -3,23 +3,21 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy import fft, special
+from scipy import fft, optimize, special
 
 from evalstats.stats.checks import FloatArray
 
 _FINEST = 2.0**20  # steps in the largest value: finer data count as continuous
 _PROBE = 512
-_TAIL = 46.0  # mass outside the window is below 2 exp(-46)
+_TAIL = -math.log(1e-20)  # mass outside the window is below 2e-20
 _LONGEST_LATTICE = 2**22
 _CELLS_PER_SE = 400.0
 _SPILL = 2  # cells by which one draw can overrun its own; beyond 200 draws the window has room to spare
 _LISTED = 10  # 92,378 different resamples of 10 clusters
 _SETTLED = 0.001  # standard errors
-_CLOSE = 1e-7  # in probability: some 1e-6 standard errors
-_MOST_STEPS = 80
-_Point = tuple[float, float]
 _ROUNDING = 1e-9
 
 
@@ -156,15 +154,14 @@ def _spread(offset: FloatArray, cell: np.ndarray) -> FloatArray:
 
 
 def _window(offsets: FloatArray, n: int, largest: float) -> tuple[float, float, float]:
-    """Return start and length of a range that holds the sum but for 2 exp(-46), by Bernstein's bound, and its std_error."""
+    """Return start and length of a range that holds the sum but for 2e-20, by Bernstein's bound, and its std_error."""
     mean, variance = float(offsets.mean()), float(offsets.var())
     std_error = math.sqrt(n * variance)
     linear = _TAIL * largest / 3.0
     reach = math.ceil(linear + math.sqrt(linear**2 + 2.0 * _TAIL * n * variance))
     if 2.0 * reach >= n * largest:
         return 0.0, n * largest, std_error
-    start = min(max(0.0, n * mean - reach), n * largest - 2.0 * reach)
-    return start, 2.0 * reach, std_error
+    return n * mean - reach, 2.0 * reach, std_error
 
 
 def _convolved(mass: FloatArray, n: int) -> FloatArray:
@@ -229,50 +226,32 @@ def _lower_root(sums: FloatArray, sizes: FloatArray, tail: float) -> float:
     if (np.count_nonzero(ratios <= least) / n) ** n >= tail:
         return least
 
+    @cache  # a bracket's ends are asked for again
     def excess(t: float) -> float:
         return grid_law(sums - t * sizes).cdf(0.0) - tail
 
     mean = float(sums.sum() / sizes.sum())
     std_error = math.sqrt(float(np.square(sums - mean * sizes).sum())) / float(sizes.sum())
     near = mean + float(special.ndtri(tail)) * std_error
-    bracket = _bracket(excess, near, 0.125 * std_error, (least, most))
-    return _illinois(excess, *bracket, tolerance=_SETTLED * std_error)
+    low, high = _bracket(excess, near, 0.125 * std_error, (least, most))
+    if excess(low) >= 0.0:
+        return low
+    if excess(high) <= 0.0:
+        return high
+    return float(optimize.brentq(excess, low, high, xtol=_SETTLED * std_error))
 
 
-def _bracket(excess: Callable[[float], float], near: float, reach: float, limits: _Point) -> tuple[_Point, _Point]:
-    """Return two points (t, excess) on either side of the root of a rising function, or at the end of the limits."""
-    t = min(max(near, limits[0]), limits[1])
-    here = there = (t, excess(t))
-    step = -reach if here[1] > 0.0 else reach
-    while (there[1] > 0.0) == (here[1] > 0.0) and limits[0] <= there[0] + step <= limits[1]:
-        here, t = there, there[0] + step
-        there = (t, excess(t))
+def _bracket(
+    excess: Callable[[float], float], near: float, reach: float, limits: tuple[float, float]
+) -> tuple[float, float]:
+    """Return two points on either side of the root of a rising function, or the last two before the end of the limits."""
+    here = there = min(max(near, limits[0]), limits[1])
+    beyond = excess(here) > 0.0
+    step, end = (-reach, limits[0]) if beyond else (reach, limits[1])
+    while (excess(there) > 0.0) == beyond and there != end:
+        here, there = there, min(max(there + step, limits[0]), limits[1])
         step *= 2.0
-    if (there[1] > 0.0) == (here[1] > 0.0):
-        t = limits[0] if step < 0.0 else limits[1]
-        here, there = there, (t, excess(t))
-    return (there, here) if there[0] < here[0] else (here, there)
-
-
-def _illinois(excess: Callable[[float], float], low: _Point, high: _Point, *, tolerance: float) -> float:
-    """Return the root between two points by false position; an end that stays put counts half (Illinois)."""
-    stayed = 0
-    for _ in range(_MOST_STEPS):
-        if low[1] >= 0.0:
-            return low[0]
-        if high[1] <= 0.0 or high[0] - low[0] <= tolerance:
-            return high[0]
-        t = low[0] - low[1] * (high[0] - low[0]) / (high[1] - low[1])
-        value = excess(t)
-        if abs(value) <= _CLOSE:
-            return t
-        if value < 0.0:
-            low, high = (t, value), (high[0], high[1] * (0.5 if stayed < 0 else 1.0))
-            stayed = -1
-        else:
-            low, high = (low[0], low[1] * (0.5 if stayed > 0 else 1.0)), (t, value)
-            stayed = 1
-    return 0.5 * (low[0] + high[0])
+    return min(here, there), max(here, there)
 
 
 def law_of_sum(x: FloatArray) -> SumLaw:

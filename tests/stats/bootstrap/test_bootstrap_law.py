@@ -13,7 +13,15 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap import augmented_percentile, percentile_law
-from evalstats.stats.resample_law import _illinois, all_resamples, common_step, grid_law
+from evalstats.stats.resample_law import (
+    _all_multiples,
+    _bracket,
+    all_resamples,
+    common_step,
+    grid_law,
+    law_of_sum,
+    ratio_ends,
+)
 
 GRID_ERROR = 0.01  # standard errors; the grid has 400 points to one
 
@@ -138,6 +146,7 @@ def test_percentile_law_properties(numerators, conf_level):
     wider = percentile_law(values[::-1], conf_level=0.5 * (1 + conf_level))
     assert wider.conf_low <= here.conf_low + 1e-9
     assert wider.conf_high >= here.conf_high - 1e-9
+    assert here.estimate == pytest.approx(values.mean(), rel=1e-12)
     assert here.std_error == pytest.approx(values.std() / math.sqrt(values.size), rel=1e-12)
 
 
@@ -211,6 +220,11 @@ def test_a_ceiling_that_most_resamples_reach_is_an_end():
     values = np.where(clusters == 4, 0.0, 1.0)
     assert percentile_law(values, clusters=clusters).conf_high == 1.0
     assert percentile_law(-values, clusters=clusters).conf_low == -1.0
+    # (9/12)^12 = .032: just more than .025, and half of it less.
+    values = np.where(np.isin(clusters, (2, 4, 7)), 0.0, 1.0)
+    assert percentile_law(values, clusters=clusters).conf_high == 1.0
+    # (8/12)^12 = .008
+    assert percentile_law(np.where(clusters == 8, 0.0, values), clusters=clusters).conf_high < 1.0
 
 
 def test_four_clusters_are_too_few():
@@ -223,6 +237,7 @@ def test_augmented_percentile_is_the_percentile_of_padded_data():
     result = augmented_percentile(d)
     assert ends(result) == ends(padded)
     assert result.estimate == d.mean()
+    assert result.std_error == padded.std_error
     assert result.n == 30
     assert ends(augmented_percentile(100 * d, bound=100.0)) == pytest.approx([100 * end for end in ends(padded)])
     assert augmented_percentile(np.ones(10)).conf_low < 1.0
@@ -249,21 +264,36 @@ def test_common_step_of_unlike_trials_and_of_continuous_values():
     assert common_step(np.zeros(4)) is None
     # Only the last of many values leaves the lattice of thirds, for that of sixths.
     assert common_step(np.append(np.tile([1 / 3, 1.0], 1000), 1 / 6)) == pytest.approx(1 / 6, rel=1e-12)
+    # None of the later ones lies on any.
+    assert common_step(np.append(np.tile([1 / 3, 1.0], 1000), [2**-0.5])) is None
+    assert _all_multiples(np.array([1.0, 2.0, 5.0]), 1.0)
+    assert not _all_multiples(np.array([1.0, 1.9]), 1.0)
+    assert not _all_multiples(np.array([1.0, 2.1]), 1.0)
 
 
-@pytest.mark.parametrize("turned", [1.0, -1.0])
-@pytest.mark.parametrize("power", [3, 9])
-def test_false_position_finds_the_root_whichever_end_stays_and_needs_few_values(turned, power):
-    """x^power - 2 bends upwards, so that the upper end stays put; turned about 0, the lower one."""
-    asked = []
+def test_a_lattice_is_one_wherever_it_lies():
+    for low in (math.sqrt(2.0), -1.7, 1e3):
+        law = law_of_sum(low + np.array([0.0, 1.0, 3.0, 3.0]))
+        assert law.step == pytest.approx(1.0, rel=1e-9)
+        assert law.lower(0.004) == pytest.approx(4 * low + 1.0)  # (1/4)^4 = .0039 lies at the lowest sum
+        assert law.lower(0.0038) == pytest.approx(4 * low)
 
-    def excess(x):
-        asked.append(x)
-        return turned * ((turned * x) ** power - 2.0)
 
-    ends = sorted((0.0, 2.0 * turned))
-    low, high = ((x, excess(x)) for x in ends)
-    found = _illinois(excess, low, high, tolerance=1e-12)
-    assert abs(excess(found)) <= 1e-7
-    assert turned * found == pytest.approx(2.0 ** (1.0 / power), abs=1e-7)
-    assert len(asked) < 40  # plain false position takes hundreds for the ninth power
+def test_equal_clusters_of_several_items_are_their_means():
+    means = np.random.default_rng(4).exponential(size=15)
+    found = ratio_ends(3.0 * means, np.full(15, 3.0), 0.025)
+    assert found == pytest.approx(ends(percentile_law(means)), rel=1e-9)
+
+
+@pytest.mark.parametrize("near", [-9.0, 0.5, 1.4, 1.5, 6.0, 99.0])
+@pytest.mark.parametrize("root", [1.45, -50.0, 50.0])
+def test_a_bracket_holds_the_root_or_the_end_nearest_to_it(near, root):
+    low, high = _bracket(lambda t: t**3 - root**3, near, 0.1, (0.0, 8.0))
+    assert 0.0 <= low <= high <= 8.0
+    if root < 0.0:
+        assert low == 0.0
+    elif root > 8.0:
+        assert high == 8.0
+    else:
+        assert low < root < high
+        assert high - low <= max(0.2, abs(near - root))

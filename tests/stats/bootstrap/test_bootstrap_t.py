@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap import block_error, bootstrap_t, check_resamples, order_statistic
+from evalstats.stats.bootstrap import _studentised, block_error, bootstrap_t, check_resamples, order_statistic
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import mean_t
 
@@ -55,7 +55,7 @@ def test_drawing_counts_and_drawing_items_agree(monkeypatch):
 
     values = np.repeat([0.0, 1 / 3, 2 / 3, 1.0], [20, 35, 30, 15])
     counted = bootstrap_t(values, seed=1, n_resamples=40_000)
-    monkeypatch.setattr(module, "_FEW_DISTINCT", 10**9)
+    monkeypatch.setattr(module, "_CHEAP_TO_COUNT", 10**9)
     listed = bootstrap_t(values, seed=2, n_resamples=40_000)
     assert counted != listed
     for mine, other, error in zip(ends(counted), ends(listed), (counted.error_low, counted.error_high), strict=True):
@@ -137,6 +137,21 @@ def test_order_statistics_are_type_1_quantiles():
         assert order_statistic(values, level) == np.quantile(values, level, method="inverted_cdf")
     assert check_resamples(1000, 0.95) == 1000
     assert block_error(np.array([math.inf] * 100), lambda block: float(block[0])) is None
+    assert block_error(np.r_[math.inf, np.arange(99.0)], lambda block: float(block[0])) is None
+
+
+def test_the_error_is_that_of_ten_blocks():
+    draws = np.random.default_rng(1).normal(size=237)
+    medians = [float(np.median(draws[23 * k : 23 * (k + 1)])) for k in range(10)]
+    found = block_error(draws, lambda block: float(np.median(block)))
+    assert found == pytest.approx(np.std(medians, ddof=1) / math.sqrt(10), rel=1e-12)
+
+
+def test_a_resample_without_spread_is_infinitely_far_on_its_side():
+    t = _studentised(np.array([2.0, -2.0, 0.0, 3.0, -3.0]), np.array([0.0, 0.0, 0.0, 4.0, 4.0]), np.full(5, 9.0))
+    assert t.tolist() == [math.inf, -math.inf, 0.0, 1.5, -1.5]
+    # Rounding leaves a trace of a variance that is none.
+    assert _studentised(np.array([2.0]), np.array([3e-12]), np.array([4.0])).tolist() == [math.inf]
 
 
 @pytest.mark.parametrize(
