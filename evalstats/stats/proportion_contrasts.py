@@ -188,7 +188,7 @@ def _gauss(values: FloatArray, counts: FloatArray, n_nodes: int) -> tuple[FloatA
                 moved = moved - (vector @ moved) * vector
         beside[k] = np.linalg.norm(moved)
         basis.append(moved / beside[k])
-    node, vectors = linalg.eigh_tridiagonal(diagonal, beside)
+    node, vectors = (np.asarray(each, dtype=np.float64) for each in linalg.eigh_tridiagonal(diagonal, beside))
     return np.clip(node, 0.0, 1.0), counts.sum() * vectors[0] ** 2
 
 

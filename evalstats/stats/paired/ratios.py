@@ -78,8 +78,6 @@ def variance_forms(a: FloatArray, b: FloatArray, columns: tuple[Column, ...]) ->
         each = (np.arange(a.size), a.size)
         return (_cr2_form(a, b, each),)
     one_way = tuple(_cr2_form(a, b, column) for column in columns)
-    if len(columns) == 1:
-        return one_way
     total = VarianceForm(aa=0.0, ab=0.0, bb=0.0, df=math.inf)
     for size in range(1, len(columns) + 1):
         for chosen in combinations(columns, size):

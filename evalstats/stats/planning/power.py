@@ -4,7 +4,6 @@ References: Connor 1987, Biometrics 43:207, doi:10.2307/2531961; Tango 1998, Sta
 """
 
 import math
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -15,15 +14,14 @@ from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.estimate import SMALLEST_P, normal_quantile, t_quantile, two_sided_normal_p
 from evalstats.stats.paired.binary import MIN_DISCORDANT, tango_statistics
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.planning.mean import MarginTest, check_power, positive
+from evalstats.stats.planning.mean import MarginTest, check_power, positive, smallest_effect
 
 PairedTest = Literal["score", "midp", "exact"]
 
 _WINDOW = 9.0
 _ROUNDING = 1e-12
 _MANY = 3000
-_STEPS = 1 << 30  # to 1e-9 of the scale
-_LARGEST = 1.0 - 1e-15  # a power that has a normal quantile
+_TOLERANCE = 1e-9
 _FEASIBLE = 1e-12
 
 
@@ -75,7 +73,6 @@ def fewest_wins(m: FloatArray, conf_level: float, test: PairedTest) -> FloatArra
     if test == "score":
         return wins
     size = (1.0 - conf_level) * (1.0 + _ROUNDING)
-    wins = np.clip(wins, np.floor(0.5 * m) + 1.0, m + 1.0)
     while (too_few := (wins <= m) & (_two_sided(wins, m, test) > size)).any():
         wins = wins + too_few
     while (spare := (wins - 1.0 > 0.5 * m) & (_two_sided(wins - 1.0, m, test) <= size)).any():
@@ -143,34 +140,7 @@ def mde_paired_binary(n: int, discordance: float, *, conf_level: float = 0.95, p
         shared = max(discordance, delta)
         return _power(known, (0.5 * (shared + delta), 0.5 * (shared - delta)))
 
-    return _least(power_at, goal)
-
-
-def _least(power_at: Callable[[float], float], goal: float) -> float | None:
-    """Return the least difference, in steps of 2^-30, at which a power that rises with it reaches the goal; None where none does.
-
-    On the scale of normal quantiles a power is almost a line, so that a dozen values do (Illinois' rule of false position).
-    """
-    wanted = float(special.ndtri(goal))
-
-    def beyond(step: int) -> tuple[bool, float]:
-        power = power_at(step / _STEPS)
-        return power >= goal, float(special.ndtri(min(max(power, SMALLEST_P), _LARGEST))) - wanted
-
-    low, high = 0, _STEPS
-    (reached, above), (_, below) = beyond(high), beyond(low)
-    if not reached:
-        return None
-    side = 0
-    while high - low > 1:
-        line = below / (below - above) if below < 0.0 < above else 0.5
-        middle = min(max(low + round((high - low) * line), low + 1), high - 1)
-        reached, value = beyond(middle)
-        if reached:
-            high, above, below, side = middle, value, below * (0.5 if side > 0 else 1.0), 1
-        else:
-            low, below, above, side = middle, value, above * (0.5 if side < 0 else 1.0), -1
-    return high / _STEPS
+    return smallest_effect(power_at, goal, low=0.0, high=1.0, tolerance=_TOLERANCE)
 
 
 def mde_from_std_error(

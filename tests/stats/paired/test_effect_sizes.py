@@ -60,11 +60,14 @@ def test_an_odds_ratio_without_upper_limit_says_so():
     assert turned.conf_high == pytest.approx(1 / found.conf_low, rel=1e-9)
 
 
-def test_d_z_written_out():
-    d = np.random.default_rng(2).exponential(size=50) - 0.3
+@pytest.mark.parametrize("heavy", [False, True])
+def test_d_z_written_out(heavy):
+    rng = np.random.default_rng(2)
+    d = rng.standard_t(3, size=50) + 2 if heavy else rng.exponential(size=50) - 0.3
     n, d_z = 50, d.mean() / d.std(ddof=1)
-    variance = (1 - stats.skew(d) * d_z + (stats.kurtosis(d, fisher=False) - 1) * d_z**2 / 4) / n
-    variance = max(variance, (1 + d_z**2 / 2) / n)
+    own = (1 - stats.skew(d) * d_z + (stats.kurtosis(d, fisher=False) - 1) * d_z**2 / 4) / n
+    assert (own > (1 + d_z**2 / 2) / n) == heavy
+    variance = max(own, (1 + d_z**2 / 2) / n)
     found = standardised_difference(d, conf_level=0.9)
     assert found.estimate == pytest.approx(d_z, rel=1e-12)
     assert found.std_error == pytest.approx(math.sqrt(variance), rel=1e-12)

@@ -177,3 +177,18 @@ def test_a_million_items_are_no_trouble():
     wald = math.sqrt((159_000 / 1e6 - 0.001**2) / 1e6)
     z = stats.norm.ppf(0.975)
     assert ends(result) == pytest.approx((0.001 - z * wald, 0.001 + z * wald), abs=1e-7)
+
+
+@pytest.mark.parametrize("margin", [-1.5, -1.0, 1.0, 1.5, math.nan])
+def test_margins_that_no_difference_reaches_are_refused(margin):
+    with pytest.raises(InputError, match="between -1 and 1"):
+        tango_margin_p(PairedCounts(4, 3, 2, 1), margin)
+
+
+def test_intervals_of_single_items_stay_on_the_scale():
+    one = PairedCounts(0, 1, 0, 0)
+    for method in (bonett_price, newcombe, tango):
+        assert ends(method(one, conf_level=0.99))[1] <= 1.0
+        assert ends(method(swapped(one), conf_level=0.99))[0] >= -1.0
+    assert ends(bonett_price(one, conf_level=0.99))[1] == 1.0
+    assert ends(bonett_price(swapped(one), conf_level=0.99))[0] == -1.0

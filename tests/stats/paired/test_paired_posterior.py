@@ -155,3 +155,10 @@ def test_what_does_not_fit_is_refused():
             paired_posterior(counts, margin=margin)
     with pytest.raises(InputError, match="conf_level"):
         paired_posterior(counts, conf_level=95)
+
+
+@pytest.mark.parametrize("point", [1.0, 1.5, 7.0])
+def test_nothing_lies_beyond_the_ends_of_the_scale(point):
+    law = DifferenceLaw(gains=3.5, losses=2.5, agreeing=11.0)
+    assert law.above(point) == 0.0
+    assert law.above(-point) == 1.0

@@ -266,3 +266,27 @@ def test_amounts_and_columns():
     assert as_columns(None, 3) == ()
     with pytest.raises(InputError, match="shape"):
         as_columns([[0, 1], [1, 0]], 3)
+
+
+@pytest.mark.parametrize("ways", [2, 3])
+def test_several_columns_have_the_multiway_error_of_what_is_left_beside_the_ratio(ways):
+    rng = np.random.default_rng(ways)
+    codes = rng.integers(0, 8, (3, 60))
+    a, b = lognormal_pairs(rng, 60, shared=codes[0])
+    found = ratio_of_means(a, b, clusters=codes[:ways])
+    left = multiway_mean(b - found.estimate * a, list(codes[:ways])).estimate
+    assert found.std_error == pytest.approx(left.std_error / a.mean(), rel=1e-9)
+    at_one = multiway_mean(b - a, list(codes[:ways])).estimate
+    assert found.statistic == pytest.approx(at_one.statistic, rel=1e-9)
+    assert found.n_clusters == 8
+
+
+def test_the_larger_one_way_variance_counts_where_inclusion_and_exclusion_gives_less():
+    """Effects of rows within columns that cancel over rows: both ways together come out below one of them."""
+    row, column = np.divmod(np.arange(64), 8)
+    effect = np.where(row % 2 == column % 2, 1.0, -1.0) + 0.3 * np.where(row < 4, 1.0, -1.0)
+    a, b = np.full(64, 5.0), 6.0 + effect
+    both, alone = (ratio_of_means(a, b, clusters=each) for each in (np.array([row, column]), row))
+    assert both.std_error == pytest.approx(alone.std_error, rel=1e-9)
+    assert both.statistic == pytest.approx(alone.statistic, rel=1e-9)
+    assert (both.conf_low, both.conf_high) == pytest.approx((alone.conf_low, alone.conf_high))

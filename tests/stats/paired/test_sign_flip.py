@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
+from evalstats.stats.paired import means
 from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact
 from evalstats.stats.paired.means import SignFlip, sign_flip
 
@@ -157,3 +158,12 @@ def test_bad_input_is_refused():
         sign_flip([0.1, float("nan")])
     with pytest.raises(InputError, match="empty"):
         sign_flip([])
+
+
+@pytest.mark.parametrize("draws", [1, 9, 10, 23])
+def test_draws_in_chunks_are_as_many_as_asked_for(monkeypatch, draws):
+    """Differences that cancel: every pattern reaches their sum, so that p is 1 however the draws come."""
+    values = np.random.default_rng(3).normal(size=15)
+    monkeypatch.setattr(means, "_CHUNK", 150)
+    found = sign_flip(np.concatenate([values, -values]), n_resamples=draws)
+    assert (found.p_value, found.exact, found.n_resamples) == (1.0, False, draws)

@@ -195,3 +195,23 @@ def test_size_and_coverage_under_symmetry(ordinal, replicates):
     allowance = 4 * math.sqrt(0.05 * 0.95 / replicates)
     assert 0.035 - allowance <= np.mean(rejected) <= 0.05 + allowance
     assert np.mean(hits) >= 0.95 - allowance
+
+
+@pytest.mark.parametrize("n", [5, 6, 9])
+def test_a_level_that_a_pair_of_averages_has_exactly_takes_that_pair(n):
+    """The whole range of n averages has the level 1 - 2 / 2^n; a little more, and no pair has it."""
+    d = np.random.default_rng(n).normal(size=n)
+    level = 1 - 2.0 ** (1 - n)
+    found = signed_rank(d, conf_level=level)
+    assert (found.conf_low, found.conf_high) == (d.min(), d.max())
+    assert signed_rank(d, conf_level=level + 1e-9).conf_low is None
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_normal_place_is_the_exact_one_or_the_next(monkeypatch, level):
+    exact = [module._place(n, level) for n in range(20, 60)]
+    monkeypatch.setattr(module, "_MOST_AVERAGED", 0)
+    near = [module._place(n, level) for n in range(20, 60)]
+    off = np.subtract(near, exact)
+    assert np.abs(off).max() <= 1
+    assert abs(off.mean()) < 0.6

@@ -13,9 +13,12 @@ from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_sign_flip
 from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, mcnemar_midp, score_test_p
 from evalstats.stats.paired.means import augmented_t
+from evalstats.stats.planning.mean import smallest_effect
 from evalstats.stats.planning.power import (
-    _least,
+    _rejections,
     discordant_shares,
+    fewest_wins,
+    likely_counts,
     mde_from_std_error,
     mde_paired_binary,
     paired_binary_power,
@@ -107,14 +110,16 @@ def test_detectable_difference_has_the_power_and_nothing_smaller_has(n, discorda
 
 @pytest.mark.parametrize("effect", [0.003, 0.04, 0.5])
 def test_the_least_difference_takes_a_dozen_powers_where_the_quantile_is_a_line(effect):
-    """Halving alone would take 30: one for each of the 2^-30 steps' digits."""
+    """Halving alone would take 30: one for each binary digit of a billionth."""
     asked = []
 
     def power_at(delta):
         asked.append(delta)
         return float(stats.norm.cdf(2.8 * delta / effect - 1.96))
 
-    assert _least(power_at, 0.8) == pytest.approx(effect * (1.96 + stats.norm.ppf(0.8)) / 2.8, abs=2e-9)
+    found = smallest_effect(power_at, 0.8, low=0.0, high=1.0, tolerance=1e-9)
+    assert found == pytest.approx(effect * (1.96 + stats.norm.ppf(0.8)) / 2.8, rel=3e-9, abs=0)
+    assert power_at(found) >= 0.8
     assert len(asked) <= 15
 
 
@@ -201,3 +206,40 @@ def test_discordant_shares_add_up_and_differ_as_asked():
             discordant_shares(discordance, 0.0)
     with pytest.raises(InputError, match="at least as large"):
         discordant_shares(0.1, 0.2)
+
+
+@pytest.mark.parametrize(("n", "share"), [(1, 0.3), (7, 1.0), (7, 0.0), (60, 0.02), (5000, 0.5), (200_000, 0.999)])
+def test_likely_counts_are_those_of_the_binomial_and_none_beyond(n, share):
+    m, weight = likely_counts(n, share)
+    assert 0 <= m.min() <= m.max() <= n
+    assert np.diff(m).tolist() == [1.0] * (m.size - 1)
+    assert weight == pytest.approx(stats.binom.pmf(m, n, share), rel=1e-8, abs=1e-300)
+    assert weight.sum() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_shares_that_add_up_to_one_but_for_rounding_are_all_discordant():
+    assert paired_binary_power(30, 0.7, 0.3 + 1e-13) == pytest.approx(paired_binary_power(30, 0.7, 0.3), rel=1e-9)
+    with pytest.raises(InputError, match="two discordant cells"):
+        paired_binary_power(30, 0.7, 0.3 + 1e-9)
+
+
+@pytest.mark.parametrize("least", [0, 1, 2])
+def test_single_discordant_items_count_where_that_is_asked_for(least):
+    """At a level of .5 one win of one decides: z^2 = .45 is less than 1."""
+    found = paired_binary_power(3, 0.5, 0.1, conf_level=0.5, min_discordant=least)
+    assert found == pytest.approx(
+        enumerated_power(3, 0.5, 0.1, lambda table: table.discordant >= max(1, least) and score_test_p(table) <= 0.5),
+        rel=1e-12,
+    )
+    assert _rejections(3, 0.6, 0.5, least)[0].tolist() == list(range(max(1, least), 4))
+
+
+@pytest.mark.parametrize(("test", "p_of"), [("exact", mcnemar_exact), ("midp", mcnemar_midp)])
+@pytest.mark.parametrize("conf_level", [0.3, 0.9, 0.95, 0.999])
+def test_fewest_wins_are_the_first_at_which_the_test_rejects(test, p_of, conf_level):
+    m = np.arange(1.0, 40.0)
+    for n, wins in zip(m.astype(int), fewest_wins(m, conf_level, test), strict=True):
+        rejecting = [
+            b for b in range(n // 2 + 1, n + 1) if p_of(PairedCounts(0, b, n - b, 0)) <= (1 - conf_level) * (1 + 1e-9)
+        ]
+        assert wins == min(rejecting, default=n + 1)

@@ -147,3 +147,40 @@ def test_bad_arguments_are_refused():
         paired_binary_margin_power(10, 0.1, 0.1, 2)
     with pytest.raises(InputError, match="two discordant cells"):
         paired_binary_margin_power(10, 0.7, 0.7, 0.1)
+
+
+@pytest.mark.parametrize("start", [1, 40, 400, 90_000])
+def test_the_search_takes_few_powers(start):
+    asked = []
+
+    def power_at(n):
+        asked.append(n)
+        return float(stats.norm.cdf(0.14 * math.sqrt(n) - 1.96))
+
+    found = smallest_count(power_at, 0.8, start=start)
+    assert found == math.ceil(((1.96 + stats.norm.ppf(0.8)) / 0.14) ** 2)
+    assert len(asked) <= 25
+    assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize(
+    ("dips", "wave", "found"), [((53,), 2, 50), ((53,), 3, 54), ((53, 57), 3, 58), ((53, 58), 3, 54)]
+)
+def test_a_dip_within_the_wave_starts_it_anew(dips, wave, found):
+    assert smallest_count(lambda n: 0.9 if n >= 50 and n not in dips else 0.1, 0.8, start=50, wave=wave) == found
+
+
+def test_a_dip_at_the_last_count_leaves_no_answer():
+    assert smallest_count(lambda n: 0.9 if n < 60 else 0.1, 0.8, start=55, least=50, most=60, wave=20) is None
+
+
+@pytest.mark.parametrize(("n", "wave"), [(0, 4), (4, 7), (16, 10), (4095, 99), (4096, 100), (10**6, 100)])
+def test_waves_grow_with_the_root_of_the_count_up_to_a_hundred(n, wave):
+    assert wave_of(n) == wave
+
+
+def test_an_effect_at_either_end_is_found_without_a_search():
+    assert smallest_effect(lambda x: x, 0.2, low=0.2, high=0.9) == 0.2
+    assert smallest_effect(lambda x: x, 0.9, low=0.2, high=0.9) == pytest.approx(0.9, rel=1e-7)
+    assert smallest_effect(lambda x: x, 0.91, low=0.2, high=0.9) is None
+    assert smallest_effect(lambda x: float(x >= 0.37), 0.5, low=0.0, high=1.0) == pytest.approx(0.37, rel=2e-8)

@@ -1,5 +1,6 @@
 """Power with clusters: the detectable difference is found as often as it says, by the rule that `compare` applies."""
 
+import itertools
 import math
 
 import numpy as np
@@ -13,7 +14,9 @@ from evalstats.stats.planning.clusters import (
     _FLIPS,
     _augmented,
     _flips_agree,
+    _hopeless,
     _plain,
+    _sets,
     cluster_power,
     design_effect,
     gamma_shares,
@@ -231,3 +234,34 @@ def test_drawn_flips_have_the_monte_carlo_p_that_counts_the_data_itself():
     sums, least = np.ones((3, 20)), 1.0 / (1.0 + _FLIPS)
     assert _flips_agree(sums, 1.0 - least) == 3
     assert _flips_agree(sums, 1.0 - 0.999 * least) == 0
+
+
+def test_sets_of_clusters_are_all_that_are_not_empty_or_a_sample_of_them():
+    listed = _sets(4, np.random.default_rng(0))
+    assert sorted(map(tuple, listed.tolist())) == sorted(itertools.product((0.0, 1.0), repeat=4))[1:]
+    assert _sets(12, np.random.default_rng(0)).shape == (4095, 12)
+    drawn = _sets(13, np.random.default_rng(0))
+    assert drawn.shape[1] == 13
+    assert 4000 < len(drawn) <= 4096
+    assert drawn.any(axis=1).all()
+    assert drawn.mean() == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "df", "level", "hopeless"),
+    [
+        (8, 4.0, 0.95, False),
+        (8, 4.0 - 1e-12, 0.95, False),  # up to rounding
+        (8, 3.999, 0.95, True),
+        (4, 9.0, 0.5, True),
+        (5, 4.0, 0.9, False),
+        (5, 4.0, 0.95, True),  # 2^(1 - 5) = .0625
+        (6, 5.0, 0.96875, False),  # 2^(1 - 6) = .03125
+        (6, 5.0, 0.97, True),
+    ],
+)
+def test_no_direction_is_claimed_with_too_few_clusters_in_number_in_effect_or_for_the_level(
+    n_clusters, df, level, hopeless
+):
+    assert _hopeless(n_clusters, df, level) == hopeless
+    assert (cluster_power(50.0, 1.0, df, n_clusters, conf_level=level) == 0.0) == hopeless

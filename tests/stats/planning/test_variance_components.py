@@ -8,7 +8,7 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import satterthwaite_df
-from evalstats.stats.planning.mean import cheapest_trials, difference_parts
+from evalstats.stats.planning.mean import DifferenceParts, cheapest_trials, difference_parts
 
 
 def expectations(clusters, counts, sigmas, cluster_variance, item_variance):
@@ -151,3 +151,14 @@ def test_degrees_of_freedom_are_those_of_clusters_or_of_items():
     assert difference_parts(d, clusters=[0, 0, 1, 1]).df() == pytest.approx(1.0)
     assert difference_parts(d, clusters=[0, 0, 0, 0]).df() == 0.0
     assert difference_parts(d, clusters=[0, 0, 1, 1]).df(12) == pytest.approx(11.0)
+
+
+def test_scaled_parts_scale_the_variance_of_every_design_and_leave_what_is_unknown():
+    parts = DifferenceParts(cluster=0.3, item=0.5, trials=(None, 0.2), sizes=(3, 5, 4), n_items=12, n_trials=(1.0, 2.0))
+    more = parts.scaled(4.0)
+    assert (more.cluster, more.item, more.trials) == (1.2, 2.0, (None, 0.8))
+    assert parts.scaled(1.0) == parts
+    for design in ({}, {"n_items": 90.0}, {"n_clusters": 7}, {"n_trials": (3.0, 5.0)}):
+        assert more.variance(**design) == pytest.approx(4.0 * parts.variance(**design), rel=1e-12)
+    bare = DifferenceParts(item=0.5, trials=(0.1, None), n_items=12).scaled(2.0)
+    assert (bare.cluster, bare.item, bare.trials) == (None, 1.0, (0.2, None))
