@@ -177,7 +177,7 @@ def check_numbers(kept: pl.DataFrame, covariates: Sequence[str]) -> None:
     """Raise InputError where a preference, a weight or a covariate of a vote that counts is not what it must be."""
     outside = int(kept.filter(~pl.col(SHARE).is_between(0.0, 1.0))[N].sum())
     if outside:
-        raise InputError(f"{outside} votes have a preference outside [0, 1]; it is the share for model_a")
+        raise InputError(f"{outside:,} votes have a preference outside [0, 1]; it is the share for model_a")
     low, total = cast("float | None", kept[LOW].min()), float(kept[W2].sum())
     if not math.isfinite(total) or (low is not None and low < 0):
         raise InputError("some weights are negative, NaN or infinite; give every vote a finite weight of at least 0")
@@ -185,7 +185,7 @@ def check_numbers(kept: pl.DataFrame, covariates: Sequence[str]) -> None:
         finite = pl.col(own).cast(pl.Float64).is_finite().fill_null(value=False)
         wrong = int(kept.filter(~finite)[N].sum())
         if wrong:
-            raise InputError(f"covariate {name!r} is null or not finite in {wrong} votes; fill it, or leave them out")
+            raise InputError(f"covariate {name!r} is null or not finite in {wrong:,} votes; fill it, or leave them out")
 
 
 __all__ = ["ARENA_LABELS", "OUTCOMES", "VoteCells", "vote_cells"]

@@ -550,7 +550,7 @@ def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str
     both = first.join(second, on=key, how="semi", nulls_equal=True)
     if both.height:
         raise InputError(
-            f"{names[0]!r} and {names[1]!r} share {both.height} rows, of the runs {listed(both['run'])}; "
+            f"{names[0]!r} and {names[1]!r} share {both.height:,} rows, of the runs {listed(both['run'])}; "
             "name two runs, or two models without a run in common"
         )
 
@@ -606,7 +606,7 @@ def _one_row_per_trial(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, lis
         pl.lit(None, dtype=pl.String).alias("judge"),
     )
     lost = int((rows["status"] != "scored").sum())
-    gone = f"; {lost} of {rows.height} judgements are missing" if lost else ""
+    gone = f"; {lost:,} of {rows.height:,} judgements are missing" if lost else ""
     remark = f"{name}: the scores of {judges} judges are averaged within each trial{gone}"
     return averaged.select(rows.columns), [remark]
 
@@ -620,7 +620,7 @@ def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
     shared = found.group_by(key).agg(pl.col("run").n_unique().alias("n")).filter(pl.col("n") > 1)
     if shared.height:
         raise InputError(
-            f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height} items; "
+            f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
             f"name one of the runs {listed(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
             "--trials-from-runs"
         )

@@ -446,7 +446,7 @@ class Average:
         lost = levels.null_count()
         if lost:
             raise InputError(
-                f"{lost} of {items.height} items have no single level of {self.label}, so they stand in no average over it; "
+                f"{lost:,} of {items.height:,} items have no single level of {self.label}, so they stand in no average over it; "
                 "fill the column, or average over another one: --average-over (over= in Python)"
             )
         return levels

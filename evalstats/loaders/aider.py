@@ -84,7 +84,7 @@ class AiderLoader(SingleFileLoader):
         yield Rows(table="runs", rows=[{"run": run_id, "benchmark": benchmark, "harness": "Aider"}])
         yield from source.notes([*numbers.doubts(), *told(counts)])
         if odd:
-            message = f"{len(odd)} lines are no `name: value` of a run and are left out (line {some_of(odd)})"
+            message = f"{len(odd):,} lines are no `name: value` of a run and are left out (line {some_of(odd)})"
             yield from source.notes([message], "error")
 
 

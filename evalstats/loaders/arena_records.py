@@ -329,14 +329,14 @@ class Tally:
         """Yield what a reader should know; `word` is what a vote's place is called."""
         if self.n_without_model:
             shown = ", ".join(map(str, self.without_model))
-            left_out = f"{self.n_without_model} votes name no model_a or model_b and are left out ({word} {shown})"
+            left_out = f"{self.n_without_model:,} votes name no model_a or model_b and are left out ({word} {shown})"
             yield from source.notes([left_out], "error")
         yield from source.notes(self._notes())
 
     def _notes(self) -> Iterator[str]:
         if n_unknown := self.labels.total():
             shown = _counted(self.labels, _SHOWN_LABELS)
-            yield f"{n_unknown} of {self.n_votes} votes have no outcome and are kept as unscored, not as ties ({shown})"
+            yield f"{n_unknown:,} of {self.n_votes:,} votes have no outcome and are kept as unscored, not as ties ({shown})"
         if len(self.words) > 1:
             yield (
                 f"winners are named in {len(self.words)} different ways ({_counted(self.words)}); "
@@ -349,7 +349,7 @@ class Tally:
             )
         yield from told(self.counts)
         for name, n in self.unread.items():
-            yield f"{name} could not be read in {n} votes; what it holds is null there"
+            yield f"{name} could not be read in {n:,} votes; what it holds is null there"
         if self.left_out:
             yield f"columns with long texts or nested values are left out: {', '.join(self.left_out)}"
 
@@ -459,6 +459,6 @@ class Judgements:
         yield Rows(table="runs", rows=list(self.runs.values()))
         if self._unnamed:
             n, places = len(self._unnamed), some_of(self._unnamed)
-            yield from self.source.notes([f"{n} {unnamed} and are left out ({self.word} {places})"], "error")
+            yield from self.source.notes([f"{n:,} {unnamed} and are left out ({self.word} {places})"], "error")
         yield from self._tally.problems(self.source, self.word)
         yield from self.source.notes(told(self.counts, all=self.n))

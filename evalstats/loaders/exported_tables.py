@@ -77,7 +77,9 @@ class ExportedTablesLoader:
             table, frame = _table(path, entries[name])
             frames[table] = frame
             if (expected := entries[name].get("rows")) != frame.height:
-                yield from source.notes([f"{name} had {expected} rows when it was exported, and has {frame.height:,}"])
+                yield from source.notes(
+                    [f"{name} had {expected:,} rows when it was exported, and has {frame.height:,}"]
+                )
         for table, frame in frames.items():
             yield Frame(table=table, frame=frame)
         if (missing := _unlisted(frames)).height:

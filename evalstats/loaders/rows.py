@@ -140,10 +140,11 @@ class Once:
 def told(counts: Counter[str], **others: object) -> Iterator[str]:
     """Yield the sentences that were counted, with their number for `{n}`.
 
-    >>> list(told(Counter({"{n} of {all} rows have no score": 2, "{n} rows failed": 0}), all=9))
-    ['2 of 9 rows have no score']
+    >>> list(told(Counter({"{n} of {all} rows have no score": 2, "{n} rows failed": 0}), all=9000))
+    ['2 of 9,000 rows have no score']
     """
-    return (sentence.format(n=n, **others) for sentence, n in counts.items() if n)
+    named = {name: f"{value:,}" if isinstance(value, int) else value for name, value in others.items()}
+    return (sentence.format(n=f"{n:,}", **named) for sentence, n in counts.items() if n)
 
 
 @dataclass(slots=True)

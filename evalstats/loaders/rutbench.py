@@ -356,18 +356,18 @@ def _add(tally: _Tally, sample: Row, where: str) -> None:
 def _doubts(tally: _Tally, summary: Row) -> Iterator[str]:
     if tally.n_crashed:
         yield (
-            f"{tally.n_crashed} samples crashed (run_error) and are errors here; the harness counts them as they stand, "
+            f"{tally.n_crashed:,} samples crashed (run_error) and are errors here; the harness counts them as they stand, "
             f"{tally.n_crashed_passing} of them as successes"
         )
     if tally.rescored:
         shown = ", ".join(tally.rescored[:3])
         yield (
-            f"{len(tally.rescored)} samples store a relaxed_success other than the one their completion gives ({shown}); "
+            f"{len(tally.rescored):,} samples store a relaxed_success other than the one their completion gives ({shown}); "
             "the stored one is used"
         )
     absent = [name for name in map(as_text, as_list(summary.get("missing_runtime_task_ids"))) if name]
     if absent:
-        yield f"{len(absent)} samples had no environment to run in and are missing ({', '.join(absent[:3])})"
+        yield f"{len(absent):,} samples had no environment to run in and are missing ({', '.join(absent[:3])})"
 
 
 def _summary_doubts(tally: _Tally, summary: Row) -> Iterator[str]:

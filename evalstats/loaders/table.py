@@ -179,7 +179,7 @@ def _no_systems(map_: ColumnMap, survey: Survey) -> str:
         return f"it holds texts of {mean:.0f} characters on average, which are no names of systems"
     one_each = pairs.height <= 1.05 * n_items
     if one_each and levels.height >= max(_MANY_SYSTEMS, n_items / 2):
-        return f"it has {levels.height} levels for {n_items} items, and each item has its own"
+        return f"it has {levels.height} levels for {n_items:,} items, and each item has its own"
     return ""
 
 

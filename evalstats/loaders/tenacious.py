@@ -422,7 +422,7 @@ def _doubts(path: Path, tally: _Tally) -> Iterator[str]:
             yield f"its {key} is {stated}, but its results give {count}; the results are used"
     if tally.contradictions:
         shown = ", ".join(tally.contradictions[:3])
-        yield f"{len(tally.contradictions)} tasks say passed against their score and pass_threshold ({shown})"
+        yield f"{len(tally.contradictions):,} tasks say passed against their score and pass_threshold ({shown})"
     if not n:
         yield "holds no results"
 

@@ -181,7 +181,7 @@ class Tidier:
                 "the same order"
             )
         if self._n_empty:
-            yield f"{self._n_empty} rows have no score; they are kept as unscored, which is not the same as wrong"
+            yield f"{self._n_empty:,} rows have no score; they are kept as unscored, which is not the same as wrong"
         for metric in sorted(self._outside):
             yield (
                 f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; "
@@ -383,7 +383,7 @@ class Tidier:
         # Only what the table has: nobody should look for a column that we have filled in.
         own = [name for name in ("model", *names[1:]) if name in self.binding.columns or name == "item"]
         told = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else own[0]
-        many = "1 row repeats" if rows.height == 1 else f"{rows.height} rows repeat"
+        many = "1 row repeats" if rows.height == 1 else f"{rows.height:,} rows repeat"
         raise InputError(
             f"at least {many} the {told} of an earlier row ({shown}); tell repetitions apart: "
             f"{self._telling(frame, names)}, or, to number them in the order of the file, {spelled('trial', ORDER)}"

@@ -473,7 +473,9 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
         return
     row = unknown.arg_true()[0]
     first = str(labels[row])[:_SHOWN_CHARS]
-    count = f"{n} of {n_rows} rows have" if len(unknown) == n_rows else f"at least {n} of {n_rows} rows have"
+    count = f"{n:,} of {n_rows:,} rows have"
+    if len(unknown) != n_rows:
+        count = f"at least {count}"
     others = labels.filter(unknown).cast(pl.String).unique(maintain_order=True)[1:]
     shown = "".join(f", {str(label)[:_SHOWN_CHARS]!r}" for label in others[:_SHOWN])
     more = f" and {len(others) - _SHOWN} more labels" if len(others) > _SHOWN else ""

@@ -592,8 +592,8 @@ def same_votes(comparisons: pl.DataFrame) -> list[Problem]:
         n = len(of_run[first] & of_run[second])
         if n >= _SAME_SHARE * min(sizes[first], sizes[second]):
             message = (
-                f"{n} of its {sizes[second]} votes also stand in {first} (same ids, models and outcomes); if both files hold the "
-                "same votes they count twice: read only one"
+                f"{n:,} of its {sizes[second]:,} votes also stand in {first} (same ids, models and outcomes); if both files "
+                "hold the same votes they count twice: read only one"
             )
             problems.append(Problem(path=second, message=message, severity="note"))
     return problems

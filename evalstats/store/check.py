@@ -200,5 +200,5 @@ def _misfit(path: Path, part: Part) -> Fault | None:
         why = f"{part.file} has another value in {name!r} than its manifest says of every row"
         return Fault(kind="damaged", text=why)
     if rows != part.rows:
-        return Fault(kind="damaged", text=f"{part.file} has {rows} rows where its manifest says {part.rows}")
+        return Fault(kind="damaged", text=f"{part.file} has {rows:,} rows where its manifest says {part.rows:,}")
     return None

@@ -222,7 +222,7 @@ BESIDE = "holds no results but"
 EXPECTED: dict[str, Reads | Refused] = {
     "SOURCES.md": Refused("text without columns"),
     "alpaca_eval/annotations_long.parquet": Reads(
-        "alpaca-eval", {"comparisons": 108_665}, n_parquet, says="64 of 108665 votes have no outcome"
+        "alpaca-eval", {"comparisons": 108_665}, n_parquet, says="64 of 108,665 votes have no outcome"
     ),
     "alpaca_eval/raw_head/*.json": Reads("alpaca-eval", {"comparisons": 80}, n_list),
     "alpaca_eval/benchmarks.csv": Reads("leaderboard", {"aggregates": 530}, all_but_length),
@@ -271,7 +271,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "lmarena_140k_sample/*.text_removed.csv": Reads("arena-votes", {"comparisons": 100}, n_csv),
     "lmarena_140k_sample/*.text_removed.jsonl": Reads("arena-votes", {"comparisons": 100}, n_lines),
     "mmlu_pro/predictions_long.parquet": Reads(
-        "table", {"scored": 314_518, "unscored": 32_697}, n_parquet, says="32697 rows have no score"
+        "table", {"scored": 314_518, "unscored": 32_697}, n_parquet, says="32,697 rows have no score"
     ),
     "reasoning_gym/alignment.csv": Refused(COMMENT),
     "reasoning_gym/item_hashes.csv.gz": Refused(COMMENT),

@@ -159,4 +159,4 @@ def test_real_copies(shared_data: Path) -> None:
     assert len(sample) == 1
     assert "100 of its 100 votes" in sample[0]
     crowd = told(shared_data / "llmfao")
-    assert ["2139 of its 2139 votes" in message for message in crowd] == [True, True]
+    assert ["2,139 of its 2,139 votes" in message for message in crowd] == [True, True]

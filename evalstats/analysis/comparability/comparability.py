@@ -476,7 +476,7 @@ def _prompts(sides: Sides, differing: Collection[str]) -> RunDifference | None:
             setting="item_ids",
             severity="invalid",
             explanation=(
-                f"{moved} of {both.height} items have a prompt that the other side has under another id: the ids do not mean "
+                f"{moved:,} of {both.height:,} items have a prompt that the other side has under another id: the ids do not mean "
                 "the same questions (numbers after a shuffle do not), so the items cannot be paired by them"
             ),
         )
@@ -484,7 +484,7 @@ def _prompts(sides: Sides, differing: Collection[str]) -> RunDifference | None:
     return RunDifference(
         setting="prompt",
         severity=severity,
-        explanation=f"{n} of {both.height} items were asked with different prompts: {why}",
+        explanation=f"{n:,} of {both.height:,} items were asked with different prompts: {why}",
     )
 
 

@@ -402,7 +402,7 @@ def _with_groups(
     levels = tuple(row for name in split for row in question.by_level(name, flagged))
     left_out = sum(question.without_level(name) for name in split)
     if left_out:
-        text = f"{left_out} of {result.n_items} items have no level of {result.by} and stand in none of its rows"
+        text = f"{left_out:,} of {result.n_items:,} items have no level of {result.by} and stand in none of its rows"
         told.append(Note(kind="left_out", text=text))
     strata = tuple(row for name in split if (row := question.stratified_row(name)) is not None)
     return replace(

@@ -201,7 +201,7 @@ def _check_once(rows: pl.DataFrame, key: Sequence[str]) -> None:
     if "rater" in rows.columns and doubled.any():
         first = rows.filter(doubled).row(0, named=True)
         raise InputError(
-            f"{int(doubled.sum())} labels stand twice for one rater and answer, such as {first['rater']!r} on {first['item']!r}"
+            f"{int(doubled.sum()):,} labels stand twice for one rater and answer, such as {first['rater']!r} on {first['item']!r}"
         )
 
 

@@ -176,7 +176,7 @@ def panel_of(
     )
     if doubles:
         raise InputError(
-            f"{doubles} ratings of a judge stand twice for one answer; give each rating its own rater or criterion"
+            f"{doubles:,} ratings of a judge stand twice for one answer; give each rating its own rater or criterion"
         )
     return Panel(
         frame=frame,

@@ -55,7 +55,7 @@ def entries_of(
     if absent:
         notes = (
             *notes,
-            f"{len(absent)} of {len(every)} systems have no {chosen.name!r} and are not listed: {listed(absent)}",
+            f"{len(absent):,} of {len(every)} systems have no {chosen.name!r} and are not listed: {listed(absent)}",
         )
     if len(with_rows) < least:
         raise CannotAnswerError(
@@ -110,7 +110,9 @@ def with_entries(outcomes: pl.DataFrame, contrast: str) -> tuple[pl.DataFrame, t
         )
     found = outcomes.with_columns(outcomes[contrast].cast(pl.String).alias(ENTRY))
     without = found[ENTRY].null_count()
-    left_out = (f"{without} of {found.height} rows have no level of {contrast} and are left out",) if without else ()
+    left_out = (
+        (f"{without:,} of {found.height:,} rows have no level of {contrast} and are left out",) if without else ()
+    )
     return found.filter(pl.col(ENTRY).is_not_null()), left_out
 
 

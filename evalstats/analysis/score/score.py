@@ -368,7 +368,7 @@ def _score_alone(
     pairs = with_item_column(Pairs(items=items, baseline=side, candidate=side))
     if not pairs.paired.any():
         raise CannotAnswerError(
-            f"{arm.name!r} has no scored row of {metric.name!r}: {arm.rows.height} rows are errors or unscored"
+            f"{arm.name!r} has no scored row of {metric.name!r}: {arm.rows.height:,} rows are errors or unscored"
         )
     dropped: tuple[str, ...] = ()
     if wanted is not None:
