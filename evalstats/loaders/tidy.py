@@ -181,7 +181,10 @@ class Tidier:
                 "the same order"
             )
         if self._n_empty:
-            yield f"{self._n_empty:,} rows have no score; they are kept as unscored, which is not the same as wrong"
+            rows = (
+                "1 row has no score; it is" if self._n_empty == 1 else f"{self._n_empty:,} rows have no score; they are"
+            )
+            yield f"{rows} kept as unscored, which is not the same as wrong"
         for metric in sorted(self._outside):
             yield (
                 f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; "

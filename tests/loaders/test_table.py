@@ -210,7 +210,7 @@ def test_no_score_is_unscored_and_never_wrong(csv: Any, cell: str) -> None:
     data = csv(f"{NAMED}1,m,{cell}\n2,m,1\n")
     row = data.outcomes.row(0, named=True)
     assert (row["score"], row["status"], row["status_reason"]) == (None, "unscored", "there is no score")
-    assert "1 rows have no score; they are kept as unscored" in notes(data)
+    assert "1 row has no score; it is kept as unscored" in notes(data)
 
 
 @pytest.mark.parametrize(
