@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import multiprocessing
 import os
 import sys
 import time
@@ -10,6 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import joblib
+from joblib.externals.loky import get_reusable_executor
 
 from validation.study import Tallies, Tally, Task
 
@@ -100,11 +102,11 @@ def _worked(left: Sequence[tuple[int, Task]], jobs: int) -> Iterator[Done]:
     if jobs <= 1 or len(left) <= 1:
         yield from map(_done, left)
         return
-    # Fresh processes: a forked one can hang in a library that has threads of its own.
-    with multiprocessing.get_context("spawn").Pool(min(jobs, len(left))) as pool:
-        yield from pool.imap_unordered(_done, left)
-        pool.close()
-        pool.join()
+    # Part by part, since one takes seconds and what is done must be kept; or where `joblib.parallel_config` says.
+    spread = joblib.Parallel(n_jobs=min(jobs, len(left)), batch_size=1, return_as="generator_unordered")
+    yield from spread(joblib.delayed(_done)(placed) for placed in left)
+    # The time of processes counts once they have ended.
+    get_reusable_executor().shutdown(wait=True)
 
 
 def _done(placed: tuple[int, Task]) -> Done:

@@ -27,7 +27,7 @@ from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import SMALLEST_P
-from evalstats.stats.many.max_t import Draws, ReferenceLaw
+from evalstats.stats.many.max_t import ROWS, Draws, ReferenceLaw
 from evalstats.stats.many.pair_table import FLAT
 from evalstats.stats.many.ranks import RankSets, checked_top, no_ranks, ranks_of_law
 from evalstats.stats.many.reference_laws import LISTED, normal_known, sign_patterns
@@ -73,8 +73,20 @@ def flipped_contrasts(
         return np.maximum(squares - mean * (2.0 * lift - mean * sizes), _FLAT * squares + 1e-300)
 
     def statistics(signs: FloatArray) -> FloatArray:
-        mean = signs @ parts
-        return own * mean / np.sqrt(spread(mean, signs @ lifted))
+        # The draws of a contrast side by side, as `ReferenceLaw` has them, and some contrasts at once, in the processor's cache.
+        turned, out = np.ascontiguousarray(signs.T), np.empty((first.size, len(signs)))
+        for start in range(0, first.size, ROWS):
+            part = slice(start, start + ROWS)
+            mean, rest = parts[:, part].T @ turned, lifted[:, part].T @ turned
+            rest *= -2.0
+            rest += sizes[part, None] * mean
+            rest *= mean
+            rest += squares[part, None]
+            np.maximum(rest, (_FLAT * squares + 1e-300)[part, None], out=rest)
+            np.sqrt(rest, out=rest)
+            mean *= own[part, None]
+            np.divide(mean, rest, out=out[part])
+        return out.T
 
     estimate = inside[first] - inside[second]
     by_clusters = np.sqrt(spread(estimate, lifted.sum(axis=0)))

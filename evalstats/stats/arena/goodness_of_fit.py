@@ -22,6 +22,7 @@ from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
 
 _ROUNDING = 1e-9
+_AT_ONCE = 4_000_000  # numbers in one block of tables of majorities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,22 +247,27 @@ def _counts(cells: CheckCells, table: VoteTables) -> tuple[IntArray, IntArray]:
     lead = cells.by_pair(table.won - table.lost)
     met: npt.NDArray[np.float32] = np.zeros((n, n), dtype=np.float32)
     met[cells.pair_first, cells.pair_second] = met[cells.pair_second, cells.pair_first] = 1.0
-    found = np.array([_of_majorities(_ahead(cells, row), met) for row in lead], dtype=np.int64)
-    return found[:, 0], found[:, 1]
+    tables = max(1, _AT_ONCE // max(n * n, 1))
+    found = np.concatenate(
+        [_of_majorities(_ahead(cells, lead[k : k + tables]), met) for k in range(0, len(lead), tables)], axis=1
+    )
+    return found[0], found[1]
 
 
 def _ahead(cells: CheckCells, lead: FloatArray) -> npt.NDArray[np.float32]:
-    out = np.zeros((cells.n_models, cells.n_models), dtype=np.float32)
-    out[cells.pair_first, cells.pair_second] = lead > 0.0
-    out[cells.pair_second, cells.pair_first] = lead < 0.0
+    """Return who is ahead of whom in each table, shape (n_tables, n_models, n_models)."""
+    out = np.zeros((len(lead), cells.n_models, cells.n_models), dtype=np.float32)
+    out[:, cells.pair_first, cells.pair_second] = lead > 0.0
+    out[:, cells.pair_second, cells.pair_first] = lead < 0.0
     return out
 
 
-def _of_majorities(ahead: npt.NDArray[np.float32], met: npt.NDArray[np.float32]) -> tuple[int, int]:
-    """Ways from i to k by one model in between, where i and k met, and where k is ahead of i."""
+def _of_majorities(ahead: npt.NDArray[np.float32], met: npt.NDArray[np.float32]) -> IntArray:
+    """Ways from i to k by one model in between, where i and k met, and where k is ahead of i; shape (2, n_tables)."""
     # Single precision counts exactly up to 2^24 models in between; sums over pairs are made in double.
     ways = ahead @ ahead
-    return round(float((ways * met).sum(dtype=np.float64))), round(float((ways * ahead.T).sum(dtype=np.float64)))
+    counts = [(ways * kept).sum(axis=(1, 2), dtype=np.float64) for kept in (met, ahead.swapaxes(1, 2))]
+    return np.rint(counts).astype(np.int64)
 
 
 SMOOTHING = 0.5

@@ -468,8 +468,31 @@ def n_components(cells: PairCells) -> int:
     beats, beaten = cells.won + cells.tied > 0.0, cells.lost + cells.tied > 0.0
     start = np.concatenate([cells.first[beats], cells.second[beaten]])
     end = np.concatenate([cells.second[beats], cells.first[beaten]])
+    if n <= _FEW and _all_connected(start, end, n):
+        return 1
     graph = csr_array((np.ones(start.size), (start, end)), shape=(n, n))
     return _labelled(graph, strong=True)[0]
+
+
+_FEW = 200  # models of which a table of who beat whom is quicker than a sparse graph
+
+
+def _all_connected(start: IntArray, end: IntArray, n: int) -> bool:
+    """Tell whether the first model reaches all others and all others reach it."""
+    edges = np.zeros((n, n), dtype=np.bool_)
+    edges[start, end] = True
+    return all(_reaches_all(each) for each in (edges, edges.T))
+
+
+def _reaches_all(edges: BoolArray) -> bool:
+    reached = edges[0].copy()
+    reached[0] = True
+    while not reached.all():
+        further = reached | edges[reached].any(axis=0)
+        if np.array_equal(further, reached):
+            return False
+        reached = further
+    return True
 
 
 def weak_links(rows: VoteRows, *, limit: int = 5) -> tuple[WinCut, ...]:

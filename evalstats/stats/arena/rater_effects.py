@@ -403,8 +403,10 @@ class TastedCells:
             total = np.zeros(self.first.size)
             for codes, sd, pool in zip(self.codes, self.tastes.sd, pools, strict=True):
                 row = rng.permutation(pool.shape[0])[codes] * k
-                own = (pool * (rng.integers(0, 2, k) * 2.0 - 1.0)).ravel()
-                total += sd * (own[row + self.first] - own[row + self.second])
+                sign = rng.integers(0, 2, k) * 2.0 - 1.0
+                own = pool.ravel()
+                ahead = own[row + self.first] * sign[self.first] - own[row + self.second] * sign[self.second]
+                total += sd * ahead
             yield total
 
 

@@ -196,14 +196,14 @@ class OneSided:
         size = self.bound.size
         ends = np.searchsorted(-self.bound, -mirrored)
         self.steps += np.bincount(ends, weights=weight, minlength=size + 1)
-        first = np.searchsorted(-self.bound, -value)
         last = np.minimum(self.rank[pair], ends[draw] - 1)
-        kept = first <= last
-        if not kept.any():
+        # Whoever does not reach the last bound reaches none: most, which need not be sorted in.
+        kept = np.flatnonzero((last >= 0) & (value >= self.bound[last]))
+        if not kept.size:
             return
         # Runs of one draw may overlap: in order of their starts, each adds what lies beyond all before it.
         place = draw[kept] * (size + 1)
-        start, stop = place + first[kept], place + last[kept]
+        start, stop = place + np.searchsorted(-self.bound, -value[kept]), place + last[kept]
         sorted_by = np.argsort(start, kind="stable")
         start, stop, each = start[sorted_by], stop[sorted_by], draw[kept][sorted_by]
         before = np.concatenate([[-1], np.maximum.accumulate(stop)[:-1]])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.likelihood import WinCut, connection, weak_links
+from evalstats.stats.arena.likelihood import WinCut, connection, n_components, pair_cells, weak_links
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE, vote_rows
 from tests.stats.arena.votes_by_hand import llmfao
 
@@ -52,6 +52,24 @@ def groups(n):
 def won_by(wins, group):
     rest = [model for model in range(len(wins)) if model not in group]
     return wins[np.ix_(list(group), rest)].sum()
+
+
+@given(votes=VOTES)
+def test_a_fit_counts_the_components(votes):
+    rows = rows_of(votes)
+    reach = reaches(wins_of(rows))
+    assert n_components(pair_cells(rows, "half")) == len(np.unique(reach & reach.T, axis=0))
+
+
+@pytest.mark.parametrize("n_models", [150, 400])
+def test_a_long_ring_is_one_component_until_it_breaks(n_models):
+    """Few models are searched in a table, many in a sparse graph."""
+    first = np.arange(n_models)
+    ring = [
+        vote_rows(first[:k], (first[:k] + 1) % n_models, [A_WINS] * k, n_models=n_models)
+        for k in (n_models, n_models - 1)
+    ]
+    assert [n_components(pair_cells(rows, "half")) for rows in ring] == [1, n_models]
 
 
 @given(votes=VOTES)

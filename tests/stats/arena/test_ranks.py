@@ -131,7 +131,10 @@ def test_sign_flips_by_hand():
         fit, rows, rows.clusters[0], first, second, std_error=np.zeros(3), seed=0, n_resamples=99
     )  # fmt: skip
     assert law.exact
-    t = np.concatenate([chunk for chunk, _ in law.chunks()])
+    chunks = [chunk for chunk, _ in law.chunks()]
+    # What counts them goes through one pair's draws after another's.
+    assert all(chunk.T.flags.c_contiguous for chunk in chunks)
+    t = np.concatenate(chunks)
     wanted = np.column_stack([_flips_of(fit, rows, i, j) for i, j in pairs])
     # Listed up to a change of all signs, and in another order.
     both = np.concatenate([t, -t])
