@@ -21,8 +21,11 @@ from evalstats.document.model import Figure, Table, Tone, sentence
 from evalstats.plots.style import svg
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-# What is typed on the shell: a command in backticks, an option by itself.
-_TYPED = re.compile(r"(`[^`{}<>]+`|(?<![\w-])--[a-z]+(?:-[a-z]+)*)")
+# What is typed on the shell: a command in backticks, or an option with its value, where one is told by its form or its place.
+_VALUE = (
+    r" (?:[\w-]+=[\w-]*(?:\.\.[\w-]+)?|[A-Z]{2,}\b|none\b|ignorable\b|macro\b|(?!instead\b|here\b)[\w-]+(?=[.;,)]|$))"
+)
+_TYPED = re.compile(rf"(`[^`{{}}<>]+`|(?<![\w-])--[a-z]+(?:-[a-z]+)*(?:{_VALUE})?)")
 _LINK = re.compile(
     r"https?://[^\s<>\"]*[^\s<>\".,;:)]|\b(?:doi:\s?)?10\.\d{4,9}/[^\s<>\"]*[^\s<>\".,;:)]|\barXiv[: ](\d{4}\.\d{4,5})",
     re.IGNORECASE,
@@ -159,7 +162,11 @@ def _words_as(form: str, typed: str) -> str:
 
 
 def line_html(text: str) -> str:
-    """Escape a sentence for HTML; options of the shell are code."""
+    """Escape a sentence for HTML; options of the shell are code.
+
+    >>> line_html("add --cluster src, or --lower-is-better where less is more")
+    'add <code>--cluster</code> <code>src</code>, or <code>--lower-is-better</code> where less is more'
+    """
     return _TYPED.sub(lambda found: _words_as("<code>{}</code>", found[0]), for_html(text))
 
 
