@@ -8,9 +8,12 @@ text
 declarations
     Annotations, decorators, fields of classes, casts, assertions, imports: they say what pyright checks.
 limits of precision
-    Numbers below 0.0001, and those of 1,000 and more (one more is no change); names and keywords that speak of tolerances or of
-    numbers of steps; what these are multiplied with; the count of a loop that is left when it is good enough; and `<`
-    against `<=` beside any of these.
+    Numbers of 0.0001 and less, and those of 1,000 and more (one more is no change); names and keywords that speak of
+    tolerances, of numbers of steps or of the first guess of a search; what these are multiplied with; the count of a loop
+    that is left when it is good enough; `<` against `<=` beside any of these; and leaving a loop later than at one of
+    these, which takes more steps.
+arrays of no entries
+    That they would be filled with 1 instead of 0, and the 0 in the shape of what `np.empty` makes.
 speed and memory
     Sizes of blocks, those that are counted out too (`max(1, _CHUNK // n)`), and keywords such as `strict`, `copy`,
     `check_finite`, which change no number of a right program.
@@ -19,6 +22,9 @@ seeds
 what is never seen
     In `np.where(known, x / np.where(known, y, 1.0), 0.0)` the 1.0: both ask the same, so it stands where the outer one does
     not look.
+the cheaper of two ways
+    What is called `cheaper` (a name, a function) and says only which of two ways to the same numbers is taken, and a branch
+    that hangs on it. That both ways give the same numbers is for the tests of that function to show.
 the same program
     Mutants whose byte code equals the original's or an earlier mutant's.
 """
@@ -77,12 +83,13 @@ _SWAPPED: Final = {name: other for a, b in _PAIRS for name, other in ((a, b), (b
 _DROPPED: Final = {"abs", "fabs", "sqrt", "log", "exp", "expit", "square", "clip", "sort", "sorted"}
 _WORDS: Final = {"method", "warnings", "warning", "reason", "what", "text", "remedy", "note", "notes"}
 _LIMITS: Final = re.compile(
-    r"tol|eps|iter|steps|rounds|tries|precis|slack|rounding|tiny|close_enough|converged|flat$|_tie$|settled",
+    r"tol|eps|iter|steps|guess|rounds|tries|precis|slack|rounding|tiny|close_enough|converged|flat$|_tie$|settled",
     re.IGNORECASE,
 )
 _MEMORY: Final = re.compile(
     r"BLOCK|CHUNK|CELLS|CACHE|BYTES|MEMORY|ROOM|_WORTH|BATCH|AT_ONCE|_HELD|CHEAP|_LARGE|^(block|chunk|cache)$"
 )
+_CHEAPER: Final = re.compile(r"cheaper")
 _SPEED_KEYWORDS: Final = {
     "strict",
     "copy",
@@ -143,7 +150,7 @@ def mutants(file: Path) -> list[Mutant]:
     _mark_unseen(tree)
     for place in _places(tree):
         for operator, replacement in _replacements(place.node):
-            if _boundary_of_a_limit(place.node, operator):
+            if any(rule(place.node, operator) for rule in _LEFT_OUT):
                 continue
             before, after = (ast.unparse(each).partition("\n")[0] for each in (place.node, replacement))
             label = (place.function, operator, before, after)
@@ -261,7 +268,9 @@ def _in_definition(node: ast.AST, path: Path_, outer: str) -> Iterator[_Place]:
             if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
                 yield from _in_definition(statement, (*path, ("body", at)), f"{name}.")
         return
-    if not isinstance(node, _FUNCTIONS) or any("overload" in ast.unparse(each) for each in node.decorator_list):
+    if not isinstance(node, _FUNCTIONS) or _CHEAPER.search(name):
+        return
+    if any("overload" in ast.unparse(each) for each in node.decorator_list):
         return
     given = [*node.args.posonlyargs, *node.args.args]
     names = {"defaults": given[len(given) - len(node.args.defaults) :], "kw_defaults": node.args.kwonlyargs}
@@ -293,6 +302,10 @@ def _inside(place: _Place) -> Iterator[_Place]:
         return
     if isinstance(node, ast.Call) and _wordy(node):
         return
+    if isinstance(node, ast.AugAssign) and _limit(_name(node.target)):
+        return
+    if isinstance(node, ast.Call) and _name(node.func) == "empty" and _no_entries(node):
+        return
     if _counts_a_block(node) or hasattr(node, "unseen"):
         return
     yield place
@@ -309,7 +322,7 @@ def _inside(place: _Place) -> Iterator[_Place]:
 def _left_alone(value: object) -> bool:
     if isinstance(value, bool):
         return False
-    return not isinstance(value, (int, float)) or (value != 0 and not _TINY <= abs(value) < _HUGE)
+    return not isinstance(value, (int, float)) or (value != 0 and not _TINY < abs(value) < _HUGE)
 
 
 def _wordy(call: ast.Call) -> bool:
@@ -359,11 +372,11 @@ def _excluded(parent: ast.AST, name: str, child: ast.AST) -> bool:
 
 
 def _limit(name: str) -> bool:
-    return bool(_LIMITS.search(name) or _MEMORY.search(name))
+    return bool(_LIMITS.search(name) or _MEMORY.search(name) or _CHEAPER.search(name))
 
 
 def _is_limit(node: ast.AST) -> bool:
-    tiny = isinstance(node, ast.Constant) and isinstance(node.value, float) and 0.0 < abs(node.value) < _TINY
+    tiny = isinstance(node, ast.Constant) and isinstance(node.value, float) and 0.0 < abs(node.value) <= _TINY
     return tiny or bool(_LIMITS.search(_name(node)))
 
 
@@ -372,6 +385,33 @@ def _boundary_of_a_limit(node: ast.AST, operator: str) -> bool:
         return False
     parts = list(ast.walk(node))
     return any(_is_limit(part) for part in parts) or any(_limit(_name(part)) for part in parts)
+
+
+def _left_later(node: ast.AST, operator: str) -> bool:
+    if operator != "branch" or not isinstance(node, ast.If) or not isinstance(node.body[0], ast.Break):
+        return False
+    return any(_is_limit(part) or _limit(_name(part)) for part in ast.walk(node.test))
+
+
+def _filled_with_nothing(node: ast.AST, operator: str) -> bool:
+    if operator != "function" or not isinstance(node, ast.Call):
+        return False
+    return _name(node.func) in {"zeros", "ones"} and _no_entries(node)
+
+
+def _no_entries(call: ast.Call) -> bool:
+    shape = call.args[0] if call.args else call
+    parts = shape.elts if isinstance(shape, ast.Tuple) else [shape]
+    return any(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
+
+
+def _cheaper_way(node: ast.AST, operator: str) -> bool:
+    if operator != "branch" or not isinstance(node, (ast.If, ast.IfExp)):
+        return False
+    return any(_CHEAPER.search(_name(part)) for part in ast.walk(node.test))
+
+
+_LEFT_OUT: Final = (_boundary_of_a_limit, _left_later, _cheaper_way, _filled_with_nothing)
 
 
 def _replacements(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:

@@ -61,6 +61,11 @@ def test_the_mutants_of_a_module_are_these(module):
         ("x = cast('list[int]', a)", {"True"}),
         ("reason = 'only ' + 'words'", {"+"}),
         ("raise InputError(f'{1 + 1} items')", {"1 + 1"}),
+        ("rows_are_cheaper = a < 3 * b", {"3"}),
+        ("first_guess = 3 * b", {"3"}),
+        ("n_steps += 1", {"1"}),
+        ("x = np.empty((0, b))", {"0"}),
+        ("x = np.zeros(b)", set()),
     ],
 )
 def test_rules_leave_out(tmp_path, line, left_out):
@@ -68,6 +73,26 @@ def test_rules_leave_out(tmp_path, line, left_out):
     file.write_text(f"def f(a, b):\n    {line}\n")
     found = changes(file)
     assert bool(found) is not bool(left_out), found
+
+
+def test_branches_that_only_choose_the_cheaper_way_or_leave_a_loop_later_are_left_out(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text(
+        "def f(a, b, dense_is_cheaper):\n"
+        "    if dense_is_cheaper:\n        return a * b\n"
+        "    while b:\n"
+        "        if a < 1e-9:\n            break\n"
+        "        if a < b:\n            break\n\n"
+        "def one_is_cheaper(a):\n    return a > 3\n"
+    )
+    assert changes(file) == {
+        ("a * b", "a / b"),
+        ("a < 1e-09", "a >= 1e-09"),
+        ("if a < b:", "if False:"),
+        ("a < b", "a <= b"),
+        ("a < b", "a >= b"),
+        ("break", "continue"),
+    }
 
 
 def test_a_mutant_runs_as_its_change_says(module):

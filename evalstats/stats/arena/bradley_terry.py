@@ -445,7 +445,7 @@ def _check_existence(cells: PairCells, ties: Ties, prior: float) -> None:
 def _first(cells: PairCells, ties: Ties, start: PairFit | None, scale: FloatArray) -> FloatArray:
     """Return parameters to start from."""
     strengths, coefficients = np.zeros(cells.n_models), np.zeros(scale.size)
-    tau = [] if ties == "half" else [first_tie_parameter(ties, float(cells.tied.sum() / cells.weight.sum()))]
+    tau_guess = [] if ties == "half" else [first_tie_parameter(ties, float(cells.tied.sum() / cells.weight.sum()))]
     if start is not None:
         if start.strengths.shape != strengths.shape or start.coefficients.shape != coefficients.shape:
             raise InputError(
@@ -453,9 +453,8 @@ def _first(cells: PairCells, ties: Ties, start: PairFit | None, scale: FloatArra
                 f"{strengths.size} and {coefficients.size}; start from a fit to such votes"
             )
         strengths, coefficients = start.strengths, start.coefficients * scale
-        if start.ties == ties and start.tie is not None:
-            tau = [float(np.log(start.tie))]
-    return np.concatenate([strengths - strengths.mean(), coefficients, tau])
+        tau_guess = [float(np.log(start.tie))] if start.ties == ties and start.tie is not None else tau_guess
+    return np.concatenate([strengths - strengths.mean(), coefficients, tau_guess])
 
 
 def _result(found: Optimum, bread: FloatArray, scale: FloatArray, *, ties: Ties, prior: float) -> PairFit:

@@ -381,13 +381,12 @@ def rater_bursts(rater: IntArray, seconds: FloatArray, *, level: float = 0.05) -
     than at an even (Poisson) pace, with a squared coefficient of variation c > 1, count as g / c gaps (quasi-Poisson).
     """
     _, rater, seconds = _in_order(rater, seconds)
-    if seconds.size < FEWEST_TIMES:
+    if seconds.size < FEWEST_TIMES or seconds.min() == seconds.max():
         return ()
-    resolution = _resolution(seconds)
+    resolution = float(np.diff(np.unique(seconds)).min())
     gap = np.minimum(np.diff(seconds, prepend=seconds[0]), _PAUSE)
     starts = np.flatnonzero(np.diff(rater, prepend=-1))
     sizes = np.diff(np.append(starts, rater.size))
-    gap[starts] = 0.0
     clock, squares = np.cumsum(gap), np.cumsum(gap**2)
     series, begin, length = _runs(sizes - 1, _LEAST_RUN)
     first, last = starts[series] + begin, starts[series] + begin + length
@@ -397,8 +396,7 @@ def rater_bursts(rater: IntArray, seconds: FloatArray, *, level: float = 0.05) -
     square = (squares[ends] - squares[starts])[series]
     uneven = np.maximum(g * square / total**2 - 1.0, 1.0)
     took = np.minimum((clock[last] - clock[first] + resolution) / total, 1.0)
-    p = special.betainc(length / uneven, np.maximum(g - length, 0.5) / uneven, took)
-    p[length >= g] = 1.0
+    p = special.betainc(length / uneven, (g - length) / uneven, took)
     found = _Windows(
         code=rater[first],
         first=first,
@@ -458,8 +456,8 @@ def model_bursts(
     whole = None if rater is None else _dispersion(model, rater[order], wins, likely)
     noise = np.append(0.0, np.cumsum(likely * (1.0 - likely)))
     spread = _spreads((observed - usual) ** 2 / np.maximum(noise[last + 1] - noise[first], 1e-9), length, whole)
-    lost = np.maximum(length - observed, 0.0)
-    p = special.betainc(np.maximum(observed, 1e-9) / spread, lost / spread + 1.0, np.minimum(usual / length, 1.0))
+    chance = np.minimum(usual / length, 1.0)
+    p = special.betainc(np.maximum(observed, 1e-9) / spread, (length - observed) / spread + 1.0, chance)
     p[observed < usual + 1.0] = 1.0
     found = _Windows(
         code=model[first],
@@ -467,7 +465,7 @@ def model_bursts(
         last=last,
         observed=observed,
         expected=usual,
-        p_value=np.asarray(np.clip(p, SMALLEST_P, 1.0), dtype=np.float64),
+        p_value=np.maximum(p, SMALLEST_P),
     )
     return _clearest(found, seconds, level)
 
@@ -479,27 +477,19 @@ def _in_order(code: IntArray, seconds: FloatArray) -> tuple[IntArray, IntArray, 
     return order.astype(np.int64), code[order], seconds[order]
 
 
-def _resolution(seconds: FloatArray) -> float:
-    steps = np.diff(np.unique(seconds))
-    return float(steps.min()) if steps.size else 0.0
-
-
 def _runs(sizes: IntArray, least: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return series, begin and length of runs of least, 2 least, ... entries, up to half of each series, at half steps."""
-    parts: list[tuple[IntArray, IntArray, IntArray]] = []
+    parts: list[IntArray] = [np.empty((3, 0), dtype=np.int64)]
     length = least
-    while sizes.size and length <= int(sizes.max()) // 2:
+    while length <= int(sizes.max(initial=0)) // 2:
         step = length // 2
         count = np.where(sizes >= 2 * length, (sizes - length) // step + 1, 0)
         series = np.repeat(np.arange(sizes.size), count)
         begin = (np.arange(series.size) - np.repeat(np.cumsum(count) - count, count)) * step
-        parts.append((series, begin, np.full(series.size, length)))
+        parts.append(np.stack([series, begin, np.full(series.size, length)]))
         length *= 2
-    if not parts:
-        nothing = np.zeros(0, dtype=np.int64)
-        return nothing, nothing, nothing
-    joined = [np.concatenate(column).astype(np.int64) for column in zip(*parts, strict=True)]
-    return joined[0], joined[1], joined[2]
+    found = np.concatenate(parts, axis=1)
+    return found[0], found[1], found[2]
 
 
 def _dispersion(model: IntArray, rater: IntArray, wins: FloatArray, likely: FloatArray) -> float:
@@ -537,7 +527,7 @@ def _clearest(found: _Windows, seconds: FloatArray, level: float) -> tuple[Burst
             end=float(seconds[found.last[i]]),
             n_votes=int(found.observed[i]),
             expected=float(found.expected[i]),
-            p_adjusted=max(float(adjusted[i]), SMALLEST_P),
+            p_adjusted=float(adjusted[i]),
         )
         for i in told[np.sort(best)]
     )

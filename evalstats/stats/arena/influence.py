@@ -107,8 +107,8 @@ class StepsWithout:
 
     def blocks(self) -> list[tuple[int, int]]:
         """Return ranges of clusters that fit into memory."""
-        size = max(1, _BLOCK // max(1, self.fit.n_parameters))
-        return [(low, min(low + size, self.n_clusters)) for low in range(0, self.n_clusters, size)]
+        chunk = max(1, _BLOCK // max(1, self.fit.n_parameters))
+        return [(low, min(low + chunk, self.n_clusters)) for low in range(0, self.n_clusters, chunk)]
 
     def block(self, low: int, high: int) -> FloatArray:
         """Return steps of all parameters, shape (high - low, n_parameters)."""

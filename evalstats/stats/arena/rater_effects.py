@@ -94,18 +94,19 @@ def filtered(votes: DecidedVotes, eta: FloatArray, variance: FloatArray) -> Floa
     starts = np.searchsorted(votes.rater, np.arange(votes.n_raters + 1))
     n_votes = np.diff(starts)
     order = np.argsort(-n_votes, kind="stable")
-    order = order[n_votes[order] > 0]
     width = np.minimum(n_local, n_votes)
     at = 0
     while at < order.size:
         # Raters with about as many votes go together; the widest of them says how many fit.
-        widest = max(1, int(width[order[at : at + _TOGETHER]].max()))
-        chosen = order[at : at + min(max(1, _BLOCK // widest**2), _TOGETHER)]
+        chunk = min(_TOGETHER, max(1, _BLOCK // max(1, int(width[order[at : at + _TOGETHER]].max())) ** 2))
+        chosen = order[at : at + chunk]
         block = _Block(votes=votes, eta=eta, local=local, starts=starts[chosen], n_votes=n_votes[chosen])
-        if int(n_votes[chosen[0]]) <= int(n_local[chosen].max()):
+        most_models = int(n_local[chosen].max())
+        votes_are_cheaper = int(n_votes[chosen[0]]) <= most_models
+        if votes_are_cheaper:
             block.by_votes(variance, forecasts)
         else:
-            block.by_models(variance, forecasts, int(n_local[chosen].max()))
+            block.by_models(variance, forecasts, most_models)
         at += chosen.size
     return forecasts
 

@@ -42,7 +42,7 @@ class SliceFit:
         """
         inside = np.isin(self.models, anchors)
         weights = np.zeros((self.models.size, self.fit.n_parameters))
-        weights[:, : self.models.size] = np.eye(self.models.size) - inside / max(int(inside.sum()), 1)
+        weights[:, : self.models.size] = np.eye(self.models.size) - inside / inside.sum()
         variance = combination_variance(self.covariance, weights)
         known = variance > 1e-12 * max(float(variance.max(initial=0.0)), 1e-300)
         error = np.where(known, np.sqrt(np.where(known, variance, 1.0)), np.nan)

@@ -204,8 +204,8 @@ def numbered(label: IntArray, columns: Iterable[NDArray[Any]]) -> IntArray:
 def _labels(rows: VoteRows, groups: tuple[IntArray, ...]) -> IntArray:
     """Return a number for each row, the same for equal rows."""
     label = (rows.first * max(rows.n_models, 1) + rows.second) * 4 + rows.outcome
-    plain = np.array([1.0, 0.0, 0.5, 0.5])[rows.outcome]
-    further = [] if np.array_equal(plain, rows.share) else [rows.share]
+    outcome_is_cheaper = np.array_equal(np.array([1.0, 0.0, 0.5, 0.5])[rows.outcome], rows.share)
+    further = [] if outcome_is_cheaper else [rows.share]
     return numbered(label, (*further, *rows.covariates.T, *groups))
 
 

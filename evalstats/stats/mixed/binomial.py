@@ -1,6 +1,5 @@
 """Binomial mixed models with a logit link: fit, fast refit, and scores of clusters."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,7 +32,7 @@ from evalstats.stats.mixed.laplace import (
     quadrature,
     quadrature_scores,
 )
-from evalstats.stats.mixed.laplace_elimination import Blocks, Groups
+from evalstats.stats.mixed.laplace_elimination import Blocks
 
 Evaluate = Callable[[Floats], Point]
 
@@ -78,22 +77,20 @@ def quasi_newton(
     for _ in range(MOST_STEPS):
         gradient = point.gradient
         step = -_divided(hessian, gradient)
-        fall = -0.5 * float(gradient @ step)
-        if fall < ENOUGH:
-            return Found(point=point, hessian=hessian, converged=True, n_evaluations=n_evaluations)
-        if np.abs(x[:n_theta]).max(initial=0.0) > FARTHEST_THETA:
-            break
-        longest = float(np.abs(step[:n_theta]).max(initial=0.0))
-        part = min(1.0, LONGEST_THETA / longest) if longest > 0 else 1.0
+        slope = float(gradient @ step)
+        fall = -0.5 * slope
+        converged = fall < ENOUGH
+        if converged or (np.abs(x[:n_theta]) > FARTHEST_THETA).any():
+            return Found(point=point, hessian=hessian, converged=converged, n_evaluations=n_evaluations)
+        part = LONGEST_THETA / float(np.abs(step[:n_theta]).max(initial=LONGEST_THETA))
         while True:
             new = evaluate(x + part * step)
             n_evaluations += 1
-            rise = new.deviance - point.deviance
-            if rise <= -1e-4 * part * 2.0 * fall or part < 1e-8 or (fall < 1e-6 and rise < 1e-8):
+            rise, promised = new.deviance - point.deviance, part * slope
+            if rise <= 1e-4 * promised or part < 1e-8 or (fall < 1e-6 and rise < 1e-8):
                 break
             # The minimum of the parabola through both values and the first slope, kept between a tenth and a half.
-            slope = -2.0 * fall * part
-            part *= float(np.clip(-0.5 * slope / max(rise - slope, 1e-300), 0.1, 0.5))
+            part *= float(np.clip(0.5 * promised / (promised - rise), 0.1, 0.5))
         if new.deviance > point.deviance:
             return Found(point=point, hessian=hessian, converged=fall < 1e-5, n_evaluations=n_evaluations)
         moved = part * step
@@ -175,29 +172,26 @@ class Objective:
 
 def profiled_optimum(cells: Cells, theta: Floats, beta: Floats) -> Optimum:
     """Return the optimum over theta alone, beta being found with the modes (lme4's nAGQ = 0)."""
-    state: dict[str, Point] = {}
+    seen: list[Point] = []
 
     def evaluate(x: Floats) -> Point:
-        last = state.get("last")
-        point = profiled(
-            cells, x, beta if last is None else last.beta, cells.no_effects() if last is None else last.effects
-        )
-        state["last"] = point
-        return point
+        # Every search for the mode begins at the last one.
+        begin = (seen[-1].beta, seen[-1].effects) if seen else (beta, cells.no_effects())
+        seen.append(profiled(cells, x, *begin))
+        return seen[-1]
 
     first = evaluate(theta)
-    lengths = np.full(theta.size, 1e-3)
-    hessian = positive(difference_columns(evaluate, theta, list(range(theta.size)), lengths), floor=0.1)
-    found = quasi_newton(evaluate, theta, first, hessian, n_theta=theta.size)
-    point, n_evaluations = found.point, found.n_evaluations + 1 + 2 * theta.size
-    point, tried = _try_zeros(cells.design, point, evaluate)
+    steps = np.full(theta.size, 1e-3)
+    guess = positive(difference_columns(evaluate, theta, list(range(theta.size)), steps), floor=0.1)
+    found = quasi_newton(evaluate, theta, first, guess, n_theta=theta.size)
+    point = _try_zeros(cells.design, found.point, evaluate)
     return Optimum(
         point=point,
         held=held_entries(cells.design, point.theta),
         hessian=None,
         fall=0.0,
         settled=found.converged,
-        n_evaluations=n_evaluations + tried,
+        n_evaluations=len(seen),
     )
 
 
@@ -208,7 +202,7 @@ def joint_optimum(cells: Cells, criterion: Criterion, start: Point, *, with_hess
     x = np.concatenate([start.theta, start.beta])
     first = objective(x)
     found = quasi_newton(objective, x, first, _starting_hessian(objective, x), n_theta=k)
-    point, _ = _try_zeros(cells.design, found.point, lambda theta: objective(np.concatenate([theta, found.point.beta])))
+    point = _try_zeros(cells.design, found.point, lambda theta: objective(np.concatenate([theta, found.point.beta])))
     held = held_entries(cells.design, point.theta)
     free = np.flatnonzero(np.concatenate([~held, np.ones(point.beta.size, dtype=bool)])).astype(np.int64)
     exact, fall = None, _fall(point.gradient[free], found.hessian[np.ix_(free, free)])
@@ -228,10 +222,10 @@ def _polish(objective: Objective, point: Point, free: Ints, rough: Floats) -> tu
     """Newton's steps in the free entries with the Hessian by differences, taken again where the point has moved far."""
     x = np.concatenate([point.theta, point.beta])
     curvature: Floats = np.diag(rough)[free]
-    taken_at: Floats = x
+    taken_at: Floats = np.full(x.size, np.inf)
     exact: Floats = np.empty((0, 0))
-    for step_number in range(12):
-        if step_number == 0 or float(np.abs((x - taken_at)[free] * np.sqrt(curvature)).max()) > FAR:
+    for _ in range(12):
+        if float(np.abs((x - taken_at)[free] * np.sqrt(curvature)).max()) > FAR:
             lengths = np.zeros(x.size)
             lengths[free] = DIFFERENCE / np.sqrt(np.maximum(curvature, TINY))
             lengths[: point.theta.size] = np.minimum(lengths[: point.theta.size], LONGEST_DIFFERENCE)
@@ -247,9 +241,6 @@ def _polish(objective: Objective, point: Point, free: Ints, rough: Floats) -> tu
         new = objective(x + move)
         rounding = 1e-12 * abs(point.deviance) + 1e-10
         if new.deviance > point.deviance + rounding:
-            break
-        better = _fall(new.gradient[free], exact)
-        if better > 0.25 * fall and fall < 1e-9:  # no more to be had than rounding leaves
             break
         x, point = x + move, new
     return exact, point, _fall(point.gradient[free], exact)
@@ -269,8 +260,8 @@ def _starting_hessian(objective: Objective, x: Floats) -> Floats:
     k = cells.design.n_theta
     modes = find_modes(cells, x[:k], x[k:], objective.effects)
     precision = cells.fixed_precision(modes)
-    lengths = np.full(x.size, 1e-3)
-    columns = difference_columns(objective, x, list(range(k)), lengths)
+    steps = np.full(x.size, 1e-3)
+    columns = difference_columns(objective, x, list(range(k)), steps)
     inner = 2.0 * precision
     factor = linalg.cho_factor(inner)
     across = columns[k:]
@@ -304,31 +295,30 @@ def held_entries(design: MixedDesign, theta: Floats) -> "np.ndarray[tuple[int], 
     return np.array(out)
 
 
-def _try_zeros(design: MixedDesign, point: Point, evaluate: Callable[[Floats], Point]) -> tuple[Point, int]:
+def _try_zeros(design: MixedDesign, point: Point, evaluate: Callable[[Floats], Point]) -> Point:
     """Return the point with small standard deviations set to 0 wherever the deviance does not rise by it."""
-    best, tried = point, 0
+    best = point
     start = canonical(design, point.theta)
     first = 0
-    for term in design.terms:
+    for term, factor in zip(design.terms, design.factors(start), strict=True):
         at = slice(first, first + term.n_theta)
-        diagonal = [first + sum(term.n_columns - i for i in range(j)) for j in range(term.n_columns)]
-        small = sorted(float(start[j]) for j in diagonal if start[j] < TRY_ZERO)
-        for size in reversed(small):
+        small = [size for size in np.diag(factor).tolist() if size < TRY_ZERO]
+        for size in sorted(small, reverse=True):
             theta = canonical(design, best.theta)
             theta[at] = canonical(design, theta, size)[at]
             new = evaluate(theta)
-            tried += 1
             if new.deviance <= best.deviance + EVEN:
                 best = new
                 break
         first += term.n_theta
     if best is point and not np.array_equal(start, point.theta):
-        best, tried = evaluate(start), tried + 1
-    return best, tried
+        best = evaluate(start)
+    return best
 
 
 LARGE = 10.0  # logits: no grouping of real outcomes has such a standard deviation
-_SEEN: "OrderedDict[tuple[int, ...], tuple[MixedDesign, Cells]]" = OrderedDict()
+DESIGNS_IN_CACHE = 4
+_SEEN: dict[tuple[int, ...], tuple[MixedDesign, Cells]] = {}
 
 
 def _make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, warnings: tuple[str, ...]) -> MixedFit:
@@ -344,7 +334,7 @@ def _make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, w
     if optimum.hessian is not None and joint is None:
         settled = False
         problems.append("the Hessian at the end is not positive definite; standard errors are those given theta")
-    gradient = point.gradient[~optimum.held] if n_quadrature == 0 else _free_gradient(optimum)
+    gradient = _free_gradient(optimum)
     if not settled:
         left = f"could still fall by about {optimum.fall:.2g}" if np.isfinite(optimum.fall) else "is not at a minimum"
         problems.append(
@@ -381,6 +371,7 @@ def _make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, w
 
 
 def _free_gradient(optimum: Optimum) -> Floats:
+    """Return the slopes in all that is not held; in theta alone where beta is profiled out."""
     k = optimum.held.size
     return np.concatenate([optimum.point.gradient[:k][~optimum.held], optimum.point.gradient[k:]])
 
@@ -528,7 +519,8 @@ def refit_binomial(fit: MixedFit, response: Floats) -> MixedFit:
     design = replace(fit.design, response=np.asarray(response, dtype=np.float64))
     warnings = check_binomial(design)
     cells, penalty, said = _answer_separation(_cells_of(design))
-    theta = np.where(fit.theta == 0.0, 0.3 * _starting_theta(design), fit.theta)
+    small_guess = 0.3 * _starting_theta(design)
+    theta = np.where(fit.theta == 0.0, small_guess, fit.theta)
     if fit.n_quadrature == 0:
         optimum = profiled_optimum(cells, theta, fit.beta)
     else:
@@ -549,11 +541,8 @@ def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
     cells = _cells_of(design)
     modes = find_modes(cells, fit.theta, fit.beta, cells.no_effects())
     scores = cell_scores(cells, modes) if fit.n_quadrature == 1 else quadrature_scores(cells, modes, fit.n_quadrature)
-    n = int(clusters.max()) + 1
-    groups = Groups(clusters, n)
-    columns = [groups.sums(row) for row in scores.theta]
-    columns += [groups.sums(scores.fixed * column) for column in design.fixed.T]
-    return -np.stack(columns, axis=1)
+    by_cell = np.vstack([scores.theta, scores.fixed * design.fixed.T])
+    return -np.array([np.bincount(clusters, weights=row) for row in by_cell], dtype=np.float64).T
 
 
 def _check_quadrature(design: MixedDesign, n_quadrature: int) -> None:
@@ -598,7 +587,6 @@ def _cells_of(design: MixedDesign) -> Cells:
         cells = Cells(design)
         check_rank(cells.plan.distinct, design.fixed_names)
         _SEEN[key] = (design, cells)
-        if len(_SEEN) > 4:
-            _SEEN.popitem(last=False)
-    _SEEN.move_to_end(key)
+        if len(_SEEN) > DESIGNS_IN_CACHE:
+            del _SEEN[next(iter(_SEEN))]
     return _SEEN[key][1].with_response(design)

@@ -24,15 +24,15 @@ from evalstats.stats.mixed.laplace_elimination import Distinct, distinct_rows
 
 Bools = npt.NDArray[np.bool_]
 
-RANK = 1e-9  # of the largest singular value, after columns are scaled to unit length
-DEPENDENT = 1e-7  # of its length: what is left of a column outside the span of those before it
+RANK_TOLERANCE = 1e-9  # of the largest singular value, after columns are scaled to unit length
+DEPENDENCE_TOLERANCE = 1e-7  # of its length: what is left of a column outside the span of those before it
 NEWTON_STEPS = 30
 LONGEST = 5.0  # logits: a Newton step is cut to that
 MOVING = 0.1  # logits: what a separated row moves by at least in a late step
 REST = 1e-5  # logits: what no other row does
 ROUNDS = 4  # times that rows are taken away which turn out to move
 SHOWN = 5
-WHOLE = 1e-6  # of a success: shares times counts are rounded by far less
+ROUNDING = 1e-6  # of a success: shares times counts are rounded by far less
 _MOST_STEPS = 100
 _FLAT = 1e-12  # a Newton step that gains less than this share of the log-likelihood is the last
 _HALVINGS = 30
@@ -68,18 +68,18 @@ def find_separation(design: MixedDesign, distinct: Distinct | None = None) -> Se
     side = np.where(successes >= trials, 1.0, np.where(successes <= 0.0, -1.0, 0.0))
     rows = distinct.rows / np.sqrt((distinct.rows**2).mean(axis=0))
     free = _null_space(rows[side == 0.0])
-    if free.shape[1] > 0:
+    if free.shape[1]:
         free = _null_space(rows[_bounded_rows(rows, trials, successes, side)])
-    if free.shape[1] == 0:
+    if not free.shape[1]:
         return None
     moves = (side[:, None] * rows) @ free
-    moves[np.abs(moves) < DEPENDENT * np.abs(moves).max()] = 0.0
+    moves[np.abs(moves) < DEPENDENCE_TOLERANCE * np.abs(moves).max()] = 0.0
     candidates = np.flatnonzero(np.abs(moves).max(axis=1))
     which = candidates[_largest_separated(moves[candidates])]
     if which.size == 0:
         return None
     directions = _null_space(np.delete(rows, which, axis=0))
-    runs = np.abs(directions).max(axis=1) > DEPENDENT
+    runs = np.abs(directions).max(axis=1) > DEPENDENCE_TOLERANCE
     return Separation(
         rows=distinct.rows[which],
         labels=tuple(_label(row, design.fixed_names) for row in distinct.rows[which]),
@@ -96,7 +96,7 @@ def dependent_columns(rows: Floats) -> Ints:
     if len(scaled) > 4 * scaled.shape[1]:
         scaled = np.asarray(linalg.qr(scaled, mode="r", check_finite=False)[0][: scaled.shape[1]], dtype=np.float64)
     values = np.linalg.svd(scaled, compute_uv=False)
-    if values.size == rows.shape[1] and values.min() > RANK * values.max():
+    if values.size == rows.shape[1] and values.min() > RANK_TOLERANCE * values.max():
         return np.zeros(0, dtype=np.int64)
     out: list[int] = []
     basis = np.zeros((len(scaled), 0))
@@ -105,7 +105,7 @@ def dependent_columns(rows: Floats) -> Ints:
         for _ in range(2):  # orthogonal to rounding after the second time
             column = column - basis @ (basis.T @ column)
         size = float(np.linalg.norm(column))
-        if size > DEPENDENT:
+        if size > DEPENDENCE_TOLERANCE:
             basis = np.column_stack([basis, column / size])
         else:
             out.append(j)
@@ -125,7 +125,7 @@ def _spaces(rows: Floats) -> tuple[Floats, Floats]:
     if len(rows) > 4 * width:
         rows = np.asarray(linalg.qr(rows, mode="r", check_finite=False)[0][:width], dtype=np.float64)
     _, values, turned = np.linalg.svd(rows, full_matrices=True)
-    rank = int((values > RANK * values.max()).sum())
+    rank = int((values > RANK_TOLERANCE * values.max()).sum())
     return turned[:rank].T, turned[rank:].T
 
 
@@ -267,16 +267,16 @@ def check_shares(design: MixedDesign) -> None:
     if outside:
         raise InputError(f"{outside} of {share.size} cells have a response outside 0 to 1; give shares of successes")
     successes = share * count
-    broken = np.abs(successes - np.rint(successes)) > WHOLE * np.maximum(1.0, count)
-    broken |= np.abs(count - np.rint(count)) > WHOLE
+    broken = np.abs(successes - np.rint(successes)) > ROUNDING * np.maximum(1.0, count)
+    broken |= np.abs(count - np.rint(count)) > ROUNDING
     if broken.any():
         at = int(np.argmax(broken))
         raise InputError(
             f"{int(broken.sum())} cells hold no whole number of successes (the first: {share[at]:.6g} of {count[at]:g} "
             "trials); a binomial model needs outcomes of 0 or 1, so fit bounded or averaged scores by a linear model"
         )
-    if successes.sum() <= WHOLE or (count - successes).sum() <= WHOLE:
-        what = "successes" if successes.sum() > WHOLE else "failures"
+    if successes.sum() <= ROUNDING or (count - successes).sum() <= ROUNDING:
+        what = "successes" if successes.sum() > ROUNDING else "failures"
         raise CannotAnswerError(f"all {design.n_rows} trials are {what}: there is nothing to tell effects from")
 
 
@@ -285,7 +285,7 @@ def _check_term(design: MixedDesign, term: RandomTerm) -> list[str]:
     out = check_levels(term, seen)
     if term.is_intercept:
         trials = np.bincount(term.level, weights=design.count)
-        if trials.max() <= 1.0 + WHOLE:
+        if trials.max() <= 1.0 + ROUNDING:
             raise CannotAnswerError(
                 f"every level of {term.group!r} has one trial: outcomes of 0 or 1 seen once say nothing about its "
                 "variance; leave the term out, or give repeated trials"
@@ -303,7 +303,7 @@ def _outcomes_constant(design: MixedDesign, term: RandomTerm) -> bool:
     share = np.bincount(term.level, weights=design.count * design.response) / np.bincount(
         term.level, weights=design.count
     )
-    constant = bool(((share < WHOLE) | (share > 1.0 - WHOLE)).all())
+    constant = bool(((share < ROUNDING) | (share > 1.0 - ROUNDING)).all())
     if not constant:
         return False
     rows = np.unique(design.fixed, axis=0, return_inverse=True)[1].ravel()

@@ -383,9 +383,7 @@ class _Walk:
         self.within: dict[tuple[int, int], Floats] = {}
         self.toward: dict[int, Floats] = {}
         self.layout = elimination.plan.layout
-        self.rest: Floats = np.empty((0, 0, 0))
-        if self.plan.n_rest and elimination.rest is not None:
-            self.rest = elimination.rest.covariance()
+        self.rest = np.empty((0, 0, 0)) if elimination.rest is None else elimination.rest.covariance()
         self.slots = dict(zip(self.plan.rest, self.layout.slots, strict=True))
 
     def parent(self, s: int, t: int) -> Ints:
@@ -403,9 +401,9 @@ class _Walk:
             t: np.stack([np.stack([groups.sums(row * column) for column in e.columns[t]]) for row in left])
             for t in later
         }
-        has_rest = self.rest.size > 0
-        coupling = self._coupling(s) if has_rest else np.empty(0)  # N_s' times the columns of the rest
-        if has_rest:
+        coupling: Floats | None = None
+        if self.plan.n_rest:
+            coupling = self._coupling(s)  # N_s' times the columns of the rest
             moved = self._times_rest(s, coupling)
             for t in later:
                 moved -= np.einsum("ijl,jlr->ilr", cross[t], self.toward[t][:, self.parent(s, t)])
@@ -415,13 +413,13 @@ class _Walk:
             known: Floats = np.zeros(shape)
             for v in later:
                 known += np.einsum("ijl,jkl->ikl", cross[v], self._between(v, t, s))
-            if has_rest:
+            if coupling is not None:
                 known -= np.einsum("ilr,klr->ikl", coupling, self.toward[t][:, self.parent(s, t)])
             self.within[s, t] = -np.einsum("ijl,jkl->ikl", inverse, known)
         own: Floats = np.zeros_like(inverse)
         for t in later:
             own += np.einsum("ijl,kjl->ikl", cross[t], self.within[s, t])
-        if has_rest:
+        if coupling is not None:
             own -= np.einsum("ilr,klr->ikl", coupling, self.toward[s])
         self.within[s, s] = inverse - np.einsum("ijl,jkl->ikl", inverse, own)
 

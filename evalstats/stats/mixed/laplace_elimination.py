@@ -13,8 +13,6 @@ from evalstats.stats.mixed.laplace_rest import RestFactor, RestLayout, lay_out
 
 Bits = npt.NDArray[np.uint64]
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits of neighbouring numbers
-CALL = 1e4  # multiplications that take as long as calling for one
-PRODUCT = 10.0  # the same for one product of sparse matrices
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +214,7 @@ def _profiles(distinct: Distinct, rest: list[Block]) -> tuple[Groups, Ints]:
     """Return the distinct row of [rest, fixed] of every cell, and a cell for each."""
     key = distinct.of_cell.level.astype(np.uint64)
     for block in rest:
-        key = _mix(key ^ _mix(block.groups.level.astype(np.uint64) + _MULTIPLIER))
+        key = _mix(key ^ _mix(block.groups.level.astype(np.uint64)))
         key ^= hash_rows(np.ascontiguousarray(block.values.T))
     return _numbered(key)
 
@@ -315,7 +313,8 @@ class Gram:
         if self.batches is None:
             for values in data:
                 t = self.columns(values)
-                if layout.n_components == 1 and t.nnz > 0.1 * t.shape[0] * t.shape[1]:
+                dense_is_cheaper = t.nnz > 0.1 * t.shape[0] * t.shape[1]
+                if layout.n_components == 1 and dense_is_cheaper:
                     dense = t.toarray()
                     out[0] -= dense.T @ dense
                     continue
@@ -330,9 +329,6 @@ class Gram:
                 dense.ravel()[batch.cell] = values[batch.pairs]
                 inner += dense.transpose(0, 2, 1) @ dense
             products = batch.rows.transpose(0, 2, 1) @ inner @ batch.rows
-            if layout.n_components == 1 and len(products) == 1:
-                out[0][np.ix_(batch.columns[0], batch.columns[0])] -= products[0]
-                continue
             _take(out, layout.where(batch.columns[:, :, None], batch.columns[:, None, :]), products)
 
 
@@ -357,17 +353,15 @@ def make_gram(groups: Groups, profile: Groups, profiles: "sparse.csr_array[np.fl
 
 
 def _batches(
-    level: Ints, row: Ints, n_levels: int, profiles: "sparse.csr_array[np.float64]", patience: float = 1.0
+    level: Ints, row: Ints, n_levels: int, profiles: "sparse.csr_array[np.float64]"
 ) -> tuple[Batch, ...] | None:
-    """Split pairs into components, or return None where T' T directly is the cheaper by `patience` times the cost."""
-    n_profiles, width = int(profiles.shape[0]), int(profiles.shape[1])
+    """Split pairs into components, or return None where T' T directly is the cheaper."""
+    n_profiles = int(profiles.shape[0])
     n_all = n_levels + n_profiles
     graph = sparse.coo_array((np.ones(level.size), (level, n_levels + row)), shape=(n_all, n_all))
     n_parts, part_of = csgraph.connected_components(graph, directed=False)
-    n_level = np.bincount(part_of[:n_levels], minlength=n_parts).astype(float)
-    n_row = np.bincount(part_of[n_levels:], minlength=n_parts).astype(float)
-    by_component = float((n_level * n_row**2 + n_row**3).sum()) + CALL * min(n_parts, 10)
-    if by_component * patience > n_levels * width**2 + CALL + PRODUCT * level.size * width:
+    n_level, n_row = (np.bincount(each, minlength=n_parts) for each in np.split(part_of, [n_levels]))
+    if _whole_is_cheaper(n_level, n_row, level.size, int(profiles.shape[1])):
         return None
     order = np.argsort(part_of[level], kind="stable")
     ends = np.cumsum(np.bincount(part_of[level], minlength=n_parts))
@@ -382,6 +376,14 @@ def _batches(
         size = (1 << int(levels.size - 1).bit_length(), rows.size, columns.size)
         alike.setdefault(size, []).append((pairs, i, j, part[:, columns].toarray(), columns))
     return tuple(_stack(size, parts) for size, parts in alike.items())
+
+
+def _whole_is_cheaper(n_level: Ints, n_row: Ints, n_pairs: int, width: int) -> bool:
+    """Say which takes fewer multiplications, for components of so many levels and rows."""
+    call, product = 1e4, 10.0  # multiplications that take as long as calling for one, and as one of sparse matrices
+    levels, rows = n_level.astype(float), n_row.astype(float)
+    by_component = float((levels * rows**2 + rows**3).sum()) + call * min(levels.size, 10)
+    return by_component > levels.sum() * width**2 + call + product * n_pairs * width
 
 
 def _stack(size: tuple[int, int, int], parts: "list[tuple[Ints, Ints, Ints, Floats, Ints]]") -> Batch:
@@ -425,8 +427,8 @@ class _Squares:
     def __init__(self, profiles: "sparse.csr_array[np.float64]", layout: RestLayout) -> None:
         self.shape = layout.shape
         filled = np.diff(profiles.indptr).astype(np.int64)
-        few = int((filled**2).sum()) < profiles.shape[0] * int(profiles.shape[1]) ** 2 / 10
-        self.listed = few or layout.n_components > 1
+        list_is_cheaper = int((filled**2).sum()) < profiles.shape[0] * int(profiles.shape[1]) ** 2 / 10
+        self.listed = list_is_cheaper or layout.n_components > 1
         self.dense = np.empty((0, 0))
         if not self.listed:
             self.dense = np.asarray(profiles.toarray(), dtype=np.float64)
@@ -488,7 +490,7 @@ class Elimination:
     def _eliminate(self, b: int) -> None:
         groups, columns = self.plan.blocks[b].groups, self.columns[b]
         size = len(columns)
-        left = np.stack([self.reweight(column, before=b) for column in columns])
+        left = np.stack([self.reweight(column) for column in columns])
         block = np.empty((size, size, groups.n_levels))
         for i in range(size):
             for j in range(i + 1):
@@ -506,12 +508,11 @@ class Elimination:
         self.root[b] = root
         self.inverse[b] = np.einsum("ikl,jkl->ijl", root, root)
 
-    def reweight(self, values: Floats, before: int | None = None) -> Floats:
-        """M v: the weights after eliminating the leaf and the chain (as far as `before`), times a value of every cell."""
+    def reweight(self, values: Floats) -> Floats:
+        """M v: the weights after eliminating the leaf and the chain (as far as they are), times a value of every cell."""
         out = self.effective * values
         for b in self.left:
-            if before is None or b < before:
-                out -= self._through(b, self._solved(b, self._sums(b, self.left[b] * values)))
+            out -= self._through(b, self._solved(b, self._sums(b, self.left[b] * values)))
         return out
 
     def _sums(self, b: int, values: Floats) -> Floats:

@@ -11,9 +11,6 @@ from evalstats.stats.mixed.design import Floats, Ints
 from evalstats.stats.mixed.linear_elimination import Scaling, invert_blocks
 from evalstats.stats.mixed.structure import Slot, within_owner
 
-_SMALL = 200  # effects that one dense factor takes in no time
-_REPAID = 0.3  # share of the dense factor's multiplications below which components are worth their bookkeeping
-
 
 class Grouping(Protocol):
     """The levels of a grouping over the cells."""
@@ -91,7 +88,7 @@ def lay_out(rest: dict[int, tuple[Grouping, int]], top: Grouping | None, n_cells
     n_rest = sum(groups.n_levels * size for groups, size in rest.values())
     of_cell: Ints = np.zeros(n_cells, dtype=np.int64)
     local: list[int] = []
-    if n_rest + n_fixed > _SMALL:
+    if not _one_is_cheaper(n_rest + n_fixed):
         joined = [] if top is None else [top]
         for b, (groups, _) in rest.items():
             trial = _components([*joined, groups], n_cells)
@@ -100,9 +97,17 @@ def lay_out(rest: dict[int, tuple[Grouping, int]], top: Grouping | None, n_cells
                 local.append(b)
                 of_cell = trial
     found = _placed(rest, local, of_cell, n_fixed)
-    if local and found.n_components * found.width**3 > _REPAID * (n_rest + n_fixed) ** 3:
+    if _one_is_cheaper(n_rest + n_fixed, found):
         return _placed(rest, [], np.zeros(n_cells, dtype=np.int64), n_fixed)
     return found
+
+
+def _one_is_cheaper(size: int, by_component: RestLayout | None = None) -> bool:
+    """Say whether one dense factor of that size takes no time, or not much more than those of the components."""
+    small, repaid = 200, 0.3  # effects; share of the multiplications at which components are worth their bookkeeping
+    if by_component is None:
+        return size <= small
+    return by_component.n_components * by_component.width**3 > repaid * size**3
 
 
 def _components(groupings: list[Grouping], n_cells: int) -> Ints:
@@ -169,12 +174,11 @@ class RestFactor:
         self.inverse: Floats = np.empty((layout.n_components, 0, 0))
         self.gain: Floats = np.empty((layout.n_components, 0, border.shape[0]))
         if m:
-            coupling = np.ascontiguousarray(gram[:, :m, m:])
+            coupling = gram[:, :m, m:]
             self.inverse, logdets = invert_blocks(gram[:, :m, :m] + np.eye(m))
             self.log_determinant = float(logdets.sum())
             self.gain = self.inverse @ coupling
-            flat = (-1, border.shape[0])
-            border -= coupling.reshape(flat).T @ self.gain.reshape(flat) if border.size else 0.0
+            border -= np.tensordot(coupling, self.gain, axes=((0, 1), (0, 1)))
         self.lower: Floats = border
         if border.size:
             self.lower = np.asarray(linalg.cholesky(border, lower=True, check_finite=False), dtype=np.float64)

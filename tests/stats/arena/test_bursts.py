@@ -129,3 +129,122 @@ def test_counts_vary_more_than_chance_by_the_median_of_many_windows_or_by_that_o
         found = _spreads(squares, length, whole)
         expected = {1: 1.0, 2: of_two, 3: max(of_two, of_three), 4: max(of_two, of_three, of_four)}
         np.testing.assert_allclose(found, [expected[k] for k in length.tolist()])
+
+
+def _windows(n: int, least: int) -> list[tuple[int, int]]:
+    """Begin and length of runs of least, 2 least, ... entries, up to half of all, each half of its length after the last."""
+    lengths = [least * 2**k for k in range(20) if least * 2 ** (k + 1) <= n]
+    return [(begin, length) for length in lengths for begin in range(0, n - length + 1, length // 2)]
+
+
+def _told(windows: list[tuple], level: float) -> list[tuple]:
+    """The clearest window of each series: Holm over all of them, half as many again as expected, by p and then by size."""
+    order = sorted(range(len(windows)), key=lambda at: windows[at][-1])
+    adjusted, worst = {}, 0.0
+    for rank, at in enumerate(order):
+        worst = adjusted[at] = min(1.0, max(worst, (len(order) - rank) * windows[at][-1]))
+    named: dict[int, tuple] = {}
+    for at in sorted(order, key=lambda at: (windows[at][-1], -windows[at][3])):
+        code, start, end, observed, expected, _ = windows[at]
+        if adjusted[at] <= level and observed >= 1.5 * expected and code not in named:
+            named[code] = (code, start, end, observed, expected, adjusted[at])
+    return list(named.values())
+
+
+def _compared(found, wanted) -> None:
+    assert [(one.code, one.start, one.end, one.n_votes) for one in found] == [one[:4] for one in wanted]
+    for one, by_hand in zip(found, wanted, strict=True):
+        assert one.expected == pytest.approx(by_hand[4])
+        assert one.p_adjusted == pytest.approx(by_hand[5], rel=1e-5, abs=0.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("level", [0.05, 0.5])
+def test_bursts_of_raters_window_by_window(seed: int, level: float) -> None:
+    rng = np.random.default_rng(seed)
+    rater, seconds = _times(rng, 6, 90, "uneven" if seed % 2 else "even")
+    for quick in (1, 4):
+        mine = np.flatnonzero(rater == quick)[5 : 20 + 6 * quick]
+        seconds[mine] = seconds[mine[0]] + np.arange(mine.size)
+    rater, seconds = np.append(rater, [6, 6, 6, 7]) + 1, np.append(np.round(seconds), [5.0, 9.0, 9.0, 1e6])
+    resolution, windows = np.diff(np.unique(seconds)).min(), []
+    for code in range(1, 9):
+        mine = np.sort(seconds[rater == code])
+        gaps = np.minimum(np.diff(mine), 1800.0)
+        for begin, length in _windows(gaps.size, 4):
+            total, part = gaps.sum() + resolution, gaps[begin : begin + length].sum() + resolution
+            uneven = max(gaps.size * (gaps**2).sum() / total**2 - 1.0, 1.0)
+            p = stats.beta.cdf(part / total, length / uneven, (gaps.size - length) / uneven)
+            expected = 1.0 + gaps.size * part / total
+            windows.append((code, mine[begin], mine[begin + length], length + 1, expected, p))
+    wanted = _told(windows, level)
+    assert wanted
+    _compared(rater_bursts(rater, seconds, level=level), wanted)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("known", "n_models"), [(True, 4), (False, 4), (True, 10)])
+def test_bursts_of_models_window_by_window(seed: int, known: bool, n_models: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 1500
+    model, rater = rng.integers(1, n_models + 1, n), rng.integers(0, 25, n)
+    seconds = np.sort(rng.uniform(0.0, 30.0 * DAY, n))
+    expected = np.clip(rng.beta(3.0, 3.0, n), 0.01, 0.99)
+    won = rng.random(n) < 0.9 * expected
+    for chosen in (1, 3):
+        won[np.flatnonzero(model == chosen)[20 * chosen : 20 * chosen + 26]] = True
+    wins, likely, series = won.astype(float), expected.copy(), []
+    for code in range(1, n_models + 1):
+        mine = model == code
+        likely[mine] = np.minimum(1.0, likely[mine] * wins[mine].sum() / likely[mine].sum())
+        series += [
+            (code, np.flatnonzero(mine)[begin : begin + length]) for begin, length in _windows(int(mine.sum()), 8)
+        ]
+    noise = likely * (1.0 - likely)
+    whole = max(
+        1.0,
+        sum(
+            ((wins - likely)[(model == m) & (rater == r)].sum()) ** 2 for m in range(1, n_models + 1) for r in range(25)
+        )
+        / noise.sum(),
+    )
+    spread, least = {}, 1.0
+    for length in sorted({at.size for _, at in series}):
+        squares = [(wins - likely)[at].sum() ** 2 / noise[at].sum() for _, at in series if at.size == length]
+        if len(squares) >= 20:
+            least = max(least, np.median(squares) / stats.chi2(1).median())
+        elif known:
+            least = max(least, whole)
+        spread[length] = least
+    windows = []
+    for code, at in series:
+        o, e, c = wins[at].sum(), likely[at].sum(), spread[at.size]
+        # P(Binomial >= o) as a beta law, whose counts may be divided.
+        p = stats.beta.cdf(e / at.size, o / c, (at.size - o) / c + 1.0) if o >= e + 1.0 else 1.0
+        windows.append((code, seconds[at[0]], seconds[at[-1]], int(o), e, p))
+    wanted = _told(windows, 0.5)
+    assert wanted
+    order = rng.permutation(n)
+    found = model_bursts(
+        model[order], seconds[order], won[order], expected[order], rater[order] if known else None, level=0.5
+    )
+    _compared(found, wanted)
+
+
+def test_votes_that_were_certain_beforehand_are_no_burst_and_no_warning() -> None:
+    model, seconds = np.repeat([0, 1], 30), np.tile(np.arange(30.0), 2)
+    certain = model.astype(float)
+    assert model_bursts(model, seconds, certain == 1.0, certain, np.tile(np.arange(6), 10)) == ()
+
+
+@pytest.mark.parametrize("n", [19, 20])
+def test_twenty_times_at_least(n: int) -> None:
+    """Nothing is said of fewer, nor of votes that all have the same time."""
+    seconds = np.append(1000.0 * np.arange(n - 10), 1000.0 * (n - 10) + np.arange(10))
+    assert len(rater_bursts(np.zeros(n, dtype=int), seconds, level=0.9)) == (n >= 20)
+    assert rater_bursts(np.zeros(30, dtype=int), np.ones(30)) == ()
+    won = np.arange(n) >= n - 10
+    found = model_bursts(np.zeros(n, dtype=int), seconds, won, np.full(n, 0.5), level=0.9)
+    assert len(found) == (n >= 20)
+    with pytest.raises(InputError, match="differ in length"):
+        model_bursts(np.zeros(n, dtype=int), seconds, won[1:], np.full(n, 0.5))

@@ -8,7 +8,7 @@ import pytest
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import combination_variance, covariance_of, few_factor
-from evalstats.stats.arena.drift import _model_df, linear_drift, period_test
+from evalstats.stats.arena.drift import _model_df, _tested, linear_drift, period_test
 from evalstats.stats.arena.slices import (
     clustering,
     draws,
@@ -446,3 +446,17 @@ def test_a_model_seen_at_one_time_is_no_anchor():
     assert 4 not in found.anchors
     assert set(found.anchors) <= {0, 1, 2, 3}
     assert found.anchors.size >= 2
+
+
+@pytest.mark.parametrize("elsewhere", [9, 10])
+def test_a_slope_takes_ten_votes_outside_of_a_models_busiest_period(elsewhere):
+    rng = np.random.default_rng(7)
+    when = np.repeat([0, 1, 2], 200)
+    first, second = np.tile([0, 1], 300), np.tile([1, 2, 0], 200)
+    second = np.where(first == second, 3, second)
+    first = np.append(first, np.full(25 + elsewhere, 4))
+    second = np.append(second, np.arange(25 + elsewhere) % 3)
+    when = np.append(when, np.repeat([1, 0, 2], [25, 5, elsewhere - 5]))
+    rows, period = with_slices(vote_rows(first, second, rng.integers(0, 2, first.size), clusters=(when,)))
+    assert (4 in _tested(rows, period, 3)) is (elsewhere == 10)
+    assert {0, 1, 2} <= set(_tested(rows, period, 3).tolist())

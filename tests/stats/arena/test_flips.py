@@ -10,9 +10,9 @@ import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.influence import Flip, _enough, smallest_flip
+from evalstats.stats.arena.influence import Flip, _enough, _first_votes, _Search, smallest_flip
 from evalstats.stats.arena.likelihood import Ties
-from evalstats.stats.arena.votes import VoteRows, vote_rows
+from evalstats.stats.arena.votes import VoteRows, merged, vote_rows
 from tests.stats.arena.voting_by_hand import honest
 
 
@@ -170,3 +170,98 @@ def test_votes_enough_by_their_influence_are_counted_one_by_one() -> None:
         wanted = int((reached < gap).sum()) + 1 if reached[-1] > gap else None
         assert _enough(effect, count, gap) == wanted
     assert _enough(np.zeros(0), np.zeros(0, dtype=int), 1.0) is None
+
+
+class _Curve(_Search):
+    """A search whose gap after so many votes is a known falling function, and that may break apart at some size."""
+
+    def __init__(self, gap, n: int, apart: int | None = None) -> None:
+        rows = vote_rows([0, 0], [1, 1], [0, 1], count=[n, 1])
+        super().__init__(fit=fit_strengths(rows), votes=rows, first=0, second=1, limit=np.array([n, 0]))
+        self.gap, self.apart = gap, apart
+
+    @property
+    def _gap(self) -> float:
+        return self.gap(0)
+
+    def _without(self, removed):
+        self.n_refits += 1
+        size = int(removed.sum())
+        if self.apart is not None and size >= self.apart:
+            return None
+        return removed, self.gap(size), self.fit
+
+
+@pytest.mark.parametrize("start", [1, 7, 100, 390, 900])
+@pytest.mark.parametrize("wanted", [1, 2, 97, 400, 900])
+@pytest.mark.parametrize("bend", [0.5, 1.0, 2.0])
+def test_the_fewest_votes_are_found_in_few_refits_whatever_the_shape_of_the_gap(start, wanted, bend) -> None:
+    """Not one vote more nor less than turns the order, in about as many refits as halving would need, fewer on a line."""
+    line = wanted - 0.5
+
+    def gap(size: int) -> float:
+        return 1.0 - (size / line) ** bend
+
+    search = _Curve(gap, 900)
+    found = search._halve(np.array([0]), 900, start)
+    assert found is not None
+    assert (int(found[0].sum()), found[1]) == (wanted, pytest.approx(gap(wanted)))
+    assert search.n_refits <= (16 if bend == 1.0 else 22)
+    assert search.blocked == 0
+    too_few = _Curve(gap, 900)
+    assert too_few._halve(np.array([0]), wanted - 1, min(start, wanted - 1)) is None
+
+
+def test_a_gap_that_is_gone_but_not_turned_is_no_flip() -> None:
+    level = _Curve(lambda size: 1.0 if size < 5 else -5e-8 if size < 9 else -1.0, 40)
+    found = level._halve(np.array([0]), 40, 20)
+    assert found is not None
+    assert int(found[0].sum()) == 9
+
+
+def test_where_models_fall_apart_before_the_order_turns_the_size_is_kept() -> None:
+    search = _Curve(lambda size: 1.0 - size / 30.5, 100, apart=20)
+    assert search._halve(np.array([0]), 100, 31) is None
+    assert search.blocked == 20
+    assert search._spare(np.array([0]))
+    assert search.limit.tolist() == [19, 0]
+    search.n_refits = 60
+    assert not search._spare(np.array([0]))
+    never = _Curve(lambda size: 1.0 - size / 30.5, 100)
+    never._halve(np.array([0]), 100, 31)
+    assert not never._spare(np.array([0]))
+
+
+def test_votes_are_taken_in_an_order_of_rows() -> None:
+    order, count = np.array([2, 0]), np.array([3, 9, 4])
+    assert [_first_votes(order, count, size).tolist() for size in (0, 1, 4, 5, 7, 20)] == [
+        [0, 0, 0], [0, 0, 1], [0, 0, 4], [1, 0, 4], [3, 0, 4], [3, 0, 4]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper"])
+def test_votes_go_by_how_much_each_holds_the_first_model_up(ties: Ties) -> None:
+    """A vote's effect is that on the gap by the fit's own derivative: weights a little smaller, and a fit anew."""
+    rng = np.random.default_rng(6)
+    first = rng.integers(0, 4, 400)
+    second = (first + rng.integers(1, 4, 400)) % 4
+    rows = merged(
+        vote_rows(first, second, rng.integers(0, 3, 400), covariates=rng.integers(-1, 2, (400, 1)).astype(float)),
+        keep_clusters=False,
+    )
+    fit = fit_strengths(rows, ties=ties)
+    search = _Search(fit=fit, votes=rows, first=1, second=3, limit=rows.count.copy())
+    search.limit[5] = 0
+    order, effect = search._order(fit)
+    part = 1e-4
+    by_refit = []
+    for row in range(rows.n_rows):
+        share = np.ones(rows.n_rows)
+        share[row] -= part / rows.count[row]
+        again = fit_strengths(rows.reweighted(share), ties=ties, start=fit)
+        change = (fit.strengths[1] - fit.strengths[3]) - (again.strengths[1] - again.strengths[3])
+        by_refit.append(change / part)
+    wanted = np.array(by_refit)
+    assert effect == pytest.approx(wanted[order], abs=2e-4)
+    assert (np.diff(effect) <= 0.0).all()
+    assert set(order.tolist()) == {row for row in np.flatnonzero(wanted > 1e-9).tolist() if row != 5}

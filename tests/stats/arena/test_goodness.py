@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.goodness_of_fit import (
+    _folds,
+    _way,
     against_drawn,
+    calibration_error,
     clustered_mean,
     held_out,
     pair_deviance,
@@ -315,3 +318,139 @@ def test_too_few_votes_to_hold_out():
     rows = vote_rows([0, 0], [1, 1], [0, 1])
     with pytest.raises(CannotAnswerError, match="too few to hold out"):
         held_out(fit_strengths(rows), rows)
+
+
+def calibration_by_hand(count, won, expected):
+    """Pairs by how far apart they are expected to be, in ten bins of votes; the root of the mean squared miss over votes."""
+    order = sorted(range(len(count)), key=lambda k: abs(expected[k] - 0.5))
+    passed, bins = 0.0, {}
+    for k in order:
+        label = min(9, int((passed + count[k] / 2) / sum(count) * 10))
+        passed += count[k]
+        size, miss = bins.get(label, (0.0, 0.0))
+        towards = (1 if expected[k] >= 0.5 else -1) * (won[k] - count[k] * expected[k])
+        bins[label] = (size + count[k], miss + towards)
+    return np.sqrt(sum(size * (miss / size) ** 2 for size, miss in bins.values()) / sum(count))
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_calibration_is_the_miss_of_pairs_gathered_by_their_distance(ties):
+    rows = some(11, ties=ties, n=1200, n_models=9)
+    votes = simulated(fit_strengths(rows, ties=ties), rows, n_resamples=30)
+    found, pairs = calibration_error(votes), pair_residuals(votes)
+    wanted = calibration_by_hand(pairs.count, pairs.observed * pairs.count, pairs.expected)
+    assert found.observed == pytest.approx(wanted)
+    cells, drawn = votes.cells, []
+    count = cells.by_pair(cells.count)
+    shares = np.broadcast_to(votes.drawn.shares(cells), votes.drawn.won.shape)
+    for won, tied, share in zip(votes.drawn.won, votes.drawn.tied, shares, strict=True):
+        ahead, expected = cells.by_pair(won + tied / 2), cells.by_pair(cells.count * share) / count
+        drawn.append(calibration_by_hand(count, ahead, expected))
+    assert found.expected == pytest.approx(np.mean(drawn))
+    assert found.p_value == (1 + sum(each >= wanted for each in drawn)) / 31
+
+
+def test_a_statistic_stands_beside_mean_and_quantiles_of_the_drawn():
+    drawn = np.random.default_rng(0).permutation(np.arange(1000.0))
+    found = against_drawn(949.0, drawn)
+    assert (found.expected, found.low, found.high, found.n_resamples) == (499.5, 24.0, 974.0, 1000)
+    assert found.p_value == (1 + 51) / 1001
+    # What is equal but for rounding counts as equal.
+    assert against_drawn(949.0 * (1 + 1e-12), drawn).p_value == found.p_value
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_bins_by_hand(clustered):
+    """Whole predictions in ten bins of votes; Wilson's interval at the votes that the variance is worth, by t."""
+    rng = np.random.default_rng(12)
+    n = 150
+    predicted = np.round(rng.beta(2, 2, n), 2)
+    count = rng.integers(1, 6, n).astype(float)
+    share, codes = rng.integers(0, 3, n) / 2, rng.integers(0, 25, n)
+    share[predicted < 0.25] = 0.0
+    found = share_bins(predicted, share, count, codes if clustered else None, conf_level=0.9)
+    members = {}
+    passed = 0.0
+    for value in np.unique(predicted):
+        at = np.flatnonzero(predicted == value)
+        label = min(9, int((passed + count[at[0]] / 2) / count.sum() * 10))
+        passed += count[at].sum()
+        members.setdefault(label, []).extend(at)
+    assert len(found) == len(members)
+    for one, at in zip(found, members.values(), strict=True):
+        assert (one.low, one.high) == (predicted[at].min(), predicted[at].max())
+        assert one.n_votes == count[at].sum()
+        assert one.predicted == pytest.approx(np.average(predicted[at], weights=count[at]))
+        p, error, df = clustered_mean(share[at], count[at], codes[at] if clustered else None)
+        assert one.observed == pytest.approx(p)
+        if df < 1.0:
+            assert (one.conf_low, one.conf_high) == (None, None)
+            continue
+        worth = min(one.n_votes, p * (1 - p) / error**2) if error else min(one.n_votes, df + 1)
+        z = stats.t.ppf(0.95, df)
+        middle, half = p + z**2 / (2 * worth), z * np.sqrt(p * (1 - p) / worth + z**2 / (4 * worth**2))
+        ends = (middle - half) / (1 + z**2 / worth), (middle + half) / (1 + z**2 / worth)
+        assert (one.conf_low, one.conf_high) == pytest.approx(ends, abs=1e-9)
+
+
+def test_nothing_to_bin_is_refused_and_one_cluster_has_no_interval():
+    with pytest.raises(InputError, match="no predictions"):
+        share_bins(np.zeros(0), np.zeros(0), np.zeros(0), None)
+    (one,) = share_bins(np.full(4, 0.5), np.array([0.0, 1.0, 1.0, 1.0]), np.ones(4), np.zeros(4, dtype=int))
+    assert (one.observed, one.conf_low, one.conf_high) == (0.75, None, None)
+
+
+def test_folds_are_whole_clusters_of_the_fewest_that_are_enough_or_single_votes():
+    rng = np.random.default_rng(13)
+    rows = some(13, n=600, clusters=(rng.integers(0, 4, 600), rng.integers(0, 30, 600), rng.integers(0, 11, 600)))
+    assert [_way(rows, k) for k in (2, 4, 5, 11, 12, 30, 31)] == [0, 0, 2, 2, 1, 1, None]
+    parts, fold = _folds(rows, 1, 5, rng)
+    assert parts is rows
+    by_cluster = [np.unique(fold[rows.clusters[1] == code]) for code in range(30)]
+    assert all(each.size == 1 for each in by_cluster)
+    sizes = np.bincount(fold, weights=rows.count)
+    assert sizes.size == 5
+    assert sizes.max() - sizes.min() < 60  # two clusters of about 20
+    bare = replace(rows, clusters=())
+    split, of = _folds(bare, None, 5, rng)
+    assert set(of.tolist()) == set(range(5))
+    key, old = split.first * 100 + split.second * 10 + split.outcome, bare.first * 100 + bare.second * 10 + bare.outcome
+    for values, whole in ((split.count, bare.count), (split.weight, bare.weight)):
+        assert np.bincount(key, weights=values) == pytest.approx(np.bincount(old, weights=whole))
+    heavy = replace(bare, weight=2.0 * bare.count, weight_squares=4.0 * bare.count)
+    split, _ = _folds(heavy, None, 5, rng)
+    assert split.weight == pytest.approx(2.0 * split.count)
+    assert split.weight_squares == pytest.approx(4.0 * split.count)
+    found = held_out(fit_strengths(bare), bare)
+    assert (found.n_folds, found.way, found.n_predicted, found.n_left_out, found.n_weak) == (5, None, 600, 0, 0)
+
+
+def test_the_gain_is_tested_by_clusters():
+    rng = np.random.default_rng(14)
+    rows = drawn_votes(rng, np.linspace(-0.4, 0.4, 5), 300, clusters=(rng.integers(0, 15, 300),))
+    found = held_out(fit_strengths(rows), rows, n_folds=5, conf_level=0.8)
+    assert found.gain == pytest.approx(found.log_loss_constant - found.log_loss)
+    size = np.bincount(rows.clusters[0], weights=rows.count)
+    df = size.sum() ** 2 / (size @ size) - 1
+    error = (found.gain_high - found.gain) / stats.t.ppf(0.9, df)
+    assert found.gain_low == pytest.approx(found.gain - stats.t.ppf(0.9, df) * error)
+    # The small tail is that of a fit that predicts worse than the shares.
+    assert found.loss_p == pytest.approx(stats.t.cdf(found.gain / error, df))
+    noise = drawn_votes(rng, np.zeros(8), 160, clusters=(rng.integers(0, 8, 160),))
+    worse = held_out(fit_strengths(noise), noise)
+    assert worse.gain < 0.0
+    assert worse.loss_p < 0.5
+    one = replace(rows, clusters=(np.zeros(rows.n_rows, dtype=int),))
+    assert held_out(fit_strengths(rows), one).way is None
+
+
+def test_a_baseline_knows_each_outcome_half_a_vote_more():
+    """All decided: the chance of a tie is half a vote of all, and predictions go by the fit of the others' votes."""
+    rows = vote_rows([0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1], count=[30, 20, 18, 27], clusters=([0, 1, 2, 3],))
+    found = held_out(fit_strengths(rows), rows, n_folds=4)
+    seen = {0: (18.0, 47.0), 1: (48.0, 27.0), 2: (30.0, 47.0), 3: (48.0, 20.0)}
+    plain = 0.0
+    for fold, (won, lost) in seen.items():
+        constant = np.array([won, lost])[fold % 2] + 0.5
+        plain -= [30, 20, 18, 27][fold] * np.log(constant / (won + lost + 1.5))
+    assert found.log_loss_constant == pytest.approx(plain / 95)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
+from evalstats.stats.arena import influence
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.influence import largest_influences, without_each
 from evalstats.stats.arena.likelihood import Ties
@@ -107,3 +108,79 @@ def test_curvature_goes_along_with_those_who_hold_more_than_a_fiftieth_of_the_vo
     assert steps.weight == pytest.approx(weight)
     assert sorted(steps.heavy) == [cluster for cluster, held in enumerate(weight) if held > 0.02 * rows.weight.sum()]
     assert 0 < len(steps.heavy) < steps.n_clusters
+
+
+def test_the_step_of_a_heavy_cluster_is_newtons_with_what_is_left() -> None:
+    """-(H - H_g)^- S_g, with H and H_g from the votes one by one, covariates too."""
+    rng = np.random.default_rng(2)
+    first = rng.integers(0, 4, 300)
+    second = (first + rng.integers(1, 4, 300)) % 4
+    z = rng.normal(size=(300, 2)).round(1)
+    rows = vote_rows(first, second, rng.integers(0, 2, 300), covariates=z, clusters=(rng.integers(0, 5, 300),))
+    fit = fit_strengths(rows)
+    steps = without_each(fit, rows, rows.clusters[0])
+    design = np.hstack([np.eye(4)[rows.first] - np.eye(4)[rows.second], rows.covariates])
+    p = 1.0 / (1.0 + np.exp(-design @ np.append(fit.strengths, fit.coefficients)))
+    curve, slope = rows.weight * p * (1.0 - p), rows.weight * (rows.share - p)
+    assert sorted(steps.heavy) == [0, 1, 2, 3, 4]
+    for cluster in range(5):
+        mine, left = rows.clusters[0] == cluster, rows.clusters[0] != cluster
+        score = design[mine].T @ slope[mine]
+        assert steps.scores(cluster, cluster + 1)[0] == pytest.approx(score)
+        wanted = -np.linalg.pinv((design[left].T * curve[left]) @ design[left]) @ score
+        assert steps.exact(cluster) == pytest.approx(wanted, abs=1e-7)
+    assert steps.scores(0, 5).sum(axis=0) == pytest.approx(np.zeros(6), abs=1e-6)
+    light = without_each(fit, rows, np.arange(rows.n_rows))
+    assert light.heavy == {}
+    every = -np.linalg.pinv((design.T * curve) @ design)
+    wanted = slope[:, None] * design @ every
+    assert light.block(0, rows.n_rows) == pytest.approx(wanted, abs=1e-7)
+    eta = design @ np.append(fit.strengths, fit.coefficients) + (design * wanted).sum(axis=1)
+    assert light.eta(np.arange(rows.n_rows), rows.first, rows.second, rows.covariates) == pytest.approx(eta)
+
+
+def test_blocks_of_clusters_change_nothing(monkeypatch) -> None:
+    rows = _rows(3)
+    fit = fit_strengths(rows, ties="davidson")
+    whole = without_each(fit, rows, rows.clusters[0])
+    eta, found = whole.eta(rows.clusters[0], rows.first, rows.second, rows.covariates), largest_influences(whole)
+    assert whole.blocks() == [(0, 40)]
+    monkeypatch.setattr(influence, "_BLOCK", 3 * fit.n_parameters)
+    assert whole.blocks() == [(low, min(low + 3, 40)) for low in range(0, 40, 3)]
+    assert whole.eta(rows.clusters[0], rows.first, rows.second, rows.covariates) == pytest.approx(eta)
+    again = largest_influences(whole)
+    assert [one.rater for one in again] == [one.rater for one in found]
+
+
+def test_refitted_are_the_six_largest_moves_and_the_six_that_bring_the_second_nearest() -> None:
+    rows = _rows(4)
+    fit = fit_strengths(rows)
+    steps = without_each(fit, rows, rows.clusters[0])
+    moves = steps.block(0, 40)[:, :6]
+    new, top = fit.strengths + moves, int(np.argmax(fit.strengths))
+    lead = [each[top] - max(np.delete(each, top)) for each in new]
+    largest = np.argsort(-np.abs(moves).max(axis=1))[:6]
+    wanted = set(largest.tolist()) | set(np.argsort(lead)[:6].tolist())
+    found = largest_influences(steps)
+    assert {one.rater for one in found} == wanted
+    first_changed = [one.new_first is None for one in found]
+    assert first_changed == sorted(first_changed)
+    for group in (True, False):
+        size = [abs(one.move) for one in found if (one.new_first is None) is group]
+        assert size == sorted(size, reverse=True)
+    for one in found:
+        again = fit_strengths(rows.take(rows.clusters[0] != one.rater))
+        change = again.strengths - fit.strengths
+        assert abs(one.move) == pytest.approx(np.abs(change).max(), abs=1e-7)
+        assert change[one.model] == pytest.approx(one.move, abs=1e-7)
+        assert one.new_first == (None if np.argmax(again.strengths) == top else np.argmax(again.strengths))
+        assert one.n_votes == 50
+
+
+def test_raters_without_votes_and_those_who_hold_models_together_are_left_out() -> None:
+    rater = np.array([0, 0, 2, 2, 2, 4, 4])
+    first, second = np.array([0, 0, 0, 0, 0, 1, 1]), np.array([1, 1, 1, 1, 1, 2, 2])
+    rows = vote_rows(first, second, np.array([0, 1, 0, 1, 0, 0, 1]), clusters=(rater,))
+    codes = rows.clusters[0]
+    found = largest_influences(without_each(fit_strengths(rows), rows, codes))
+    assert sorted(one.rater for one in found) == [0, 2]

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,32 @@ from scipy import integrate, stats
 from scipy.special import expit, logsumexp
 
 from evalstats.stats.arena import rater_effects
-from evalstats.stats.arena.rater_effects import DecidedVotes, decided_line, decided_votes, honest_forecasts
-from evalstats.stats.arena.raters import _disagreement, _largest, loyal_log, loyalty, rater_evidence, rings, side_log_e
+from evalstats.stats.arena.rater_effects import (
+    DecidedVotes,
+    decided_line,
+    decided_votes,
+    estimated_taste,
+    honest_forecasts,
+    only_raters,
+)
+from evalstats.stats.arena.raters import (
+    Rings,
+    _adjusted,
+    _balanced,
+    _disagreement,
+    _evidence,
+    _largest,
+    _lower_ratings,
+    _side_bands,
+    _suspects,
+    _weight_of,
+    loyal_log,
+    loyalty,
+    rater_evidence,
+    rings,
+    side_log_e,
+)
+from evalstats.stats.many.multiplicity import e_bh
 from tests.stats.arena.voting_by_hand import against, any_flag, clicks, evidence, honest, one_side, ring, ring_found
 
 EXACT = 1e-9  # sums of a few thousand products
@@ -270,3 +295,295 @@ def test_disagreement_bets_on_chance_and_on_the_weaker_keeping_the_side(line):
         q = expit(line[0] + slope * line[1] * votes.eta)
         bets.append(np.prod(np.where(votes.a_won, q / p, (1.0 - q) / (1.0 - p))))
     assert np.exp(_disagreement(votes, p, line)) == pytest.approx([np.mean(bets)])
+
+
+# Definitions in their slow form
+
+
+def _gathered(seed: int, *, n_raters: int = 7, n: int = 150, n_models: int = 4) -> DecidedVotes:
+    rng = np.random.default_rng(seed)
+    votes = _votes(rng, n_raters, n, n_models)
+    return decided_votes(
+        votes.rater, (votes.first, votes.second), votes.a_won, votes.eta, rng.uniform(0.01, 0.3, n_models)
+    )
+
+
+def _on_model(votes: DecidedVotes, rater: int, model: int) -> list[tuple[int, float, bool]]:
+    """Opponent, log-odds of the model, and whether it won, of every vote of a rater on a model."""
+    out = []
+    for row in np.flatnonzero(votes.rater == rater):
+        if votes.first[row] == model:
+            out.append((int(votes.second[row]), float(votes.eta[row]), bool(votes.a_won[row])))
+        elif votes.second[row] == model:
+            out.append((int(votes.first[row]), -float(votes.eta[row]), not votes.a_won[row]))
+    return out
+
+
+def test_loyalty_bets_on_every_model_met_as_often_as_it_was_met() -> None:
+    votes = _gathered(2, n=60)
+    p = np.random.default_rng(0).uniform(0.2, 0.8, 60)
+    found = loyalty(votes, p)
+    for rater in range(votes.n_raters):
+        mine = np.flatnonzero(votes.rater == rater)
+        parts = []
+        for model in range(4):
+            seen = [row for row in mine if model in {votes.first[row], votes.second[row]}]
+            won = [(votes.first[row] == model) == votes.a_won[row] for row in seen]
+            chance = np.prod([p[row] if votes.a_won[row] else 1.0 - p[row] for row in seen])
+            loyal = np.mean([q ** sum(won) * (1.0 - q) ** (len(won) - sum(won)) for q in (0.85, 0.95, 0.99)])
+            parts.append((len(seen) / (2.0 * mine.size) * loyal / chance, model, len(seen), sum(won)))
+        assert found.of_rater[rater] == pytest.approx(np.log(sum(part[0] for part in parts)))
+        assert (found.model[rater], found.met[rater], found.won[rater]) == max(parts)[1:]
+
+
+@pytest.mark.parametrize(("taste", "line"), [(0.8, (0.2, 1.2)), (0.05, (-0.1, 0.8))])
+def test_the_evidence_of_a_ring_is_that_of_its_mixture_over_the_best_honest_rating(
+    taste: float, line: tuple[float, float]
+) -> None:
+    """Every integral over tastes on a fine grid, rater by rater and opponent by opponent."""
+    votes = _gathered(4, n_raters=9, n=110)
+    found = rings(votes, taste=taste, line=line)
+    u = np.linspace(-7.0, 7.0, 561)
+    c = (16.0 * math.sqrt(3.0) / (15.0 * math.pi)) ** 2
+    sharper, blur, wide = math.sqrt(1.0 + 2.0 * c * taste**2), math.sqrt(1.0 + c * taste**2), max(taste, 0.15)
+    opponents = np.exp(-0.5 * (u / wide) ** 2)
+    opponents /= opponents.sum()
+    for model in range(4):
+        lined = replace(votes, eta=line[0] + line[1] * votes.eta)
+        cells = [(rater, _on_model(lined, rater, model)) for rater in range(9)]
+        cells = [(rater, seen) for rater, seen in cells if len(seen) >= 3]
+        given, loyal = [], []
+        for _, seen in cells:
+            law = np.ones_like(u)
+            for other in {each[0] for each in seen}:
+                against_it = [each for each in seen if each[0] == other]
+                eta = np.mean([sharper * each[1] for each in against_it])
+                won = sum(each[2] for each in against_it)
+                lost = len(against_it) - won
+                if len(against_it) == 1:
+                    law = law * expit((won - lost) * (eta + u) / blur)
+                else:
+                    at = eta + u[:, None] + u
+                    law = law * (expit(at) ** won * expit(-at) ** lost @ opponents)
+            given.append(law)
+            won = sum(each[2] for each in seen)
+            loyal.append(np.mean([q**won * (1.0 - q) ** (len(seen) - won) for q in (0.85, 0.95, 0.99)]))
+
+        def honest(shift: float, given=given) -> np.ndarray:
+            weight = np.exp(-0.5 * ((u - sharper * line[1] * shift) / wide) ** 2)
+            return np.array(given) @ weight / weight.sum()
+
+        se = math.sqrt(votes.uncertainty[model])
+        shifts = [0.0, *(-se * 2.0**k for k in range(1 + math.ceil(math.log2(4.0 / se))))]
+        parts = [
+            (size, shift, np.log((1.0 - size) * honest(shift) + size * np.array(loyal)).sum())
+            for size in (0.02, 0.05, 0.1, 0.2)
+            for shift in shifts
+        ]
+        null = max(np.log(honest(shift)).sum() for shift in np.linspace(-4.0, 2.0, 1201))
+        total = logsumexp([part[2] for part in parts])
+        assert found.log_e[model] == pytest.approx(total - math.log(len(parts)) - null, abs=2e-3)
+        member = sum(
+            math.exp(log - total) * size * np.array(loyal) / ((1.0 - size) * honest(shift) + size * np.array(loyal))
+            for size, shift, log in parts
+        )
+        at = found.model == model
+        assert found.rater[at].tolist() == [rater for rater, _ in cells]
+        assert found.member[at] == pytest.approx(member, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("std_error", "wanted"),
+    [(0.5, [0, 0.5, 1, 2, 4]), (0.3, [0, 0.3, 0.6, 1.2, 2.4, 4.8]), (7.0, [0, 1, 2, 4]), (0.0, [0, 0.001])],
+)
+def test_ratings_lower_by_none_one_two_and_four_standard_errors(std_error: float, wanted: list[float]) -> None:
+    found = -_lower_ratings(std_error)
+    assert found[: len(wanted)] == pytest.approx(wanted)
+    if std_error:
+        assert found.size == len(wanted)
+    assert 4.0 <= found[-1] < 8.0
+
+
+def test_members_of_a_ring_are_as_many_as_keep_the_share_of_honest_ones() -> None:
+    around = Rings(
+        log_e=np.zeros(2),
+        model=np.array([0, 1, 0, 0, 0, 0]),
+        rater=np.array([5, 9, 3, 8, 2, 1]),
+        member=np.array([0.93, 1.0, 0.99, 0.91, 0.89, 0.2]),
+    )
+    assert around.members(0, 0.05).tolist() == [3, 5]  # .01, then (.01 + .07) / 2, then .17 / 3
+    assert around.members(0, 0.06).tolist() == [3, 5, 8]
+    assert around.members(0, 0.9).tolist() == [3, 5, 8]
+    assert around.members(0, 0.005).tolist() == []
+    assert around.members(1, 0.05).tolist() == [9]
+
+
+def test_sides_are_judged_by_what_the_other_raters_show() -> None:
+    rng = np.random.default_rng(9)
+    votes = _gathered(6, n_raters=8, n=400)
+    for share in (0.5, 0.65, 0.2, 0.995):
+        others = decided_votes(
+            votes.rater, (votes.first, votes.second), rng.random(400) < share, votes.eta, votes.uncertainty
+        )
+        n = np.bincount(others.rater)
+        wins = np.bincount(others.rater, weights=others.a_won).astype(int)
+        low, high = _side_bands(wins, n, others)
+        for rater in range(8):
+            rest = others.a_won[others.rater != rater]
+            reach = 2.0 * math.sqrt((rest.mean() * (1.0 - rest.mean()) + 1.0 / rest.size) / rest.size)
+            if abs(rest.mean() - 0.5) <= reach:
+                assert (low[rater], high[rater]) == (0.5, 0.5)
+            else:
+                ends = rest.mean() - reach, rest.mean() + reach
+                assert low[rater] == pytest.approx(max(0.01, min(ends[0], 0.5)))
+                assert high[rater] == pytest.approx(min(0.99, max(ends[1], 0.5)))
+    alone = _one_rater(np.array([True, True, False]))
+    assert [each.tolist() for each in _side_bands(np.array([2]), np.array([3]), alone)] == [[0.5], [0.5]]
+
+
+@pytest.mark.parametrize(("n", "balanced"), [(8, True), (10, False)])
+def test_sides_are_unbalanced_where_the_stronger_stands_on_one_too_often(n: int, balanced: bool) -> None:
+    """n times the same lead add up to n of it, and their chance to sqrt(n): three standard errors are passed at n = 9."""
+    for sign in (1.0, -1.0):
+        votes = _one_rater(np.ones(8, dtype=bool))
+        eta = np.full(n, sign * 0.7)
+        votes = decided_votes(
+            np.zeros(n, dtype=int), (np.zeros(n, dtype=int), np.ones(n, dtype=int)), eta > 0, eta, np.ones(2)
+        )
+        assert _balanced(votes) is balanced
+        assert _balanced(replace(votes, eta=np.zeros(n)))
+
+
+def test_evidence_is_put_together_from_its_bets() -> None:
+    """Who votes as expected, how often, and the bet on a side, which where sides are unbalanced must also beat the forecasts."""
+    for seed, lead in ((1, 0.0), (2, 1.5)):
+        votes = _gathered(seed, n=200)
+        votes = replace(votes, eta=votes.eta + lead)
+        line, taste = (0.1, 0.9), 0.6
+        found = _evidence(votes, votes, line, taste)
+        p = honest_forecasts(votes, taste=taste, line=line)
+        n, wins = np.bincount(votes.rater), np.bincount(votes.rater, weights=votes.a_won).astype(int)
+        assert (found.n_votes.tolist(), found.n_first_side.tolist()) == (n.tolist(), wins.tolist())
+        plain = side_log_e(wins, n - wins, *_side_bands(wins, n, votes))
+        assert _balanced(votes) is (lead == 0.0)
+        for rater in range(votes.n_raters):
+            mine = np.flatnonzero(votes.rater == rater)
+            agree, expected, bet, before = 0, 0.0, 0.0, 0
+            for k, row in enumerate(mine):
+                ahead = votes.eta[row] > 0
+                agree += ahead == votes.a_won[row]
+                expected += p[row] if ahead else 1.0 - p[row]
+                q = (before + 0.5) / (k + 1.0)
+                bet += np.log(q / p[row]) if votes.a_won[row] else np.log((1.0 - q) / (1.0 - p[row]))
+                before += votes.a_won[row]
+            assert found.n_agree[rater] == agree
+            assert found.expected_agree[rater] == pytest.approx(expected)
+            side = plain[rater] if lead == 0.0 else min(plain[rater], bet)
+            assert found.log_e[rater, 0] == pytest.approx(side)
+        assert found.log_e[:, 1] == pytest.approx(_disagreement(votes, p, line))
+        bets = loyalty(votes, p)
+        assert found.log_e[:, 2] == pytest.approx(bets.of_rater)
+        assert found.loyal_to.tolist() == bets.model.tolist()
+        assert (found.loyal_met.tolist(), found.loyal_won.tolist()) == (bets.met.tolist(), bets.won.tolist())
+        assert found.adjusted.ravel() == pytest.approx(np.minimum(1.0, 2.0 * e_bh(np.exp(found.log_e.ravel()))))
+        assert found.ring_adjusted == pytest.approx(np.minimum(1.0, 2.0 * e_bh(np.exp(found.rings.log_e))))
+        assert found.taste == taste
+
+
+def test_e_values_beyond_all_numbers_are_flagged_and_nothing_overflows() -> None:
+    assert _adjusted(np.array([2000.0, -5.0, 0.0])).tolist() == pytest.approx([0.0, 1.0, 1.0], abs=1e-200)
+
+
+def test_who_is_suspect_alone_or_in_a_ring() -> None:
+    votes = _gathered(3, n=100)
+    plain = _evidence(votes, votes, PLAIN, 0.5)
+    log_e = np.full((7, 3), -1.0)
+    log_e[2, 1], log_e[4, 0] = math.log(31.0), math.log(29.0)
+    around = Rings(
+        log_e=np.array([math.log(6.0), math.log(4.0), 0.0, 0.0]),
+        model=np.array([0, 0, 1, 1]),
+        rater=np.array([5, 6, 1, 3]),
+        member=np.array([0.51, 0.49, 0.99, 0.99]),
+    )
+    assert _suspects(replace(plain, log_e=log_e, rings=around)).tolist() == [2, 5]
+
+
+def test_the_weight_of_some_raters_is_their_largest_share_of_a_models_votes() -> None:
+    votes = _gathered(5, n=90)
+    some = np.array([True, False, False, True, False, False, False])
+    shares = []
+    for model in range(4):
+        on_it = (votes.first == model) | (votes.second == model)
+        shares.append(some[votes.rater[on_it]].mean())
+    assert _weight_of(votes, some) == pytest.approx(max(shares))
+    wider = replace(votes, uncertainty=np.ones(6))  # two models without votes
+    assert _weight_of(wider, some) == pytest.approx(max(shares))
+
+
+def test_a_suspect_is_left_out_of_ratings_line_and_taste_and_judged_by_the_rest() -> None:
+    rng = np.random.default_rng(3)
+    votes = _votes(rng, 12, 900, 4, sd=1.0)
+    turned = np.where(votes.rater == 5, ~(votes.eta > 0), votes.a_won).astype(bool)
+    votes = replace(votes, a_won=turned)
+    asked, again = [], (0.9 * votes.eta, np.full(4, 0.07))
+
+    def rate(believed):
+        asked.append(believed.tolist())
+        return again
+
+    found = rater_evidence(votes, rate=rate)
+    wanted = [rater != 5 for rater in range(12)]
+    assert asked == [wanted]
+    used = replace(votes, eta=again[0], uncertainty=again[1])
+    rest = only_raters(used, np.array(wanted))
+    line = decided_line(rest.eta, rest.a_won)
+    taste = estimated_taste(rest, line, seed=0)
+    assert found.taste == pytest.approx(taste)
+    expected = _evidence(used, used, line, taste)
+    assert found.log_e == pytest.approx(expected.log_e)
+    assert found.adjusted[5].min() <= 0.05
+    # Without other ratings to be had the votes are judged by those they came with.
+    alone = rater_evidence(votes, rate=lambda _: None)
+    assert alone.log_e == pytest.approx(rater_evidence(votes).log_e)
+    # A suspect with a hundredth of the votes changes nothing that matters: no second look.
+    few = only_raters(votes, np.arange(12) != 5)
+    small = decided_votes(
+        np.append(few.rater, [11] * 14),
+        (np.append(few.first, [0, 1, 2, 3] * 3 + [0, 1]), np.append(few.second, [1, 2, 3, 0] * 3 + [1, 2])),
+        np.append(few.a_won, [False] * 14),
+        np.append(few.eta, [3.0] * 14),
+        few.uncertainty,
+    )
+    asked.clear()
+    assert rater_evidence(small, rate=rate).log_e[11, 1] > math.log(30.0)
+    assert asked == []
+
+
+def test_raters_of_ten_votes_and_more_are_judged_under_their_own_numbers() -> None:
+    rng = np.random.default_rng(1)
+    rater = np.repeat(np.arange(4), [10, 9, 30, 12])
+    first = rng.integers(0, 3, rater.size)
+    votes = decided_votes(
+        rater, (first, (first + 1) % 3), rng.random(rater.size) < 0.5, rng.normal(size=rater.size), np.full(3, 0.1)
+    )
+    found = rater_evidence(votes, taste=0.4)
+    assert found.rater.tolist() == [0, 2, 3]
+    assert found.n_votes.tolist() == [10, 30, 12]
+    assert set(found.rings.rater.tolist()) <= {0, 2, 3}
+    assert 3 in found.rings.rater
+
+
+def test_one_rater_alone_is_no_ring() -> None:
+    rater = np.repeat([0, 1, 2], [9, 2, 2])
+    pairs = np.zeros(13, dtype=np.int64), 1 + np.arange(13) % 6
+    found = rings(
+        decided_votes(rater, pairs, np.ones(13, dtype=bool), np.zeros(13), np.full(7, 0.1)), taste=0.5, line=PLAIN
+    )
+    assert found.log_e.tolist() == [0.0] * 7
+    assert (found.model.tolist(), found.rater.tolist(), found.member.tolist()) == ([0], [0], [0.0])
+    with_two = np.repeat([0, 1], [7, 6])
+    found = rings(
+        decided_votes(with_two, pairs, np.ones(13, dtype=bool), np.zeros(13), np.full(7, 0.1)), taste=0.5, line=PLAIN
+    )
+    assert found.log_e[0] != 0.0
+    assert found.rater.tolist() == [0, 1]

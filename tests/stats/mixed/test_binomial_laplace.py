@@ -43,9 +43,7 @@ def spherical(cells, effects):
 @pytest.mark.parametrize("design", DESIGNS)
 def test_elimination_is_the_dense_system(design, by_component, monkeypatch):
     """Log-determinant, solution, precision of beta and entries of the inverse, at weights of no model."""
-    find = gram_module._batches
-    cost = (0.0 if by_component else np.inf,)
-    monkeypatch.setattr(gram_module, "_batches", lambda *args: find(*args, cost[0]))
+    monkeypatch.setattr(gram_module, "_whole_is_cheaper", lambda *_: not by_component)
     rng = np.random.default_rng(2)
     theta, _ = parameters(design)
     theta[rng.integers(theta.size)] = 0.0
@@ -198,14 +196,11 @@ def scenarios_of_models(*, model_effects, slopes):
 @pytest.mark.parametrize("model_effects", [False, True])
 def test_rest_by_components_is_the_whole_one(model_effects, slopes, by_component, monkeypatch):
     """Deviance, gradient and covariances, with the rest factored scenario by scenario and in one piece."""
-    find = gram_module._batches
-    cost = (0.0 if by_component else np.inf,)
-    monkeypatch.setattr(gram_module, "_batches", lambda *args: find(*args, cost[0]))
+    monkeypatch.setattr(gram_module, "_whole_is_cheaper", lambda *_: not by_component)
     design = scenarios_of_models(model_effects=model_effects, slopes=slopes)
     theta, beta = parameters(design)
     whole = Cells(design)
-    monkeypatch.setattr(rest_module, "_SMALL", 0)
-    monkeypatch.setattr(rest_module, "_REPAID", np.inf)
+    monkeypatch.setattr(rest_module, "_one_is_cheaper", lambda *_: False)
     parts = Cells(design)
     assert whole.plan.layout.n_components == 1
     assert parts.plan.layout.n_components == 12

@@ -1,14 +1,28 @@
 """Searches for an optimum on functions whose optimum, slope and curvature are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from evalstats.stats.mixed.binomial import FARTHEST_THETA, difference_columns, quasi_newton
+from evalstats.stats.mixed.binomial import (
+    FARTHEST_THETA,
+    _damped_update,
+    _divided,
+    _fall,
+    _polish,
+    _try_zeros,
+    difference_columns,
+    held_entries,
+    positive,
+    quasi_newton,
+)
 from evalstats.stats.mixed.design import MixedDesign
 from evalstats.stats.mixed.glm import fit_logistic
 from evalstats.stats.mixed.laplace import Point
 from evalstats.stats.mixed.linear import difference_hessian, symmetric_update, trust_step
 from evalstats.stats.mixed.linear_elimination import _combine
+from tests.stats.mixed.binomial_by_definition import design_of, term
 
 
 def _quartic(x):
@@ -113,3 +127,185 @@ def test_classes_of_cells_are_added_by_weight(weight):
     arrays = [np.arange(6.0).reshape(2, 3) + 10.0 * k for k in range(len(weight))]
     wanted = sum(w * each for w, each in zip(weight, arrays, strict=True))
     assert _combine(np.array(weight), arrays) == pytest.approx(wanted)
+
+
+def test_a_search_is_left_at_the_first_point_too_far_out():
+    def falling(x):
+        return _point(-float(x.sum()), -np.ones(2))
+
+    start = np.array([0.5, 0.0])
+    # The first entry alone is bounded: it moves on by 1 at most, and the other with it in the same direction.
+    found = quasi_newton(falling, start, falling(start), np.diag([0.01, 0.02]), n_theta=1)
+    steps = found.n_evaluations
+    assert not found.converged
+    assert 0.5 + steps > FARTHEST_THETA >= 0.5 + steps - 1
+    free = quasi_newton(_parabola, 100.0 * np.ones(2), _parabola(100.0 * np.ones(2)), 2.0 * np.eye(2), n_theta=0)
+    assert (free.converged, free.n_evaluations) == (True, 1)
+
+
+def test_the_longest_step_of_theta_is_one_logit():
+    tried = []
+
+    def evaluate(x):
+        tried.append(x)
+        return _parabola(x)
+
+    start = np.array([4.0, 1.0])
+    quasi_newton(evaluate, start, _parabola(start), 2.0 * np.eye(2), n_theta=1)
+    # The whole step would be to 0: a quarter of it is taken.
+    assert tried[0] == pytest.approx([3.0, 0.75])
+    tried.clear()
+    quasi_newton(evaluate, start / 8.0, _parabola(start / 8.0), 2.0 * np.eye(2), n_theta=1)
+    assert tried[0] == pytest.approx([0.0, 0.0])
+
+
+def test_a_rise_that_no_shorter_step_avoids_ends_the_search():
+    """A slope that points uphill: far from flat it has not converged, nearly flat it has."""
+    for slope, converged in ((-1.0, False), (-1e-3, True)):
+
+        def uphill(x, slope=slope):
+            return _point(float(x[0]), np.array([slope]))
+
+        found = quasi_newton(uphill, np.zeros(1), uphill(np.zeros(1)), np.eye(1), n_theta=0)
+        assert (found.converged, found.point.deviance) == (converged, 0.0)
+        assert 5 < found.n_evaluations < 30
+
+
+def test_near_the_minimum_a_deviance_that_is_rounded_is_no_reason_to_shorten_steps():
+    def rounded(x):
+        return _point(round(float(x @ x), 5), 2.0 * x)
+
+    start = np.full(1, 5e-4)
+    found = quasi_newton(rounded, start, rounded(start), 2.0 * np.eye(1), n_theta=0)
+    assert (found.converged, found.n_evaluations) == (True, 1)
+    assert found.point.gradient == pytest.approx(0.0)
+
+
+def test_an_update_of_curvature_is_that_of_bfgs_and_damped_where_the_slope_hardly_rises():
+    """Powell: the curvature along the step is never below a fifth of what was thought; so it stays positive definite."""
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(4, 4))
+    hessian, moved = root @ root.T + np.eye(4), rng.normal(size=4)
+    expected = moved @ hessian @ moved
+    for share in (3.0, 1.0, 0.21, 0.19, 0.0, -2.0):
+        change = hessian @ rng.normal(size=4)
+        change *= share * expected / (moved @ change) if share else 0.0
+        new = _damped_update(hessian, moved, change)
+        assert moved @ new @ moved == pytest.approx(max(share, 0.2) * expected)
+        assert np.linalg.eigvalsh(new)[0] > 0.0
+        assert new == pytest.approx(new.T)
+        if share > 0.2:
+            assert new @ moved == pytest.approx(change)
+        # What lies across the step, as the old curvature measures it, is changed by the new slope alone.
+        across = np.linalg.svd(np.stack([hessian @ moved, new @ moved]))[2][2:]
+        assert across @ new @ across.T == pytest.approx(across @ hessian @ across.T)
+    assert _damped_update(-np.eye(4), moved, moved) == pytest.approx(-np.eye(4))
+    assert _damped_update(np.eye(4), np.zeros(4), moved) == pytest.approx(np.eye(4))
+
+
+def test_a_matrix_is_made_positive_by_its_eigenvalues():
+    turned = np.array([[0.6, -0.8], [0.8, 0.6]])
+    made = positive(turned @ np.diag([-3.0, 0.01]) @ turned.T, 0.1)
+    assert made == pytest.approx(turned @ np.diag([3.0, 0.1]) @ turned.T)
+    assert positive(np.array([[1.0, 4.0], [0.0, 9.0]]), 0.1) == pytest.approx(np.array([[1.0, 2.0], [2.0, 9.0]]))
+
+
+def test_a_step_goes_downhill_whatever_rounding_did_to_the_curvature():
+    gradient = np.array([0.3, -0.2])
+    assert _divided(np.diag([2.0, 4.0]), gradient) == pytest.approx([0.15, -0.05])
+    found = _divided(np.diag([1.0, -1e-20]), gradient)
+    assert found == pytest.approx([0.3, -0.2e8], rel=1e-6)
+
+
+def test_what_is_left_to_gain_is_the_depth_of_the_parabola():
+    hessian, gradient = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([0.4, -0.3])
+    least = np.linalg.solve(hessian, -gradient)
+    assert _fall(gradient, hessian) == pytest.approx(-(gradient @ least + 0.5 * least @ hessian @ least))
+    assert _fall(gradient, -hessian) == np.inf
+
+
+def _slopes(n=12):
+    """Two terms, the first with an intercept and two slopes: theta has six entries, then one."""
+    rng = np.random.default_rng(0)
+    group = np.arange(n) % 4
+    terms = [term("user", group, np.ones(n), rng.normal(size=n), rng.normal(size=n)), term("item", np.arange(n) % 3)]
+    return design_of(np.ones((n, 1)), terms, np.arange(n) % 2, np.ones(n))
+
+
+def test_variances_that_cost_nothing_are_set_to_zero_together_the_larger_first():
+    """Of a term as many as its largest small one that costs nothing; where that costs, a smaller one."""
+    design = _slopes()
+    theta = np.array([1.0, 0.1, 0.2, 0.05, 0.0, 0.12, 0.15])
+
+    def tried(cost):
+        seen = []
+
+        def evaluate(x):
+            seen.append(x.copy())
+            return replace(_point(cost(x), np.zeros(7)), theta=x)
+
+        return _try_zeros(design, replace(_point(cost(theta), np.zeros(7)), theta=theta), evaluate), seen
+
+    both, seen = tried(lambda _: 0.0)
+    assert both.theta == pytest.approx([1.0, 0.1, 0.2, 0.0, 0.0, 0.0, 0.0])
+    assert len(seen) == 2
+    one, seen = tried(lambda x: 10.0 * (x[5] < 0.1) + 10.0 * (x[6] == 0.0))
+    assert one.theta == pytest.approx([1.0, 0.1, 0.2, 0.0, 0.0, 0.12, 0.15])
+    assert len(seen) == 3
+    none, _ = tried(lambda x: 10.0 * (x[3] == 0.0) + 10.0 * (x[6] == 0.0))
+    assert none.theta == pytest.approx(theta)
+    # A rise of a millionth is none; two millionths are one.
+    for rise, last in ((0.9e-6, 0.0), (1.9e-6, 0.15)):
+        found, _ = tried(lambda x, rise=rise: rise * (x[6] == 0.0))
+        assert found.theta[6] == last
+
+
+def test_a_theta_of_negative_diagonals_is_told_by_its_covariances():
+    design = _slopes()
+    theta = np.array([-1.0, 0.1, 0.2, 0.5, 0.3, -0.4, 0.6])
+    asked = []
+
+    def evaluate(x):
+        asked.append(x)
+        return replace(_point(0.0, np.zeros(7)), theta=x)
+
+    found = _try_zeros(design, evaluate(theta), evaluate)
+    assert len(asked) == 2
+    assert found.theta == pytest.approx([1.0, -0.1, -0.2, 0.5, 0.3, 0.4, 0.6])
+    for before, after in zip(design.factors(theta), design.factors(found.theta), strict=True):
+        assert after @ after.T == pytest.approx(before @ before.T)
+    assert _try_zeros(design, found, evaluate) is found
+    assert held_entries(design, np.array([1.0, 0.1, 0.2, 0.0, 0.0, 0.4, 0.0])).tolist() == [
+        False, False, False, True, True, False, True
+    ]  # fmt: skip
+
+
+def test_polishing_ends_at_the_minimum_with_its_exact_curvature():
+    """From a point near it, with a rough curvature; what is held at 0 stays there."""
+    design = _slopes()
+    hessian = np.diag([3.0, 2.0, 5.0, 1.0, 1.0, 4.0, 2.0, 6.0])
+    hessian[0, 7] = hessian[7, 0] = 1.5
+    least = np.array([0.7, 0.1, 0.2, 0.0, 0.0, 0.5, 0.4, -0.3])
+
+    class Bowl:
+        def __init__(self):
+            self.n = 0
+
+        def __call__(self, x):
+            self.n += 1
+            d = x - least
+            value = 0.5 * d @ hessian @ d + 0.01 * (d**4).sum()
+            slope = hessian @ d + 0.04 * d**3
+            return Point(theta=x[:7], beta=x[7:], deviance=value, gradient=slope, effects=[])
+
+    free = np.array([0, 1, 2, 5, 6, 7])
+    start = Bowl()(least + np.where(np.isin(np.arange(8), free), [0.1, -0.1, 0.05, 0, 0, 0.2, 0.1, -0.2], 0.0))
+    exact, point, fall = _polish(Bowl(), start, free, 4.0 * np.eye(8))
+    assert np.concatenate([point.theta, point.beta]) == pytest.approx(least, abs=1e-6)
+    assert exact == pytest.approx(hessian[np.ix_(free, free)], abs=1e-3)
+    assert 0.0 <= fall < 1e-12
+    bowl = Bowl()
+    _polish(bowl, start, free, 4.0 * np.eye(8))
+    # The curvature, twice 6 evaluations, is taken at the start and once more near the end; steps take one each.
+    assert bowl.n <= 30
+    assert design.n_theta == 7

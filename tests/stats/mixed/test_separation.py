@@ -247,3 +247,17 @@ def test_one_step_of_newtons_iteration_is_cut_to_its_longest(monkeypatch):
         step = rows @ np.linalg.solve(rows.T @ (2.5 * rows), rows.T @ (won - 5.0))
         wanted = eta + step * min(1.0, LONGEST / np.abs(step).max())
         assert _last_newton_step(rows, np.full(2, 10.0), won) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounding_separates_nothing(seed):
+    """A turned coding makes zeros of the directions into 1e-16: the separated rows stay the same."""
+    rng = np.random.default_rng(seed)
+    model, scenario = np.repeat(np.arange(4), 6), np.tile(np.arange(3), 8)
+    successes = np.where((model == 3) & (scenario == 1), 2, 1)
+    fixed = dummies(model, scenario)
+    fixed = np.column_stack([fixed, (model == 3) & (scenario == 1)])
+    plain = find_separation(design_of(fixed, [], successes, np.full(24, 2)))
+    turned = find_separation(design_of(fixed @ rng.normal(size=(7, 7)), [], successes, np.full(24, 2)))
+    assert len(plain.rows) == len(turned.rows) == 1
+    assert (plain.n_directions, turned.n_directions) == (1, 1)
