@@ -59,6 +59,7 @@ _REASONS = {
     "bh": "it was asked for: of the pairs called separated, a small share is expected to be false, which fits a screen",
     "by": "it was asked for: as bh, whatever the dependence between pairs",
 }
+_ALONE = "the two are compared as `evalstats compare` does: a single pair has nothing to be adjusted for"
 
 
 @recorded
@@ -311,7 +312,7 @@ def _answer(
         adjust=found.shown.adjust,
         conf_level=plan.conf_level,
         method=found.shown.method,
-        method_reason=_REASONS[found.shown.adjust],
+        method_reason=_ALONE if len(found.shown.first) == 1 and not clusters else _REASONS[found.shown.adjust],
         rank_method=found.ranks.method,
         estimand=_estimand(labels, table.average),
         average=plain_average(data, table.every.items, clusters)

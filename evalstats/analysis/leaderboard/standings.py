@@ -313,7 +313,8 @@ def _part_ranks(  # noqa: PLR0917 - what ranks are made of
     reason = _too_few(own)
     if reason is not None:
         return _PartRanks(reason=reason)
-    if not own.all_linked or len(own.clusters) > 1:
+    pair_alone = scores.n_models == 2 and not scores.clusters
+    if pair_alone or not own.all_linked or len(own.clusters) > 1:
         return _counted_ranks(scores, plan, strict, members)
     found = rank_sets(
         plan.turned(own.values),

@@ -380,6 +380,9 @@ def pairwise_differences(
     the larger of two quantiles: of sign flips of the cluster sums, and of the cluster sums less their mean (the wild
     bootstrap). The second alone covers .84 with 7 uneven clusters and unequal models, the larger of both .96.
 
+    A single pair of items without clusters has nothing to be adjusted for: p and interval are its own. With clusters the
+    flips stay, as a guard against t on few of them.
+
     So an interval that excludes 0 means p_adjusted <= 1 - conf_level. The reverse need not hold: step-down p-values are
     sharper than simultaneous intervals, as Holm's are sharper than Bonferroni's, and a pair may be separated while its
     interval just includes 0.
@@ -403,7 +406,11 @@ def pairwise_differences(
         raise InputError(f"adjust is {adjust!r}; use one of {', '.join(_WORDS)}")
     table = pair_table(scores, pairs, clusters)
     tests = pair_tests(table, binary=binary, bounds=bounds, shares=shares)
-    family = _max_t(tests, level, seed, draws) if adjust == "max-t" else _listed(tests, level, adjust)
+    alone = table.first.size == 1 and table.codes is None
+    if alone:
+        family = _alone(tests, level, adjust)
+    else:
+        family = _max_t(tests, level, seed, draws) if adjust == "max-t" else _listed(tests, level, adjust)
     least = FLIPPED_CLUSTERS if family.adjust == "max-t" else FEW_CLUSTERS
     std_error = np.where(tests.testable, tests.std_error, np.nan)
     place, sign = table.position, table.sign
@@ -428,7 +435,7 @@ def pairwise_differences(
         n_clusters=None if table.n_clusters is None else table.n_clusters[place],
         critical=family.critical,
         conf_level=level,
-        method=f"{LABELS[tests.kind]}, {family.words}",
+        method=", ".join(filter(None, (LABELS[tests.kind], family.words))),
         adjust=family.adjust,
         exact=family.exact,
         n_resamples=family.n_resamples,
@@ -489,6 +496,12 @@ def _max_t(tests: PairTests, level: float, seed: int, draws: int) -> _Family:
         n_resamples=law.n_resamples,
         seed=law.seed,
     )
+
+
+def _alone(tests: PairTests, level: float, adjust: str) -> _Family:
+    """Answer for the one pair of a family as a comparison of the two would."""
+    low, high = tests.own_ends(level)
+    return _Family(p_adjusted=tests.p_value, low=low, high=high, adjust=adjust, words="")
 
 
 def _without_flips(tests: PairTests, level: float) -> _Family:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.schema.data import EvalData
@@ -42,6 +43,25 @@ def test_too_few_discordant_items_order_nothing(discordant: int, adjust: str) ->
     assert all(row.best_high is None or row.best_high > 0 for row in found.rows)
 
 
+@pytest.mark.parametrize("kind", ["right or wrong", "graded"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_board_of_two_says_what_their_comparison_says(seed: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.random((50, 2))
+    scores[:, 1] = 0.7 * scores[:, 0] + 0.3 * scores[:, 1] + 0.02 * seed
+    scores = (scores > [0.6, 0.4]).astype(float) if kind == "right or wrong" else scores
+    data = board(scores)
+    alone = compare(data, "m0", "m1")
+    found = leaderboard(data)
+    (pair,) = found.pairs
+    sign = 1 if pair.first == "m1" else -1
+    assert pair.p_value == pair.p_adjusted == pytest.approx(alone.p_value)
+    ends = sorted(sign * end for end in (pair.conf_low, pair.conf_high) if end is not None)
+    assert ends == pytest.approx([alone.conf_low, alone.conf_high])
+    assert pair.separated == (alone.verdict in {"better", "worse"})
+    assert pair.separated == ({row.ranks for row in found.rows} == {"1", "2"})
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_disjoint_rank_sets_are_of_separated_pairs(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -63,8 +83,9 @@ def test_all_right_against_all_wrong_is_separated(n: int) -> None:
 
 
 def test_the_draws_of_the_ranks_are_told() -> None:
-    scores = np.ones((100, 2))
+    scores = np.ones((100, 3))
     scores[:8, 1] = 0
+    scores[8:16, 2] = 0
     found = leaderboard(board(scores))
     assert found.exact is False
     assert found.n_resamples == 99_999

@@ -20,8 +20,8 @@ from evalstats.stats.many.pair_table import canonical_order, difference_blocks, 
 from evalstats.stats.many.pairwise import pair_tests, pairwise_differences, tango_limits
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items, sign_patterns
-from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, tango
-from evalstats.stats.paired.means import augmented_t, paired_t, sign_flip
+from evalstats.stats.paired.binary import PairedCounts, tango
+from evalstats.stats.paired.means import augmented_t, paired_t
 from tests.stats.flips_by_hand import all_flips, reaches, step_down
 
 ALL_OF_4 = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
@@ -115,15 +115,26 @@ def test_golden_step_down(golden):
 # Against the pair's own methods
 
 
-def test_one_pair_is_the_pair_alone():
+@pytest.mark.parametrize("adjust", ["max-t", "holm", "bh", "by", "none"])
+def test_one_pair_is_the_pair_alone(adjust):
     scores = made(3, n=60, models=2, kind="binary")
-    found = pairwise_differences(scores, binary=True)
-    counts = PairedCounts.from_scores(scores[:, 1], scores[:, 0])
-    alone = tango(counts)
-    assert found.p_value[0] == pytest.approx(alone.p_value)
-    assert found.p_adjusted[0] == pytest.approx(max(mcnemar_exact(counts), alone.p_value))
-    flips = pairwise_differences(made(3, n=15, models=2))
-    assert flips.p_adjusted[0] == pytest.approx(sign_flip(np.subtract(*made(3, n=15, models=2).T)).p_value)
+    found = pairwise_differences(scores, binary=True, adjust=adjust)
+    alone = tango(PairedCounts.from_scores(scores[:, 1], scores[:, 0]))
+    assert found.p_value[0] == found.p_adjusted[0] == pytest.approx(alone.p_value)
+    assert (found.conf_low[0], found.conf_high[0]) == pytest.approx((alone.conf_low, alone.conf_high))
+    graded = made(3, n=15, models=2)
+    found = pairwise_differences(graded, adjust=adjust)
+    alone = paired_t(graded[:, 0] - graded[:, 1])
+    assert found.p_value[0] == found.p_adjusted[0] == pytest.approx(alone.p_value)
+    assert (found.conf_low[0], found.conf_high[0]) == pytest.approx((alone.conf_low, alone.conf_high))
+
+
+def test_one_pair_of_few_clusters_keeps_its_flips():
+    scores, codes = made(3, n=60, models=2), np.repeat(np.arange(8), [2, 3, 4, 5, 6, 10, 14, 16])
+    found = pairwise_differences(scores, clusters=codes)
+    flips = pairwise_differences(np.column_stack([scores, scores[:, 1]]), pairs=[(0, 1), (0, 2)], clusters=codes)
+    assert found.p_adjusted[0] == pytest.approx(flips.p_adjusted[0])
+    assert found.p_adjusted[0] > found.p_value[0]
 
 
 def own(kind, first, second, codes, level):
