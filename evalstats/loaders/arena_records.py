@@ -14,6 +14,7 @@ from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, Winner
 from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, parquet_fault, read_head
 from evalstats.loaders.blocks import delimited_blocks, own_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_json, iter_json_lines, iter_rows
+from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.rows import Row, told
 from evalstats.loaders.values import as_text
 from evalstats.schema.columns import TableName
@@ -157,7 +158,7 @@ def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
         schema = whole.collect_schema()
         scan = whole.select(_wanted(schema))
         nested = any(dtype.is_nested() for dtype in scan.collect_schema().dtypes())
-        rows = _PARQUET_ROWS if nested or _said(schema) else _PLAIN_ROWS
+        rows = rows_at_once(path, _PARQUET_ROWS if nested or _said(schema) else _PLAIN_ROWS)
         height = scan.select(pl.len()).collect().item()
         # Texts are gone through once, in a stream, and only those in which a name may stand are held.
         said = whole.select(_said(schema)).collect(engine="streaming")

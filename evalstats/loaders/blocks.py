@@ -18,6 +18,7 @@ from polars.selectors import by_name
 from evalstats.errors import InputError, UnreadableFileError, some_of
 from evalstats.loaders.base import PARQUET_FAULTS, Head, parquet_fault, readable_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
+from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
 from evalstats.schema.memory import sliced
 
@@ -398,7 +399,7 @@ def parquet_blocks(path: Path) -> Iterator[Block]:
             kept = [name for name, dtype in dtypes.items() if not isinstance(dtype, pl.Binary | pl.Object)]
             scan = scan.select(by_name(kept))  # a bare name such as "*" or "^a$" would be a pattern
             height = scan.select(pl.len()).collect().item()
-            for first, frame in sliced(scan, height, BLOCK_ROWS):
+            for first, frame in sliced(scan, height, rows_at_once(path, BLOCK_ROWS, kept)):
                 yield frame_block(frame, first=first)
     except PARQUET_FAULTS as error:
         raise UnreadableFileError(

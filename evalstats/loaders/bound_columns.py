@@ -193,7 +193,7 @@ def surveyed(table: TableFile, watched: tuple[tuple[str, str], ...] = ()) -> tup
     size = 0
     for block in table.blocks():
         survey.add(block)
-        size += held_bytes(block.frame)
+        size += held_bytes(block.frame) + held_bytes(block.places.to_frame())
         if size > KEPT_BYTES:
             kept = None
         elif kept is not None:

@@ -15,6 +15,7 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, Source, parquet_fault
 from evalstats.loaders.files import load_json
+from evalstats.loaders.parquet_sizes import check_whole
 from evalstats.loaders.values import as_dict, as_text, dicts
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
@@ -123,6 +124,7 @@ def _held(path: Path, to: TableFormat, columns: Sequence[Cells]) -> pl.DataFrame
     """Read the columns that a file holds, by their names: whoever looked at it in a spreadsheet may have moved them."""
     with path.open("rb") as stream:
         if to == "parquet":
+            check_whole(path)
             return pl.read_parquet(stream)
         if to == "json":
             there = {each.name: pl.String() if each.form == "text" else each.dtype for each in columns}

@@ -36,6 +36,7 @@ from evalstats.loaders.files import (
     json_value,
     load_json,
 )
+from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.rows import Row, held
 from evalstats.loaders.values import as_text, json_text
 from evalstats.schema.data import Problem
@@ -180,9 +181,10 @@ def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterato
             source = path if readable_name(path) == str(path) else stream
             scan = pl.scan_parquet(source, glob=False, hive_partitioning=False)
             # A bare name such as "*" would be a pattern.
-            scan = scan.select(by_name([name for name in scan.collect_schema() if names is None or name in names]))
+            wanted = [name for name in scan.collect_schema() if names is None or name in names]
+            scan = scan.select(by_name(wanted))
             height = scan.select(pl.len()).collect().item()
-            for first, frame in sliced(scan, height, _PARQUET_ROWS):
+            for first, frame in sliced(scan, height, rows_at_once(path, _PARQUET_ROWS, wanted)):
                 yield from enumerate(frame.iter_rows(named=True), start=first)
     except (*PARQUET_FAULTS, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise UnreadableFileError(

@@ -13,6 +13,7 @@ from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, flat, listings, open_
 from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
+from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.records import named_after
 from evalstats.loaders.score_table import prices_in, records_of_head
 from evalstats.loaders.suggestion import Record, as_options, fitting_map, sure_map
@@ -268,8 +269,8 @@ def _first_rows(head: Head) -> Sequence[Record]:
         return records_of_head(head)
     try:
         with head.path.open("rb") as stream:
-            return pl.read_parquet(stream, n_rows=_LOOKED_AT).to_dicts()
-    except PARQUET_FAULTS:
+            return pl.read_parquet(stream, n_rows=rows_at_once(head.path, _LOOKED_AT)).to_dicts()
+    except (*PARQUET_FAULTS, UnreadableFileError):
         return []
 
 

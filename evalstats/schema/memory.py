@@ -159,12 +159,16 @@ class Budget:
         self._held += sum(map(held_bytes, frames))
         if self._held <= self._most:
             return ""
-        return (
-            f"in memory than {as_size(self._most)}; read fewer rows or columns, put the results into a store "
-            f"(`evalstats ingest`), or raise the limit, as in {LIMIT}={_next(self._most)}"
-        )
+        instead = "read fewer rows or columns, put the results into a store (`evalstats ingest`), or"
+        return _excess(self._most, instead)
 
 
-def _next(limit: int) -> str:
-    """Write four times the limit as the environment takes it."""
-    return as_size(4 * limit).replace(" ", "").removesuffix("iB")
+def too_much(n_bytes: int, path: Path) -> str:
+    """Say that part of one file takes more than the limit for a file of its size, as the end of a sentence; "" if it does not."""
+    most = most_bytes(path.stat().st_size)
+    return "" if n_bytes <= most else _excess(most, "write the file again in smaller row groups, or, if you trust it,")
+
+
+def _excess(limit: int, instead: str) -> str:
+    larger = as_size(4 * limit).replace(" ", "").removesuffix("iB")  # as the environment takes it
+    return f"in memory than {as_size(limit)}; {instead} raise the limit, as in {LIMIT}={larger}"

@@ -150,3 +150,22 @@ def test_columns_of_one_value_are_held_once_and_stay_what_they_are() -> None:
         assert once.of(frame).equals(frame)
         assert once.of(frame).schema == frame.schema
         assert once.of(frame.head(0)).equals(frame.head(0))
+
+
+def test_pages_that_unpack_to_more_than_the_limit_are_never_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "pages.parquet"
+    rows = 600
+    columns = {
+        "item": [f"q{row // 2}" for row in range(rows)],
+        "model": ["ab"[row % 2] for row in range(rows)],
+        "score": [row % 2 for row in range(rows)],
+        "answer": pa.array(["x" * 500_000] * rows, pa.large_string()),
+    }
+    pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
+    assert path.stat().st_size < 100_000
+    said, peak = outcome_and_peak(path, "200M")
+    assert said.endswith(
+        "pages.parquet: one of its row groups takes more in memory than 200 MiB; write the file again in smaller row groups, "
+        "or, if you trust it, raise the limit, as in EVALSTATS_MAX_MEMORY=800M"
+    )
+    assert peak < 150  # unpacked, the answers take 286

@@ -1,0 +1,194 @@
+"""What reading a Parquet file will take, from its own footer: pages pack, and a dictionary may stand for millions of rows.
+
+Polars does not hand on the sizes that a footer names. Footers are in Thrift's compact protocol, of which this reads what is
+needed and skips the rest.
+"""
+
+import struct
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from evalstats.errors import UnreadableFileError
+from evalstats.schema.memory import BLOCK_BYTES, too_much
+
+_Part = TypeVar("_Part")
+
+_MAGIC: Final = b"PAR1"
+_TAIL: Final = struct.Struct("<I4s")
+# Values of a column that is written out take this much each, at least.
+_CELL_BYTES: Final = 8
+_MAX_DEPTH: Final = 32
+# Kinds of values in the compact protocol, and fields of the footer's structures by their numbers there.
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+_ROW_GROUPS, _COLUMNS, _GROUP_ROWS, _META_DATA, _PATH, _UNPACKED = 4, 1, 3, 3, 3, 6
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows that are written together: how many, and how many bytes the pages of each column unpack to."""
+
+    n_rows: int
+    unpacked: dict[str, int]
+
+    def of(self, names: Collection[str] | None) -> int:
+        """Return how many bytes the pages of these columns, or of all, unpack to."""
+        return sum(size for name, size in self.unpacked.items() if names is None or name in names)
+
+
+def row_groups(path: Path) -> list[RowGroup]:
+    """Return the row groups of a Parquet file, from its footer."""
+    try:
+        return _Footer(_footer_of(path)).row_groups()
+    except (OSError, ValueError, IndexError, struct.error) as error:
+        raise UnreadableFileError(
+            f"{path}: is not a Parquet file that can be read ({error}); write it again"
+        ) from error
+
+
+def _footer_of(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        size = stream.seek(0, 2)
+        stream.seek(max(0, size - _TAIL.size))
+        length, magic = _TAIL.unpack(stream.read(_TAIL.size))
+        if magic != _MAGIC or length + _TAIL.size > size:
+            raise ValueError("it has no footer")
+        stream.seek(size - _TAIL.size - length)
+        return stream.read(length)
+
+
+def rows_at_once(path: Path, most_rows: int, names: Collection[str] | None = None) -> int:
+    """Return how many rows of a Parquet file, at most `most_rows`, take no more than a block on the average of their row group.
+
+    `names` are the columns that are read. UnreadableFileError if one row group, which may be a single page, is over the limit.
+    """
+    groups = [(group.of(names), group.n_rows) for group in row_groups(path)]
+    excess = too_much(max((size for size, _ in groups), default=0), path)
+    if excess:
+        raise UnreadableFileError(f"{path}: one of its row groups takes more {excess}")
+    fitting = [BLOCK_BYTES * n_rows // size for size, n_rows in groups if size and n_rows]
+    return max(1, min([most_rows, *fitting]))
+
+
+def check_whole(path: Path) -> None:
+    """Refuse a Parquet file that would take more memory than the limit if all its rows were written out at once."""
+    size = sum(
+        sum(max(unpacked, _CELL_BYTES * group.n_rows) for unpacked in group.unpacked.values())
+        for group in row_groups(path)
+    )
+    if excess := too_much(size, path):
+        raise UnreadableFileError(f"{path}: its rows take more {excess}")
+
+
+class _Footer:
+    """The footer's bytes, read from the front."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def row_groups(self) -> list[RowGroup]:
+        found: list[RowGroup] = []
+        for field, kind in self._fields():
+            if (field, kind) == (_ROW_GROUPS, _LIST):
+                found.extend(self._each(self._row_group))
+            else:
+                self._skip(kind)
+        return found
+
+    def _row_group(self) -> RowGroup:
+        n_rows, unpacked = 0, dict[str, int]()
+        for field, kind in self._fields():
+            if (field, kind) == (_COLUMNS, _LIST):
+                for name, size in self._each(self._column):
+                    unpacked[name] = unpacked.get(name, 0) + size
+            elif field == _GROUP_ROWS:
+                n_rows = self._number()
+            else:
+                self._skip(kind)
+        return RowGroup(n_rows, unpacked)
+
+    def _column(self) -> tuple[str, int]:
+        """Return the outermost name of a column and the size of its pages."""
+        name, size = "", 0
+        for field, kind in self._fields():
+            if (field, kind) != (_META_DATA, _STRUCT):
+                self._skip(kind)
+                continue
+            for part, of_part in self._fields():
+                if (part, of_part) == (_PATH, _LIST):
+                    name = next(iter(list(self._each(self._text))), "")
+                elif part == _UNPACKED:
+                    size = self._number()
+                else:
+                    self._skip(of_part)
+        if size < 0:
+            raise ValueError("a column's size is below 0")
+        return name, size
+
+    def _fields(self) -> Iterator[tuple[int, int]]:
+        """Yield number and kind of each field of a structure; its value has to be read before the next."""
+        field = 0
+        while head := self._byte():
+            step, kind = head >> 4, head & 15
+            field = field + step if step else self._number()
+            yield field, kind
+
+    def _each(self, read: Callable[[], _Part]) -> Iterator[_Part]:
+        for _ in range(self._length()[0]):
+            yield read()
+
+    def _length(self) -> tuple[int, int]:
+        """Return how many elements a list has, and their kind."""
+        head = self._byte()
+        return (head >> 4 if head >> 4 < 15 else self._varint()), head & 15
+
+    def _skip(self, kind: int, depth: int = 0, *, in_list: bool = False) -> None:
+        if depth > _MAX_DEPTH:
+            raise ValueError("its footer is nested too deeply")
+        if kind in {_TRUE, _FALSE}:
+            self._at += in_list
+        elif kind == _BYTE:
+            self._at += 1
+        elif kind < _DOUBLE:
+            self._varint()
+        elif kind == _DOUBLE:
+            self._at += 8
+        elif kind == _BINARY:
+            self._text()
+        elif kind in {_LIST, _SET}:
+            n, inner = self._length()
+            for _ in range(n):
+                self._skip(inner, depth + 1, in_list=True)
+        elif kind == _STRUCT:
+            for _, inner in self._fields():
+                self._skip(inner, depth + 1)
+        else:
+            raise ValueError("its footer holds what no footer holds")
+        if self._at > len(self._data):
+            raise ValueError("its footer is cut off")
+
+    def _text(self) -> str:
+        n = self._varint()
+        self._at += n
+        return self._data[self._at - n : self._at].decode(errors="replace")
+
+    def _number(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("its footer holds a number of more than 64 bits")
+
+    def _byte(self) -> int:
+        self._at += 1
+        return self._data[self._at - 1]
