@@ -21,6 +21,11 @@ Bools = npt.NDArray[np.bool_]
 ITEM_KEY = ("task", "item", "variant")
 # Helper columns begin with this, which no column of a result file does: a factor may be called anything else.
 HELPER = "evalstats: "
+# Of rows that a store merged: where the first of them stood, the ends of their times, what they cost and for how many that is
+# known. Their number is in `n_trials`, which trials they were in a set (`trial_sets`).
+FIRST, FIRST_LOCATOR, FIRST_TRIAL = f"{HELPER}first", f"{HELPER}locator of first", f"{HELPER}first trial"
+EARLIEST, LATEST = f"{HELPER}earliest", f"{HELPER}latest"
+SUM_OF, COUNT_OF = f"{HELPER}sum of ", f"{HELPER}number with "
 
 
 def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> pl.DataFrame:

@@ -31,6 +31,17 @@ def trial_sets(rows: pl.DataFrame) -> pl.Series | None:
     return rows[name] if name is not None and known else None
 
 
+def row_counts(rows: pl.DataFrame) -> npt.NDArray[np.int64]:
+    """Return how many rows of the source each row stands for: one, unless rows were merged.
+
+    >>> row_counts(pl.DataFrame({"item": ["q", "q"]})).tolist()
+    [1, 1]
+    """
+    if trial_sets(rows) is None:
+        return np.ones(rows.height, dtype=np.int64)
+    return rows["n_trials"].fill_null(1).to_numpy().astype(np.int64)
+
+
 def seen_trials(rows: pl.DataFrame) -> list[str]:
     """Return the names of the trials that any row stands for."""
     sets = trial_sets(rows)

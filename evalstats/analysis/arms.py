@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.trial_sets import seen_trials
+from evalstats.aggregate.trial_sets import row_counts, seen_trials, trial_sets
 from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, some_of
@@ -99,7 +99,8 @@ def check_scale(
     if "estimate" in rows.columns:
         _refuse_mixed_numbers(rows, benchmark, name)
         return ()
-    counted = rows.lazy().select("score").drop_nulls().group_by("score").len().sort("score").collect()
+    weighed = rows.lazy().select("score").with_columns(pl.Series("len", row_counts(rows))).drop_nulls()
+    counted = weighed.group_by("score").agg(pl.col("len").sum()).sort("score").collect()
     code = lone_code(counted["score"].to_numpy(), counted["len"].to_numpy())
     low, high = counted["score"].min(), counted["score"].max()
     if not isinstance(low, float) or not isinstance(high, float):
@@ -172,7 +173,7 @@ def _groups(rows: pl.DataFrame, contrast: str) -> dict[str, Spread]:
     if not keys:
         return {}
     parts = rows.filter(pl.col("score").is_not_null()).partition_by(keys, as_dict=True)
-    spreads = {key: spread_of(part["score"].to_numpy()) for key, part in parts.items()}
+    spreads = {key: spread_of(part["score"].to_numpy(), row_counts(part)) for key, part in parts.items()}
     return {_label(dict(zip(keys, key, strict=True)), spreads): spread for key, spread in spreads.items()}
 
 
@@ -394,7 +395,7 @@ def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str, co
             kind = "continuous" if low is None or high is None else "bounded"
     if kind in ("binary", "proportion"):
         low, high = 0.0, 1.0
-    _check_range(scores, benchmark, name, low, high)
+    _check_range(rows, benchmark, name, low, high)
     if (low, high) == (0.0, 1.0):
         # What is seen decides: a mean of several trials arrives under the name of a binary metric, and a file of
         # nothing but 0 and 1 under the name of a bounded one.
@@ -426,22 +427,25 @@ def _counts_successes(rows: pl.DataFrame) -> bool:
     if "n_trials" not in rows.columns:
         return False
     between = rows.filter(pl.col("score").is_not_null() & ~pl.col("score").is_in([0.0, 1.0]))
+    if between.height and trial_sets(between) is not None:  # trials that were merged, and no averages
+        return False
     successes = between["score"] * between["n_trials"].fill_null(1)
     return bool((between["n_trials"].fill_null(1) > 1).all() and ((successes - successes.round()).abs() < _WHOLE).all())
 
 
-def _check_range(scores: pl.Series, benchmark: str, name: str, low: float | None, high: float | None) -> None:
-    inside = scores.is_between(-math.inf if low is None else low, math.inf if high is None else high)
-    outside = scores.filter(~inside)
-    if not len(outside):
+def _check_range(rows: pl.DataFrame, benchmark: str, name: str, low: float | None, high: float | None) -> None:
+    inside = rows["score"].is_between(-math.inf if low is None else low, math.inf if high is None else high)
+    beyond = rows.filter(~inside)  # a row without a score is neither
+    if not beyond.height:
         return
+    outside, n = beyond["score"], int(row_counts(beyond).sum())
     values = outside.unique().sort().to_list()
-    lie = "score lies" if len(outside) == 1 else "scores lie"
+    lie = "score lies" if n == 1 else "scores lie"
     ends = f"{'any number' if low is None else f'{low:g}'} to {'any' if high is None else f'{high:g}'}"
     percent = "is the file in percent? " if (low, high) == (0.0, 1.0) and values[0] >= 0 and values[-1] <= 100 else ""
     cure = f", or, if {values[0]:g} stands for no score, say {spelled_code(values[0])}" if len(values) == 1 else ""
     raise InputError(
-        f"{benchmark}: {len(outside)} {lie} outside the range of {name!r}, {ends}: "
+        f"{benchmark}: {n} {lie} outside the range of {name!r}, {ends}: "
         f"{', '.join(f'{value:g}' for value in values[:3])}{' ...' if len(values) > 3 else ''}; {percent}declare the range that "
         f"is meant ({how_to_declare(name, 'LOW..HIGH')}){cure}"
     )
@@ -546,11 +550,13 @@ def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str
     runs = set(first["run"].unique()) & set(second["run"].unique())
     if not runs:
         return
-    first, second = (rows.select(key).filter(pl.col("run").is_in(runs)) for rows in (first, second))
+    counted = first.select(*key, pl.Series("n", row_counts(first)))
+    first, second = (rows.filter(pl.col("run").is_in(runs)) for rows in (counted, second.select(key)))
     both = first.join(second, on=key, how="semi", nulls_equal=True)
-    if both.height:
+    n = int(both["n"].sum())
+    if n:
         raise InputError(
-            f"{names[0]!r} and {names[1]!r} share {both.height:,} rows, of the runs {listed(both['run'])}; "
+            f"{names[0]!r} and {names[1]!r} share {n:,} rows, of the runs {listed(both['run'])}; "
             "name two runs, or two models without a run in common"
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import ITEM_KEY
+from evalstats.aggregate.items import COUNT_OF, ITEM_KEY, SUM_OF
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.numbers import number, plural
@@ -122,11 +122,15 @@ def cost_rows(
 def item_amounts(rows: pl.DataFrame, items: pl.DataFrame) -> dict[str, Floats]:
     """Mean of every quantity over the scored trials of every item, in the order of `items`; NaN where no trial has it."""
     key = [name for name in ITEM_KEY if name in items.columns]
-    have = [name for name in COSTS if name in rows.columns and rows[name].null_count() < rows.height]
+    merged = {name: (pl.col(SUM_OF + name), pl.col(COUNT_OF + name)) for name in COSTS if SUM_OF + name in rows.columns}
+    held = [name for name in COSTS if name in rows.columns and rows[name].null_count() < rows.height]
+    have = [name for name in COSTS if name in merged or name in held]
     nothing = np.full(items.height, np.nan)
     if not have:
         return dict.fromkeys(COSTS, nothing)
-    means = rows.filter(pl.col("status") == "scored").group_by(key).agg(pl.col(have).cast(pl.Float64).mean())
+    shares = {name: total.sum() / number.sum() for name, (total, number) in merged.items()}
+    found = [shares.get(name, pl.col(name).cast(pl.Float64).mean()).fill_nan(None).alias(name) for name in have]
+    means = rows.filter(pl.col("status") == "scored").group_by(key).agg(found)
     placed = items.select(key).join(means, on=key, how="left", maintain_order="left")
     return {name: placed[name].fill_null(math.nan).to_numpy() if name in have else nothing for name in COSTS}
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, Codes, item_codes, level_codes, levels_of_items
+from evalstats.aggregate.trial_sets import row_counts, trial_sets
 from evalstats.analysis.arms import Metric, rows_among
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
@@ -74,10 +75,10 @@ def candidate_groups(data: EvalData, metric: Metric, columns: Sequence[str], *, 
         return Candidates(names=())
     place, first = item_codes(rows, [name for name in ITEM_KEY if name != contrast])
     n = len(first)
-    score = rows["score"]
-    scored = score.is_not_null().to_numpy()
-    means = pl.Series(np.bincount(place, weights=score.fill_null(0.0).to_numpy(), minlength=n)) / pl.Series(
-        np.bincount(place[scored], minlength=n)
+    score = rows["score"].fill_null(0.0).to_numpy()
+    scored, counts = rows["score"].is_not_null().to_numpy(), row_counts(rows)
+    means = pl.Series(np.bincount(place, weights=score * counts, minlength=n)) / pl.Series(
+        np.bincount(place[scored], weights=counts[scored], minlength=n)
     )
     every = _patterns(rows, place, n, systems) if len(systems) <= _MOST_SYSTEMS else None
     kept: list[str] = []
@@ -103,6 +104,13 @@ def _patterns(rows: pl.DataFrame, place: Codes, n_items: int, systems: Sequence[
 
     Where each system has one score for every item, a number does it, whose digits are the scores; else a text.
     """
+    sets = trial_sets(rows)
+    if sets is not None:  # then the scores of an item are told by which trials had each
+        known = rows.select("system", pl.col("score").round(9), sets.struct.unnest().hash_rows().alias("trial"))
+        told = pl.struct("system", "score", "trial").hash().sort_by("system", "score").cast(pl.String).str.join("|")
+        return (
+            known.with_columns(pl.Series(_PLACE, place)).group_by(_PLACE).agg(told.alias(_EVERY)).sort(_PLACE)[_EVERY]
+        )
     score = rows["score"].round(9)
     values = score.unique().sort(nulls_last=True)
     if rows.height == n_items * len(systems) and len(values) <= _FEW_VALUES and len(values) ** len(systems) < _LARGEST:

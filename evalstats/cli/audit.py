@@ -33,7 +33,8 @@ def audit(reading: Reading, asked: AuditOptions, gate: Gate, showing: Showing) -
     from evalstats.cli.output import say, step_line
 
     declared = gate.declared(quiet=showing.quiet)
-    data = reading.load(declared, quiet=showing.quiet, narrow=Narrow(question="audit"))
+    narrow = Narrow(question="audit", asked=(asked, reading.where, declared), single=reading.trials_from_runs)
+    data = reading.load(declared, quiet=showing.quiet, narrow=narrow)
     with step_line(quiet=showing.quiet) as on_step:
         on_step("drawing conclusions with and without each finding")
         result = audit_of(data, **asdict(with_names(asked, data)), plan=declared.plan if declared else None)

@@ -109,7 +109,7 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
                 columns=column_map(given.map) or columns_for(declared, given.targets),
                 input_format=given.input_format,
                 trials_from_runs=given.trials_from_runs,
-                narrow=_narrow(given, asked, declared),
+                narrow=_narrow(given, asked, declared, single=declaring.labels is not None),
                 quiet=showing.quiet,
             )
         plan = declared.plan if declared else None
@@ -140,13 +140,18 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         raise typer.Exit(gated.exit_status)
 
 
-def _narrow(given: Sides, asked: CompareOptions, declared: "Plan | None") -> "Narrow":
+def _narrow(given: Sides, asked: CompareOptions, declared: "Plan | None", *, single: bool) -> "Narrow":
     """Say what of a store is read; sides that a plan's aliases or a factor name are looked for in all of it."""
     from evalstats.cli.load import Narrow
 
     plain = asked.contrast == "model" and not (declared and declared.plan.aliases)
     named = given.targets if given.baseline is None else (given.baseline, given.candidate or "")
-    return Narrow(question="compare", asked=(asked, given.where, declared), sides=tuple(named) if plain else ())
+    return Narrow(
+        question="compare",
+        asked=(asked, given.where, declared),
+        sides=tuple(named) if plain else (),
+        single=single or given.trials_from_runs or bool(asked.sequential),
+    )
 
 
 def _on_engine(given: Sides, asked: CompareOptions, declared: "Plan | None", *, quiet: bool) -> "Loaded":

@@ -34,7 +34,9 @@ def leaderboard(reading: Reading, asked: LeaderboardOptions, beside: Declared, s
 
     top = whole_numbers(beside.top)
     plan = beside.declared(quiet=showing.quiet)
-    narrow = Narrow(question="leaderboard", asked=(asked, reading.where, plan))
+    narrow = Narrow(
+        question="leaderboard", asked=(asked, beside.weights, reading.where, plan), single=reading.trials_from_runs
+    )
     data = reading.load(plan, quiet=showing.quiet, asked=asked, narrow=narrow)
     given: dict[str, Any] = {
         **asdict(with_names(asked, data)),

@@ -1,10 +1,11 @@
 """What a command reads: the declared plan, and paths, names and filters turned into data and two sides to compare."""
 
+import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, cast
 
 from evalstats.cli.output import is_terminal, say
 from evalstats.document.numbers import several
@@ -165,23 +166,46 @@ class Narrow:
     """What a question uses of a store; the rest is not read.
 
     `asked` are its options, the conditions of --where and its plan: a column that stands anywhere in them is read.
-    `sides` are the two that are compared, by which other benchmarks than theirs are left out.
+    `sides` are the two that are compared, by which other benchmarks than theirs are left out. `single` says that it looks at
+    single rows, which are then not merged however many they are.
     """
 
     question: Literal["audit", "compare", "leaderboard"]
     asked: tuple[object, ...] = ()
     sides: tuple[str, ...] = ()
+    single: bool = False
 
     def read(self, store: "Store") -> "EvalData":
-        """Read scores and published numbers, and of the columns of scores those that the question uses."""
-        if not store.n_rows("outcomes"):
+        """Read scores and published numbers, and of the columns of scores those that the question uses.
+
+        Of a large store equal rows are merged as they are read, where that makes them fewer.
+        """
+        from evalstats.store.merged import FROM_ROWS, CannotMergeError
+
+        n = store.n_rows("outcomes")
+        if not n:
             return store.read()
-        return store.read(
-            tables=("outcomes", "aggregates", "metrics"),
-            coded=True,
-            without=self._unused(store),
-            benchmarks=self._benchmarks(store),
-        )
+        tables: tuple[TableName, ...] = ("outcomes", "aggregates", "metrics")
+        unused, benchmarks = self._unused(store), self._benchmarks(store)
+        if n >= FROM_ROWS and not self.single:
+            try:
+                return store.read_merged(
+                    tables=tables,
+                    named=self._named(store),
+                    without=unused,
+                    benchmarks=benchmarks,
+                    whole=self.question == "audit",
+                )
+            except CannotMergeError:  # then they are read one by one
+                pass
+        return store.read(tables=tables, coded=True, without=unused, benchmarks=benchmarks)
+
+    def _named(self, store: "Store") -> set[str]:
+        """Return the columns that stand in what was asked, by whatever name a source has for them."""
+        words = {word for text in _texts(self.asked) for word in (text, *re.split("[=,]", text))}
+        own = store.runs()["factor_names"].explode().drop_nulls().unique().to_list()
+        words |= {standard for name, _, standard in (pair.partition("=") for pair in own) if name in words}
+        return words & set(store.scan("outcomes").collect_schema())
 
     def _benchmarks(self, store: "Store") -> set[str] | None:
         """Return the benchmarks of the sides; None where the store does not list both by these names."""
@@ -217,6 +241,18 @@ class Narrow:
             unused += [*_OF_ROWS, *_OF_TOKENS]
         asked = repr(self.asked)
         return [name for name in unused if repr(name)[1:-1] not in asked]
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Return every text that stands anywhere in a value."""
+    if isinstance(value, str):
+        yield value
+    elif is_dataclass(value):
+        yield from (text for each in fields(value) for text in _texts(getattr(value, each.name)))
+    elif isinstance(value, Mapping):
+        yield from _texts([*cast("Mapping[object, object]", value).items()])
+    elif isinstance(value, Iterable):
+        yield from (text for each in cast("Iterable[object]", value) for text in _texts(each))
 
 
 def load(

@@ -88,9 +88,10 @@ class Spread:
         return float(self.counts[inside].sum() / max(self.counts[above].sum(), 1.0))
 
 
-def spread_of(scores: npt.ArrayLike) -> Spread:
-    """Count the values of some scores, leaving out a code for a missing one."""
-    values, counts = np.unique(np.asarray(scores, dtype=np.float64), return_counts=True)
+def spread_of(scores: npt.ArrayLike, counts: npt.NDArray[np.int64] | None = None) -> Spread:
+    """Count the values of some scores, each of which may stand for several, leaving out a code for a missing one."""
+    values, place = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
+    counts = np.bincount(place.reshape(-1), weights=counts, minlength=len(values)).astype(np.int64)
     code = lone_code(values, counts)
     kept = np.ones(len(values), dtype=bool) if code is None else values != code
     return Spread(values=values[kept], counts=counts[kept].astype(np.float64))

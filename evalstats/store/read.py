@@ -1,8 +1,9 @@
 """Read a store: which runs it holds, and their tables, lazily or as one `EvalData`. Needs no loader."""
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 from polars.selectors import by_name
@@ -24,6 +25,7 @@ from evalstats.store.manifest import (
     shared_constants,
     some_of,
 )
+from evalstats.store.merged import merged_outcomes
 from evalstats.store.write import remove_run
 
 __all__ = ["Store", "is_store", "open_store"]
@@ -184,6 +186,64 @@ class Store:
             )
             for table in _tables_wanted(tables)
         }
+        return self._data(frames, sources)
+
+    def read_merged(
+        self,
+        *,
+        models: Collection[str] | None = None,
+        tables: Collection[TableName] | None = None,
+        named: Collection[str] = (),
+        without: Collection[str] = (),
+        benchmarks: Collection[str] | None = None,
+        whole: bool = True,
+    ) -> EvalData:
+        """Read the store with equal rows of outcomes merged as they are read, so that memory goes with what differs.
+
+        Parameters
+        ----------
+        models, tables, benchmarks
+            As in `read`.
+        named
+            Columns that are kept even if they keep rows apart.
+        without
+            Columns of outcomes that are not wanted: null, and not read.
+        whole
+            Keep what an audit looks at as well: raw values, and options of multiple-choice tests.
+
+        Raises
+        ------
+        CannotMergeError
+            If trials are not told apart, or most rows differ.
+        InputError
+            If a model or table of that name is not there.
+        StoreError
+            If a part is damaged, or a run is in two sources.
+        """
+        sources = self._sound_sources()
+        self._refuse_unknown_models(models)
+        holders, beside = _of_benchmarks(sources, benchmarks)
+        files = files_of(holders, "outcomes")
+        fixed = shared_constants([part for _, part in files], "outcomes")
+        outcomes = merged_outcomes(
+            self._scan("outcomes", holders, beside).filter(_selection("outcomes", None, models)),
+            sum(part.rows for _, part in files),
+            fixed,
+            self._streamed,
+            named=named,
+            without=without,
+            whole=whole,
+        )
+        frames = {
+            table: self._collect(table, sources, _selection(table, None, models))
+            for table in _tables_wanted(tables)
+            if table != "outcomes"
+        }
+        merged = bool(outcomes["trial"].null_count())
+        return replace(self._data({**frames, "outcomes": outcomes}, sources), merged=merged)
+
+    def _data(self, frames: dict[TableName, pl.DataFrame], sources: Sequence[StoredSource]) -> EvalData:
+        """Return the tables as data, with what was noted when their files were ingested."""
         notes = [problem for source in sources for problem in source.manifest.problems]
         if "metrics" in frames:
             frames["metrics"], contradictions = one_definition(frames["metrics"])
@@ -237,11 +297,7 @@ class Store:
         without: Collection[str] = (),
         benchmarks: Collection[str] | None = None,
     ) -> pl.DataFrame:
-        beside: list[StoredSource] = []
-        if benchmarks is not None:
-            wanted = [any(entry.benchmark in benchmarks for entry in source.manifest.runs) for source in sources]
-            beside = [source for source, has in zip(sources, wanted, strict=True) if not has]
-            sources = [source for source, has in zip(sources, wanted, strict=True) if has]
+        sources, beside = _of_benchmarks(sources, benchmarks)
         files = files_of(sources, table)
         scan = self._scan(table, sources, beside).filter(selection)
         dtypes = scan.collect_schema()
@@ -269,10 +325,13 @@ class Store:
         self._compared.update(path for path, _ in files)
         return scan_parts(files, table, beside=files_of(beside, table))
 
-    def _guarded(self, lazy: pl.LazyFrame) -> pl.DataFrame:
+    def _streamed(self, lazy: pl.LazyFrame) -> pl.DataFrame:
+        return self._guarded(lazy, engine="streaming")
+
+    def _guarded(self, lazy: pl.LazyFrame, engine: Literal["auto", "streaming"] = "auto") -> pl.DataFrame:
         """Collect; where that fails, say which source is at fault."""
         try:
-            return lazy.collect()
+            return lazy.collect(engine=engine)
         except READING_FAILED as error:
             raise StoreError(self._blame(error)) from error
 
@@ -293,6 +352,17 @@ class Store:
             if not is_whole(source):
                 return f"{self.path}: {source} is damaged ({first_line(error)}); ingest its file again to mend it"
         return f"{self.path}: cannot be read ({first_line(error)}); `evalstats store {self.path} check` says more"
+
+
+def _of_benchmarks(
+    sources: Sequence[StoredSource], benchmarks: Collection[str] | None
+) -> tuple[Sequence[StoredSource], Sequence[StoredSource]]:
+    """Return the sources that hold any of these benchmarks, and the others."""
+    if benchmarks is None:
+        return sources, ()
+    wanted = [any(entry.benchmark in benchmarks for entry in source.manifest.runs) for source in sources]
+    both = list(zip(sources, wanted, strict=True))
+    return [source for source, has in both if has], [source for source, has in both if not has]
 
 
 def repeats(name: str) -> bool:

@@ -91,7 +91,8 @@ def answers_of(panel: Panel) -> Answers | None:
     """Return the answers and keys, from the first two columns whose equality is what the scores say; None without such."""
     columns = panel.rows.columns
     known = panel.scored & np.isin(panel.score, (0.0, 1.0))
-    if known.sum() < max(_FEWEST_ROWS, 0.5 * panel.scored.sum()):
+    number = panel.number
+    if number(known) < max(_FEWEST_ROWS, 0.5 * number(panel.scored)):
         return None
     for chosen, key in product(_CHOSEN, _KEYS):
         if chosen not in columns or key not in columns:
@@ -100,10 +101,11 @@ def answers_of(panel: Panel) -> Answers | None:
         texts, keys = (panel.rows[name].cast(pl.String).str.strip_chars(" ().") for name in (chosen, key))
         both = known & texts.is_not_null().to_numpy() & keys.is_not_null().to_numpy()
         right = (texts == keys).fill_null(value=False).to_numpy()
-        if rekeyed.mean() > _FEW or both.sum() < max(_FEWEST_ROWS, 0.5 * known.sum()):
+        if rekeyed.mean() > _FEW or number(both) < max(_FEWEST_ROWS, 0.5 * number(known)):
             continue
         labels = sorted({*texts.filter(pl.Series(known)).drop_nulls().unique(), *keys.drop_nulls().unique()})
-        if len(labels) <= _MOST_LABELS and (right == (panel.score == 1))[both].mean() >= _AGREE:
+        agree = both & (right == (panel.score == 1))
+        if len(labels) <= _MOST_LABELS and number(agree) >= _AGREE * number(both):
             return _coded(panel, texts, keys, labels, rekeyed)
     return None
 
@@ -121,7 +123,8 @@ def _coded(panel: Panel, texts: pl.Series, keys: pl.Series, labels: list[str], r
     chosen, keyed = code(texts), code(keys)
     width = len(labels)
     told = keyed >= 0
-    counts = np.bincount(panel.item[told] * width + keyed[told], minlength=panel.items.height * width)
+    cells = panel.item[told] * width + keyed[told]
+    counts = np.bincount(cells, weights=panel.counts[told], minlength=panel.items.height * width)
     counts = counts.reshape(-1, width)
     if not counts.any(axis=1).all():
         return None
@@ -252,8 +255,8 @@ def _rekeyed(panel: Panel, rekeyed: Bools) -> Observation:
 def _guessed(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecked]:
     unread = panel.has_status("unscored") & (answers.chosen < 0)
     m = len(panel.models)
-    n = np.bincount(panel.model, minlength=m)
-    n_unread = np.bincount(panel.model[unread], minlength=m)
+    n = np.bincount(panel.model, weights=panel.counts, minlength=m)
+    n_unread = np.bincount(panel.model[unread], weights=panel.counts[unread], minlength=m)
     if unread.any():
         yield _unread(panel, answers, unread)
         share = n_unread / np.maximum(n, 1)
@@ -291,12 +294,12 @@ def _unread(panel: Panel, answers: Answers, unread: Bools) -> Observation:
             None if answers.options is None else answers.options[panel.item[own]],
             conf_level=panel.conf_level,
         )
-        for own in (panel.model == j for j in range(m))
+        for own in (panel.each(panel.model == j) for j in range(m))
     ]
     order = sorted(range(m), key=lambda j: -of_model[j].share)
     first = of_model[order[0]]
     text = (
-        f"{int(unread.sum()):,} of {plural(panel.rows.height, 'answer')} could not be read, {share_in_percent(first.share)} of "
+        f"{panel.number(unread):,} of {plural(panel.n_rows, 'answer')} could not be read, {share_in_percent(first.share)} of "
         f"{panel.models[order[0]]}'s"
     )
     if first.as_luck is not None and first.luck_sd is not None:
@@ -311,7 +314,7 @@ def _unread(panel: Panel, answers: Answers, unread: Bools) -> Observation:
         kind="guessed answers",
         text=text,
         remedy="report how many answers were read, and never draw the others at random",
-        n_rows=int(unread.sum()),
+        n_rows=panel.number(unread),
         models=tuple(panel.models[j] for j in order[:_SHOWN] if of_model[j].n_unread),
         examples=tuple(
             f"{panel.models[j]}: {share_in_percent(of_model[j].share)} unread"
@@ -325,8 +328,8 @@ def _unread(panel: Panel, answers: Answers, unread: Bools) -> Observation:
 def _blind(panel: Panel, options: Ints) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for j, name in enumerate(panel.models):
-        own = (panel.model == j) & panel.scored
-        if own.sum() < _FEWEST_ROWS:
+        own = panel.each((panel.model == j) & panel.scored)
+        if own.size < _FEWEST_ROWS:
             continue
         level = chance_level(panel.score[own] == 1, options[panel.item[own]])
         if level.p_value > _CLEAR:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import ITEM_KEY, Ints, constant_factors, item_codes, level_codes
+from evalstats.aggregate.items import FIRST, ITEM_KEY, Ints, constant_factors, item_codes, level_codes
+from evalstats.aggregate.trial_sets import row_counts
 from evalstats.analysis.arms import Metric, choose_metric, direction_of, require_outcomes, rows_among
 from evalstats.analysis.audit.answers import multiple_choice
 from evalstats.analysis.audit.conclusions import Conclusions, conclusions, ranked
@@ -124,7 +125,8 @@ def audit(
     [('missing scores', 'moves')]
     """
     asked = as_data(data) if plan is None else with_plan(as_data(data), plan)
-    asked.need_rows("an audit")
+    if FIRST not in asked.outcomes.columns:  # a large store merges its rows so that nothing that is looked at is lost
+        asked.need_rows("an audit")
     given = with_scores_of_votes(asked)
     require_outcomes(given, *(models or ()))
     found: dict[str, Any] = settled(
@@ -243,7 +245,7 @@ def _audited(panel: Panel, before: Conclusions, n_depend: int) -> Audited:
     return Audited(
         benchmark=metric.benchmark,
         metric=metric.name,
-        n_rows=panel.rows.height,
+        n_rows=panel.n_rows,
         n_items=panel.items.height,
         n_models=len(panel.models),
         n_pairs=int(before.compared.sum()),
@@ -321,6 +323,7 @@ def _panel(  # noqa: PLR0917 - what names the rows of a metric, and how they are
         model=model.astype(np.int64),
         score=rows["score"].to_numpy(),
         trials=_trials(rows),
+        counts=row_counts(rows),
         clusters=names,
         codes=codes,
         refusal=refusal,

@@ -5,7 +5,18 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import ITEM_KEY, Bools, Floats, Ints, level_codes
+from evalstats.aggregate.items import (
+    EARLIEST,
+    FIRST_LOCATOR,
+    HELPER,
+    ITEM_KEY,
+    LATEST,
+    Bools,
+    Floats,
+    Ints,
+    level_codes,
+)
+from evalstats.aggregate.trial_sets import row_counts
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.grouping import candidate_groups, group_columns, label_of
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
@@ -18,6 +29,7 @@ from evalstats.stats.score_drift import FEWEST_RUNS, RunDrift, run_drifts
 
 # Columns that hold what an item says, or a digest of it.
 _CONTENT = ("doc_hash", "prompt_hash", "input_hash", "question", "prompt", "input", "instruction", "text")
+_NUMBER = f"{HELPER}number"
 _FEWEST_CHARACTERS = 6
 _FEWEST_MODELS = 3
 _FEWEST_FOR_UNSOLVABLE, _MANY = 8, 0.05
@@ -148,8 +160,11 @@ def _all_scores(panel: Panel) -> tuple[Floats, Ints]:
     tables, models = [panel.scores], list(range(len(panel.models)))
     key = list(ITEM_KEY)
     for metric in others["metric"].unique().sort().to_list():
-        cells = others.filter(pl.col("metric") == metric).select(*key, ENTRY, "score")
-        wide = cells.pivot(ENTRY, index=key, values="score", aggregate_function="mean")
+        cells = others.filter(pl.col("metric") == metric)
+        cells = cells.select(*key, ENTRY, "score", pl.Series(_NUMBER, row_counts(cells))).drop_nulls("score")
+        mean = (pl.col("score") * pl.col(_NUMBER)).sum() / pl.col(_NUMBER).sum()
+        wide = cells.group_by(*key, ENTRY, maintain_order=True).agg(mean.alias("score"))
+        wide = wide.pivot(ENTRY, index=key, values="score")
         names = [name for name in wide.columns if name not in key]
         placed = panel.items.join(wide, on=key, how="left", maintain_order="left").select(names)
         tables.append(placed.cast(pl.Float64).to_numpy())
@@ -294,16 +309,18 @@ def _order(panel: Panel) -> Floats:
     """Return when each model came to each item: by time, else by the place in its file; NaN where neither is known."""
     rows, model = panel.rows, pl.Series(panel.model)
     time = rows["timestamp"].dt.epoch("us").cast(pl.Float64)
+    # Of merged rows the time and the place of the first.
+    ends = [rows[name] for name in (EARLIEST, LATEST) if name in rows.columns] or [rows["timestamp"]] * 2
     known = (
-        pl.DataFrame({"model": model, "time": time, "run": rows["run"]})
+        pl.DataFrame({"model": model, "time": time, "earliest": ends[0], "latest": ends[1], "run": rows["run"]})
         .group_by("model")
         .agg(
             one_file=pl.col("run").n_unique() == 1,
-            timed=(pl.col("time").null_count() == 0) & (pl.col("time").n_unique() > 1),
+            timed=(pl.col("time").null_count() == 0) & (pl.col("earliest").min() < pl.col("latest").max()),
         )
     )
     timed, one_file = (np.isin(panel.model, known.filter(name)["model"]) for name in ("timed", "one_file"))
-    levels, codes = level_codes(rows["locator"])
+    levels, codes = level_codes(rows[FIRST_LOCATOR if FIRST_LOCATOR in rows.columns else "locator"])
     places = np.append(
         levels.str.extract(r"(\d+)\D*$").cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), np.nan
     )

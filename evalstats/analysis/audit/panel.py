@@ -79,6 +79,8 @@ class Panel:
         Line and column of every row, shape (n_rows,).
     score, trials
         Score of every row (NaN where it has none) and trials that stand behind it, shape (n_rows,).
+    counts
+        How many rows of the files every row stands for, shape (n_rows,): one, unless a large store merged them.
     clusters, codes
         Columns by which items are known to be dependent, and the cluster of every item, shape (n_items,); None without any.
     accept
@@ -96,6 +98,7 @@ class Panel:
     model: Ints
     score: Floats
     trials: Floats
+    counts: Ints
     clusters: tuple[str, ...] = ()
     codes: Ints | None = None
     accept: tuple[str, ...] = ()
@@ -106,6 +109,19 @@ class Panel:
     def shape(self) -> tuple[int, int]:
         """Number of items and of models."""
         return self.items.height, len(self.models)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows in the files."""
+        return int(self.counts.sum())
+
+    def number(self, rows: Bools) -> int:
+        """Return how many rows of the files some rows stand for."""
+        return int(self.counts[rows].sum())
+
+    def each(self, rows: Bools) -> Ints:
+        """Return the places of some rows, each as often as it stands for rows of the files."""
+        return np.repeat(np.flatnonzero(rows), self.counts[rows])
 
     def has_status(self, status: str) -> Bools:
         """Return the rows of a status: scored, error or unscored."""
@@ -130,7 +146,8 @@ class Panel:
     def count(self, keep: Bools) -> Ints:
         """Count some of the rows by item and model."""
         n, m = self.shape
-        return np.bincount(self.item[keep] * m + self.model[keep], minlength=n * m).reshape(n, m).astype(np.int64)
+        cell = self.item[keep] * m + self.model[keep]
+        return np.bincount(cell, weights=self.counts[keep], minlength=n * m).reshape(n, m).astype(np.int64)
 
     def table(self, treatment: Treatment | None = None) -> Floats:
         """Return the mean score of every item under every model, under a treatment of the rows."""
@@ -154,7 +171,8 @@ class Panel:
     def shares(self, rows: Bools) -> Floats:
         """Return the share of each model's rows that are among these."""
         m = len(self.models)
-        return np.bincount(self.model[rows], minlength=m) / np.maximum(np.bincount(self.model, minlength=m), 1)
+        every = np.bincount(self.model, weights=self.counts, minlength=m)
+        return np.bincount(self.model[rows], weights=self.counts[rows], minlength=m) / np.maximum(every, 1)
 
     def models_of(self, rows: Bools, most: int = 5) -> tuple[str, ...]:
         """Name the models that some rows are of, those with the largest share first."""

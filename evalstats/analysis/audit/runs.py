@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY, Bools, Floats, Ints
+from evalstats.aggregate.items import FIRST, HELPER, ITEM_KEY, Bools, Floats, Ints
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.comparability.rules import setting_words
@@ -253,7 +253,9 @@ def identical_models(panel: Panel) -> Iterator[Observation | NotChecked]:
 
 
 def _any_twice(panel: Panel) -> bool:
-    """Whether any model has two rows of an item, without which nothing can stand twice."""
+    """Whether any model has two rows of an item, without which nothing can stand twice; nothing does among merged rows."""
+    if FIRST in panel.rows.columns:
+        return False
     return bool((panel.count(np.ones(panel.rows.height, dtype=np.bool_)) > 1).any())
 
 

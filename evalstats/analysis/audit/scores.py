@@ -163,13 +163,14 @@ class _Concerned(TypedDict):
 
 def _concerned(panel: Panel, rows: Bools, noun: str, verbs: tuple[str, str]) -> _Concerned:
     """Say how many rows are concerned, whose most of all where shares differ, and the commonest reasons in the files."""
-    n, share = int(rows.sum()), panel.shares(rows)
+    n, share = panel.number(rows), panel.shares(rows)
     top = int(np.argmax(share))
-    apart = len(share) > 1 and share[top] >= 1.5 * rows.mean()
+    apart = len(share) > 1 and share[top] >= 1.5 * n / panel.n_rows
     whose = f", {share_in_percent(float(share[top]))} of {panel.models[top]}'s" if apart else ""
-    reasons = panel.rows["status_reason"].filter(rows.tolist()).drop_nulls().value_counts(sort=True)
+    told = panel.rows.select("status_reason", pl.Series("n", panel.counts)).filter(pl.Series(rows)).drop_nulls()
+    reasons = told.group_by("status_reason").agg(pl.col("n").sum()).sort("n", "status_reason", descending=[True, False])
     return _Concerned(
-        text=f"{n:,} of {plural(panel.rows.height, noun)} {verbs[n > 1]}{whose}",
+        text=f"{n:,} of {plural(panel.n_rows, noun)} {verbs[n > 1]}{whose}",
         n_rows=n,
         models=panel.models_of(rows),
         examples=tuple(map(str, reasons["status_reason"].head(3).to_list())),
@@ -189,14 +190,17 @@ _MOST_TEXTS = 100_000
 
 def failure_codes(panel: Panel) -> Iterator[Observation]:
     """Find a lone value far from all others (-1, 999), and worst scores whose raw value says that nothing could be read."""
-    values, counts = np.unique(panel.score[panel.scored], return_counts=True)
+    values, place = np.unique(panel.score[panel.scored], return_inverse=True)
+    weights = panel.counts[panel.scored]
+    counts = np.bincount(place.reshape(-1), weights=weights, minlength=len(values)).astype(np.int64)
     code = lone_code(values, counts) if panel.metric.low is None or panel.metric.is_share or panel.refusal else None
     if code is not None:
         rows = panel.score == code
+        n = panel.number(rows)
         yield _coded(
             panel,
             rows,
-            text=f"{plural(int(rows.sum()), 'score')} {'is' if rows.sum() == 1 else 'are'} {code:g}, far from all others "
+            text=f"{plural(n, 'score')} {'is' if n == 1 else 'are'} {code:g}, far from all others "
             f"({_span(values[values != code])}), and counted in the mean",
             remedy=f"if {code:g} stands for no score, say {spelled_code(code)}",
         )
@@ -206,7 +210,7 @@ def failure_codes(panel: Panel) -> Iterator[Observation]:
         yield _coded(
             panel,
             unread,
-            text=f"{plural(int(unread.sum()), 'score')} of {worst:g} stand beside a raw value that says nothing was read",
+            text=f"{plural(panel.number(unread), 'score')} of {worst:g} stand beside a raw value that says nothing was read",
             remedy="say before looking whether an answer that could not be read counts as wrong",
             examples=tuple(
                 panel.rows["value_raw"].filter(unread.tolist()).unique().sort().head(3).cast(pl.String).to_list()
@@ -247,7 +251,7 @@ def _coded(panel: Panel, rows: Bools, *, text: str, remedy: str, examples: tuple
         kind="failure codes",
         text=text,
         remedy=remedy,
-        n_rows=int(rows.sum()),
+        n_rows=panel.number(rows),
         models=panel.models_of(rows),
         examples=examples,
         treatments=(without,) if low is None or same else (without, low),
@@ -288,14 +292,14 @@ def _fractions(panel: Panel) -> Iterator[Observation]:
         & (pl.col("metric") == panel.metric.name)
         & (pl.col("kind") == "binary")
     )
-    rows = panel.scored & ~np.isin(panel.score, (0.0, 1.0)) & (panel.trials == 1)
+    rows = panel.scored & ~np.isin(panel.score, (0.0, 1.0)) & (panel.trials == panel.counts)
     if not declared.height or not rows.any() or panel.refusal is not None:
         return
     yield Observation(
         kind="scale",
-        text=f"{plural(int(rows.sum()), 'score')} of a right-or-wrong metric lie between 0 and 1",
+        text=f"{plural(panel.number(rows), 'score')} of a right-or-wrong metric lie between 0 and 1",
         remedy="see whether they are averages, or half credit that others do not give",
-        n_rows=int(rows.sum()),
+        n_rows=panel.number(rows),
         models=panel.models_of(rows),
         treatments=(
             Treatment(
@@ -309,7 +313,7 @@ def _fractions(panel: Panel) -> Iterator[Observation]:
 def _one_value(panel: Panel) -> Iterator[Observation]:
     """Say when nothing varies: over all models, or for one that has the worst score throughout while others do not."""
     values = np.unique(panel.score[panel.scored])
-    if len(values) == 1 and panel.scored.sum() >= _ENOUGH:
+    if len(values) == 1 and panel.number(panel.scored) >= _ENOUGH:
         text = f"every score is {values[0]:g}, so nothing can be told apart"
         yield Observation(kind="scale", text=text, remedy="see that the column is the score that is meant")
         return

@@ -16,6 +16,7 @@ from datetime import datetime
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY
+from evalstats.aggregate.trial_sets import row_counts, trial_sets
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.comparability.rules import (
     LISTED,
@@ -139,7 +140,7 @@ def identical_runs(data: EvalData, first: Arm, second: Arm, *, contrast: str = "
     if one_system and _same_files(data, first.runs, second.runs):
         return f"the two sides are the same file under two names: {nothing}"
     found = run_comparability(data, first, second)
-    if one_system and first.rows.height >= _ENOUGH and not {each.setting for each in found} & _TREATMENTS:
+    if one_system and row_counts(first.rows).sum() >= _ENOUGH and not {each.setting for each in found} & _TREATMENTS:
         return (
             f"the two runs of {', '.join(systems[0])} have the same score on every row of every trial: they are one run twice, "
             f"or of a system that answers alike every time, and a difference of 0 is then no evidence that two systems are "
@@ -154,6 +155,15 @@ def identical_runs(data: EvalData, first: Arm, second: Arm, *, contrast: str = "
 
 
 def _same_scores(first: pl.DataFrame, second: pl.DataFrame) -> bool:
+    own, other = (trial_sets(rows) for rows in (first, second))
+    if own is not None and other is not None:
+        # Of merged rows the number and the set say which trials had the score.
+        if own.dtype != other.dtype:
+            return False
+        first, second = (
+            rows.with_columns(sets.struct.unnest().hash_rows().alias("trial"))
+            for rows, sets in ((first, own), (second, other))
+        )
     key = [*ITEM_KEY, "trial", "judge"]
     if first.height != second.height or not first["score"].count():
         return False

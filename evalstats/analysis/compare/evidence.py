@@ -8,7 +8,7 @@ from typing import Any, cast, overload
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY
+from evalstats.aggregate.items import FIRST_TRIAL, HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, level_places
 from evalstats.analysis.result import MethodRow, method_row
@@ -265,7 +265,9 @@ def _sources(rows: pl.DataFrame, items: pl.DataFrame, succeeds: Bools, runs: pl.
     # Every item is among the rows, so that a part of its key which all rows share tells nothing.
     key = [name for name in ITEM_KEY if name in items.columns and (name == "item" or not is_constant(rows[name]))]
     wanted = items.select(key).with_columns(pl.Series(_FITS, succeeds)).with_row_index(_PLACE)
-    scored = rows.select(*key, "status", "score", "trial", "run", "locator").filter(pl.col("status") == "scored")
+    # Of merged rows the first trial that they stand for, whose place they name.
+    trial = pl.col(FIRST_TRIAL if FIRST_TRIAL in rows.columns else "trial").alias("trial")
+    scored = rows.select(*key, "status", "score", trial, "run", "locator").filter(pl.col("status") == "scored")
     found = wanted.join(scored, on=key, how="left", maintain_order="left_right")
     if found.height > items.height:
         fits = (pl.col("score") >= MIDDLE) == pl.col(_FITS)

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from evalstats.aggregate.trial_sets import row_counts
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.leaderboard.checks import Correction
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, shared_counts
@@ -102,11 +104,13 @@ def with_ties(rows: Sequence[LeaderboardRow]) -> list[LeaderboardRow]:
 
 
 def _silent_row(arm: Arm, table: EntryTable) -> LeaderboardRow:
-    statuses = arm.rows["status"]
-    lost = arm.rows.height - int((statuses == "scored").sum())
+    n_error, n_unscored = (
+        int(row_counts(arm.rows.filter(pl.col("status") == status)).sum()) for status in ("error", "unscored")
+    )
+    lost = n_error + n_unscored
     why = (
         f"no scored row: {plural(lost, 'row')} {'is an error' if lost == 1 else 'are errors'} or unscored"
-        if lost == arm.rows.height
+        if lost == row_counts(arm.rows).sum()
         else f"no item with a value of {table.values.metric.name}"
     )
     return LeaderboardRow(
@@ -115,8 +119,8 @@ def _silent_row(arm: Arm, table: EntryTable) -> LeaderboardRow:
         reason=why,
         n_items=0,
         n_trials=0,
-        n_error=int((statuses == "error").sum()),
-        n_unscored=int((statuses == "unscored").sum()),
+        n_error=n_error,
+        n_unscored=n_unscored,
         n_missing=int(table.values.seen(np.ones(len(table.arms), dtype=np.bool_)).sum()),
         rank_reason=why,
         runs=arm.runs,
