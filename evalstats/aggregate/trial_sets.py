@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import HELPER
+from evalstats.aggregate.items import FIRST_TRIAL, HELPER
 
 # Of merged rows alone: the set, under the second name where trials have names (a judge, a seed) and not mere numbers.
 TRIALS, TRIAL_LABELS = f"{HELPER}trials", f"{HELPER}trial labels"
@@ -86,7 +86,10 @@ def in_both(own: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.Da
         left.append(pl.Series(name, stands & (untouched | there[place])))
     bits = pl.DataFrame(left)
     n_trials = bits.select(pl.sum_horizontal(pl.all().cast(pl.Int64))).to_series()
-    return own.with_columns(bits.to_struct(sets.name), n_trials.alias("n_trials")).filter(n_trials > 0)
+    kept = own.with_columns(bits.to_struct(sets.name), n_trials.alias("n_trials"))
+    if FIRST_TRIAL in own.columns:  # the place of the first trial is not that of those which are left
+        kept = kept.with_columns(pl.when(n_trials == own["n_trials"]).then("locator").alias("locator"))
+    return kept.filter(n_trials > 0)
 
 
 def _known_sets(rows: pl.DataFrame) -> pl.Series:

@@ -151,6 +151,7 @@ def _narrow(given: Sides, asked: CompareOptions, declared: "Plan | None", *, sin
         asked=(asked, given.where, declared),
         sides=tuple(named) if plain else (),
         single=single or given.trials_from_runs or bool(asked.sequential),
+        shared=bool(asked.shared_trials),
     )
 
 

@@ -167,20 +167,21 @@ class Narrow:
 
     `asked` are its options, the conditions of --where and its plan: a column that stands anywhere in them is read.
     `sides` are the two that are compared, by which other benchmarks than theirs are left out. `single` says that it looks at
-    single rows, which are then not merged however many they are.
+    single rows, which are then not merged however many they are, `shared` that trials of both sides are paired.
     """
 
     question: Literal["audit", "compare", "leaderboard"]
     asked: tuple[object, ...] = ()
     sides: tuple[str, ...] = ()
     single: bool = False
+    shared: bool = False
 
     def read(self, store: "Store") -> "EvalData":
         """Read scores and published numbers, and of the columns of scores those that the question uses.
 
         Of a large store equal rows are merged as they are read, where that makes them fewer.
         """
-        from evalstats.store.merged import FROM_ROWS, CannotMergeError
+        from evalstats.store.merged import COSTS, FROM_ROWS, CannotMergeError
 
         n = store.n_rows("outcomes")
         if not n:
@@ -191,16 +192,17 @@ class Narrow:
             try:
                 return store.read_merged(
                     tables=tables,
-                    named=self._named(store),
-                    without=unused,
+                    named=self.named(store),
+                    without=unused if self.question == "compare" else [*unused, *COSTS],
                     benchmarks=benchmarks,
                     whole=self.question == "audit",
+                    shared=self.shared,
                 )
             except CannotMergeError:  # then they are read one by one
                 pass
         return store.read(tables=tables, coded=True, without=unused, benchmarks=benchmarks)
 
-    def _named(self, store: "Store") -> set[str]:
+    def named(self, store: "Store") -> set[str]:
         """Return the columns that stand in what was asked, by whatever name a source has for them."""
         words = {word for text in _texts(self.asked) for word in (text, *re.split("[=,]", text))}
         own = store.runs()["factor_names"].explode().drop_nulls().unique().to_list()
@@ -323,15 +325,25 @@ def scanned(
     """Merge the rows of one table on an engine, with every column that the question names; say what was left out."""
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.loaders.engines import open_table
-    from evalstats.loaders.scan import scan_mapped
+    from evalstats.loaders.scan import scan_mapped, scan_store
+    from evalstats.store.manifest import is_store
+    from evalstats.store.read import open_store
 
     if len(paths) != 1:
         raise InputError(f"an engine reads one Parquet file, folder or table at a time, and {len(paths)} were given")
-    table = open_table(str(paths[0]), engine)
+    stored = is_store(paths[0])
+    if stored and columns is not None:
+        raise InputError(f"{paths[0]} is a store, whose columns have names already; leave out --map")
+    table = None if stored else open_table(str(paths[0]), engine)
     named = [value for name in _NAMES_COLUMNS if (value := getattr(asked, name, None))]
     wanted = [*conditions(where), *(each for value in named for each in ([value] if isinstance(value, str) else value))]
-    keep = [name for name in wanted if name in table.names]
-    data = scan_mapped(table, columns or ColumnMap(), called=str(paths[0]), keep=keep)
+    if table is None:
+        narrow = Narrow(question="audit", asked=(wanted,))
+        data = scan_store(paths[0], engine, keep=narrow.named(open_store(Path(paths[0]))))
+        data = replace(data, problems=tuple(each for each in data.problems if each.path == str(paths[0])))
+    else:
+        keep = [name for name in wanted if name in table.names]
+        data = scan_mapped(table, columns or ColumnMap(), called=str(paths[0]), keep=keep)
     for line in problem_lines(data.problems):
         say(line, quiet=quiet)
     return filtered(data, where, quiet=quiet)

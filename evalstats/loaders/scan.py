@@ -18,12 +18,15 @@ from evalstats.aggregate.merged import (
     trials_of,
 )
 from evalstats.aggregate.trial_sets import TRIAL_LABELS, TRIALS, trial_sets
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.column_map import ORDER, STANDARD, ColumnMap, column_named
 from evalstats.loaders.engines import open_table
 from evalstats.loaders.frames import frame_map, tidy_frame
 from evalstats.schema.columns import KEYS, MAX_TRIALS
 from evalstats.schema.data import EvalData, Problem
+from evalstats.store.manifest import is_store
+from evalstats.store.merged import COSTS, CannotMergeError
+from evalstats.store.read import open_store
 
 # Standard columns that belong to single rows; to keep one would keep the rows apart.
 _OF_ROWS = frozenset(
@@ -40,8 +43,8 @@ _SHOWN = 3
 def scan(
     source: object,
     *,
-    item: str,
-    score: str,
+    item: str | None = None,
+    score: str | None = None,
     model: str | None = None,
     engine: str | None = None,
     trial: str | None = None,
@@ -68,7 +71,8 @@ def scan(
     ----------
     source
         A Parquet file or a folder of them; with DuckDB also `"FILE.duckdb::TABLE"`, with Spark the name of a table; or a lazy
-        Polars frame, a DuckDB relation or a Spark frame, whose own library does the work.
+        Polars frame, a DuckDB relation or a Spark frame, whose own library does the work. Or a store, whose columns have names
+        already: then nothing else is given but further columns to keep.
     item, score, model, run, benchmark, system, variant, metric, values, metrics, scale, unscored, higher_is_better, dependence
         As in `from_frame`, with one column of scores.
     engine
@@ -102,6 +106,15 @@ def scan(
     [('a', 'q', 0.0, 1), ('a', 'q', 1.0, 2)]
     """
     named = {"item": item, "model": model, "run": run, "benchmark": benchmark, "system": system, "variant": variant}
+    if isinstance(source, str | Path) and is_store(source):
+        given: dict[str, object] = {**named, "score": score, "trial": trial, "metric": metric}
+        given |= {"values": values, "metrics": metrics, "scale": scale, "higher_is_better": higher_is_better}
+        given |= {"unscored": unscored or None, "dependence": dependence or None}
+        if told := [name for name, value in given.items() if value is not None]:
+            raise InputError(f"{source} is a store, whose columns have names already; leave out {', '.join(told)}")
+        return scan_store(source, engine, keep=columns.values())
+    if item is None or score is None:
+        raise InputError("a table needs the names of two columns: item=COLUMN and score=COLUMN")
     table = open_table(source, engine)
     map_ = frame_map(
         {**named, "trial": trial, "metric": metric, **columns},
@@ -115,6 +128,23 @@ def scan(
         dependence=dependence,
     )
     return scan_mapped(table, map_, called=str(source) if isinstance(source, str | Path) else "table")
+
+
+def scan_store(source: str | Path, engine: str | None = None, *, keep: Iterable[str] = ()) -> EvalData:
+    """Merge the rows of a store, with every column that describes items and those of `keep`."""
+    if engine not in (None, "polars"):
+        raise InputError(f"{source} is a store, which Polars counts; leave out --engine")
+    store = open_store(source)
+    known = store.scan("outcomes").collect_schema()
+    if lacking := [name for name in keep if name not in known]:
+        raise InputError(f"there is no column {lacking[0]!r}; {source} has {', '.join(known)}")
+    try:
+        return store.read_merged(named=frozenset(keep), without=COSTS, always=True)
+    except CannotMergeError as error:
+        raise CannotAnswerError(
+            f"{source} cannot be merged: {error}; its rows can be read one by one, without --engine (in Python: "
+            f"open_store(...).read())"
+        ) from error
 
 
 def scan_mapped(

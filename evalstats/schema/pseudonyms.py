@@ -226,6 +226,11 @@ _BESIDE = re.compile(
 )
 
 
+# Where a test of several options keeps the one that was picked, and the right one; an audit looks at the first of each.
+CHOSEN = ("value_raw", "pred", "prediction", "predicted", "choice", "model_answer", "response", "output")
+ANSWER_KEYS = ("answer", "target", "key", "gold", "label", "correct_answer", "answer_key", "reference")
+
+
 def is_answer(name: str) -> bool:
     """Whether a column holds an answer, an answer key or a judgement by its name, as text or as a number.
 

@@ -5,6 +5,7 @@ what its trials cost together. Where that cannot be told, `CannotMergeError` say
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import polars as pl
 from polars.selectors import by_name
@@ -23,15 +24,16 @@ from evalstats.aggregate.items import (
 from evalstats.aggregate.trial_sets import TRIAL_LABELS, TRIALS
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.columns import TRIAL_LABEL
+from evalstats.schema.pseudonyms import ANSWER_KEYS, CHOSEN
 
 # From so many rows on, a command asks whether merging pays.
 FROM_ROWS = 1_000_000
 # It pays where at least so many rows become one, and no more than so many are left to hold.
 _PAYS, _MOST_MERGED = 2.0, 20_000_000
 _MOST_TRIALS, _BITS = 1024, 32
-_COSTS = ("n_turns", "cost_usd", "latency_s", "input_tokens", "output_tokens")
+COSTS = ("n_turns", "cost_usd", "latency_s", "input_tokens", "output_tokens")
 # What differs from trial to trial, and is told otherwise or of the first row alone.
-_OF_TRIALS = frozenset({"trial", "n_trials", "locator", "timestamp", "tags", "value_raw", TRIAL_LABEL, *_COSTS})
+_OF_TRIALS = frozenset({"trial", "n_trials", "locator", "timestamp", "tags", "value_raw", TRIAL_LABEL, *COSTS})
 _IDENTITY = ("run", "model", "system", "benchmark", "task", "item", "variant", "metric", "judge")
 # These tell how rows were made or why they have no score; rows that differ in them stay apart.
 _TELLING = frozenset({"weight", "setting", "status_reason", "prompt_hash"})
@@ -47,6 +49,13 @@ _MOST_TEXTS = 130_000
 Collected = Callable[[pl.LazyFrame], pl.DataFrame]
 
 
+class Merged(NamedTuple):
+    """Merged rows, and the columns that were left out, which are null."""
+
+    outcomes: pl.DataFrame
+    left_out: tuple[str, ...]
+
+
 class CannotMergeError(CannotAnswerError):
     """Merged rows would not tell all that single rows do, or be as many."""
 
@@ -60,7 +69,9 @@ def merged_outcomes(
     named: Collection[str],
     without: Collection[str],
     whole: bool,
-) -> pl.DataFrame:
+    shared: bool,
+    always: bool,
+) -> Merged:
     """Count the rows that agree in all that answers use, in the order of the first of each.
 
     Parameters
@@ -75,6 +86,10 @@ def merged_outcomes(
         Columns that stay whatever they hold, and those that nobody uses, which become null.
     whole
         Whether raw values and options count (an audit), and not scores alone.
+    shared
+        Whether trials that one side lacks are left out of the other.
+    always
+        Merge even where hardly any rows agree.
 
     Raises
     ------
@@ -86,6 +101,8 @@ def merged_outcomes(
     if told := sorted(set(named) & _OF_TRIALS):
         raise CannotMergeError(f"{told[0]} differs from trial to trial, and merged rows keep no such column")
     trials = _trials(rows, dtypes, fixed, collect)
+    if (shared or trials.labels) and any(name not in {*fixed, *left} for name in COSTS):
+        raise CannotMergeError("trials may be left out, and what each of them cost would not be known")
     if whole and "value_raw" not in {*fixed, *left} and not _too_many_texts(rows, collect):
         left.discard("value_raw")
     else:
@@ -96,14 +113,15 @@ def merged_outcomes(
     sample = _sample(rows, open_names, n_rows, collect)
     kept = _kept(sample, base, [name for name in open_names if name not in base], named, whole=whole)
     share = sample.select(map(by_name, kept)).n_unique() / max(sample.height, 1)
-    if share * _PAYS > 1.0:
+    if share * _PAYS > 1.0 and not always:
         raise CannotMergeError(f"{share:.0%} of the rows differ in {', '.join(kept)}")
     if share * n_rows > _MOST_MERGED:
         raise CannotMergeError(f"some {share * n_rows:,.0f} rows would be left, more than {_MOST_MERGED:,}")
     found = collect(_counted(rows, dtypes, kept, trials, left | set(fixed)))
     found = _with_sets(found.sort(FIRST), trials)
     _refuse_several_runs(found)
-    return _completed(found, dtypes, fixed)
+    held = {name for name in open_names if sample[name].null_count() < sample.height}
+    return Merged(_completed(found, dtypes, fixed), tuple(sorted((held | left) - {*kept, *_OF_TRIALS})))
 
 
 class _Trials:
@@ -190,7 +208,7 @@ def _kept(
         if isinstance(column.dtype, pl.List):
             continue
         alike = sample.select(map(by_name, (*base, name))).n_unique() == n
-        needed = name in named or name in _TELLING or name == "value_raw" or (whole and _few_levels(sample, column))
+        needed = name in named or name in _TELLING or name == "value_raw" or (whole and _is_option(sample, column))
         if alike or needed or not (column.dtype.is_float() or _differs_often(sample, column)):
             kept.append(name)
     return kept
@@ -204,8 +222,10 @@ def _differs_often(sample: pl.DataFrame, column: pl.Series) -> bool:
     return levels.height >= _FEWEST_DIFFERING and float(several.mean() or 0.0) > _DIFFERS  # pyright: ignore[reportArgumentType] - a share
 
 
-def _few_levels(sample: pl.DataFrame, column: pl.Series) -> bool:
-    """Whether a column of answers that are right or wrong may hold options."""
+def _is_option(sample: pl.DataFrame, column: pl.Series) -> bool:
+    """Whether a column of answers that are right or wrong, or of their keys, may hold options."""
+    if column.name not in {*CHOSEN, *ANSWER_KEYS}:
+        return False
     answered = column.filter(sample["score"].is_in([0.0, 1.0]))
     return answered.cast(pl.String).str.strip_chars(" ().").n_unique() <= _OPTIONS + 1
 
@@ -235,7 +255,7 @@ def _counted(
             time.min().alias(EARLIEST),
             time.max().alias(LATEST),
         ]
-    for name in _COSTS:
+    for name in COSTS:
         if name not in unread:
             amount = pl.col(name).cast(pl.Float64)
             wanted += [amount.sum().alias(SUM_OF + name), amount.count().cast(pl.Int64).alias(COUNT_OF + name)]

@@ -180,7 +180,7 @@ class Store:
         sources = self._with_runs(runs)
         self._refuse_unknown_models(models)
         narrow: dict[str, Any] = {"coded": coded, "without": without, "benchmarks": benchmarks}
-        frames = {
+        frames: dict[TableName, pl.DataFrame] = {
             table: self._collect(
                 table, sources, _selection(table, runs, models), **(narrow if table == "outcomes" else {})
             )
@@ -197,8 +197,12 @@ class Store:
         without: Collection[str] = (),
         benchmarks: Collection[str] | None = None,
         whole: bool = True,
+        shared: bool = False,
+        always: bool = False,
     ) -> EvalData:
         """Read the store with equal rows of outcomes merged as they are read, so that memory goes with what differs.
+
+        Answers are those of single rows. Columns that differ from trial to trial are null but for those that are `named`.
 
         Parameters
         ----------
@@ -210,11 +214,15 @@ class Store:
             Columns of outcomes that are not wanted: null, and not read.
         whole
             Keep what an audit looks at as well: raw values, and options of multiple-choice tests.
+        shared
+            Trials that one side lacks will be left out of the other, so what each of them cost must be known.
+        always
+            Merge even where hardly any rows agree.
 
         Raises
         ------
         CannotMergeError
-            If trials are not told apart, or most rows differ.
+            If trials are not told apart, most rows differ, or too many would be left.
         InputError
             If a model or table of that name is not there.
         StoreError
@@ -225,7 +233,7 @@ class Store:
         holders, beside = _of_benchmarks(sources, benchmarks)
         files = files_of(holders, "outcomes")
         fixed = shared_constants([part for _, part in files], "outcomes")
-        outcomes = merged_outcomes(
+        outcomes, left_out = merged_outcomes(
             self._scan("outcomes", holders, beside).filter(_selection("outcomes", None, models)),
             sum(part.rows for _, part in files),
             fixed,
@@ -233,14 +241,22 @@ class Store:
             named=named,
             without=without,
             whole=whole,
+            shared=shared,
+            always=always,
         )
-        frames = {
+        frames: dict[TableName, pl.DataFrame] = {
             table: self._collect(table, sources, _selection(table, None, models))
             for table in _tables_wanted(tables)
             if table != "outcomes"
         }
         merged = bool(outcomes["trial"].null_count())
-        return replace(self._data({**frames, "outcomes": outcomes}, sources), merged=merged)
+        said = [f"{outcomes['n_trials'].sum():,} rows were merged into {outcomes.height:,}"]
+        if left_out:
+            said.append(f"columns left out: {', '.join(left_out)}")
+        notes = [Problem(path=str(self.path), message=each, severity="note") for each in said]
+        frames["outcomes"] = outcomes
+        data = self._data(frames, sources)
+        return replace(data, merged=merged, problems=(*data.problems, *notes))
 
     def _data(self, frames: dict[TableName, pl.DataFrame], sources: Sequence[StoredSource]) -> EvalData:
         """Return the tables as data, with what was noted when their files were ingested."""

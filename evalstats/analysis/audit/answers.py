@@ -11,6 +11,7 @@ from evalstats.aggregate.items import Bools, Ints
 from evalstats.analysis.audit.items import differing_items, first_rows
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.schema.pseudonyms import ANSWER_KEYS, CHOSEN
 from evalstats.stats.answer_choices import (
     PositionBias,
     RivalOptions,
@@ -23,8 +24,6 @@ from evalstats.stats.answer_choices import (
 )
 from evalstats.stats.item_quality import FEWEST_MODELS, ItemSlopes, item_slopes
 
-_CHOSEN = ("value_raw", "pred", "prediction", "predicted", "choice", "model_answer", "response", "output")
-_KEYS = ("answer", "target", "key", "gold", "label", "correct_answer", "answer_key", "reference")
 _OPTIONS = ("n_options", "num_options", "n_choices", "num_choices")
 _MOST_LABELS, _FEWEST_ROWS = 26, 20
 # So many scores must be what answer and key say.
@@ -94,7 +93,7 @@ def answers_of(panel: Panel) -> Answers | None:
     number = panel.number
     if number(known) < max(_FEWEST_ROWS, 0.5 * number(panel.scored)):
         return None
-    for chosen, key in product(_CHOSEN, _KEYS):
+    for chosen, key in product(CHOSEN, ANSWER_KEYS):
         if chosen not in columns or key not in columns:
             continue
         rekeyed = differing_items(panel, key)
@@ -130,9 +129,8 @@ def _coded(panel: Panel, texts: pl.Series, keys: pl.Series, labels: list[str], r
         return None
     of_items = counts.argmax(axis=1).astype(np.int64)
     fits = told & (keyed == of_items[panel.item])
-    choices: Ints = np.full(panel.shape, -1, dtype=np.int64)
     # Of several trials the first counts.
-    choices[panel.item[::-1], panel.model[::-1]] = np.where(fits, chosen, -1)[::-1]
+    choices = panel.firsts(np.where(fits, chosen, -1), -1)
     return Answers(
         choices=choices,
         keys=of_items,

@@ -325,9 +325,7 @@ def _order(panel: Panel) -> Floats:
         levels.str.extract(r"(\d+)\D*$").cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), np.nan
     )
     chosen = np.where(timed, time.fill_null(np.nan).to_numpy(), np.where(one_file, places[codes], np.nan))
-    order: Floats = np.full(panel.shape, np.nan)
-    order[panel.item[::-1], panel.model[::-1]] = chosen[::-1]
-    return order
+    return panel.firsts(chosen, np.nan)
 
 
 def _drifting(panel: Panel, clear: list[RunDrift], order: Floats) -> Observation:

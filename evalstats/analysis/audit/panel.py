@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, Bools, Floats, Ints
@@ -13,6 +15,7 @@ from evalstats.analysis.audit.result import Kind
 from evalstats.schema.data import EvalData
 
 ITEM = f"{HELPER}item"
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +166,14 @@ class Panel:
         if treatment is not None and treatment.absent is not None:
             means[~self.present] = treatment.absent
         return means
+
+    def firsts(self, values: "npt.NDArray[Number]", empty: float) -> "npt.NDArray[Number]":
+        """Return the value of the first row of every cell, `empty` where there is none, shape (n_items, n_models)."""
+        n, m = self.shape
+        table = np.full(n * m, empty, dtype=values.dtype)
+        # Copies: through three views turned round numpy writes from front to back, and the last row would stand.
+        table[(self.item * m + self.model)[::-1].copy()] = values[::-1].copy()
+        return table.reshape(n, m)
 
     def of_items(self, items: Bools) -> Bools:
         """Return the rows of some items, shape (n_rows,)."""
