@@ -22,6 +22,8 @@ seeds
 what is never seen
     In `np.where(known, x / np.where(known, y, 1.0), 0.0)` the 1.0: both ask the same, so it stands where the outer one does
     not look.
+the size that reshape works out
+    numpy takes -2 for it as well as -1.
 the cheaper of two ways
     What is called `cheaper` (a name, a function) and says only which of two ways to the same numbers is taken, and a branch
     that hangs on it. That both ways give the same numbers is for the tests of that function to show.
@@ -361,6 +363,8 @@ def _excluded(parent: ast.AST, name: str, child: ast.AST) -> bool:
     if isinstance(parent, (ast.Assign, ast.AnnAssign)) and name == "value":
         target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
         return isinstance(target, ast.Name) and (target.id in _WORDS or _limit(target.id))
+    if isinstance(parent, ast.Call) and _name(parent.func) == "reshape":
+        return isinstance(child, ast.UnaryOp)
     if isinstance(parent, ast.For) and name == "iter":  # a loop that nobody counts is left when it is good enough
         return isinstance(parent.target, ast.Name) and parent.target.id == "_"
     return (

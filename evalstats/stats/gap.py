@@ -348,7 +348,7 @@ def _floor(rate: FloatArray, units: IntArray, flat: np.ndarray, low: float | Non
     if low is None or high is None or not flat.any():
         return floor
     k = units[flat].astype(np.float64)
-    share = (np.clip((rate[flat] - low) / (high - low), 0.0, 1.0) * k + 1.0) / (k + 2.0)
+    share = ((rate[flat] - low) / (high - low) * k + 1.0) / (k + 2.0)
     floor[flat] = share * (1.0 - share) / k * (high - low) ** 2
     return floor
 

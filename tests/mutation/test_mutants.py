@@ -66,6 +66,7 @@ def test_the_mutants_of_a_module_are_these(module):
         ("n_steps += 1", {"1"}),
         ("x = np.empty((0, b))", {"0"}),
         ("x = np.zeros(b)", set()),
+        ("x = a.reshape(b, -1)", {"-1"}),
     ],
 )
 def test_rules_leave_out(tmp_path, line, left_out):

@@ -16,7 +16,7 @@ _INDEFINITE = (
     "the penalised normal equations of the mixed model are not positive definite to working precision: a variance is many "
     "orders larger than the residual's; scale the columns of random slopes, or remove a term that explains every row"
 )
-_REPAID = 4  # grouped products may hold this many times the numbers of z: they are used many times
+_CHEAPER_AT = 4  # grouped products may hold this many times the numbers of z: they are used many times
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,7 @@ class Scaling:
 
     def transposed(self) -> "Scaling":
         """Return the same with every factor transposed."""
-        if self.diagonal is not None:
-            return self
-        return Scaling(tuple((start, n, factor.T) for start, n, factor in self.parts), None)
+        return Scaling(tuple((start, n, factor.T) for start, n, factor in self.parts), self.diagonal)
 
 
 def slot_products(left: Floats, right: Floats, slot: Slot) -> Floats:
@@ -237,7 +235,8 @@ class Grouped:
         """Group the blocks, or return None where too many differ."""
         _, n_blocks, s, r = source.zr.shape
         values, which = _distinct_rows(source.zz.reshape(-1, s * s))
-        if len(values) * s * (source.zm.shape[-1] + r) > _REPAID * n_blocks:
+        ungrouped_is_cheaper = len(values) * s * (source.zm.shape[-1] + r) > _CHEAPER_AT * n_blocks
+        if ungrouped_is_cheaper:
             return None
         count = np.bincount(which, minlength=len(values)).astype(np.float64)
         zz = values.reshape(-1, s, s)

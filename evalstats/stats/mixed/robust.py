@@ -275,7 +275,8 @@ def _whole_clusters(design: MixedDesign, theta: Floats, residual: Floats, codes:
             pieces.append(piece)
             halves.append(piece @ np.kron(np.eye(len(levels)), relative[t]))
         zs, zt = np.column_stack(pieces), np.column_stack(halves)
-        if len(cells) > len(columns) + zs.shape[1]:
+        turned_is_cheaper = len(cells) > len(columns) + zs.shape[1]
+        if turned_is_cheaper:
             basis = np.linalg.qr(np.column_stack([x, zs]))[0]
             x, zs, zt, e = basis.T @ x, basis.T @ zs, basis.T @ zt, basis.T @ e
         v = np.eye(len(x)) + zs @ zt.T

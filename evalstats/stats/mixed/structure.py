@@ -93,7 +93,7 @@ def plan_elimination(design: MixedDesign) -> Plan:
     others = [k for k in range(len(terms)) if k != cell_term]
     cells = [_some_cell(term) for term in terms]
     choices = [choice for k in _candidates(terms, others) for choice in _choices(terms, others, k, cells)]
-    best = min(choices, key=lambda choice: _cost(terms, choice, others, design.fixed.shape[1])[0])
+    best = min(choices, key=lambda choice: _cheaper_by(terms, choice, others, design.fixed.shape[1])[0])
     return _lay_out(design, cell_term, best, cells)
 
 
@@ -209,8 +209,8 @@ def _joined(rows: Ints, columns: Ints, size: int) -> Ints:
     return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
-def _cost(terms: tuple[RandomTerm, ...], choice: _Choice, others: list[int], n_fixed: int) -> tuple[float, float]:
-    """Multiplications of one evaluation and numbers held, with padding."""
+def _cheaper_by(terms: tuple[RandomTerm, ...], choice: _Choice, others: list[int], n_fixed: int) -> tuple[float, float]:
+    """Multiplications of one evaluation, by which the cheaper choice is told, and numbers held, with padding."""
     n_components = int(choice.component.max()) + 1
     blocks = float(_counts(choice.component, n_components).max() * n_components)
     s = sum(terms[k].n_columns * _most(choice.block_of(k), choice.n_blocks) for k in choice.inner)
@@ -249,7 +249,7 @@ def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice, cells:
     middle = _slots(terms, choice.middle, cells, component, n_components)
     outer = _slots(terms, [k for k in range(len(terms)) if k not in used], cells, np.zeros_like(block), 1)
     others = [k for k in range(len(terms)) if k != cell_term]
-    _, entries = _cost(terms, choice, others, design.fixed.shape[1])
+    _, entries = _cheaper_by(terms, choice, others, design.fixed.shape[1])
     return Plan(
         cell_term=cell_term,
         inner=inner,

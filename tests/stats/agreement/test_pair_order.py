@@ -139,3 +139,21 @@ def test_contradictions_are_rarely_found_where_there_are_none() -> None:
         found += bool(pair_agreement(s, n_resamples=99).contradicted.any())
     # Both sides must err by Holm's 5% at once: far below .05.
     assert found <= 2
+
+
+def test_parts_of_brier_by_ten_bins_from_both_ends() -> None:
+    rng = np.random.default_rng(9)
+    p, y = np.append(rng.random(40), [0.0, 1.0, 0.1, 0.95]), rng.choice([0.0, 0.5, 1.0], 44)
+    bins: dict[int, list[tuple[float, float]]] = {}
+    for one, won in zip(p, y, strict=True):
+        place = min(9, int(one * 10))
+        bins.setdefault(place, []).append((one, won))
+        bins.setdefault(9 - place, []).append((1 - one, 1 - won))
+    found = forecast_parts(p, y)
+    parts = [np.array(each) for each in bins.values()]
+    assert found.soft_score is None
+    assert found.reliability == pytest.approx(sum(len(b) * (b[:, 0].mean() - b[:, 1].mean()) ** 2 for b in parts) / 88)
+    assert found.resolution == pytest.approx(sum(len(b) * (b[:, 1].mean() - 0.5) ** 2 for b in parts) / 88)
+    assert found.uncertainty == pytest.approx(np.concatenate(parts)[:, 1].var())
+    within = sum(len(b) * (b[:, 0].var() - 2 * np.cov(b.T, ddof=0)[0, 1]) for b in parts) / 88
+    assert found.within == pytest.approx(within)

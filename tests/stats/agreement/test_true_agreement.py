@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.agreement.attenuation import ceilings, true_agreement, true_correlation
+from evalstats.stats.agreement.attenuation import FEW_MODELS, ceilings, true_agreement, true_correlation
 from evalstats.stats.agreement.correlation import correlate
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.stats.agreement.test_draws import scores
@@ -101,3 +101,19 @@ def test_shared_errors_are_taken_out() -> None:
 def test_errors_of_both_sides_are_needed() -> None:
     with pytest.raises(CannotAnswerError, match="both sides"):
         true_agreement(LabLiveScores(lab=np.arange(5.0), live=np.arange(5.0)))
+
+
+@pytest.mark.parametrize("short", [1, 0])
+def test_from_how_many_models_on_others_are_spoken_of(short: int) -> None:
+    n = FEW_MODELS - short
+    rng = np.random.default_rng(1)
+    true = rng.normal(size=n)
+    scores = LabLiveScores(
+        lab=true + 0.3 * rng.normal(size=n),
+        live=true + 0.3 * rng.normal(size=n),
+        lab_covariance=0.09 * np.eye(n),
+        live_covariance=0.09 * np.eye(n),
+    )
+    found = true_agreement(scores, n_resamples=99)
+    assert (found.low is None) is bool(short)
+    assert found.these_low is not None

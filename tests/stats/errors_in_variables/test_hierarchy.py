@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import linalg, optimize, stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.errors_in_variables.hierarchy_posterior import (
@@ -13,6 +13,7 @@ from evalstats.stats.errors_in_variables.hierarchy_posterior import (
     new_lab_of,
     new_lives,
     posterior_of,
+    typical_new,
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.true_gaps import HierarchyFit, fit_hierarchy
@@ -375,3 +376,57 @@ def _held(n: int, seed: int, *, heavy: bool) -> tuple[float, float]:
     assert fit.new is not None
     inside = (fit.new.live.low <= true[n:]) & (true[n:] <= fit.new.live.high)
     return float(inside.mean()), fit.coverage.estimate
+
+
+@pytest.mark.parametrize(("factor", "possible"), [(0.0, True), (0.95, True), (1.05, False), (-1.05, False)])
+def test_a_new_lab_score_may_go_together_with_the_others_as_far_as_a_covariance_allows(factor: float, possible: bool):
+    """Its difference from the mean of the shared models, and their contrasts: all errors together have a covariance."""
+    rng = np.random.default_rng(2)
+    n = 6
+    root = rng.normal(size=(n, n)) * 0.1
+    lab_covariance = root @ root.T + 0.01 * np.eye(n)
+    scores = LabLiveScores(
+        lab=rng.normal(size=n),
+        live=rng.normal(size=n),
+        lab_covariance=lab_covariance,
+        live_covariance=0.01 * np.eye(n),
+    )
+    data = contrasts_of(scores)
+    away = rng.normal(size=n)
+    away -= away.mean()
+    own = 0.03
+    # The largest covariance of this direction: what the contrasts tell of the difference is all of its error.
+    basis = linalg.helmert(n)
+
+    def left(size: float) -> float:
+        with_lab = size * away
+        difference = own + lab_covariance.mean() - 2.0 * with_lab.mean()
+        across = basis @ (with_lab - lab_covariance.mean(axis=1))
+        return difference - across @ np.linalg.solve(basis @ lab_covariance @ basis.T, across)
+
+    ends = [optimize.brentq(left, 0.0, s * 10.0) for s in (1.0, -1.0)]
+    with_lab = (ends[0] if factor >= 0 else -ends[1]) * factor * away
+    if possible:
+        found = new_lab_of(data, np.array([0.5]), np.array([own]), with_lab[None])
+        unit = data.unit[0]
+        assert found.noise[0] == pytest.approx((own + lab_covariance.mean() - 2.0 * with_lab.mean()) / unit**2)
+        assert found.away[0] == pytest.approx((0.5 - scores.lab.mean()) / unit)
+        assert np.square(found.shared).sum() == pytest.approx(
+            np.square(basis @ (with_lab - lab_covariance.mean(axis=1))).sum() / unit**4
+        )
+    else:
+        with pytest.raises(InputError, match="would be negative"):
+            new_lab_of(data, np.array([0.5]), np.array([own]), with_lab[None])
+
+
+def test_a_typical_new_model_has_an_error_like_the_others_of_its_own():
+    n = 5
+    data = contrasts_of(
+        LabLiveScores(
+            lab=np.arange(5.0), live=np.arange(5.0) ** 2, lab_covariance=0.2 * np.eye(n), live_covariance=np.eye(n)
+        )
+    )
+    found = typical_new(data)
+    assert found.away.tolist() == [0.0]
+    assert found.noise == pytest.approx([0.2 * (1 + 1 / n) / data.unit[0] ** 2])
+    assert found.shared.tolist() == [[0.0]] * (n - 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import linalg, optimize, stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.errors_in_variables.line import fit_line
@@ -147,3 +147,70 @@ def test_the_line_by_ranks_of_300_models_rests_on_drawn_pairs_and_is_the_same_tw
     assert slope == theil_sen(scores).slope
     # Standard error of one slope of 300 models about 0.13 sqrt(30 / 300) = 0.04.
     assert slope == pytest.approx(1.0, abs=0.13)
+
+
+@pytest.mark.parametrize(("seed", "tau"), [(3, 0.3), (5, 0.6), (6, 0.0)])
+def test_the_structural_line_has_the_largest_likelihood_and_the_error_of_its_curvature(seed: int, tau: float) -> None:
+    """Of contrasts of both sides, which are normal together; a spread that is 0 is held there."""
+    n = 14
+    scores = _scores(seed, n=n, tau=tau)
+    basis = linalg.helmert(n)
+    y = np.concatenate([basis @ scores.lab, basis @ scores.live])
+    eye = np.eye(n - 1)
+
+    def deviance(at: np.ndarray) -> float:
+        b, s2, t2 = at[0], at[1] ** 2, at[2] ** 2
+        table = np.block([[(s2 + 0.25) * eye, b * s2 * eye], [b * s2 * eye, (b**2 * s2 + t2 + 0.04) * eye]])
+        return -2.0 * float(stats.multivariate_normal(np.zeros(2 * n - 2), table).logpdf(y))
+
+    starts = [np.array([b, 1.0, t]) for b in (0.5, 1.5) for t in (0.05, 0.5)]
+    found = min(
+        (optimize.minimize(deviance, x, method="Nelder-Mead", options=TIGHT) for x in starts), key=lambda r: r.fun
+    )
+    line = structural_line(scores)
+    assert line.slope == pytest.approx(found.x[0], abs=1e-3)
+    places = [0, 1, 2] if abs(found.x[2]) > 0.01 else [0, 1]
+    step = 1e-3 * np.eye(3)[places]
+    curve = np.array(
+        [
+            [
+                sum(a * b * deviance(found.x + a * one + b * other) for a in (1, -1) for b in (1, -1)) / 4e-6
+                for one in step
+            ]
+            for other in step
+        ]
+    )
+    assert line.slope_std_error == pytest.approx(np.sqrt(2.0 * np.linalg.inv(curve)[0, 0]), rel=0.02)
+
+
+TIGHT = {"xatol": 1e-8, "fatol": 1e-10, "maxiter": 4000, "maxfev": 4000}
+
+
+@pytest.mark.parametrize("lab", [0.0, 0.3, 2.0])
+def test_demings_slope_makes_the_weighted_distances_least(lab: float) -> None:
+    scores = _scores(9, n=12, lab=lab, live=0.4)
+    x, z = scores.lab - scores.lab.mean(), scores.live - scores.live.mean()
+
+    def distance(b: float) -> float:
+        return float(((z - b * x) ** 2).sum() / (0.16 + b**2 * lab**2))
+
+    wanted = optimize.minimize_scalar(distance, bounds=(-1.0, 6.0), method="bounded", options={"xatol": 1e-10}).x
+    assert deming(scores).slope == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [5, 8, 13])
+def test_the_line_by_ranks_of_few_models_tries_every_slope(n: int) -> None:
+    """Residuals and adjusted lab scores change from more concordant to more discordant pairs at the slope."""
+    scores = _scores(n, n=n)
+    slope = theil_sen(scores).slope
+    v_x, v_z = centred_variance(scores.lab_covariance), centred_variance(scores.live_covariance)
+
+    def concordant(b: float) -> float:
+        r = scores.live - b * scores.lab
+        r = r - np.median(r)
+        middle = (1.482602218505602 * np.median(np.abs(r))) ** 2
+        points = scores.lab + b * v_x / max(middle, v_z + b**2 * v_x) * r
+        return sum(np.sign(r[j] - r[i]) * np.sign(points[j] - points[i]) for i in range(n) for j in range(i))
+
+    assert concordant(slope - 1e-6) >= 0.0 >= concordant(slope + 1e-6)
+    assert theil_sen(scores).intercept == pytest.approx(np.median(scores.live - slope * scores.lab))

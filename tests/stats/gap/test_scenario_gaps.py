@@ -8,6 +8,8 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.gap import (
     CellRates,
+    Drops,
+    _floor,
     averaged_correlations,
     cell_rates,
     combined,
@@ -199,3 +201,40 @@ def test_pooling_is_pooled_table_where_errors_are_exchangeable():
 def test_one_model_is_not_pooled():
     with pytest.raises(CannotAnswerError, match="nothing to pool"):
         pooled_gaps(np.array([[0.1, 0.2, 0.3]]), 0.01 * np.eye(3))
+
+
+def test_scores_that_are_all_alike_have_the_error_of_one_more_of_each():
+    """(k p + 1) / (k + 2) of k units, within the bounds of the score; of others nothing is added."""
+    rate, units = np.array([1.0, 0.0, 0.5, 0.7]), np.array([4, 10, 6, 3])
+    flat = np.array([True, True, False, True])
+    found = _floor(rate, units, flat, 0.0, 1.0)
+    shares = {0: 5 / 6, 1: 1 / 12, 3: (0.7 * 3 + 1) / 5}
+    for place, share in shares.items():
+        assert found[place] == pytest.approx(share * (1 - share) / units[place])
+    assert found[2] == 0.0
+    wider = _floor(3.0 + 5.0 * rate, units, flat, 3.0, 8.0)
+    assert wider == pytest.approx(25.0 * found)
+    for low, high in ((None, 1.0), (0.0, None)):
+        assert not _floor(rate, units, flat, low, high).any()
+    assert not _floor(rate, units, np.zeros(4, dtype=bool), 0.0, 1.0).any()
+
+
+def test_errors_of_drops_are_smoothed_by_kind_of_pair():
+    """Ideal with ideal, drop with drop, and ideal with drop, each of one model and of two."""
+    rng = np.random.default_rng(5)
+    raw = rng.normal(size=(40, 10)) @ (np.eye(10) + 0.4 * rng.normal(size=(10, 10)))
+    drops = Drops(ideal=np.zeros(5), drop=np.zeros(5), covariance=np.cov(raw.T), df=np.full(5, 30.0))
+    sd, correlation = np.sqrt(np.diag(drops.covariance)), np.corrcoef(raw.T)
+    kinds: dict[tuple, list] = {}
+    for i in range(10):
+        for j in range(10):
+            if i != j:
+                kind = (i // 5 + j // 5, i % 5 == j % 5)
+                kinds.setdefault(kind, []).append(correlation[i, j])
+    wanted = np.diag(sd**2)
+    for i in range(10):
+        for j in range(10):
+            if i != j:
+                wanted[i, j] = sd[i] * sd[j] * np.mean(kinds[i // 5 + j // 5, i % 5 == j % 5])
+    assert np.linalg.eigvalsh(wanted)[0] > 0.0
+    assert drops.smooth().covariance == pytest.approx(wanted)

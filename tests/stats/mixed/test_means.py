@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import special, stats
 from scipy.linalg import null_space
 
 from evalstats.errors import InputError
@@ -18,7 +19,14 @@ from evalstats.stats.mixed.contrasts import (
     pairwise,
     within_each,
 )
-from evalstats.stats.mixed.marginal_means import ReferenceGrid, expanded, marginal_means
+from evalstats.stats.mixed.marginal_means import (
+    ReferenceGrid,
+    _one_factor,
+    _quantiles,
+    averaged_expit,
+    expanded,
+    marginal_means,
+)
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
 PRINTED = 1e-9  # R's numbers are stored with 12 decimals
@@ -235,3 +243,44 @@ def test_what_has_no_standard_error_is_null():
 def test_bad_arrays_are_refused(rows, beta, covariance, said):
     with pytest.raises(InputError, match=said):
         linear_estimates(rows, beta, covariance)
+
+
+@pytest.mark.parametrize(
+    ("mix", "weights", "said"),
+    [
+        (None, [1 / 3] * 3, []),
+        ({"a": 0.5, "b": 0.2, "c": 0.3}, [0.5, 0.2, 0.3], []),
+        ({"a": 2.0, "c": 6.0}, [0.25, 0.0, 0.75], ["does not name b: weight 0", "adds up to 8"]),
+        ({"a": 0.5, "b": 0.4, "c": 0.0}, [5 / 9, 4 / 9, 0.0], ["adds up to 0.9"]),
+    ],
+)
+def test_a_mix_of_levels_becomes_shares_and_says_what_was_done(mix, weights, said):
+    notes: list[str] = []
+    assert _one_factor(("a", "b", "c"), "kind", mix, notes) == pytest.approx(weights)
+    assert len(notes) == len(said)
+    assert all(words in note for words, note in zip(said, notes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("eta", "s"), [([0.0, np.inf], [1.0, 1.0]), ([0.0, 1.0], [1.0, np.nan]), ([0.0, 1.0], [1.0, -0.1])]
+)
+def test_a_mean_of_what_was_not_estimated_is_refused(eta, s):
+    with pytest.raises(InputError, match="eta and s must be finite"):
+        averaged_expit(eta, s)
+    assert averaged_expit([0.0, 2.0], [0.0, 0.0])[0] == pytest.approx([0.5, 1 / (1 + np.exp(-2.0))])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_probabilities_that_move_as_one_have_quantiles(seed):
+    """Of logits that are perfectly correlated, whose correlation may be rounded beyond 1."""
+    rng = np.random.default_rng(seed)
+    sd, logit = rng.uniform(0.1, 2.0, 2), rng.normal(size=2)
+    u = np.linspace(-7.0, 7.0, 20001)
+    for sign in (1.0, -1.0):
+        spread = sd * [1.0, sign]
+        low, high = _quantiles(logit, np.outer(spread, spread), 1.96)
+        drawn = special.expit(logit[0] + sd[0] * u) - special.expit(logit[1] + sign * sd[1] * u)
+        order = np.argsort(drawn)
+        mass = np.cumsum(stats.norm.pdf(u)[order])
+        ends = [drawn[order][np.searchsorted(mass / mass[-1], stats.norm.cdf(z))] for z in (-1.96, 1.96)]
+        assert (low, high) == pytest.approx(ends, abs=2e-3)

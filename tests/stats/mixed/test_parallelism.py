@@ -7,7 +7,15 @@ import pytest
 from scipy import special
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.mixed.interaction import parallelism_test
+from evalstats.stats.mixed.interaction import (
+    _largest,
+    _level,
+    _strata,
+    _sum_of_squares,
+    _variance,
+    _within,
+    parallelism_test,
+)
 
 ALPHA = 0.05
 
@@ -171,3 +179,51 @@ def test_what_cannot_be_tested_is_refused():
         parallelism_test(np.eye(4), np.arange(4) % 2, np.arange(4), binary=True)
     with pytest.raises(CannotAnswerError, match="no question is answered better"):
         parallelism_test(np.ones((10, 2)), np.arange(10) % 2, np.arange(10), binary=True)
+
+
+def test_the_spread_over_groups_is_the_sum_of_squared_z():
+    """Of every permutation, group and model: what is left over its standard deviation, the group being drawn from all."""
+    rng = np.random.default_rng(4)
+    labels, residual = rng.integers(0, 3, (5, 40)), rng.normal(size=(40, 2))
+    variance = rng.uniform(0.2, 2.0, (40, 2))
+    found = _sum_of_squares(labels, residual, variance, 3)
+    for drawn, value in zip(labels, found, strict=True):
+        total = 0.0
+        for model in range(2):
+            for group in range(3):
+                own = variance[drawn == group, model].sum()
+                total += residual[drawn == group, model].sum() ** 2 / (own * (1 - own / variance[:, model].sum()))
+        assert value == pytest.approx(total)
+    # A group whose questions tell nothing counts for nothing.
+    flat = np.where((labels[0] == 1)[:, None], 0.0, variance)
+    assert np.isfinite(_sum_of_squares(labels[:1], residual, flat, 3)).all()
+
+
+def test_the_largest_t_is_that_of_a_group_against_the_mean_of_groups():
+    rng = np.random.default_rng(5)
+    labels, residual = rng.integers(0, 4, (5, 50)), rng.normal(size=(50, 3))
+    for drawn, value in zip(labels, _largest(labels, residual, 4), strict=True):
+        sizes = []
+        for model in range(3):
+            parts = [residual[drawn == group, model] for group in range(4)]
+            means, errors = [p.mean() for p in parts], [p.var() / (len(p) - 1) for p in parts]
+            for mean, error in zip(means, errors, strict=True):
+                sizes.append(abs(mean - np.mean(means)) / np.sqrt((1 - 2 / 4) * error + sum(errors) / 16))
+        assert value == pytest.approx(max(sizes))
+
+
+def test_questions_of_one_level_are_together_and_strata_hold_enough():
+    level = np.array([0.1, 0.9, 0.1, 0.5, 0.9, 0.9, 0.5 + 1e-12, 0.2])
+    assert _strata(level, 1).tolist() == [0, 3, 0, 2, 3, 3, 2, 1]
+    assert _strata(level, 3).tolist() == [0, 1, 0, 1, 1, 1, 1, 0]  # .1 and .2; .5 has two, so .9 is with it
+    assert _strata(level, 4).tolist() == [0, 0, 0, 0, 0, 0, 0, 0]  # .1, .2 and .5 are five; the three of .9 are too few
+    assert _strata(level, 9).tolist() == [0] * 8
+
+
+def test_residuals_and_variances_within_strata():
+    scores = np.array([[1.0, 0.0], [3.0, np.nan], [5.0, 1.0], [2.0, 2.0]])
+    stratum = np.array([0, 0, 0, 1])
+    residual = _within(scores, stratum)
+    assert residual == pytest.approx(np.array([[-2.0, -0.5], [0.0, 0.0], [2.0, 0.5], [0.0, 0.0]]))
+    assert _variance(residual, stratum) == pytest.approx(np.array([[4.0, 0.25]] * 3 + [[0.0, 0.0]]))
+    assert _level(scores) == pytest.approx([(-1.75 - 1) / 2, 0.25, (2.25 + 0) / 2, (-0.75 + 1) / 2])

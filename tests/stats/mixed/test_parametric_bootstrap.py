@@ -121,6 +121,8 @@ def test_refusals(pastes):
         parametric_bootstrap(fit_linear(null_design(rows, contrasts=np.eye(3)[1:]), reml=False), alternative)
     with pytest.raises(InputError, match="fit both models by ML"):
         parametric_bootstrap(fit_linear(null.design), fit_linear(alternative.design))
+    with pytest.raises(InputError, match="not all within the larger"):
+        parametric_bootstrap(alternative, null)
 
 
 def test_intervals_by_hand(pastes):

@@ -309,3 +309,16 @@ def test_polishing_ends_at_the_minimum_with_its_exact_curvature():
     # The curvature, twice 6 evaluations, is taken at the start and once more near the end; steps take one each.
     assert bowl.n <= 30
     assert design.n_theta == 7
+
+
+@pytest.mark.parametrize("radius", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("gradient", [(0.0, 0.4), (1e-14, -0.4), (0.0, 0.0)])
+def test_a_step_leaves_a_ridge_to_one_side(radius, gradient):
+    """No slope along the direction that bends down: the lowest points of the circle are two, one on either side."""
+    hessian, slope = np.diag([-1.0, 2.0]), np.array(gradient)
+    step, promised = trust_step(slope, hessian, radius)
+    angles = np.linspace(0.0, 2.0 * np.pi, 100_001)
+    points = radius * np.stack([np.cos(angles), np.sin(angles)])
+    lowest = (slope @ points + 0.5 * (points * (hessian @ points)).sum(axis=0)).min()
+    assert np.linalg.norm(step) == pytest.approx(radius)
+    assert -promised == pytest.approx(lowest, abs=1e-6)
