@@ -330,8 +330,7 @@ class _Runs:
     def factors(self, before: IntArray, after: IntArray) -> FloatArray:
         """Return what the residuals' squares of each cluster count in the variance of a sum of changes, by place."""
         own = np.where((before > 0) & (after > 0), 1.0 / np.maximum(before, 1) + 1.0 / np.maximum(after, 1), 0.0)
-        degrees = self.degrees
-        return self.by_cluster(own) / np.where(degrees > 0.0, degrees, 1.0)[:, None]
+        return self.by_cluster(own) / np.maximum(self.degrees, 1.0)[:, None]
 
 
 def _clearest(runs: _Runs, places: IntArray, *, level: float, span: float, shares: FloatArray) -> Change | None:

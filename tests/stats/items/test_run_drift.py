@@ -94,3 +94,21 @@ def test_sound_runs_are_flagged_as_rarely_as_promised(kind: str):
         scores = rng.normal(size=(n, m)) if kind == "graded" else drawn(rng, n, m, ease=ease, extra=extra)
         alarms += any(each.clear for each in run_drifts(scores, places(n, m), strata=strata))
     assert alarms / 200 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_runs_without_noise_have_no_drift_and_p_is_at_most_1():
+    """Equal runs leave nothing beside the items' means; a run that differs by the same everywhere leaves nothing either."""
+    rng = np.random.default_rng(4)
+    base = rng.random(40)
+    assert run_drifts(np.repeat(base[:, None], 4, axis=1), places(40, 4)) == ()
+    found = run_drifts(drawn(rng, 80, 6), places(80, 6))
+    assert len(found) > 2
+    for each in found:
+        assert each.p_adjusted == min(1.0, 6 * each.p_value)
+    assert max(each.p_adjusted for each in found) == 1.0
+
+
+def test_twenty_units_are_enough():
+    scores = drawn(np.random.default_rng(5), 80, 3)
+    assert run_drifts(scores, np.floor(places(80, 3) * 19 / 80)) == ()
+    assert len(run_drifts(scores, np.floor(places(80, 3) * 20 / 80))) > 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.score_drift import Change, score_changes, weights_of
+from evalstats.stats.score_drift import Change, _ends, score_changes, weights_of
 from evalstats.stats.sequential import mixture_half_width
 
 
@@ -290,3 +290,53 @@ def test_the_intervals_hold_the_change_at_every_look_and_place() -> None:
 )
 def test_an_interval_that_touches_0_does_not_exclude_it(low: float, high: float, clear: bool) -> None:
     assert Change(look=2, since=1, estimate=0.5 * (low + high), n_units=9, conf_low=low, conf_high=high).clear is clear
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e3])
+def test_the_unit_of_scores_does_not_matter(unit: float) -> None:
+    y = np.random.default_rng(3).normal(size=(400, 5)) + np.array([0.0, 0.15, -0.15, 0.09, -0.06])
+    assert {each.dispersion > 1.0 for each in score_changes(y, span=8.0)} == {True, False}
+    for own, other in zip(score_changes(y, span=8.0), score_changes(unit * y, span=unit * 8.0), strict=True):
+        assert (other.since, other.n_units) == (own.since, own.n_units)
+        assert (other.p_value, other.dispersion) == pytest.approx((own.p_value, own.dispersion), rel=1e-9)
+        assert (other.estimate, other.conf_low, other.conf_high) == pytest.approx(
+            (unit * own.estimate, unit * own.conf_low, unit * own.conf_high), rel=1e-9, abs=0
+        )  # type: ignore[operator]  # ends are there
+
+
+def test_an_interval_that_nothing_bounds_is_none() -> None:
+    """At high levels the variance that a change of u would bring grows as fast as its square."""
+    y, level, seen = drawn(10, 3, drop=0.4, at=2, seed=4), 0.5, []
+    while level < 1.0 - 1e-6:
+        (found,) = score_changes(y, conf_level=level, reference=2)
+        *_, inside = _at_place(y, list(range(10)), 2, level, 1.0) or (lambda _: False,)
+        # The reference is declared, so it has all of the weight that a search gives to place 2.
+        (alone,) = score_changes(y, conf_level=1.0 - (1.0 - level) / 6.0, reference=2)
+        assert (alone.conf_low is None) == inside(1e7) == inside(-1e7)
+        assert (found.conf_low is None) <= (alone.conf_low is None)
+        seen.append(alone.conf_low is None)
+        level = 1.0 - 0.6 * (1.0 - level)
+    assert set(seen) == {True, False}
+    assert sorted(seen) == seen
+
+
+@pytest.mark.parametrize(("n", "of_square"), [(1.0, 0.4), (3.0, 2.0), (10.0, 30.0)])
+def test_ends_are_where_the_square_meets_the_variance(n: float, of_square: float) -> None:
+    cross, rest, floor, square = -0.3, 1.7, 0.2, 1.3
+
+    def beyond(u: float) -> float:
+        return (n * u) ** 2 - square * (of_square * u * u + 2 * cross * u + rest + floor)
+
+    for end in _ends((of_square, cross, rest), n=n, floor=floor, square=square) or ():
+        assert beyond(end) == pytest.approx(0.0, abs=1e-9)
+    assert _ends((of_square, cross, rest), n=n, floor=floor, square=n * n / of_square) is None
+
+
+def test_ten_units_are_enough_and_the_first_run_can_be_the_reference() -> None:
+    for n, enough in ((9, False), (10, True)):
+        (found,) = score_changes(drawn(n, 2), conf_level=0.3)
+        assert (found.conf_low is not None) == enough
+    found = score_changes(drawn(30, 3), reference=1)
+    assert [(each.look, each.since) for each in found] == [(1, 1), (2, 1)]
+    with pytest.raises(InputError, match="at least 1"):
+        score_changes(drawn(30, 3), reference=0)

@@ -15,6 +15,9 @@ from evalstats.stats.betting import betting_cs, betting_log_e, betting_margin_p,
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.many.multiplicity import e_bh
 from evalstats.stats.sequential import (
+    Drift,
+    _running,
+    as_sizes,
     asymptotic_cs,
     best_rho,
     is_steady,
@@ -382,8 +385,9 @@ def test_unbounded_scores_need_a_hundred_units():
 def test_other_bad_arguments_are_refused():
     with pytest.raises(InputError, match="mean is 1"):
         betting_log_e([0.0], 1.0)
-    with pytest.raises(InputError, match=r"margin is -1"):
-        betting_margin_p([0.0], -1.0)
+    for margin in (-1.0, 1.0, 1.5):
+        with pytest.raises(InputError, match=f"margin is {margin:g}"):
+            betting_margin_p([0.0], margin)
     with pytest.raises(InputError, match=r"hold 0\.5"):
         e_mcnemar([0.0, 0.5])
 
@@ -474,3 +478,63 @@ def test_the_price_of_looking(n, planned, least, most):
         found = betting_cs(d, planned_n=planned)
         ratios.append((found.conf_high - found.conf_low) / (2 * t_quantile(0.95, n - 1) * d.std(ddof=1) / math.sqrt(n)))
     assert least <= np.mean(ratios) <= most
+
+
+# By definition, quickly.
+
+
+def test_running_means_and_spreads_are_those_of_each_n():
+    """The spread is the root mean square of what a unit adds to the mean, size (value - mean), times n over all sizes."""
+    rng = np.random.default_rng(20)
+    d, sizes = 1e3 + rng.normal(size=30), rng.integers(1, 6, 30) / 5
+    means, spreads = _running(d, sizes, np.arange(1.0, 31.0))
+    for n in range(1, 31):
+        mean = np.average(d[:n], weights=sizes[:n])
+        adds = sizes[:n] * (d[:n] - mean)
+        assert means[n - 1] == pytest.approx(mean, rel=1e-12)
+        assert spreads[n - 1] == pytest.approx(np.sqrt(np.mean(adds**2)) * n / sizes[:n].sum(), rel=1e-7, abs=1e-10)
+
+
+def test_the_asymptotic_e_value_decides_as_the_interval_of_its_n_does():
+    """The interval of n holds the means with an e-value below 1/alpha: shifted by either end, the e-value is 1/alpha."""
+    d = 0.3 + np.random.default_rng(21).normal(size=160)
+    for n in (100, 130, 160):
+        alone = asymptotic_cs(d[:n])
+        half = mixture_half_width(n, best_rho(500)) * d[:n].std()
+        for end in (d[:n].mean() - half, d[:n].mean() + half):
+            assert asymptotic_cs(d[:n] - end).log_e == pytest.approx(DECIDES, rel=1e-9)
+        assert alone.log_e > DECIDES
+    found = asymptotic_cs(d, planned_n=160)
+    assert found.first_crossing == 100 == found.times[0]
+    assert found.p_value <= math.exp(-found.log_e) * (1 + 1e-12)
+
+
+def test_every_point_of_the_path_is_the_interval_of_its_n():
+    found = betting_cs(np.ones(30))
+    for place in range(30):
+        then = betting_cs(np.ones(place + 1))
+        assert found.lows[place] == pytest.approx(then.lows[-1], abs=1e-6)
+    assert found.lows[0] == -1.0 < found.lows[12] < found.lows[29] < 1.0
+    assert found.highs.tolist() == [1.0] * 30
+    turned = betting_cs(-np.ones(30))
+    assert turned.highs == pytest.approx(-found.lows)
+
+
+def test_the_unit_of_scores_and_margins_does_not_matter_and_one_unit_can_be_planned():
+    d = right_or_wrong(np.random.default_rng(22), 60)
+    for side in ("lower", "upper"):
+        scaled = betting_margin_p(10 * d, 3.0, side, bound=10.0)
+        assert scaled == pytest.approx(betting_margin_p(d, 0.3, side), rel=1e-12)
+    assert betting_log_e(0.1 * d, 0.02, bound=0.1) == pytest.approx(betting_log_e(d, 0.2))
+    assert betting_cs(d, planned_n=1).n == 60
+
+
+def test_sizes_are_shares_of_the_largest_or_of_what_is_said():
+    assert as_sizes([2, 4, 1], 3).tolist() == [0.5, 1.0, 0.25]
+    assert as_sizes([1.5, 0.75], 2).tolist() == [1.0, 0.5]
+    assert as_sizes([0.5, 0.25], 2).tolist() == [0.5, 0.25]
+    assert as_sizes(None, 2).tolist() == [1.0, 1.0]
+
+
+def test_a_drift_is_clear_at_one_percent():
+    assert [Drift(p_value=p, first_half=0.0, second_half=0.0).clear for p in (0.01, 0.0101)] == [True, False]

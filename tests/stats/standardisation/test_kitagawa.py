@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalstats.stats.standardisation import threefold
+from evalstats.stats.standardisation import gap_parts, threefold
 from tests.stats.standardisation.cell_worlds import kitagawa
 
 # Sums of a few products of numbers near 1.
@@ -78,3 +78,19 @@ def test_cells_of_one_side_alone_are_unexplained() -> None:
     explained = found.mix + found.behaviour + found.unexplained_live + found.unexplained_lab
     assert explained == pytest.approx(found.live - found.lab, abs=CLOSED_FORM)
     assert found.mix_terms[2:].tolist() == [0.0, 0.0]
+
+
+def test_the_three_parts_leave_out_cells_that_a_resample_lacks_on_one_side() -> None:
+    n_lab, n_live = np.array([5.0, 3, 2]), np.array([4.0, 0, 6])
+    r_lab, r_live = np.array([0.9, 0.4, 0.1]), np.array([0.7, 0.0, 0.3])
+    parts = gap_parts(n_lab, n_lab * r_lab, n_live, n_live * r_live, common=np.ones(3, dtype=np.bool_))
+    assert np.isnan(parts.live_rate).tolist() == [False, True, False]
+    shift = np.array([-0.1, 0.0, 0.4])  # of the cells that both have
+    change = np.array([-0.2, 0.0, 0.2])
+    wanted = [shift @ r_lab, 0.5 * -0.2 + 0.2 * 0.2, shift @ change]
+    assert list(threefold(parts)) == pytest.approx(wanted, abs=CLOSED_FORM)
+    # The other way round.
+    back = gap_parts(n_live, n_live * r_live, n_lab, n_lab * r_lab, common=np.ones(3, dtype=np.bool_))
+    assert list(threefold(back)) == pytest.approx(
+        [-shift @ r_live, -0.4 * -0.2 - 0.6 * 0.2, shift @ change], abs=CLOSED_FORM
+    )

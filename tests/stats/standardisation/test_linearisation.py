@@ -287,3 +287,81 @@ def test_a_row_varies_within_its_cell_as_the_means_of_clusters_do():
         for place, found in scores.items():
             wanted = weight * np.var(found, ddof=1) if found.size > 1 else 0.0
             assert variance[place] == pytest.approx(wanted)
+
+
+def errors_by_loops(table: CellTable, by_n, by_total, average, *, fixed=False) -> tuple[np.ndarray, np.ndarray]:
+    """Variances and degrees of freedom cluster by cluster, as `linearised` words them."""
+    n, total = table.sums()
+    rate = np.where(n > 0, total / np.maximum(n, 1e-300), 0.0)
+    rows = _row_variance(table, rate)
+    n_models, _, n_statistics = by_n.shape
+    adds = np.zeros((table.n_clusters, n_models, n_statistics))
+    law = np.zeros_like(adds)
+    for g, m, c, size, score in zip(table.cluster, table.model, table.cell, table.n, table.total, strict=True):
+        of_side = table.n[(table.cluster == g) & (table.model == m)].sum() / n[m].sum()
+        part = size / n[m, c]
+        alone = part > 1 - 1e-9
+        within = (
+            (score - size * total[m].sum() / n[m].sum()) if alone else (score - size * rate[m, c]) / np.sqrt(1 - part)
+        )
+        share = 0.0 if fixed else by_n[m, c] + by_total[m, c] * rate[m, c]
+        adds[g, m] += by_total[m, c] * within + share * size / (1.0 if of_side > 1 - 1e-9 else np.sqrt(1 - of_side))
+        law[g, m] += size * (share**2 + by_total[m, c] ** 2 * rows[m, c])
+    pooled, of_pool = adds[:, average].sum(axis=1), law[:, average].sum(axis=1)
+    variance = np.vstack([(adds**2).sum(axis=0), (pooled**2).sum(axis=0) / len(average) ** 2])
+
+    def df(c):
+        return np.maximum(np.divide(c.sum(0) ** 2, (c**2).sum(0), out=np.zeros(c.shape[1:]), where=c.any(0)) - 1, 1)
+
+    return variance, np.vstack([df(law), df(of_pool)])
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("average", [[0, 1, 2], [0, 2]])
+def test_variances_and_df_are_those_of_loops_over_clusters(fixed: bool, average: list[int]) -> None:
+    lab, live = CellWorld(n_lab=14, n_users=25).draw(3)
+    lab = cell_table(
+        np.r_[lab.cluster, 99],
+        np.r_[lab.model, 1],
+        np.r_[lab.cell, 0],
+        np.r_[lab.n, 2.0],
+        np.r_[lab.total, 1.0],
+        n_models=N_MODELS,
+        n_cells=N_CELLS,
+    )
+    common = (lab.sums()[0] > 0) & (live.sums()[0] > 0)
+    statistic = GapStatistic(common=common)
+    fit = linearised(statistic, lab, live, np.array(average), fixed_lab_shares=fixed)
+    slopes = derivatives(statistic, (*lab.sums(), *live.sums()))
+    for found, (variance, df) in (
+        ((fit.lab_variance, fit.lab_df), errors_by_loops(lab, slopes[0], slopes[1], average, fixed=fixed)),
+        ((fit.live_variance, fit.live_df), errors_by_loops(live, slopes[2], slopes[3], average)),
+    ):
+        np.testing.assert_allclose(found[0], variance, rtol=1e-9, atol=1e-20)
+        told = variance > 1e-12
+        np.testing.assert_allclose(found[1][told], df[told], rtol=1e-7)
+
+
+def test_one_cluster_alone_and_its_lonely_cells_are_told_by_side() -> None:
+    many = cell_table(range(6), [0] * 6, [0, 0, 0, 1, 1, 1], [1] * 6, [1, 0, 1, 1, 0, 1], n_models=1, n_cells=2)
+    one = cell_table([0, 0], [0, 0], [0, 1], [3, 5], [2, 1], n_models=1, n_cells=2)
+    statistic = GapStatistic(common=np.ones((1, 2), dtype=np.bool_))
+    there, back = linearised(statistic, many, one, np.array([0])), linearised(statistic, one, many, np.array([0]))
+    assert there.lonely == (("live", 0, 0), ("live", 0, 1))
+    assert back.lonely == (("lab", 0, 0), ("lab", 0, 1))
+    slopes = derivatives(statistic, (*many.sums(), *one.sums()))
+    np.testing.assert_allclose(there.live_variance, errors_by_loops(one, slopes[2], slopes[3], [0])[0], 1e-9, 1e-20)
+
+
+def test_shares_from_outside_stand_for_the_live_ones() -> None:
+    """The live rates stay; a cell without live answers has no share whatever is said."""
+    n_lab, n_live = np.array([[40.0, 20, 30, 10]]), np.array([[10.0, 30, 0, 1]])
+    r_lab, r_live = np.array([[0.9, 0.6, 0.5, 0.2]]), np.array([[0.8, 0.3, 0, 0.7]])
+    outside = np.array([0.1, 0.5, 0.2, 0.2])
+    common = n_live > 0
+    given = GapStatistic(common=common, outside=outside)(n_lab, n_lab * r_lab, n_live, n_live * r_live)
+    stands = np.where(common, outside, 0.0)
+    direct = GapStatistic(common=common)(n_lab, n_lab * r_lab, stands, stands * r_live)
+    np.testing.assert_allclose(given, direct, rtol=1e-12)
+    names = dict(zip(GapStatistic(common=common).names, given[0], strict=True))
+    assert names["live"] == pytest.approx((0.1 * 0.8 + 0.5 * 0.3 + 0.2 * 0.7) / 0.8)

@@ -100,3 +100,30 @@ def test_impossible_mixes_are_refused() -> None:
         cell_weights([3, 0], [0.0, 1.0])
     with pytest.raises(InputError, match=r"add up to 0\.9"):
         cell_weights([3, 1], [0.4, 0.5])
+
+
+def test_cells_of_one_row_count_and_cells_that_nobody_wants_are_no_gap() -> None:
+    found = cell_weights([1, 5, 0, 0, 4], [0.2, 0.5, 0.3, 0.0, 0.0])
+    assert (found.empty, found.uncovered) == ((2,), pytest.approx(0.3))
+    assert found.by_cell == pytest.approx([6 * 2 / 7, 6 * 5 / 7 / 5, 0.0, 0.0, 0.0])
+    assert found.by_cell @ [1, 5, 0, 0, 4] == pytest.approx(6.0)
+    assert found.ratio == pytest.approx(2.0)
+
+
+def test_one_factor_is_raked_in_one_round() -> None:
+    codes_of = np.array([0, 0, 1, 2])
+    n_lab, n_live = np.array([4.0, 6, 5, 5]), np.array([1.0, 2, 3, 4])
+    weights, rounds, met = raked_cells(n_lab, n_live, (codes_of,), trim=None)
+    assert (rounds, met) == (1, True)
+    assert weights == pytest.approx([0.3 * 0.4, 0.3 * 0.6, 0.3, 0.4])
+
+
+def test_levels_without_rows_are_left_out_and_those_of_one_row_are_not() -> None:
+    """Level 1 of the first factor holds one row in all; level 2 none, and its live share is given to the others."""
+    n_lab, n_live = np.array([5.0, 3, 0.4, 0.6, 0, 0]), np.array([1.0, 2, 7, 1, 3, 6])
+    weights, _, met = raked_cells(n_lab, n_live, FACTORS, trim=None)
+    assert met
+    assert weights[4:].tolist() == [0.0, 0.0]
+    margins = [np.bincount(codes_of, weights=weights) for codes_of in FACTORS]
+    assert margins[0] == pytest.approx([3 / 11, 8 / 11, 0.0])
+    assert margins[1] == pytest.approx([11 / 20, 9 / 20])
