@@ -548,9 +548,9 @@ def _influence(
             found[part] = np.concatenate(
                 [statistic(total - rows[start : start + _BLOCK]) for start in range(0, len(rows), _BLOCK)]
             )
-    found = np.where(np.isfinite(found), found, np.nan)
-    mean = np.nansum(copies * found) / copies[np.isfinite(found)].sum() if np.isfinite(found).any() else 0.0
-    centred = np.where(np.isfinite(found), mean - found, 0.0)
+    known = np.isfinite(found)
+    mean = float(copies[known] @ found[known]) / max(float(copies[known].sum()), 1.0)
+    centred = np.where(known, mean - found, 0.0)
     return np.asarray(centred * np.sqrt((n - 1.0) / n), dtype=np.float64)
 
 

@@ -136,19 +136,16 @@ def rogan_gladen_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Es
     level, n_items = check_level(conf_level), len(pair.judged)
     if pair.probabilities is not None:
         raise CannotAnswerError("labels were drawn with unequal chances, for which error rates are not corrected here")
-    values: list[float] = []
-    influence = np.zeros(n_items)
-    for side, sign in ((0, -1.0), (1, 1.0)):
-        value, own = _corrected_share(pair.judged[:, side], pair.labels[:, side])
-        values.append(value)
-        influence += sign * own
+    (baseline, of_baseline), (candidate, of_candidate) = (
+        _corrected_share(pair.judged[:, side], pair.labels[:, side]) for side in (0, 1)
+    )
+    estimate, influence = candidate - baseline, of_candidate - of_baseline
     sums = influence if pair.clusters is None else np.bincount(pair.clusters, weights=influence)
     labelled = np.isfinite(pair.labels).any(axis=1)
     n_units = int(labelled.sum() if pair.clusters is None else np.unique(pair.clusters[labelled]).size)
     reason = None if pair.clusters is None else too_few_clusters(n_units)
     error = float(np.sqrt(np.square(sums).sum() * n_units / max(n_units - 1, 1)))
     method = "Rogan-Gladen on each side, t"
-    estimate = values[1] - values[0]
     if reason is not None or error <= 0:
         return Estimate(
             estimate=estimate,

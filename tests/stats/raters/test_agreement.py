@@ -254,3 +254,63 @@ def test_distinct_rows_are_those_of_numpy():
             strict=True,
         ):
             np.testing.assert_array_equal(ours, theirs.reshape(ours.shape))
+
+
+def test_one_person_a_unit_leaves_the_judge_with_people_alone():
+    """Then it is alpha of the two of them, by its definition."""
+    rng = np.random.default_rng(7)
+    truth = rng.integers(0, 3, 60)
+    rated = [np.where(rng.random(60) < 0.8, truth, rng.integers(0, 3, 60)) for _ in range(2)]
+    own, theirs = (np.eye(3, dtype=np.int64)[each] for each in rated)
+    for metric in METRICS:
+        found = judge_alpha(own, theirs, np.arange(3.0), metric, n_resamples=200)
+        assert (found.among_people, found.difference) == (None, None)
+        assert found.with_people.estimate == pytest.approx(slow_alpha(np.array(rated, dtype=float), metric))
+    with pytest.raises(InputError, match="rated by the judge and by people"):
+        judge_alpha(np.zeros_like(own), theirs, np.arange(3.0))
+    with pytest.raises(InputError, match="rated by the judge and by people"):
+        judge_alpha(own, np.zeros_like(theirs), np.arange(3.0))
+
+
+def test_units_of_one_person_do_not_count_where_others_have_several():
+    rng = np.random.default_rng(8)
+    people = rng.multinomial(3, [0.5, 0.3, 0.2], size=50)
+    own = np.eye(3, dtype=np.int64)[rng.integers(0, 3, 50)]
+    more = np.eye(3, dtype=np.int64)[rng.integers(0, 3, 20)]
+    held = judge_alpha(own, people, np.arange(3.0), n_resamples=200)
+    longer = judge_alpha(np.vstack((own, more)), np.vstack((people, more[::-1])), np.arange(3.0), n_resamples=200)
+    assert longer.with_people.estimate == pytest.approx(held.with_people.estimate, rel=1e-12)
+    assert longer.with_people.n == 50
+
+
+@pytest.mark.parametrize("value", [0.1, 0.7, 1e6 + 0.1])
+def test_ratings_that_are_all_the_same_have_no_alpha_whatever_rounding_leaves(value):
+    n = np.arange(2.0, 60.0)
+    total = np.column_stack((np.zeros(n.size), n, n * value, n * value * value))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        assert np.isnan(agreement._alpha(total, np.array([0.0, value]), "interval")).all()
+
+
+@pytest.mark.parametrize(("copies", "told"), [((4.0, 1.0), False), ((3.0, 2.0), True)])
+def test_an_interval_needs_nine_tenths_of_the_resamples(copies, told):
+    """Without a unit of the second kind the statistic has no value: (4/5)^5 = .33 of resamples, or (3/5)^5 = .08."""
+    rows = np.array([[1.0, 0.0], [0.0, 1.0]])
+
+    def share(total):
+        return np.where(total[:, 1] > 0, total[:, 0] / total.sum(axis=1), np.nan)
+
+    held = np.array(copies)
+    found = agreement._bca(held[0] / 5, rows, held, np.array([0.1, -0.2]), share, level=0.9, n_resamples=2000, seed=0)
+    assert (found is not None) == told
+
+
+def test_the_influence_of_a_unit_is_what_the_statistic_loses_without_it():
+    rng = np.random.default_rng(9)
+    rows, copies = rng.random((6, 2)) + 0.5, np.array([1.0, 3, 2, 1, 4, 1])
+    total = copies @ rows
+    found = agreement._influence(total[None], [(slice(None), rows)], copies, lambda sums: sums[:, 0] / sums[:, 1])
+    without = np.array([(total - row)[0] / (total - row)[1] for row in rows])
+    mean = copies @ without / 12
+    assert found == pytest.approx((mean - without) * np.sqrt(11 / 12), rel=1e-9)
+    none = agreement._influence(total[None], [(slice(None), rows)], copies, lambda sums: np.full(len(sums), np.nan))
+    assert none.tolist() == [0.0] * 6

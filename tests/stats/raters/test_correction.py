@@ -5,12 +5,15 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 from statsmodels.stats.oneway import anova_oneway
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.raters.correction import (
     JudgeErrors,
+    _leverage,
+    _profile,
+    _tuning,
     equal_means_p,
     judge_errors,
     powered_mean,
@@ -253,3 +256,70 @@ def test_a_corrected_mean_beyond_the_scale_has_ends_on_it():
     assert found.estimate < 0
     assert found.conf_low == pytest.approx(0.0, abs=1e-12)
     assert 0 < found.conf_high < 1
+
+
+def test_labels_are_worth_as_many_as_would_have_the_error_alone():
+    rng = np.random.default_rng(11)
+    truth = rng.random(400)
+    judge = truth + rng.normal(0, 0.2, 400)
+    found = powered_mean(judge[60:], judge[:60], truth[:60])
+    worth = 60 * found.labels_only.std_error**2 / found.estimate.std_error**2
+    assert found.label_worth == pytest.approx(worth, rel=1e-12)
+    assert worth > 70
+    assert found.labels_only.std_error == pytest.approx(truth[:60].std(ddof=1) / math.sqrt(60), rel=1e-12)
+    same = powered_mean(np.ones(50), np.ones(20), np.ones(20))
+    assert same.label_worth == 20.0
+
+
+def test_the_judge_s_weight_has_the_least_variance_and_lies_from_0_to_1():
+    """cov(f, y) / (var f (1 + n/N)) with n labels and N other items; of weighted labels n is 1 over their squares."""
+    rng = np.random.default_rng(12)
+    f_u, f = rng.normal(size=90), rng.normal(size=30)
+    y, equal = 0.6 * f + rng.normal(size=30), np.full(30, 1 / 30)
+    chances = rng.uniform(0.1, 1.0, 30)
+    for weights in (equal, chances / chances.sum()):
+        n = 1 / np.square(weights).sum()
+        together = weights @ (f * y) - (weights @ f) * (weights @ y)
+        wanted = together / (np.concatenate((f_u, f)).var() * (1 + n / 90))
+        assert 0 < wanted < 1
+        assert _tuning(f_u, f, y, weights) == pytest.approx(wanted, rel=1e-12)
+    assert _tuning(f_u, f, 5 * f, equal) == 1.0
+    assert _tuning(f_u, f, -f, equal) == 0.0
+    assert _tuning(np.ones(90), np.ones(30), y, equal) == 0.0
+
+
+def test_no_label_counts_for_more_than_half_of_the_weight():
+    f = np.r_[np.zeros(9), 1.0]
+    away = np.square(f - 0.1)
+    assert _leverage(f, np.full(10, 0.1)) == pytest.approx(np.minimum(away / away.sum(), 0.5))
+    assert _leverage(f, np.full(10, 0.1)).max() == 0.5
+    assert _leverage(np.ones(4), np.full(4, 0.25)).tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("judged", "errors"),
+    [((124, 200), (90, 10, 20, 80)), ((15, 300), (12, 3, 1, 30)), ((0, 50), (9, 1, 2, 20)), ((70, 90), (5, 1, 0, 7))],
+)
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.4, 0.97, 1.0])
+def test_the_profile_is_the_highest_likelihood_of_a_share(judged, errors, share):
+    """All three binomials, maximised over sensitivity and false yes by another way, from several starts."""
+    yes_yes, no_yes, yes_no, no_no = errors
+    n_yes, n = judged
+
+    def negative(logits):
+        se, fp = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
+        p = np.clip(share * se + (1 - share) * fp, 1e-300, 1 - 1e-16)
+        logs = [
+            k * math.log(max(q, 1e-300))
+            for k, q in ((n_yes, p), (n - n_yes, 1 - p), (yes_yes, se), (no_yes, 1 - se), (yes_no, fp), (no_no, 1 - fp))
+            if k
+        ]
+        return -sum(logs)
+
+    starts = ([2.0, -2.0], [0.0, 0.0], [-1.0, -4.0], [4.0, 1.0])
+    best = min(
+        optimize.minimize(negative, start, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10}).fun
+        for start in starts
+    )
+    counts = JudgeErrors(yes_yes=yes_yes, no_yes=no_yes, yes_no=yes_no, no_no=no_no)
+    assert _profile(share, judged, counts) == pytest.approx(-best, abs=2e-4)

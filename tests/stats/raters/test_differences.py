@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.raters.correction import judge_errors, rogan_gladen
@@ -128,3 +129,41 @@ def test_a_leaning_judge_favours_the_candidate_by_as_much():
     pair = world.draw(np.random.default_rng(6))
     assert world.truth == 0.0
     assert np.diff(pair.judged.mean(axis=0))[0] == pytest.approx(0.5, abs=0.08)
+
+
+def weighted_difference(weights, pair):
+    """Candidate minus baseline by the judge's error rates, each item counted by its weight."""
+    shares = []
+    for side in (0, 1):
+        f, y = pair.judged[:, side], pair.labels[:, side]
+        yes, no = y == 1, y == 0
+        p = np.average(f, weights=weights)
+        sensitivity = np.average(f[yes], weights=weights[yes])
+        specificity = 1 - np.average(f[no], weights=weights[no])
+        shares.append((p + specificity - 1) / (sensitivity + specificity - 1))
+    return shares[1] - shares[0]
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_error_is_that_of_what_every_item_moves(clustered):
+    """Derivatives by the items' weights, summed over clusters, squared; t with a degree less than labelled units."""
+    pair = sample(n_labels=60, n=150, seed=5)
+    codes = np.arange(150) // 5 if clustered else np.arange(150)
+    if clustered:
+        pair = judged_pair(pair.judged, pair.labels, clusters=codes)
+    moved = []
+    for i in range(150):
+        up, down = np.ones(150), np.ones(150)
+        up[i], down[i] = 1.001, 0.999
+        moved.append((weighted_difference(up, pair) - weighted_difference(down, pair)) / 0.002)
+    labelled = np.isfinite(pair.labels).any(axis=1)
+    units = np.unique(codes[labelled]).size
+    squares = np.square(np.bincount(codes, weights=moved)).sum()
+    found = rogan_gladen_difference(pair, conf_level=0.9)
+    assert found.estimate == pytest.approx(weighted_difference(np.ones(150), pair), rel=1e-12)
+    assert found.std_error == pytest.approx(np.sqrt(squares * units / (units - 1)), rel=1e-5)
+    assert (found.df, found.n, found.n_clusters) == (units - 1, 150, units if clustered else None)
+    t = found.estimate / found.std_error
+    reach = stats.t(units - 1).ppf(0.95) * found.std_error
+    assert (found.conf_low, found.conf_high) == pytest.approx((found.estimate - reach, found.estimate + reach))
+    assert (found.statistic, found.p_value) == pytest.approx((t, 2 * stats.t(units - 1).sf(abs(t))))

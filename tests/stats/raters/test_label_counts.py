@@ -88,3 +88,15 @@ def test_a_judge_of_yes_and_no_counts_by_its_correlation():
     assert found.correlation_high == pytest.approx(np.tanh(np.arctanh(r) + reach))
     assert found.n is not None
     assert found.n < found.alone
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_judge_that_always_agrees_or_never_has_a_correlation_with_an_interval(sign):
+    truth = np.random.default_rng(3).normal(size=100)
+    found = labels_needed(sign * truth, truth, 0.05, n_items=5000)
+    assert found.correlation == pytest.approx(sign)
+    # Fisher's z of a correlation cut off at .9999, less 1.96 / sqrt(97).
+    ends = [math.tanh(math.atanh(0.9999) + end * 1.959964 / math.sqrt(97)) for end in (-1, 1)]
+    wanted = ends if sign > 0 else [-end for end in reversed(ends)]
+    assert (found.correlation_low, found.correlation_high) == pytest.approx(wanted, rel=1e-6)
+    assert (found.n is not None) and (found.n < found.alone or sign < 0)

@@ -92,3 +92,22 @@ def test_a_judge_without_biases_is_accused_as_often_as_agreed(n_questions):
         accused["place"] += not place.conf_low <= 0.5 <= place.conf_high
     for share in accused.values():
         assert share / repeats < 0.05 + 4 * np.sqrt(0.05 * 0.95 / repeats) + 0.01
+
+
+@pytest.mark.parametrize("lengths", [(49, 50, 50), (50, 49, 50), (50, 50, 49)])
+def test_columns_of_other_lengths_are_refused(lengths):
+    y, x, z = lengths
+    with pytest.raises(InputError, match="give one of each"):
+        covariate_effect(np.arange(y) % 2, np.arange(x), np.ones((z, 1)))
+    with pytest.raises(InputError, match="give one of each"):
+        covariate_effect(np.arange(50) % 2, np.arange(50), np.ones(50))
+
+
+def test_a_covariate_below_zero_varies_as_one_above_does():
+    rng = np.random.default_rng(5)
+    x = 1.0 + rng.random(60)
+    y = (rng.random(60) < 0.5).astype(float)
+    none = np.zeros((60, 1))
+    there, back = (covariate_effect(y, sign * x, none, family="linear") for sign in (1, -1))
+    assert back.estimate == pytest.approx(-there.estimate)
+    assert back.std_error == pytest.approx(there.std_error)
