@@ -89,7 +89,7 @@ _LIMITS: Final = re.compile(
     re.IGNORECASE,
 )
 _MEMORY: Final = re.compile(
-    r"BLOCK|CHUNK|CELLS|CACHE|BYTES|MEMORY|ROOM|_WORTH|BATCH|AT_ONCE|_HELD|CHEAP|_LARGE|^(block|chunk|cache)$"
+    r"BLOCK|CHUNK|CELLS|CACHE|BYTES|MEMORY|ROOM|_WORTH|BATCH|AT_ONCE|_HELD|_KEPT|_TAKEN|CHEAP|_LARGE|^(block|chunk|cache)$"
 )
 _CHEAPER: Final = re.compile(r"cheaper")
 _SPEED_KEYWORDS: Final = {

@@ -95,8 +95,8 @@ def _statistics(signs: FloatArray, sums: FloatArray, share: FloatArray) -> Float
     scale = float(np.abs(sums).sum())
     # A mean without variance is the most extreme outcome there is; no mean at all, the least.
     flat = variance <= (1e-13 * scale) ** 2
-    t = np.abs(mean) / np.sqrt(np.where(flat, 1.0, variance))
-    return np.where(flat, np.where(np.abs(mean) > 1e-13 * scale, np.inf, 0.0), t)
+    endless = np.where(np.abs(mean) > 1e-13 * scale, np.inf, 0.0)
+    return np.where(flat, endless, np.abs(mean) / np.sqrt(np.where(flat, 1.0, variance)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

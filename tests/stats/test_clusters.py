@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.clusters import cluster_mean, cluster_sign_flip, cluster_weighted_mean, multiway_mean
+from evalstats.stats.clusters import (
+    _few_effective,
+    cluster_mean,
+    cluster_sign_flip,
+    cluster_weighted_mean,
+    multiway_mean,
+)
 from evalstats.stats.one_sample import cr2_of_mean
 
 
@@ -243,3 +249,10 @@ def test_codes_that_do_not_fit_are_refused():
         cluster_mean([1.0, 2.0], [0, -1])
     with pytest.raises(InputError, match="0 cluster columns"):
         multiway_mean([1.0, 2.0], [])
+
+
+@pytest.mark.parametrize(("df", "few"), [(4.0, False), (4.0 - 1e-12, False), (3.99, True), (1.0, True)])
+def test_clusters_worth_fewer_than_five_are_told(df, few):
+    told = _few_effective(df)
+    assert bool(told) == few
+    assert not few or f"worth {1 + df:.1f}" in told[0]

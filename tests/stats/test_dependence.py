@@ -152,3 +152,21 @@ def test_many_different_values_are_shuffled(monkeypatch):
     assert clusters._counts_of_values(rng.normal(size=500), [(rng.integers(0, 5, 500), 5)]) is None
     assert clusters._counts_of_values(rng.integers(0, 2, 500) * 1.0, [(rng.integers(0, 5, 500), 5)]) is not None
     assert clusters._counts_of_values(rng.integers(0, 2, 500) * 1.0, [(np.arange(500) // 2, 250)]) is None
+
+
+def test_dealing_keeps_how_often_each_value_and_each_level_occurs():
+    """A factor of one level holds the sum of all values in every draw; equal values give levels the squares of their sizes."""
+    rng = np.random.default_rng(9)
+    counts = rng.integers(1, 6, (3, 8))
+    levels = [np.zeros(8, dtype=np.int64), np.array([0, 0, 1, 1, 1, 2, 2, 3])]
+    starts = np.array([0, 1, 5])
+    values = np.array([-1.0, 0.5, 4.0])
+    found = clusters._dealt_effects(values, counts, levels, 10.0, starts, np.random.default_rng(1), 30)
+    assert found.shape == (31, 2)
+    assert found[:, 0] == pytest.approx(np.full(31, (values @ counts).sum() ** 2 / 10.0))
+    of_level = [(values @ counts)[levels[1] == level].sum() for level in range(4)]
+    assert found[0, 1] == pytest.approx(np.square(of_level).sum() / 10.0)
+    assert np.unique(found[:, 1]).size > 20
+    same = clusters._dealt_effects(np.full(3, 2.0), counts, levels, 10.0, starts, np.random.default_rng(1), 30)
+    sizes = [counts[:, levels[1] == level].sum() for level in range(4)]
+    assert same[:, 1] == pytest.approx(np.full(31, 4.0 * np.square(sizes).sum() / 10.0))

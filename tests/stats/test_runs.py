@@ -1,6 +1,7 @@
 """Whole runs that differ: analysis of variance by statsmodels, the formulae written out, size with run effects."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -344,3 +345,49 @@ def test_models_that_share_their_trials_have_for_every_two_the_variance_of_their
             assert variance[a, b] == pytest.approx(one.variance, rel=1e-9, abs=1e-12)
             assert slack[a, b] == pytest.approx(one.slack, rel=1e-9)
     assert (variance > 0).sum() >= 4
+
+
+@pytest.mark.parametrize(
+    ("shapes", "variance", "noise"),
+    [
+        ((1, 4), True, (False, True)),
+        ((1, 2), False, (False, True)),
+        ((2, 2), True, (True, True)),
+        ((2,), False, (True,)),
+        ((3,), True, (True,)),
+        ((1, 1), False, (False, False)),
+    ],
+)
+def test_two_degrees_of_freedom_of_runs_are_needed_and_one_run_has_no_noise(shapes, variance, noise):
+    found = run_variance(*(made(20 + k, n=12, runs=runs) for k, runs in enumerate(shapes)))
+    assert (found.variance is not None) == variance
+    assert tuple(sd is not None for sd in found.noise_sd) == noise
+    if variance:
+        assert tuple(sd is not None for sd in found.run_sd) == noise
+    else:
+        assert "not estimable" in found.reason
+    for sd, runs, k in zip(found.noise_sd, shapes, range(9), strict=False):
+        if sd is not None:
+            y = made(20 + k, n=12, runs=runs)
+            rest = y - y.mean(axis=1, keepdims=True) - y.mean(axis=0) + y.mean()
+            assert sd**2 == pytest.approx((rest**2).sum() / 11 / (runs - 1) / 12)
+    alone = [runs for runs in shapes if runs > 1]
+    assert not variance or found.always == (alone == [3])
+
+
+def test_runs_leave_an_estimate_as_it_is_where_either_is_unknown():
+    runs = run_variance(made(5, runs=3, run_sd=1.0), made(6, runs=3, run_sd=1.0))
+    plain = paired_t(np.random.default_rng(1).normal(size=30))
+    assert with_runs(plain, runs).conf_low < plain.conf_low
+    for gone in ("std_error", "df", "conf_low", "conf_high"):
+        bare = replace(plain, **{gone: None})
+        assert with_runs(bare, runs) == bare
+    unknown = run_variance(made(5, runs=1), made(6, runs=1))
+    assert with_runs(plain, unknown) == plain
+    assert with_runs(plain, replace(runs, variance=0.0, always=False)) == plain
+
+
+def test_equal_runs_have_no_spread_whatever_rounding_leaves():
+    y = np.random.default_rng(2).random((20, 1)) * 1e6 + 0.1
+    found = run_variance(np.tile(y, 3) + 1e-10 * np.arange(3))
+    assert (found.variance, found.noise_sd, found.run_sd) == (0.0, (0.0,), (0.0,))

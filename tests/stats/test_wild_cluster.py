@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.clusters import wild_cluster_p
+from evalstats.stats.clusters import _statistics, wild_cluster_p
 
 
 def slow_t(values, clusters):
@@ -59,3 +59,30 @@ def test_a_p_value_is_never_zero_and_no_difference_is_one():
 def test_bad_arguments_are_refused():
     with pytest.raises(InputError, match="one cluster"):
         wild_cluster_p([1.0, 2.0], [0, 0])
+
+
+def test_a_mean_without_variance_is_the_most_extreme_and_no_mean_the_least():
+    """Clusters of equal means: their flips all one way have no variance; half one way and half the other, no mean."""
+    share, sums = np.full(4, 0.25), np.full(4, 0.25) * -3.0
+    signs = np.array([[1.0, 1, 1, 1], [-1, -1, -1, -1], [1, 1, -1, -1], [1, 1, 1, -1]])
+    t = _statistics(signs, sums, share)
+    assert t[:3].tolist() == [np.inf, np.inf, 0.0]
+    values, codes = np.repeat([-3.0, -3, -3, 3], 5), np.repeat(np.arange(4), 5)
+    assert t[3] == pytest.approx(slow_t(values, codes))
+    assert wild_cluster_p(np.full(20, -3.0), codes, weights="rademacher") == 2 / 16
+    # What cancels but for rounding has neither.
+    assert _statistics(signs[2:3], np.array([0.1, 0.2, 0.1, 0.2]), share)[0] < 1e-6
+    none = np.array([0.1 + 0.2, 0.0, 0.3, 0.0]) * 1e-20 + np.array([1.0, 1.0, 1.0, 1.0])
+    assert _statistics(signs[:1], none, share)[0] == np.inf
+
+
+@pytest.mark.parametrize("weights", ["rademacher", "webb"])
+def test_drawn_weights_are_as_many_as_asked_for_and_scale_does_not_matter(weights):
+    rng = np.random.default_rng(8)
+    codes = np.repeat(np.arange(14), 3)
+    values = rng.normal(0.3, 1.0, codes.size)
+    found = wild_cluster_p(values, codes, weights=weights, n_resamples=99, seed=3)
+    assert (100 * found) % 1 == pytest.approx(0.0, abs=1e-9)
+    assert wild_cluster_p(-7e5 * values, codes, weights=weights, n_resamples=99, seed=3) == found
+    # Without a mean every draw reaches it.
+    assert wild_cluster_p(np.tile([1.0, -1.0, 0.0], 14), codes, weights=weights, n_resamples=99) == 1.0

@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 CHUNK_BYTES = 16_000_000  # of drawn counts at a time
 
 _ROUNDING = 1e-12  # relative: means that differ by less are equal
-_MIN_DF = 4.0
+_MIN_DF = 4.0 - 1e-9  # what five equal clusters have, up to rounding
 # Up to so many clusters the sign-flip of their sums must agree with CR2, as in a comparison of two.
 _FLIPPED = 30
 # A mean of savings more skewed towards losses than this must be shown at so much stricter a level.

@@ -174,8 +174,7 @@ def flip_items(
             flat = spread <= FLAT * n_of * squares_of
             if not flat.any():
                 return sums * np.sqrt((n_of - 1.0) / spread)
-            t = sums * np.sqrt((n_of - 1.0) / np.where(flat, 1.0, spread))
-            return np.where(flat, np.copysign(np.inf, sums), t)
+            return np.where(flat, np.copysign(np.inf, sums), sums * np.sqrt((n_of - 1.0) / np.where(flat, 1.0, spread)))
 
         return sheet.filled(signs.shape[0], some)
 
@@ -237,9 +236,9 @@ def flip_clusters(
             mean = paired(totals[0], part) / n_of
             spread = squares_of - mean * (2.0 * paired(totals[1], part) - mean * sizes_of)
             flat = spread <= FLAT * squares_of
-            t = n_of * mean / np.sqrt(np.where(flat, 1.0, spread))
             at_all = np.abs(n_of * mean) > FLAT * np.sqrt(squares_of)
-            return np.where(flat, np.where(at_all, np.copysign(np.inf, mean), 0.0), t)
+            endless = np.where(at_all, np.copysign(np.inf, mean), 0.0)
+            return np.where(flat, endless, n_of * mean / np.sqrt(np.where(flat, 1.0, spread)))
 
         return sheet.filled(signs.shape[0], some)
 

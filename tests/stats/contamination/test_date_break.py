@@ -197,3 +197,14 @@ def test_the_least_width_holds_items_and_dates_enough_on_both_sides(few):
     found = _least_width(days)
     assert holds(found)
     assert not holds(found * (1 - 1e-6))
+
+
+def test_without_noise_or_curvature_every_item_counts_on_the_longer_side_too():
+    for days in (np.arange(-60.0, 41.0), np.arange(-40.0, 61.0)):
+        found = break_bandwidth(days, np.zeros(101))
+        assert found.width == pytest.approx(60.0, rel=1e-6)
+        assert found.width > 60.0
+    # Noise without curvature asks for more than there is.
+    rng = np.random.default_rng(4)
+    wide = break_bandwidth(np.arange(-60.0, 41.0), rng.normal(size=101))
+    assert wide.width <= 60.0 * (1 + 1e-6)

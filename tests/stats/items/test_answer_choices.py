@@ -9,6 +9,7 @@ from scipy import stats
 from evalstats.errors import InputError
 from evalstats.stats.answer_choices import (
     RivalOptions,
+    _quadratic_p,
     chance_level,
     position_bias,
     rival_options,
@@ -217,6 +218,8 @@ def test_answers_that_are_no_codes_are_refused():
         rival_options(np.full((3, 9), 0.5), np.zeros(3, dtype=int))
     with pytest.raises(InputError, match="hold -2"):
         shared_errors(np.full((3, 9), -2), np.zeros(3, dtype=int))
+    with pytest.raises(InputError, match="hold -3"):
+        shared_errors(np.array([[0, -3, 4]]), np.zeros(1, dtype=int))
     with pytest.raises(InputError, match="keys have shape"):
         shared_errors(np.zeros((3, 9), dtype=int), np.zeros(2, dtype=int))
 
@@ -256,3 +259,18 @@ def test_where_every_model_takes_the_rival_nobody_is_left_to_test():
     assert np.isnan(found.p_adjusted[[3, 40]]).all()
     assert found.suspect[[3, 40]].all()
     assert np.isfinite(found.p_value[found.n_chosen < found.n_models]).sum() == (found.n_chosen > 0).sum() - 2
+
+
+def test_thirty_wrong_answers_are_enough():
+    for n, enough in ((29, False), (30, True)):
+        found = position_bias(np.arange(n) % 2 + 1, np.zeros(n, dtype=int), np.full(n, 3))
+        assert (found is not None) == enough
+
+
+def test_a_form_in_the_directions_that_vary_is_chi_squared():
+    p = np.array([0.2, 0.3, 0.5])
+    apart = np.array([7.0, -4.0, -3.0])
+    wanted = stats.chi2.sf((apart**2 / (100 * p)).sum(), 2)
+    assert _quadratic_p(apart, 100 * (np.diag(p) - np.outer(p, p))) == pytest.approx(wanted)
+    assert _quadratic_p(np.zeros(2), np.zeros((2, 2))) == 1.0
+    assert _quadratic_p(np.array([2.0]), np.array([[1.0]])) == pytest.approx(stats.chi2.sf(4.0, 1))

@@ -8,7 +8,13 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean, undeclared_dependence
-from evalstats.stats.factor_dependence import cluster_correlation, double_centred, factor_dependence
+from evalstats.stats.factor_dependence import (
+    _columns_worth,
+    _Moments,
+    cluster_correlation,
+    double_centred,
+    factor_dependence,
+)
 from evalstats.stats.raters.intraclass import intraclass_correlations
 
 
@@ -175,3 +181,56 @@ def test_nothing_to_say_is_empty():
     alone = np.full((10, 2), np.nan)
     alone[:, 0] = 1.0
     assert factor_dependence(alone, {"f": np.arange(10) // 5}) == ()
+
+
+@pytest.mark.parametrize("sizes", [[2], [2, 1], [2, 2], [2, 3], [2, 1, 3]])
+def test_the_moments_of_few_items_are_those_of_all_permutations(sizes):
+    rng = np.random.default_rng(len(sizes))
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    e = rng.normal(size=(codes.size, 3)) + 0.4
+    moments = _Moments.of(e)
+
+    def within(rows):
+        return sum(
+            e[rows[i]] @ e[rows[j]] for i, j in itertools.permutations(range(len(rows)), 2) if codes[i] == codes[j]
+        )
+
+    every = np.array([within(rows) for rows in itertools.permutations(range(codes.size))])
+    mean, p = moments.tail(np.array(sizes, dtype=float), float(every[0]))
+    assert mean == pytest.approx(every.mean())
+    level = every.mean() + float((e**2).sum())
+    if every.var() < 1e-12 or level <= 0:
+        assert p == 1.0
+    else:
+        law = stats.gamma(level**2 / every.var(), scale=every.var() / level)
+        assert p == pytest.approx(law.sf(every[0] + float((e**2).sum())), rel=1e-7)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_the_unit_of_scores_does_not_matter(unit):
+    rng = np.random.default_rng(11)
+    scores, codes = rng.normal(size=(12, 3)), np.repeat(np.arange(4), 3)
+    own, other = (factor_dependence(scale * scores, {"f": codes})[0] for scale in (1.0, unit))
+    assert (other.p_value, other.design_effect) == pytest.approx((own.p_value, own.design_effect))
+    one, two = (cluster_correlation(scale * scores, codes) for scale in (1.0, unit))
+    assert (two.estimate.estimate, two.estimate.conf_low) == pytest.approx(
+        (one.estimate.estimate, one.estimate.conf_low)
+    )
+
+
+def test_two_clusters_have_a_correlation_without_an_interval_and_levels_are_checked():
+    found = cluster_correlation([0.1, 0.4, 0.9, 1.3], [0, 0, 1, 1]).estimate
+    between, within = 2 * ((0.25 - 0.675) ** 2 + (1.1 - 0.675) ** 2), (0.15**2 + 0.2**2)
+    assert found.estimate == pytest.approx((between - within) / (between + within))
+    assert found.conf_low is None
+    assert "2 clusters" in str(found.reason)
+    for conf_level in (95, 1.0, 0.0):
+        with pytest.raises(InputError, match="conf_level"):
+            factor_dependence(np.eye(6), {"f": np.arange(6) // 2}, conf_level=conf_level)
+
+
+def test_columns_are_worth_as_many_as_vary_alike_and_without_noise_one():
+    assert _columns_worth(np.eye(4)) == pytest.approx(4.0)
+    assert _columns_worth(np.tile(np.arange(4.0)[:, None], 3)) == pytest.approx(1.0)
+    assert _columns_worth(np.zeros((4, 3))) == 1.0
+    assert _columns_worth(np.diag([2.0, 1.0])) == pytest.approx((4 + 1) ** 2 / (16 + 1))

@@ -1,6 +1,7 @@
 """Items that tell nothing, keys that only weak models meet, rows that coincide: definitions, outside truth, error rates."""
 
 import itertools
+from math import comb
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from evalstats.stats.item_quality import (
     RepeatedRows,
     _by_model,
     _column_codes,
+    _law,
     item_information,
     item_slopes,
     least_p,
@@ -299,3 +301,38 @@ def test_codes_of_values_do_not_depend_on_the_unit(unit):
     codes = _column_codes(unit * y)
     assert codes[:, 0].tolist() == [0, 2, 0, 1]
     assert codes[:, 1].tolist() == [1, 2, 0, 2]
+
+
+def test_a_model_with_two_items_is_ranked_by_the_other_one_and_with_one_by_nothing():
+    """Strength on the other items is a mean of what a model does beyond the item's mean; without others it is 0."""
+    nan = np.nan
+    scores = np.array([[1.0, 0.0, 0.0, nan], [1.0, 1.0, 0.0, 1.0], [0.0, 1.0, nan, 0.0], [1.0, 0.0, nan, nan]])
+    seen = ~np.isnan(scores)
+    excess = np.where(seen, scores - np.nanmean(scores, axis=1, keepdims=True), 0.0)
+    found = strength_ranks(scores, seen)
+    for item in range(4):
+        strength = []
+        for model in range(4):
+            others = [k for k in range(4) if k != item and seen[k, model]]
+            strength.append(np.mean(excess[others, model]) if others else 0.0)
+        here = np.flatnonzero(seen[item])
+        order = sorted(here, key=lambda m: (round(strength[m], 12), scores[item, m]))
+        assert [int(found[item, m]) for m in order] == list(range(1, here.size + 1))
+
+
+@pytest.mark.parametrize(("k", "others"), [(20, 21), (1, 60), (45, 30), (0, 50)])
+def test_the_normal_law_of_many_models_has_mann_and_whitneys_moments(k, others):
+    law = _law(k, others)
+    assert law.size == k * others + 1
+    if k:
+        sd = np.sqrt(k * others * (k + others + 1) / 12)
+        wanted = stats.norm.cdf((np.arange(law.size) + 0.5 - k * others / 2) / sd)
+        assert law == pytest.approx(wanted, rel=1e-12, abs=0)
+    else:
+        assert law.tolist() == [1.0]
+
+
+def test_forty_models_have_the_listed_law():
+    """The smallest rank sum of k among m is one set of (m choose k)."""
+    assert _law(20, 20)[0] == pytest.approx(1.0 / comb(40, 20), rel=1e-9, abs=0)
+    assert _law(3, 37)[0] == pytest.approx(1.0 / comb(40, 3), rel=1e-9, abs=0)

@@ -114,7 +114,9 @@ def test_few_items_that_cannot_be_told_apart_are_no_lack_of_clusters():
     reason = "no difference between two models has a standard error"
     assert with_the_best(np.tile([0.1, 0.5], (3, 1))).reason == reason
     assert with_the_best(np.ones((30, 3)), clusters=np.arange(30) % 10).reason == reason
-    assert with_the_best(np.ones((30, 3)), clusters=np.zeros(30, int)).reason == "1 cluster: at least 6 are needed"
+    none = with_the_best(np.ones((30, 3)), clusters=np.zeros(30, int))
+    assert none.reason == "1 cluster: at least 6 are needed"
+    assert (none.exact, none.n_resamples, none.seed, none.method) == (True, None, None, "none")
 
 
 def test_each_model_is_set_against_all_others_in_its_own_direction():
@@ -136,3 +138,8 @@ def test_each_model_is_set_against_all_others_in_its_own_direction():
         fits = [value for value, _ in leads if sum(w for other, w in leads if other > value) <= beyond * (1 + 1e-9)]
         assert critical[j] == pytest.approx(min(fits), rel=1e-12)
     assert np.isnan(critical[4])
+    # Nothing lies beyond the quantile of a law of two points: then the draws do not reach the level of every model.
+    flat = np.column_stack([np.ones(60), rng.normal(size=60)])
+    short = _Controls(np.array([0, 2]), np.array([1, 3]), 4)
+    short.add(flat, np.ones(60))
+    assert short.critical(0.8)[1] is False

@@ -8,7 +8,7 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.stats.clusters import multiway_mean
 from evalstats.stats.many.multiplicity import holm
-from evalstats.stats.many.pareto import _firm, _lopsided, certain_dominance
+from evalstats.stats.many.pareto import _firm, _lopsided, _tests, certain_dominance
 from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.paired.means import paired_t
 
@@ -214,3 +214,26 @@ def test_lopsided_savings_have_a_negative_skewness_that_counts_for_their_number(
         found.append(lopsided)
     assert set(found) == {True, False}
     assert not _lopsided(np.full(9, 0.3), None)
+    # Rare losses of single items that clusters do not share, and the other way round.
+    lone = np.where(np.arange(60) % 20 == 0, -9.0, 0.5)
+    assert _lopsided(lone, None)
+    assert not _lopsided(lone, (np.arange(60) % 20 % 2, 2))
+
+
+def test_five_equal_clusters_are_enough_where_the_level_is_within_reach() -> None:
+    """Signs of five clusters reach a p of 2/32."""
+    rng = np.random.default_rng(5)
+    scores, costs = rng.normal(size=(40, 2)) * 0.1 + [3.0, 0.0], rng.normal(size=(40, 2)) * 0.1 + [1.0, 5.0]
+    codes = np.arange(40) % 5
+    assert certain_dominance(scores, costs, clusters=[codes], conf_level=0.9)[1, 0]
+    assert not certain_dominance(scores, costs, clusters=[codes], conf_level=0.95).any()
+    assert not certain_dominance(scores, costs, clusters=[np.arange(40) % 4], conf_level=0.6).any()
+
+
+def test_what_cannot_be_tested_has_a_p_of_1() -> None:
+    values, codes = np.tile([1.0, 3.0], (30, 1)), np.arange(30) % 6
+    for columns in ([codes], [codes, np.arange(30) // 5]):
+        estimates, p = _tests(values, [(0, 1), (1, 0)], columns, None, binary=False)
+        assert (estimates.tolist(), p.tolist()) == ([-2.0, 2.0], [1.0, 1.0])
+    estimates, p = _tests(values, [(1, 0)], [], None, binary=False)
+    assert (estimates.tolist(), p.tolist()) == ([2.0], [pytest.approx(2.0**-29)])

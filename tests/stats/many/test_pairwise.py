@@ -1,5 +1,6 @@
 """Pairs of models: every pattern of signs by hand, the pair's own methods, permutations, and tables that say little."""
 
+import itertools
 import json
 import math
 import time
@@ -19,7 +20,8 @@ from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yeku
 from evalstats.stats.many.pair_table import canonical_order, difference_blocks, pair_table
 from evalstats.stats.many.pairwise import pair_tests, pairwise_differences, tango_limits
 from evalstats.stats.many.ranks import rank_sets, with_the_best
-from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items, sign_patterns
+from evalstats.stats.many.reference_laws import _item_units, flip_clusters, flip_items, normal_items, sign_patterns
+from evalstats.stats.one_sample import pair_failures
 from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.paired.means import augmented_t, paired_t
 from tests.stats.flips_by_hand import all_flips, reaches, step_down
@@ -698,3 +700,60 @@ def test_patterns_are_listed_as_long_as_there_are_not_too_many_pairs():
     exact = [reference_laws._patterns(copies, pairs, 0, 99, 2**19).exact for pairs in (1, 1000, 10_000)]
     assert exact == [True, True, False]
     assert not reference_laws._patterns(copies, 1, 0, 99, 2**14).exact
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_what_unseen_failures_would_do_is_told_of_heights_above_the_worst_score(missing):
+    scores = 2.0 + np.abs(made(5, n=40, missing=missing))
+    found = pairwise_differences(scores, worst=1.0, conf_level=0.9, pairs=[(2, 0), (1, 3)]).failures
+    wanted = pair_failures(scores - 1.0, [2, 1], [0, 3], conf_level=0.9)
+    close(found.undoing, wanted.undoing)
+    close(found.possible, wanted.possible)
+    turned = pairwise_differences(-scores, worst=-1.0, conf_level=0.9, pairs=[(2, 0), (1, 3)]).failures
+    close(turned.undoing, wanted.undoing)
+    assert pairwise_differences(scores).failures is None
+
+
+@pytest.mark.parametrize(("n", "exact"), [(8, True), (40, False)])
+def test_the_observed_is_one_of_the_draws_unless_all_are_listed(n, exact):
+    table = pair_table(made(6, n=n) + 50.0 * np.arange(4))
+    law = flip_items(table, np.arange(6), seed=0, n_resamples=9)
+    found = TwoSided(law.observed)
+    collect(law, [found])
+    assert law.exact == exact
+    assert found.total == pytest.approx(0.5 if exact else 10.0)  # each pattern listed stands for its mirror image too
+    assert found.p_adjusted().min() == pytest.approx(2.0 ** (1 - n) if exact else 0.1)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("centred", [False, True])
+def test_t_of_flipped_clusters_is_cr2_s_of_flipped_sums(missing, centred):
+    """Every pattern, pair by pair: the sums of differences, or what is left of them beside the mean, with signs."""
+    scores, codes = made(7, n=24, models=3, missing=missing), np.arange(24) % 7
+    table = pair_table(scores, None, codes)
+    law = flip_clusters(table, np.arange(3), seed=0, n_resamples=9, centred=centred)
+    t = np.concatenate([each for each, _ in law.chunks()])
+    assert law.exact
+    assert len(t) == 2**6
+    for k in range(3):
+        d = table.scores[:, table.first[k]] - table.scores[:, table.second[k]]
+        held = ~np.isnan(d)
+        sums = np.bincount(table.codes[held], weights=d[held] - (d[held].mean() if centred else 0.0), minlength=7)
+        share = np.bincount(table.codes[held], minlength=7) / held.sum()
+        wanted = []
+        for signs in itertools.product((1, -1), repeat=7):
+            flipped = np.array(signs) * sums
+            left = flipped - share * flipped.sum()
+            wanted.append(flipped.sum() / math.sqrt((left**2 / (1 - share)).sum()))
+        np.testing.assert_allclose(np.sort(np.abs(np.r_[t[:, k], t[:, k]])), np.sort(np.abs(wanted)), 1e-7, 1e-12)
+
+
+def test_items_that_tell_models_apart_alike_are_copies_of_one_unit():
+    nan = math.nan
+    row, gap = np.array([0.0, 1.0, 3.0]), np.array([2.0, nan, 0.5])
+    units, copies = _item_units(np.array([row, row + 5, 7 - row, 2 * row, row * 0 + 4, gap, 1 - gap, [nan, nan, 3]]))
+    found = {tuple(np.nan_to_num(unit, nan=-9.0).tolist()): int(n) for unit, n in zip(units, copies, strict=True)}
+    ours = [{kind, tuple(max(kind) - v if v >= 0 else v for v in kind)} for kind in found]
+    assert sorted(found.values()) == [1, 2, 3]
+    for wanted, times in (((0.0, 1.0, 3.0), 3), ((0.0, 2.0, 6.0), 1), ((1.5, -9.0, 0.0), 2)):
+        assert [n for kinds, n in zip(ours, found.values(), strict=True) if wanted in kinds] == [times]

@@ -240,3 +240,38 @@ def test_covariance_of_scores_by_definition(clustered):
             assert found[a, b] == pytest.approx(total, rel=1e-9, abs=1e-15)
     with pytest.raises(InputError, match="too few"):
         score_covariance(scores, clusters=np.arange(30) % 4)
+
+
+def test_models_without_a_difference_leave_every_rank_open():
+    for found in (
+        rank_sets(np.ones((30, 3))),
+        rank_sets(np.ones((40, 3)), clusters=np.arange(40) % 8),
+        rank_sets_normal([0.9, 0.8], np.full((2, 2), 0.01)),
+    ):
+        assert found.reason == "no difference between two models has a standard error"
+        assert set(found.low.tolist()) == {1}
+        assert set(found.high.tolist()) == {len(found.low)}
+        assert (found.exact, found.n_resamples, found.seed, found.method) == (True, None, None, "none")
+
+
+def test_a_barred_order_is_not_claimed_and_barred_sets_overlap():
+    """Models far apart: without bars every rank is sure. Two barred models share ranks, whoever stands between them."""
+    scores = made(8, 60, models=5, gap=5.0)
+    assert rank_sets(scores).low.tolist() == [5, 4, 3, 2, 1]
+    barred = np.zeros((5, 5), dtype=bool)
+    barred[0, 3] = barred[3, 0] = True
+    found = rank_sets(scores, barred=barred)
+    assert (found.low.tolist(), found.high.tolist()) == ([3, 4, 3, 2, 1], [5, 4, 3, 3, 1])
+    assert (found.marginal_low.tolist(), found.marginal_high.tolist()) == ([4, 4, 3, 2, 1], [5, 4, 3, 3, 1])
+    columns = np.array([3, 0, 4, 1, 2])
+    turned = rank_sets(scores[:, columns], barred=barred[np.ix_(columns, columns)])
+    assert turned.low.tolist() == found.low[columns].tolist()
+    assert turned.high.tolist() == found.high[columns].tolist()
+    assert rank_sets(scores, barred=~np.eye(5, dtype=bool)).high.tolist() == [5] * 5
+
+
+def test_without_marginal_sets_these_say_nothing():
+    found = rank_sets(made(8, 60, models=4, gap=5.0), marginal=False)
+    assert found.low.tolist() == [4, 3, 2, 1]
+    assert found.marginal_low.tolist() == [1] * 4
+    assert found.marginal_high.tolist() == [4] * 4

@@ -270,15 +270,18 @@ def test_amounts_and_columns():
 
 @pytest.mark.parametrize("ways", [2, 3])
 def test_several_columns_have_the_multiway_error_of_what_is_left_beside_the_ratio(ways):
-    rng = np.random.default_rng(ways)
+    rng = np.random.default_rng(10 + ways)
     codes = rng.integers(0, 8, (3, 60))
-    a, b = lognormal_pairs(rng, 60, shared=codes[0])
+    a = 20.0 + rng.normal(size=60)
+    b = 25.0 + rng.normal(size=60) + sum(2.0 * rng.normal(size=8)[each] for each in codes)  # every way adds its own
     found = ratio_of_means(a, b, clusters=codes[:ways])
     left = multiway_mean(b - found.estimate * a, list(codes[:ways])).estimate
     assert found.std_error == pytest.approx(left.std_error / a.mean(), rel=1e-9)
     at_one = multiway_mean(b - a, list(codes[:ways])).estimate
     assert found.statistic == pytest.approx(at_one.statistic, rel=1e-9)
     assert found.n_clusters == 8
+    alone = [ratio_of_means(a, b, clusters=each).std_error for each in codes[:ways]]
+    assert found.std_error > 1.05 * max(alone)
 
 
 def test_the_larger_one_way_variance_counts_where_inclusion_and_exclusion_gives_less():

@@ -99,4 +99,5 @@ def test_a_judge_that_always_agrees_or_never_has_a_correlation_with_an_interval(
     ends = [math.tanh(math.atanh(0.9999) + end * 1.959964 / math.sqrt(97)) for end in (-1, 1)]
     wanted = ends if sign > 0 else [-end for end in reversed(ends)]
     assert (found.correlation_low, found.correlation_high) == pytest.approx(wanted, rel=1e-6)
-    assert (found.n is not None) and (found.n < found.alone or sign < 0)
+    assert found.n is not None
+    assert (found.n < found.alone) == (sign > 0)

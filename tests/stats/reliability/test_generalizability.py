@@ -149,3 +149,10 @@ def test_an_interval_divides_by_the_levels_and_takes_components_below_0_as_0(coe
     shares = np.where(total > 0, above["model"] / np.where(total > 0, total, 1.0), 0.0)
     found = reliability_interval(study, draws, coefficient=coefficient, conf_level=0.9)
     assert list(found) == pytest.approx(list(np.quantile(shares, [0.05, 0.95])))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_draw_without_any_variance_has_a_reliability_of_0():
+    study = from_components({"model": 1.0, "item": 0.5, "residual": 4.0}, {"model": 20, "item": 5})
+    draws = np.vstack([np.zeros((60, 3)), -np.ones((60, 3)), np.tile([1.0, 0.0, 0.0], (120, 1))])
+    assert reliability_interval(study, draws) == (0.0, 1.0)
