@@ -391,3 +391,16 @@ def test_equal_runs_have_no_spread_whatever_rounding_leaves():
     y = np.random.default_rng(2).random((20, 1)) * 1e6 + 0.1
     found = run_variance(np.tile(y, 3) + 1e-10 * np.arange(3))
     assert (found.variance, found.noise_sd, found.run_sd) == (0.0, (0.0,), (0.0,))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "says"),
+    [
+        ((1,), "from 1 run; at least 3"),
+        ((2,), "from 2 runs; at least 3"),
+        ((1, 1), "at least 2 of each side"),
+        ((1, 2), "at least 2 of each side"),
+    ],
+)
+def test_too_few_runs_are_counted(shapes, says):
+    assert says in run_variance(*(made(k, n=6, runs=runs) for k, runs in enumerate(shapes))).reason

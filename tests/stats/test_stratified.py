@@ -263,3 +263,11 @@ def test_linearised_values_keep_the_mean_where_a_stratum_has_one_item():
     z = linearised(values, strata_of(strata, 30, weights))
     for j in range(2):
         assert z[:, j].mean() == pytest.approx(stratified_mean(values[:, j], strata, weights=weights).estimate)
+
+
+def test_four_clusters_are_too_few_for_a_bounded_mean_too():
+    values, strata, codes = np.arange(40) % 3 / 2, np.arange(40) % 2, np.arange(40) % 4
+    found = stratified_wilson(2.0 + 5.0 * values, strata, clusters=[codes], low=2.0, high=7.0)
+    assert found.estimate == pytest.approx(2.0 + 5.0 * values.mean())
+    assert (found.conf_low, found.conf_high, found.n_clusters) == (None, None, 4)
+    assert "4 clusters" in str(found.reason)

@@ -74,11 +74,6 @@ class PairTable:
             return np.zeros(self.first.size, dtype=np.bool_)
         return ~self.testable & (self.n_items >= ENOUGH_ONE_WAY) & (self.estimate != 0.0)
 
-    @property
-    def complete(self) -> bool:
-        """Whether every model has a score on every item."""
-        return not bool(np.isnan(self.scores).any())
-
 
 def as_scores(scores: ArrayLike, *, least_models: int = 2) -> FloatArray:
     """Return a float64 array of shape (n_items, n_models), NaN where a model has no score, or raise InputError."""

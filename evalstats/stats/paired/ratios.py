@@ -52,10 +52,6 @@ class VarianceForm:
     bb: float
     df: float
 
-    def at(self, r: float) -> float:
-        """Return V(r)."""
-        return self.bb - 2.0 * r * self.ab + r * r * self.aa
-
     def plus(self, other: Self, sign: float) -> "VarianceForm":
         """Return the sum (sign 1) or difference (sign -1) of two forms, with the smaller df."""
         return VarianceForm(

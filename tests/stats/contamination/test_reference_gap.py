@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.stats.contamination import reference_gap, split_contrast, twin_contrast
+from evalstats.stats.contamination import _why_not, reference_gap, split_contrast, twin_contrast
 
 CLOSE = 1e-9
 N_OLD, N_ITEMS = 100, 200
@@ -167,3 +167,12 @@ def test_a_planted_inflation_is_found():
         rates(10, 0.03, 0.2, rounds=400, seed=2, n_items=400)[0]
         > rates(3, 0.03, 0.2, rounds=400, seed=2, n_items=400)[0]
     )
+
+
+@pytest.mark.parametrize(
+    ("count", "says"), [(0, "no reference model:"), (1, "only 1 reference model:"), (2, "only 2 reference models:")]
+)
+def test_how_few_references_there_are_is_said(count, says):
+    assert str(_why_not(count, 1.0)).startswith(says)
+    assert _why_not(3, 1.0) is None
+    assert "the noise is unknown" in str(_why_not(3, 0.0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evalstats.stats.many.pairwise import pairwise_differences
-from evalstats.stats.many.ranks import _Controls, with_the_best
+from evalstats.stats.many.ranks import _constrained, _Controls, with_the_best
 from tests.stats.flips_by_hand import all_flips
 
 
@@ -143,3 +143,12 @@ def test_each_model_is_set_against_all_others_in_its_own_direction():
     short = _Controls(np.array([0, 2]), np.array([1, 3]), 4)
     short.add(flat, np.ones(60))
     assert short.critical(0.8)[1] is False
+
+
+def test_upper_ends_that_contradict_one_another_bound_nothing_from_below():
+    """On different items each of two models can be shown to be below the other: then no shortlist is left."""
+    inf = np.inf
+    low, high = _constrained(np.array([[inf, -0.1], [-0.2, inf]]))
+    assert (low.tolist(), high.tolist()) == ([-inf, -inf], [0.0, 0.0])
+    low, high = _constrained(np.array([[inf, 0.3, 0.5], [0.1, inf, 0.4], [-0.2, -0.3, inf]]))
+    assert (low.tolist(), high.tolist()) == ([-0.1, -0.3, -0.5], [0.3, 0.1, 0.0])

@@ -293,3 +293,19 @@ def test_the_larger_one_way_variance_counts_where_inclusion_and_exclusion_gives_
     assert both.std_error == pytest.approx(alone.std_error, rel=1e-9)
     assert both.statistic == pytest.approx(alone.statistic, rel=1e-9)
     assert (both.conf_low, both.conf_high) == pytest.approx((alone.conf_low, alone.conf_high))
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+def test_geometric_ratio_is_the_clustered_mean_of_the_logs_of_items_without_a_zero(ways):
+    rng = np.random.default_rng(ways)
+    codes = rng.integers(0, 9, (ways, 80))
+    a, b = lognormal_pairs(rng, 80)
+    a[3] = b[7] = 0.0
+    kept = np.delete(np.arange(80), [3, 7])
+    found = geometric_ratio(a, b, clusters=codes, conf_level=0.9)
+    logs = multiway_mean(np.log(b[kept] / a[kept]), [column[kept] for column in codes], conf_level=0.9).estimate
+    assert (found.estimate, found.conf_low, found.conf_high) == pytest.approx(
+        tuple(map(math.exp, (logs.estimate, logs.conf_low, logs.conf_high)))
+    )
+    assert (found.p_value, found.std_error) == pytest.approx((logs.p_value, logs.std_error))
+    assert "2 of 80 items have a 0" in found.warnings[-1]

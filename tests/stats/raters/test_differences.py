@@ -167,3 +167,43 @@ def test_the_error_is_that_of_what_every_item_moves(clustered):
     reach = stats.t(units - 1).ppf(0.95) * found.std_error
     assert (found.conf_low, found.conf_high) == pytest.approx((found.estimate - reach, found.estimate + reach))
     assert (found.statistic, found.p_value) == pytest.approx((t, 2 * stats.t(units - 1).sf(abs(t))))
+
+
+def test_a_judge_that_never_errs_on_labels_has_no_interval_and_few_clusters_none_either():
+    people = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]] * 10)
+    same = judged_pair(np.tile([[0.0, 1.0], [1.0, 0.0]], (20, 1)), np.tile([[0.0, 1.0], [1.0, 0.0]], (20, 1)))
+    found = rogan_gladen_difference(same)
+    assert found.estimate == pytest.approx(0.0)
+    clustered = judged_pair(people, people, clusters=np.arange(40) % 4)
+    assert "4 clusters" in str(rogan_gladen_difference(clustered).reason)
+    assert rogan_gladen_difference(clustered).conf_low is None
+
+
+@pytest.mark.parametrize(
+    ("judged", "labels", "says"),
+    [
+        ([0, 1, 0, 1], [np.nan] * 4, "no labels"),
+        ([0, 1, 0, 1], [1, 1, np.nan, 1], "only one of yes and no"),
+        ([0, 1, 0, 1], [1, 0, np.nan, np.nan], "do not exceed 1"),
+        ([0, 0, 1, 1], [0, 1, 0, 1], "do not exceed 1"),
+    ],
+)
+def test_labels_that_tell_nothing_of_one_side_are_refused(judged, labels, says):
+    fine = np.array([[0.0, 1, 0, 1], [0.0, 1, np.nan, np.nan]])
+    for order in (slice(None), slice(None, None, -1)):
+        both = [
+            np.column_stack([np.array(each, float), known][order])
+            for each, known in ((judged, fine[0]), (labels, fine[1]))
+        ]
+        with pytest.raises(CannotAnswerError, match=says):
+            rogan_gladen_difference(judged_pair(*both))
+
+
+def test_labelled_items_are_odd_beyond_three_standard_errors_and_a_bit():
+    """|mean - mean| against the normal quantile of one in a thousand, 3.29, with either part's own spread."""
+    rest = np.tile([0.0, 1.0, 3.0], 50)
+    for shift, odd in ((3.2, False), (3.4, True), (-3.2, False), (-3.4, True)):
+        own = np.tile([0.0, 2.0], 20)
+        error = np.sqrt(own.var(ddof=1) / 40 + rest.var() / 150)
+        assert not_random(own - own.mean() + rest.mean() + shift * error, rest) == odd
+    assert not not_random(np.ones(20), np.ones(50))
