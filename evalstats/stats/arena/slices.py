@@ -220,7 +220,8 @@ def draws(scores: SlicedScores, codes: IntArray | None, n: int, rng: np.random.G
         return np.stack([rng.standard_normal((n, scores.n_models)) @ root.T for root in roots], axis=1)
     table = scores.by_cluster(codes)
     count, size = table.shape
-    if count > _MANY and size <= _QUICK:
+    normal_is_cheaper = count > _MANY and size <= _QUICK
+    if normal_is_cheaper:
         root = _root(np.asarray((table.T @ table).toarray(), dtype=np.float64))
         return (rng.standard_normal((n, size)) @ root.T).reshape(shape)
     each = max(1, _HELD // count)

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import linalg
 
-from evalstats.errors import InputError
-from evalstats.stats.arena.bootstrap import single_votes
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.arena.bootstrap import _ends, single_votes
 from evalstats.stats.arena.bradley_terry import fit_strengths, rising_direction
 from evalstats.stats.arena.covariance import (
     Way,
@@ -27,9 +28,11 @@ from evalstats.stats.arena.likelihood import (
     vote_law,
     win_table,
 )
-from evalstats.stats.arena.slices import slice_fit
+from evalstats.stats.arena.parametric_bootstrap import _together, simulated
+from evalstats.stats.arena.partial_pooling import WayNoise, _squares, cluster_noise
+from evalstats.stats.arena.slices import clustering, slice_fit
 from evalstats.stats.arena.votes import merged, vote_rows
-from tests.stats.arena.votes_by_hand import some_votes
+from tests.stats.arena.votes_by_hand import log_likelihood, some_votes
 
 
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper"])
@@ -218,3 +221,138 @@ def test_rows_alike_in_all_but_their_share_stay_apart():
     assert merged(rows).n_rows == 2
     strong = replace(rows, share=np.where(rows.outcome == 0, np.linspace(0.8, 1.0, rows.n_rows), rows.share))
     assert merged(strong).n_rows == rows.n_rows
+
+
+def test_the_information_of_clusters_is_squared_category_by_category():
+    rng = np.random.default_rng(3)
+    rows = vote_rows(
+        rng.integers(0, 3, 120), np.full(120, 3), rng.integers(0, 2, 120), weight=rng.uniform(0.5, 2.0, 120),
+        clusters=(rng.integers(0, 9, 120), rng.integers(0, 2, 120)),
+    )  # fmt: skip
+    codes, category = rows.clusters
+    weight = rng.uniform(0.1, 1.0, rows.n_rows)
+    found = _squares(rows, category, codes, weight, 2)
+    for s in range(2):
+        wanted = np.zeros((4, 4))
+        for cluster in range(9):
+            own = np.zeros((4, 4))
+            for row in np.flatnonzero((codes == cluster) & (category == s)):
+                d = np.eye(4)[rows.first[row]] - np.eye(4)[rows.second[row]]
+                own += weight[row] * np.outer(d, d)
+            wanted += own @ own
+        assert found[s] == pytest.approx(wanted)
+
+
+def test_what_clusters_add_to_noise_is_what_chance_and_categories_leave():
+    noise = WayNoise(blocks=np.zeros((1, 2, 2)), at_zero=3.0, by_clusters=4.0, by_deviations=5.0)
+    assert noise.variance(0.0) == pytest.approx(0.5)
+    assert noise.variance(0.5) == pytest.approx((2.0 - 1.25) / 4.0)
+    assert noise.variance(2.0) == 0.0
+    assert replace(noise, by_clusters=0.0).variance(0.0) == 0.0
+
+
+def test_clusters_with_deviations_of_their_own_are_noisier_by_what_is_foretold():
+    """Means over 10 tables: single votes have a ratio of 1; deviations of variance .3 add that much of `by_clusters`."""
+    rng, none, some, foretold = np.random.default_rng(4), [], [], []
+    for _ in range(10):
+        n = 1500
+        first = rng.integers(0, 5, n)
+        second, category = (first + rng.integers(1, 5, n)) % 5, rng.integers(0, 3, n)
+        rater = 13 * category + rng.integers(0, 13, n)
+        own = rng.normal(0.0, np.sqrt(0.3), (39, 5))
+        for eta, kept in ((np.zeros(n), none), (own[rater, first] - own[rater, second], some)):
+            lost = rng.random(n) > 1.0 / (1.0 + np.exp(-eta))
+            rows = vote_rows(first, second, lost.astype(int), clusters=(rater, category))
+            (found,) = cluster_noise(
+                fit_strengths(rows), replace(rows, clusters=rows.clusters[:1]), rows.clusters[1],
+                used=clustering(replace(rows, clusters=rows.clusters[:1])),
+            )  # fmt: skip
+            kept.append(found.at_zero)
+        foretold.append(1.0 + 0.3 * found.by_clusters)
+    assert np.mean(none) == pytest.approx(1.0, abs=0.1)
+    # Tastes also blur votes, which takes a tenth or two off what first order foretells.
+    assert np.mean(some) == pytest.approx(np.mean(foretold), rel=0.25)
+    assert np.mean(some) > 1.5
+
+
+@pytest.mark.parametrize("raters", [0, 12])
+def test_strengths_of_draws_are_as_far_apart_as_those_observed(raters):
+    """Votes are drawn with strengths drawn together by their noise, that of tastes counted in."""
+    rng = np.random.default_rng(5)
+    n = 1200
+    first = rng.integers(0, 8, n)
+    second = (first + rng.integers(1, 8, n)) % 8
+    rater, strengths = rng.integers(0, max(raters, 1), n), np.linspace(-0.5, 0.5, 8)
+    taste = rng.normal(0.0, 0.7 if raters else 0.0, (max(raters, 1), 8))
+    eta = strengths[first] - strengths[second] + taste[rater, first] - taste[rater, second]
+    rows = vote_rows(
+        first, second, (rng.random(n) > 1 / (1 + np.exp(-eta))).astype(int), clusters=(rater,) if raters else ()
+    )
+    fit = fit_strengths(rows)
+    found = simulated(fit, rows, n_resamples=150)
+    spread = np.square(found.drawn.strengths).sum(axis=1)
+    observed = np.square(fit.strengths).sum()
+    # 150 draws, and a pilot of 60 behind them.
+    assert spread.mean() == pytest.approx(observed, rel=0.12)
+    further = simulated(fit, rows, n_resamples=150, as_fitted=True)
+    assert np.square(further.drawn.strengths).sum(axis=1).mean() > 1.04 * observed
+    assert (len(found.tastes.sd) > 0) is bool(raters)
+
+
+def test_noise_is_taken_off_the_spread_of_strengths():
+    assert [_together(noise) for noise in (-0.1, 0.0, 0.36, 1.0, 1.2)] == pytest.approx([1.0, 1.0, 0.8, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(("tail", "place"), [(1e-4, 0), (0.05, 0), (0.1, 0), (0.11, 1), (0.2, 1), (0.975, 9), (1.0, 9)])
+def test_ends_of_draws_are_counted_from_either_side(tail, place):
+    values = np.random.default_rng(6).permutation(np.arange(10.0))
+    low, high = _ends(values, np.zeros(10, dtype=bool), tail)
+    assert (low, high) == (place, 9.0 - place)
+    lost = values == 9.0
+    low, high = _ends(values, lost, tail)
+    assert low == (-np.inf if place == 0 else place - 1)
+    assert high == (np.inf if place == 0 else 9.0 - place)
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1.0, 1e6])
+def test_a_covariate_that_pairs_determine_is_refused_in_any_unit(unit):
+    rng = np.random.default_rng(7)
+    first = rng.integers(0, 4, 200)
+    second = (first + rng.integers(1, 4, 200)) % 4
+    size = np.array([1.0, 2.0, 4.0, 7.0])
+    free, bound = rng.normal(size=200).round(1), size[first] - size[second]
+    outcome = rng.integers(0, 2, 200)
+    fit = fit_strengths(vote_rows(first, second, outcome, covariates=unit * free[:, None]))
+    plain = fit_strengths(vote_rows(first, second, outcome, covariates=free[:, None]))
+    assert unit * fit.coefficients == pytest.approx(plain.coefficients)
+    for columns in (bound[:, None], np.column_stack([free, bound]), np.column_stack([free, 2.0 * free])):
+        with pytest.raises(CannotAnswerError, match="is determined by which models meet"):
+            fit_strengths(vote_rows(first, second, outcome, covariates=unit * columns))
+
+
+@pytest.mark.parametrize("prior", [0.0, 0.7])
+@pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper"])
+def test_the_bread_is_the_inverse_curvature_where_strengths_sum_to_zero(ties, prior):
+    """Second differences of the log-likelihood, prior and all, in coordinates that keep the sum."""
+    rows = some_votes(11, n_models=4, n_votes=300, n_covariates=1)
+    fit = fit_strengths(rows, ties=ties, prior=prior)
+    basis = linalg.block_diag(linalg.helmert(4).T, np.eye(1 if ties == "half" else 2))
+
+    def height(move):
+        moved = basis @ move
+        strengths, coefficients = fit.strengths + moved[:4], fit.coefficients + moved[4:5]
+        tie = 1.0 if ties == "half" else fit.tie * np.exp(moved[5])
+        against_average = -np.log1p(np.exp(-strengths)) - np.log1p(np.exp(strengths))
+        return log_likelihood(ties, rows, strengths, coefficients, tie) + prior * against_average.sum()
+
+    k, step = basis.shape[1], 1e-3
+    curve = np.array(
+        [
+            [
+                sum(a * b * height(step * (a * one + b * other)) for a in (1, -1) for b in (1, -1)) / (4 * step**2)
+                for one in np.eye(k)
+            ]
+            for other in np.eye(k)
+        ]
+    )
+    assert fit.bread == pytest.approx(basis @ np.linalg.inv(-curve) @ basis.T, abs=1e-5)
