@@ -500,8 +500,8 @@ def _side_bands(wins_a: IntArray, n: IntArray, everyone: DecidedVotes) -> tuple[
     others = np.maximum(everyone.rater.size - n, 1)
     share = np.clip((everyone.a_won.sum() - wins_a) / others, 0.0, 1.0)
     reach = 2.0 * np.sqrt((share * (1.0 - share) + 1.0 / others) / others)
-    low = np.clip(np.minimum(share - reach, 0.5), 0.01, 0.5)
-    high = np.clip(np.maximum(share + reach, 0.5), 0.5, 0.99)
+    low = np.maximum(np.minimum(share - reach, 0.5), 0.01)
+    high = np.minimum(np.maximum(share + reach, 0.5), 0.99)
     # Where the others' share is 1/2 up to chance, 1/2 it is.
     chance = np.abs(share - 0.5) <= reach
     return np.where(chance, 0.5, low), np.where(chance, 0.5, high)
@@ -510,7 +510,7 @@ def _side_bands(wins_a: IntArray, n: IntArray, everyone: DecidedVotes) -> tuple[
 def _balanced(votes: DecidedVotes) -> bool:
     lean = np.tanh(votes.eta / 2.0)
     spread = math.sqrt(float((lean**2).sum()))
-    return spread == 0.0 or abs(float(lean.sum())) <= _BALANCED * spread
+    return abs(float(lean.sum())) <= _BALANCED * spread
 
 
 def _side_against(votes: DecidedVotes, forecasts: FloatArray) -> FloatArray:

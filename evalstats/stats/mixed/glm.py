@@ -156,7 +156,7 @@ def _last_newton_step(rows: Floats, trials: Floats, successes: Floats) -> Floats
 
     None where the weights vanish before it is clear what moves.
     """
-    eta, step = np.zeros(len(rows)), np.zeros(len(rows))
+    eta = step = np.zeros(len(rows))
     for _ in range(NEWTON_STEPS):
         mean = 1.0 / (1.0 + np.exp(-eta))
         weights = trials * mean * (1.0 - mean)

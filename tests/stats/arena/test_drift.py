@@ -206,7 +206,9 @@ def test_a_jump_of_one_model_is_found(ties):
     rows = drawn_votes(rng, np.zeros(6), 8000, clusters=(when,), extra=lambda a, b: jump * ((a == 0) * 1.0 - (b == 0)))
     rows, period = with_slices(rows)
     fit = fit_strengths(rows, ties="half" if ties == "half" else ties)
-    assert period_test(fit, rows, period, n_resamples=199).p_value == 1 / 200
+    found = period_test(fit, rows, period, n_resamples=199)
+    assert found.p_value == 1 / 200
+    assert (found.n_clusters, found.n_resamples) == (0, 199)
 
 
 def test_names_sides_and_order_change_nothing():

@@ -315,6 +315,10 @@ def test_clustered_mean_by_hand():
 
 
 def test_too_few_votes_to_hold_out():
+    enough = vote_rows([0, 0], [1, 1], [0, 1], count=[6, 4])
+    assert held_out(fit_strengths(enough), enough).n_predicted == 10
+    with pytest.raises(CannotAnswerError, match="9 votes are too few"):
+        held_out(fit_strengths(enough), vote_rows([0, 0], [1, 1], [0, 1], count=[5, 4]))
     rows = vote_rows([0, 0], [1, 1], [0, 1])
     with pytest.raises(CannotAnswerError, match="too few to hold out"):
         held_out(fit_strengths(rows), rows)

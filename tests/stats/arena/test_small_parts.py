@@ -29,7 +29,7 @@ from evalstats.stats.arena.likelihood import (
     win_table,
 )
 from evalstats.stats.arena.parametric_bootstrap import _together, simulated
-from evalstats.stats.arena.partial_pooling import WayNoise, _squares, cluster_noise
+from evalstats.stats.arena.partial_pooling import DeviationModel, WayNoise, _squares, cluster_noise
 from evalstats.stats.arena.slices import clustering, slice_fit
 from evalstats.stats.arena.votes import merged, vote_rows
 from tests.stats.arena.votes_by_hand import log_likelihood, some_votes
@@ -96,6 +96,7 @@ def test_islands_unbeaten_and_winless():
     for a, b, won, lost in [(0, 1, 1, 0), (1, 2, 1, 0), (4, 3, 0.5, 0.5), (5, 3, 1, 0), (6, 7, 0, 1)]:
         wanted[a, b], wanted[b, a] = won, lost
     assert win_table(cells) == pytest.approx(wanted)
+    assert win_table(pair_cells(rows, "davidson")) == pytest.approx(wanted)
 
 
 def test_models_made_one_keep_what_they_won_of_others():
@@ -249,6 +250,18 @@ def test_what_clusters_add_to_noise_is_what_chance_and_categories_leave():
     assert noise.variance(0.5) == pytest.approx((2.0 - 1.25) / 4.0)
     assert noise.variance(2.0) == 0.0
     assert replace(noise, by_clusters=0.0).variance(0.0) == 0.0
+
+
+def test_the_largest_tau_is_twice_the_spread_of_values_or_of_the_quietest_noise():
+    values = (np.array([0.3, -0.1]), np.array([0.2]))
+    for scale, wanted in ((1.0, 2.0 * np.sqrt((0.09 + 0.01 + 0.04) / 3)), (1e-3, 2.0 * np.sqrt(0.02))):
+        model = DeviationModel(
+            n_models=3,
+            axes=(np.eye(3)[:, :2], np.eye(3)[:, :1]),
+            values=tuple(scale * y for y in values),
+            noise=(np.array([0.01, 0.03]), np.array([0.05])),
+        )
+        assert model.largest_tau() == pytest.approx(wanted)
 
 
 def test_clusters_with_deviations_of_their_own_are_noisier_by_what_is_foretold():

@@ -1,5 +1,7 @@
 """The Laplace deviance and its gradient: against dense matrices and differences, for every kind of elimination."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -230,3 +232,16 @@ def test_rest_of_a_small_design_stays_in_one_piece():
         response=np.arange(item.size) % 2.0,
     )
     assert Cells(crossed).plan.layout.n_components == 1
+
+
+def test_levels_without_cells_change_nothing_component_by_component(monkeypatch):
+    monkeypatch.setattr(gram_module, "_whole_is_cheaper", lambda *_: False)
+    design = some_designs()["crossed"]
+    theta, beta = parameters(design)
+    wider = replace(design, terms=tuple(replace(t, levels=("new", *t.levels), level=t.level + 1) for t in design.terms))
+    one, other = (laplace(Cells(each), theta, beta, Cells(each).no_effects()) for each in (design, wider))
+    assert other.deviance == pytest.approx(one.deviance, rel=1e-12)
+    np.testing.assert_allclose(other.gradient, one.gradient, rtol=1e-9, atol=1e-9)
+    for ours, theirs in zip(other.effects, one.effects, strict=True):
+        assert (ours[:, 0] == 0.0).all()
+        np.testing.assert_allclose(ours[:, 1:], theirs, atol=1e-9)

@@ -73,7 +73,7 @@ def test_a_linear_model_needs_more_rows_than_effects_and_noise():
     with pytest.raises(CannotAnswerError, match="no noise"):
         fit_ordinary(exact)
     for broken in (
-        replace(design, response=np.full(design.n_cells, np.nan)),
+        replace(design, response=np.where(np.arange(design.n_cells) == 2, np.nan, design.response)),
         replace(design, fixed=np.where(design.fixed == 0.0, np.inf, design.fixed)),
     ):
         with pytest.raises(InputError, match="NaN or infinite"):
@@ -117,6 +117,12 @@ def test_newtons_steps_that_overshoot_are_halved(far):
     moved = fit_logistic(replace(design, offset=np.full(30, far)))
     assert moved.beta + np.array([far, 0.0, 0.0]) == pytest.approx(fit_logistic(design).beta, abs=1e-6)
     assert moved.convergence.converged
+
+
+def test_steps_are_counted():
+    """At the optimum from the start: one step, of no length."""
+    design = design_of(np.ones((2, 1)), [], [3, 5], [6, 10])
+    assert fit_logistic(design).convergence.n_evaluations == 1
 
 
 def test_a_fit_whose_steps_ran_out_has_not_converged(monkeypatch):
@@ -218,4 +224,6 @@ def test_dependent_columns_are_found_in_few_rows_and_in_many(n):
     wide = np.column_stack([x[:, 0], 2.0 * x[:, 0], x[:, 1], np.zeros(n), x[:, 2], x @ [1.0, -2.0, 3.0]])
     assert dependent_columns(wide).tolist() == [1, 3, 5]
     assert dependent_columns(x).tolist() == []
+    assert dependent_columns(x * [1e-8, 1.0, 1e8]).tolist() == []
+    assert dependent_columns(wide * [1.0, 1e8, 1e-8, 1.0, 1e-7, 1.0]).tolist() == [1, 3, 5]
     assert dependent_columns(x[:2]).tolist() == [2]
