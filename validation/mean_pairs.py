@@ -6,6 +6,7 @@ import numpy as np
 
 from evalstats.stats.bootstrap import augmented_percentile, percentile_law
 from evalstats.stats.paired.means import augmented_t, paired_t
+from evalstats.stats.trials import run_variance, with_runs
 from validation.mean_score import rates
 from validation.study import Case, Promise, Question, Tally, Task, of_intervals, simulated
 
@@ -21,22 +22,26 @@ WORLDS = (
     (".98 and .98", 0.98, 0.98),
 )
 TRIALS = 3
+RUNS = "augmented t, runs counted"
 HARD = 0.7
 SPREAD = 0.3
 
 
 def replicate(rng: np.random.Generator, count: int, *, items: int, p_a: float, p_b: float) -> dict[str, Tally]:
     """Tally every method on `count` data sets; seven items in ten have rates of their own, the same items for both."""
-    drawn, rows = [], []
+    drawn, rows, counted = [], [], []
     for _ in range(count):
         hard = rng.random(items) < HARD
         rate = [np.where(hard, rates(rng, p, SPREAD, items), p) for p in (p_a, p_b)]
         sides = [rng.random((items, TRIALS)) < p[:, np.newaxis] for p in rate]
         rows.append((sides[1] * 1.0 - sides[0]).ravel())
         drawn.append(sides[1].mean(axis=1) - sides[0].mean(axis=1))
+        runs = run_variance(sides[0] * 1.0, sides[1] * 1.0)
+        counted.append(with_runs(augmented_t(drawn[-1], n_trials=TRIALS), runs, low=-1.0, high=1.0))
     truth = p_b - p_a
     return {
         "augmented t": of_intervals([augmented_t(d, n_trials=TRIALS) for d in drawn], truth),
+        RUNS: of_intervals(counted, truth),
         "augmented percentile": of_intervals([augmented_percentile(d) for d in drawn], truth),
         "t on item means": of_intervals([paired_t(d) for d in drawn], truth),
         "bootstrap of item means": of_intervals([percentile_law(d) for d in drawn], truth),
@@ -76,12 +81,14 @@ QUESTION = Question(
     design=(
         "Two models answer the same items three times each; their mean rates are those named. On seven items in ten each "
         "model has a success rate of its own (Beta), on the others its mean rate. Where a method gives no interval, the "
-        "point is taken, as the usual programs print it."
+        "point is taken, as the usual programs print it. Trials that are full runs are counted as runs, which may move all items "
+        "alike: here they do not."
     ),
     measure="misses",
     nominal=0.05,
     methods={
         "augmented t": "ours",
+        RUNS: "ours",
         "augmented percentile": "beside",
         "t on item means": "elsewhere",
         "bootstrap of item means": "elsewhere",
@@ -89,5 +96,8 @@ QUESTION = Question(
     },
     cases=[case for case, _ in _cases()],
     tasks=tasks,
-    promises=[Promise(text="Augmented t, three trials", method="augmented t", high=0.056)],
+    promises=[
+        Promise(text="Augmented t, three trials", method="augmented t", high=0.056),
+        Promise(text="Augmented t, three full runs", method=RUNS, high=0.05),
+    ],
 )

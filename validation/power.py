@@ -7,6 +7,7 @@ import numpy as np
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.difference import PairedScores
+from evalstats.stats.trials import run_variance
 from validation.deciding import decided, metric
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, simulated
 
@@ -31,6 +32,17 @@ def trials(rng: np.random.Generator, delta: float, *, items: int) -> PairedScore
     """Three trials; the candidate's success rate is the baseline's plus delta on every item."""
     rate = rng.beta(2.0, 2.0, items) * (1 - delta)
     return PairedScores(baseline=rng.binomial(3, rate) / 3, candidate=rng.binomial(3, rate + delta) / 3, n_trials=3)
+
+
+def full_runs(rng: np.random.Generator, delta: float, *, items: int, run_sd: float) -> PairedScores:
+    """Three full runs of each side, each of which moves the success rates of all its items alike."""
+    rate = rng.beta(2.0, 2.0, (items, 1)) * (1 - delta)
+    sides = [
+        (rng.random((items, 3)) < np.clip(rate + gain + run_sd * rng.standard_normal(3), 0.0, 1.0)) * 1.0
+        for gain in (0.0, delta)
+    ]
+    runs = run_variance(sides[0], sides[1])
+    return PairedScores(baseline=sides[0].mean(axis=1), candidate=sides[1].mean(axis=1), n_trials=3, runs=runs)
 
 
 def graded(rng: np.random.Generator, delta: float, *, items: int) -> PairedScores:
@@ -79,6 +91,16 @@ WORLDS: tuple[tuple[str, str, Draw, Metric, Mapping[str, float]], ...] = (
     ),
     ("50 items, 3 trials", "independent items", partial(trials, items=50), BINARY, {"n_items": 50, "n_trials": 3}),
     ("200 items, 3 trials", "independent items", partial(trials, items=200), BINARY, {"n_items": 200, "n_trials": 3}),
+    *(
+        (
+            f"1000 items, 3 full runs{words}",
+            "full runs",
+            partial(full_runs, items=1000, run_sd=run_sd),
+            BINARY,
+            {"n_items": 1000, "n_trials": 3, "run_sd": run_sd},
+        )
+        for words, run_sd in (("", 0.0), (" of sd .02", 0.02))
+    ),
     ("40 items, continuous", "independent items", partial(graded, items=40), UNBOUNDED, {"n_items": 40}),
     *(
         (

@@ -128,9 +128,10 @@ def _looking(study: Study) -> str:
 
 
 def _detectable(study: Study) -> str:
+    least = min(_ours(study), key=lambda row: row.rate)
     return (
-        f"What is said to be found with 80% power is found in {_range_words(_ours(study))} of new data sets, since it rests on a "
-        "spread that was estimated too."
+        f"What is said to be found with 80% power is found in {_range_words(_ours(study))} of new data sets (least with "
+        f"{least.case}), since it rests on a spread that was estimated too."
     )
 
 
@@ -172,7 +173,7 @@ def _corrected(scores: Study, differences: Study) -> str:
     )
 
 
-Standing = Literal["kept", "undecided", "missed", "not judged"]
+Standing = Literal["kept", "at the limit", "undecided", "missed", "not judged"]
 
 # Questions in the order of the page, by what they are about, with their short names.
 _NAMES: Mapping[str, str] = {
@@ -214,7 +215,13 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "Before any comparison": ("audit-checks",),
 }
 QUESTIONS = tuple(name for names in CHAPTERS.values() for name in names)
-_TONES: dict[str, Tone] = {"kept": "good", "not judged": "neutral", "undecided": "caution", "missed": "bad"}
+_TONES: dict[str, Tone] = {
+    "kept": "good",
+    "not judged": "neutral",
+    "at the limit": "neutral",
+    "undecided": "caution",
+    "missed": "bad",
+}
 _Z = 1.959963984540054
 
 
@@ -251,15 +258,23 @@ def document(found: Mapping[str, Study]) -> Document:
 
 
 _CAUTIONS = 4
-_OPEN = {"undecided": "too close to the limit to tell", "not judged": "not judged: too few tables"}
+_OPEN = {
+    "undecided": "too close to the limit to tell",
+    "at the limit": "at its limit by proof, where no simulation tells",
+    "not judged": "not judged: too few tables",
+}
 
 
 def standing_of(claim: Claim) -> Standing:
     """Return whether a promise is kept: an exact rate, or the whole Monte Carlo interval of a simulated one, decides.
 
+    Where it is proved that the rate is at most its limit, and may be the limit itself, no number of tables would show it below.
+
     >>> told = dict(text="", method="", cases=(), low=None, high=0.06, up_to_chance=False, holds=True)
     >>> [standing_of(Claim(found=0.05, replicates=n, tables=n, **told)) for n in (None, 200, 2_000, 20_000)]
     ['kept', 'not judged', 'undecided', 'kept']
+    >>> standing_of(Claim(found=0.055, replicates=2_000, tables=2_000, **{**told, "up_to_chance": True}))
+    'at the limit'
     """
     if claim.tables is not None and claim.tables < ENOUGH:
         return "not judged"
@@ -267,7 +282,9 @@ def standing_of(claim: Claim) -> Standing:
     low, high = (-1.0 if claim.low is None else claim.low), (2.0 if claim.high is None else claim.high)
     if low <= least and most <= high:
         return "kept"
-    return "missed" if least > high or most < low else "undecided"
+    if least > high or most < low:
+        return "missed"
+    return "at the limit" if claim.up_to_chance else "undecided"
 
 
 def chance(claim: Claim) -> tuple[float, float]:

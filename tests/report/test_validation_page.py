@@ -14,7 +14,15 @@ from evalstats.document.model import Document
 from evalstats.report.engine import find_page, loads, page_script
 from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import report
-from evalstats.report.validation import QUESTIONS, chance, document, limit_words, standing_of, studies, weaknesses
+from evalstats.report.validation import (
+    QUESTIONS,
+    chance,
+    document,
+    limit_words,
+    standing_of,
+    studies,
+    weaknesses,
+)
 from evalstats.stats.one_sample import wilson
 from tests.report.page_words import Outline
 
@@ -96,6 +104,13 @@ def test_a_promise_is_kept_missed_or_undecided(found: dict[str, Study]) -> None:
     assert standing_of(claim) == "undecided"
     assert standing_of(replace(claim, found=0.4)) == "missed"
     assert standing_of(replace(claim, found=0.04)) == "kept"
+    # Proved never to exceed the limit, which it may equal.
+    proved = replace(claim, up_to_chance=True)
+    assert [standing_of(replace(proved, found=rate)) for rate in (0.04, 0.055, 0.4)] == [
+        "kept",
+        "at the limit",
+        "missed",
+    ]
     exact = replace(claim, replicates=None, tables=None)
     assert [standing_of(replace(exact, found=rate)) for rate in (0.04, 0.07)] == ["kept", "missed"]
 
@@ -105,9 +120,8 @@ def test_a_promise_with_fewer_than_two_thousand_tables_is_not_judged_and_the_pag
 ) -> None:
     claim = next(claim for claim in found["ranks"].claims if claim.high == 0.06)
     assert standing_of(replace(claim, found=0.4, replicates=1_999, tables=1_999)) == "not judged"
-    few = [claim.text for study in found.values() for claim in study.claims if (claim.tables or 2_000) < 2_000]
-    assert few
-    assert f"{len(few)} not judged: too few tables" in outline.words
+    few = replace(found["ranks"], claims=(replace(claim, tables=1_999), *found["ranks"].claims[1:]))
+    assert "1 not judged: too few tables" in document({**found, "ranks": few}).number_words
     assert "No promise is judged on fewer than 2,000 tables" in outline.words
 
 

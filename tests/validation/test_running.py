@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +13,9 @@ import pytest
 
 from evalstats.stats.estimate import Estimate
 from validation import clusters, false_claims, mean_score, pairs, peeking, power, ranks
-from validation.running import Journal, digest_of_code, run
+from validation.running import Journal, digest_of_code, processor_seconds, run
 from validation.storing import record, text_of
-from validation.study import Case, Promise, Question, Tally, added, of_claims, of_ends, of_intervals, simulated
+from validation.study import Case, Promise, Question, Tally, Task, added, of_claims, of_ends, of_intervals, simulated
 
 
 def coin(rng: np.random.Generator, count: int) -> dict[str, Tally]:
@@ -54,6 +55,21 @@ def test_two_processes_give_what_one_gives() -> None:
     tasks = [task for task in peeking.tasks(0.05) if task.cell.startswith("100 items")]
     assert len(tasks) == 2
     assert added(run(tasks, jobs=2)) == added(run(tasks, jobs=1))
+
+
+def busy() -> dict[tuple[str, str], Tally]:
+    """Take a second of a processor."""
+    began = time.process_time()
+    while time.process_time() - began < 1.0:
+        pass
+    return {("busy", "loop"): Tally(1.0, 1.0)}
+
+
+def test_the_time_of_other_processes_counts() -> None:
+    before = processor_seconds()
+    tasks = [Task(study="busy", cell="busy", part=part, work=busy) for part in range(2)]
+    assert added(run(tasks, jobs=2)) == {("busy", "loop"): Tally(2.0, 2.0)}
+    assert processor_seconds() - before >= 2.0
 
 
 def test_a_quick_run_is_the_beginning_of_the_full_one() -> None:
@@ -182,6 +198,7 @@ def test_stored_text_is_json_with_one_row_a_line() -> None:
         (lambda rng: false_claims.skewed(rng, items=40_000).scores().differences.mean(), 0.0),
         (lambda rng: false_claims.clustered(rng, sizes=(5,) * 4000, trials=1).scores().differences.mean(), 0.0),
         (lambda rng: power.trials(rng, 0.1, items=20_000).differences.mean(), 0.1),
+        (lambda rng: power.full_runs(rng, 0.1, items=20_000, run_sd=0.02).differences.mean(), 0.1),
         (lambda rng: power.pairs(rng, 0.1, items=20_000, discordance=0.2).differences.mean(), 0.1),
         (lambda rng: power.clustered_pairs(rng, 0.1, sizes=(5,) * 4000).differences.mean(), 0.1),
     ],

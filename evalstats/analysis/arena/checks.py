@@ -25,11 +25,11 @@ DRIFT_LEVEL = 0.03
 BUDGET = (
     "Tests among the checks warn at p of 0.005 and below (change over time: 0.03), so that together they warn of honest votes in "
     "at most 7.5% of arenas; raters are named at a false discovery rate of 5%. "
-    "Of 1,210 simulated honest arenas 1.7% had any warning, of the worst of 14 kinds 4%."
+    "Of 7,210 simulated honest arenas 1.6% had any warning, of the worst of 17 kinds 4%."
 )
 # In how many honest arenas of the worst kind a check warned (`evalstats.datasets.validation`, "arena-checks").
 SIZES = {
-    "sides": 0.0,
+    "sides": 0.0015,
     "raters": 0.01,
     "duplicates": 0.0,
     "bursts": 0.0,
