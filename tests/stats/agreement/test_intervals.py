@@ -10,6 +10,8 @@ from scipy import stats
 from evalstats.stats.agreement.attenuation import ceilings, true_agreement
 from evalstats.stats.agreement.correlation import NAMES, correlate, kendall
 from evalstats.stats.agreement.intervals import (
+    SourceDraws,
+    _shifted,
     draw_sources,
     missing_sources,
     model_check,
@@ -219,3 +221,29 @@ def test_resolution_is_half_the_distance_from_1_of_two_neighbours_that_changed_p
     assert resolution("spearman", n) == pytest.approx((1.0 - stats.spearmanr(x, z).statistic) / 2.0)
     assert resolution("kendall", n) == pytest.approx((1.0 - stats.kendalltau(x, z).statistic) / 2.0)
     assert 0.0 < resolution("pearson", n) < 1e-6
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize(
+    ("name", "estimate"), [("pearson", 0.7), ("pearson", 0.99), ("confidence", -0.98), ("rho", 0.01)]
+)
+def test_deviations_of_draws_are_turned_round_the_estimate(name: str, estimate: float, level: float) -> None:
+    draws = np.random.default_rng(0).beta(5, 2, 999) - 0.3
+    away = np.sort(draws) - draws.mean()
+    low, high = (np.quantile(away, p) for p in ((1 - level) / 2, (1 + level) / 2))
+    least = -1.0 if name == "confidence" else 0.0
+    wanted = max(least, min(1.0, estimate - high)), max(least, min(1.0, estimate - low))
+    assert _shifted(estimate, draws, name, level) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        (("items",), "items"),
+        (("votes",), "votes"),
+        (("items", "votes", "items and votes"), "items and votes"),
+        (("models",), "items and votes"),
+    ],
+)
+def test_the_widest_source_of_noise(made: tuple[str, ...], wanted: str) -> None:
+    assert noise_source(SourceDraws(scores=None, draws=dict.fromkeys(made), reasons={})) == wanted

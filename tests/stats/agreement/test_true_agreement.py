@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.agreement import attenuation
 from evalstats.stats.agreement.attenuation import FEW_MODELS, ceilings, true_agreement, true_correlation
 from evalstats.stats.agreement.correlation import correlate
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
@@ -117,3 +118,34 @@ def test_from_how_many_models_on_others_are_spoken_of(short: int) -> None:
     found = true_agreement(scores, n_resamples=99)
     assert (found.low is None) is bool(short)
     assert found.these_low is not None
+
+
+@pytest.mark.parametrize(
+    ("estimate", "wanted"),
+    [(0.3, (0.11, 0.49)), (0.95, (0.76, 1.0)), (-0.95, (-1.0, -0.76)), (1.15, (0.96, 1.0)), (0.0, (-0.19, 0.19))],
+)
+def test_an_interval_holds_the_correlations_whose_law_holds_the_estimate(monkeypatch, estimate, wanted) -> None:
+    """Draws lie within .2 of any true correlation, evenly: 95% of them within .19."""
+    monkeypatch.setattr(attenuation, "_ratios", lambda _, rho, __: rho + np.linspace(-0.2, 0.2, 4001))
+    assert attenuation._ends(None, estimate, 0.95, None) == pytest.approx(wanted, abs=2e-3)
+
+
+def test_an_estimate_that_no_correlation_explains_is_told_apart_by_its_side(monkeypatch) -> None:
+    monkeypatch.setattr(attenuation, "_ratios", lambda _, rho, __: rho + np.linspace(-0.2, 0.2, 4001))
+    high, low = (attenuation._ends(None, estimate, 0.95, None) for estimate in (1.195, -1.195))
+    assert isinstance(high, str)
+    assert isinstance(low, str)
+    assert "disagree" in low
+    assert high != low
+    assert not isinstance(attenuation._ends(None, 1.185, 0.95, None), str)
+    assert not isinstance(attenuation._ends(None, -1.185, 0.95, None), str)
+
+
+def test_where_a_quantile_meets_the_estimate_is_taken_in_a_line() -> None:
+    tried = np.array([-1.0, 0.0, 0.5, 1.0])
+    assert attenuation._crossing(tried, np.array([-2.0, 0.0, 1.0, 3.0]), 0.5, 9.0) == pytest.approx(0.25)
+    assert attenuation._crossing(tried, np.array([-2.0, 0.0, -1.0, 3.0]), 1.5, 9.0) == pytest.approx(0.75)
+    assert attenuation._crossing(tried, np.array([-np.inf, 0.0, 1.0, 3.0]), -5.0, 9.0) == pytest.approx(-0.5)
+    assert attenuation._crossing(tried, np.array([-2.0, 0.0, 1.0, np.inf]), 7.0, 9.0) == pytest.approx(0.75)
+    for beyond in (-2.0, -3.0, 3.0, 4.0):
+        assert attenuation._crossing(tried, np.array([-2.0, 0.0, 1.0, 3.0]), beyond, 9.0) == 9.0

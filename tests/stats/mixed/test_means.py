@@ -26,6 +26,8 @@ from evalstats.stats.mixed.marginal_means import (
     averaged_expit,
     expanded,
     marginal_means,
+    population_means,
+    probability_differences,
 )
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
@@ -284,3 +286,22 @@ def test_probabilities_that_move_as_one_have_quantiles(seed):
         mass = np.cumsum(stats.norm.pdf(u)[order])
         ends = [drawn[order][np.searchsorted(mass / mass[-1], stats.norm.cdf(z))] for z in (-1.96, 1.96)]
         assert (low, high) == pytest.approx(ends, abs=2e-3)
+
+
+def test_differences_of_probabilities_have_the_error_of_both_and_never_leave_their_bounds():
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(3, 3))
+    means = population_means(np.eye(3), [0.4, -0.8, 2.0], [0.3, 0.3, 0.3], 0.05 * root @ root.T)
+    first, second = [0, 2, 1], [1, 0, 2]
+    found = probability_differences(means, first, second)
+    logit = means.logit
+    for k, (i, j) in enumerate(zip(first, second, strict=True)):
+        w = np.eye(3)[i] - np.eye(3)[j]
+        assert found.estimate[k] == pytest.approx(means.estimate[i] - means.estimate[j])
+        assert found.std_error[k] == pytest.approx(np.sqrt(w @ means.covariance @ w))
+        assert found.statistic[k] == pytest.approx((logit[i] - logit[j]) / np.sqrt(w @ means.logit_covariance @ w))
+        assert -1.0 < found.conf_low[k] < found.estimate[k] < found.conf_high[k] < 1.0
+    drawn = special.expit(rng.multivariate_normal(logit, means.logit_covariance, 200_000))
+    plain = probability_differences(means, first[:1], second[:1])
+    ends = np.quantile(drawn[:, 0] - drawn[:, 1], [0.025, 0.975])
+    assert (plain.conf_low[0], plain.conf_high[0]) == pytest.approx(ends, abs=0.005)
