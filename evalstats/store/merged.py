@@ -28,6 +28,8 @@ from evalstats.schema.pseudonyms import ANSWER_KEYS, CHOSEN
 
 # From so many rows on, a command asks whether merging pays.
 FROM_ROWS = 1_000_000
+# Sources are merged together up to so many rows: a group takes some hundred bytes while it is counted, and fewer after.
+MERGED_AT_A_TIME = 4_000_000
 # It pays where at least so many rows become one, and no more than so many are left to hold.
 _PAYS, _MOST_MERGED = 2.0, 20_000_000
 _MOST_TRIALS, _BITS = 1024, 32
@@ -62,7 +64,7 @@ class CannotMergeError(CannotAnswerError):
 
 def merged_outcomes(
     rows: pl.LazyFrame,
-    n_rows: int,
+    stretches: Sequence[tuple[pl.LazyFrame, int]],
     fixed: Mapping[str, str | None],
     collect: Collected,
     *,
@@ -76,8 +78,9 @@ def merged_outcomes(
 
     Parameters
     ----------
-    rows, n_rows
-        Outcomes, with the columns of the glossary, and their number.
+    rows, stretches
+        Outcomes, with the columns of the glossary; and the same in stretches that share no run, each with its number of rows, of
+        which one is merged after the other.
     fixed
         Columns with one value on every row, which need not be read.
     collect
@@ -96,7 +99,7 @@ def merged_outcomes(
     CannotMergeError
         If trials are not told apart, or most rows differ.
     """
-    dtypes = rows.collect_schema()
+    dtypes, n_rows = rows.collect_schema(), sum(n for _, n in stretches)
     left = {name for name in dtypes if name in without and name not in named}
     if told := sorted(set(named) & _OF_TRIALS):
         raise CannotMergeError(f"{told[0]} differs from trial to trial, and merged rows keep no such column")
@@ -117,8 +120,15 @@ def merged_outcomes(
         raise CannotMergeError(f"{share:.0%} of the rows differ in {', '.join(kept)}")
     if share * n_rows > _MOST_MERGED:
         raise CannotMergeError(f"some {share * n_rows:,.0f} rows would be left, more than {_MOST_MERGED:,}")
-    found = collect(_counted(rows, dtypes, kept, trials, left | set(fixed)))
-    found = _with_sets(found.sort(FIRST), trials)
+    # A comparison names the place of the first trial, an audit that of the first row.
+    places = [name for name, wanted in (("trial", not whole or always), (FIRST, whole)) if wanted]
+    parts: list[pl.DataFrame] = []
+    before = 0
+    for stretch, n in stretches:
+        counted = collect(_counted(stretch, dtypes, kept, trials, left | set(fixed), places=places))
+        parts.append(_with_sets(counted.sort(FIRST).with_columns(pl.col(FIRST).cast(pl.Int64) + before), trials))
+        before += n
+    found = pl.concat(parts, rechunk=True)
     _refuse_several_runs(found)
     held = {name for name in open_names if sample[name].null_count() < sample.height}
     return Merged(_completed(found, dtypes, fixed), tuple(sorted((held | left) - {*kept, *_OF_TRIALS})))
@@ -231,7 +241,13 @@ def _is_option(sample: pl.DataFrame, column: pl.Series) -> bool:
 
 
 def _counted(
-    rows: pl.LazyFrame, dtypes: pl.Schema, kept: Sequence[str], trials: _Trials, unread: Collection[str]
+    rows: pl.LazyFrame,
+    dtypes: pl.Schema,
+    kept: Sequence[str],
+    trials: _Trials,
+    unread: Collection[str],
+    *,
+    places: Sequence[str],
 ) -> pl.LazyFrame:
     """Return the query that merges."""
     coded = [name for name in kept if dtypes[name] == pl.String]
@@ -243,10 +259,8 @@ def _counted(
     wanted = [pl.len().cast(pl.Int64).alias("n_trials"), pl.col("trial").min().alias(FIRST_TRIAL), pl.col(FIRST).min()]
     wanted += [pl.col(word).sum() for word in trials.words]
     if "locator" not in unread:
-        wanted += [
-            pl.col("locator").min_by("trial").alias("locator"),
-            pl.col("locator").min_by(FIRST).alias(FIRST_LOCATOR),
-        ]
+        called = {"trial": "locator", FIRST: FIRST_LOCATOR}
+        wanted += [pl.col("locator").min_by(by).alias(called[by]) for by in places]
     if "timestamp" not in unread:
         time = pl.col("timestamp")
         whole = time.null_count() == 0
@@ -271,8 +285,8 @@ def _with_sets(found: pl.DataFrame, trials: _Trials) -> pl.DataFrame:
         raise CannotMergeError("a trial stands twice in a run")
     words = [found[word].to_numpy() for word in trials.words]
     stands = {name: (words[k // _BITS] >> (k % _BITS)) & 1 == 1 for k, name in enumerate(trials.names)}
-    seen = pl.DataFrame({name: there for name, there in stands.items() if there.any()})
-    return found.drop(trials.words).with_columns(seen.to_struct().alias(TRIAL_LABELS if trials.labels else TRIALS))
+    called = TRIAL_LABELS if trials.labels else TRIALS
+    return found.drop(trials.words).with_columns(pl.DataFrame(stands).to_struct().alias(called))
 
 
 def _refuse_several_runs(found: pl.DataFrame) -> None:
@@ -281,6 +295,8 @@ def _refuse_several_runs(found: pl.DataFrame) -> None:
         return
     item = [name for name in ("benchmark", "metric", *ITEM_KEY) if name in found.columns]
     for side in ("model", "system"):
+        if side in found.columns and found.select(side, "run").n_unique() == found[side].n_unique():
+            continue
         runs = found.group_by(*([side] if side in found.columns else []), *item).agg(pl.col("run").n_unique())
         if int(runs["run"].max() or 0) > 1:  # pyright: ignore[reportArgumentType] - a count
             raise CannotMergeError("several runs of one system answered the same items")

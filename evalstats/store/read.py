@@ -25,7 +25,7 @@ from evalstats.store.manifest import (
     shared_constants,
     some_of,
 )
-from evalstats.store.merged import merged_outcomes
+from evalstats.store.merged import MERGED_AT_A_TIME, merged_outcomes
 from evalstats.store.write import remove_run
 
 __all__ = ["Store", "is_store", "open_store"]
@@ -233,9 +233,14 @@ class Store:
         holders, beside = _of_benchmarks(sources, benchmarks)
         files = files_of(holders, "outcomes")
         fixed = shared_constants([part for _, part in files], "outcomes")
+        wanted = _selection("outcomes", None, models)
+        rows = self._scan("outcomes", holders, beside).filter(wanted)
+        stretches = [
+            (self._scan("outcomes", some, [*holders, *beside]).filter(wanted), n) for some, n in _stretches(holders)
+        ]
         outcomes, left_out = merged_outcomes(
-            self._scan("outcomes", holders, beside).filter(_selection("outcomes", None, models)),
-            sum(part.rows for _, part in files),
+            rows,
+            stretches or [(rows, 0)],
             fixed,
             self._streamed,
             named=named,
@@ -368,6 +373,20 @@ class Store:
             if not is_whole(source):
                 return f"{self.path}: {source} is damaged ({first_line(error)}); ingest its file again to mend it"
         return f"{self.path}: cannot be read ({first_line(error)}); `evalstats store {self.path} check` says more"
+
+
+def _stretches(sources: Sequence[StoredSource]) -> list[tuple[list[StoredSource], int]]:
+    """Cut sources into stretches of not many more rows than are merged at a time, with the rows of each."""
+    found: list[tuple[list[StoredSource], int]] = []
+    for source in sources:
+        n = source.manifest.rows().get("outcomes", 0)
+        if not n:
+            continue
+        if found and found[-1][1] + n <= MERGED_AT_A_TIME:
+            found[-1] = ([*found[-1][0], source], found[-1][1] + n)
+        else:
+            found.append(([source], n))
+    return found
 
 
 def _of_benchmarks(

@@ -232,6 +232,7 @@ def both(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, Any, li
         patch.setattr(merged, "FROM_ROWS", 1)
         patch.setattr(merged, "_FEWEST_ITEMS", 1_000_000)  # all items are looked at, since there are few
         patch.setattr(merged, "_FEWEST_DIFFERING", 20)
+        patch.setattr("evalstats.store.read.MERGED_AT_A_TIME", 800)
         patch.setattr(Store, "read_merged", watched)
         found = RUNNER.invoke(app, command)
     assert found.exit_code == single.exit_code, (single.output, found.output, found.exception)

@@ -44,12 +44,17 @@ def stored(tools: Any, shelf: Shelf, rows: list[Row]) -> Path:
     return shelf.store
 
 
-def test_counts_trials_places_and_costs_are_those_of_a_plain_loop(tools: Any, shelf: Shelf) -> None:
+@pytest.mark.parametrize("at_a_time", [1, 300, 10_000])
+def test_counts_trials_places_and_costs_are_those_of_a_plain_loop(
+    at_a_time: int, tools: Any, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalstats.store.read.MERGED_AT_A_TIME", at_a_time)
+
     def cost(rng: np.random.Generator, _: Row) -> float | None:
         return None if rng.random() < 0.2 else float(rng.random())
 
     rows = drawn(tools, cost_usd=cost)
-    found = open_store(stored(tools, shelf, rows)).read_merged()
+    found = open_store(stored(tools, shelf, rows)).read_merged(always=True)
     held: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row["model"]):  # the order of the sources, each in its own
         held[row["model"], row["item"], row["status"], row["score"]].append(row)
