@@ -6,6 +6,8 @@ from scipy.stats import betabinom, norm
 
 from evalstats.stats.score_scales import (
     Spread,
+    _ceiling,
+    _conflict,
     _is_percent_like,
     _is_rating_beside_percent,
     expected_above,
@@ -270,3 +272,48 @@ def test_codes_at_the_edges_of_what_one_is(values: list[float], counts: list[int
 )
 def test_published_numbers_at_the_edges(numbers: list[float], conflict: bool) -> None:
     assert single_numbers_conflict(numbers) == conflict
+
+
+@pytest.mark.parametrize(
+    ("group", "beyond", "answer"),
+    [
+        (([0.2, 0.9], [5, 5]), ([0, 40], [1, 9]), "certain"),
+        (([0.2, 0.9], [5, 5]), ([0, 1, 40], [5, 1, 9]), "certain"),  # 1 of 10 above 0 lies within 1
+        (([0.2, 0.9], [5, 5]), ([0, 1, 40], [5, 2, 9]), None),  # 2 of 11 do
+        (([0, 1], [5, 5]), ([0, 3], [1, 9]), None),
+        (([0, 1], [10, 10]), ([1, 2, 5], [1, 14, 5]), "certain"),  # right or wrong beside ratings from 1
+        (([0, 1], [11, 9]), ([1, 2, 5], [1, 14, 5]), None),  # less than half right
+        (([0, 1], [9, 10]), ([1, 2, 5], [1, 14, 5]), None),  # 19 scores
+        (([0, 1], [10, 10]), ([1, 2, 5], [1, 14, 4]), None),
+        (([0, 1], [10, 10]), ([0, 2, 5], [1, 14, 5]), None),  # a zero
+        (([0, 1], [10, 10]), ([1, 2, 4.5], [1, 14, 5]), None),
+        (([1], [20]), ([1, 2, 5], [1, 14, 5]), None),
+    ],
+)
+def test_shares_and_right_or_wrong_beside_what_goes_beyond_1(
+    group: tuple[list[float], list[int]], beyond: tuple[list[float], list[int]], answer: str | None
+) -> None:
+    assert _conflict(rated(*group), rated(*beyond), 0.0) == answer
+
+
+@pytest.mark.parametrize(
+    ("expected", "n", "beyond", "answer"),
+    [
+        (8.0, 10, [4, 6], "certain"),
+        (7.9, 10, [4, 6], "likely"),
+        (8.0, 9, [4, 6], "likely"),
+        (2.0, 4, [4, 6], "likely"),
+        (1.9, 10, [4, 6], None),
+        (8.0, 3, [4, 6], None),
+        (8.0, 10, [3, 6], None),  # nine scores
+        (8.0, 10, [9, 1], "certain"),
+        (8.0, 10, [10, 1], None),  # fewer than a tenth above
+    ],
+)
+def test_a_ceiling_needs_expected_scores_above_it_and_others_there(
+    expected: float, n: int, beyond: list[int], answer: str | None
+) -> None:
+    assert _ceiling(rated([1, 2, 3], [n, n, n]), rated([3, 5], beyond), expected) == answer
+    assert _ceiling(rated([2, 3], [3 * n, 3 * n]), rated([3, 5], beyond), expected) is None
+    # Right or wrong has two values.
+    assert _ceiling(rated([0, 1], [2 * n, n]), rated([1, 5], beyond), expected) == answer

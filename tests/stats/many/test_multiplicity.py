@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from evalstats.errors import InputError
+from evalstats.stats.many.max_t import MaxLaw
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=30)
@@ -60,3 +62,27 @@ def test_tables_of_p_values_are_refused():
     for method in (holm, benjamini_hochberg, benjamini_yekutieli):
         with pytest.raises(InputError, match="2 dimensions"):
             method([[0.1, 0.2]])
+
+
+@pytest.mark.parametrize("correlation", [-0.6, 0.0, 0.9])
+@pytest.mark.parametrize("c", [0.4, 2.3, 4.5])
+def test_the_largest_of_two_is_beyond_the_square_that_scipy_integrates(correlation, c):
+    matrix = np.array([[1.0, correlation], [correlation, 1.0]])
+    law = MaxLaw(matrix)
+    p, error = law.p(c)
+    inside = stats.multivariate_normal(cov=matrix).cdf([c, c], lower_limit=[-c, -c])
+    assert p == pytest.approx(1 - inside, abs=5 * error + 2e-6)
+    assert 2 * stats.norm.sf(c) <= p <= 4 * stats.norm.sf(c)
+    assert law.p(-c) == (p, error)
+
+
+def test_estimates_that_move_as_one_are_one_and_far_tails_are_the_sum():
+    one = MaxLaw(np.ones((3, 3)))
+    assert one.p(2.0) == (pytest.approx(2 * stats.norm.sf(2.0)), 0.0)
+    assert one.p(2.0, df=7) == (pytest.approx(2 * stats.t(7).sf(2.0)), 0.0)
+    assert one.critical(0.95) == (pytest.approx(stats.norm.ppf(0.975)), 0.0)
+    apart = MaxLaw(np.eye(3))
+    assert apart.p(9.0) == (pytest.approx(6 * stats.norm.sf(9.0), rel=1e-9, abs=0), 0.0)
+    assert apart.p(60.0) == (1e-300, 0.0)
+    q, error = apart.critical(0.95)
+    assert q == pytest.approx(stats.norm.ppf((1 + 0.95 ** (1 / 3)) / 2), abs=5 * error + 1e-4)

@@ -757,3 +757,10 @@ def test_items_that_tell_models_apart_alike_are_copies_of_one_unit():
     assert sorted(found.values()) == [1, 2, 3]
     for wanted, times in (((0.0, 1.0, 3.0), 3), ((0.0, 2.0, 6.0), 1), ((1.5, -9.0, 0.0), 2)):
         assert [n for kinds, n in zip(ours, found.values(), strict=True) if wanted in kinds] == [times]
+
+
+@pytest.mark.parametrize("count", [1, 7, 499, 500, 501, 3000])
+def test_signs_of_many_copies_are_binomial(count):
+    found = reference_laws._binomial(count)
+    assert found.size == count + 1
+    np.testing.assert_allclose(found, stats.binom.pmf(np.arange(count + 1), count, 0.5), rtol=1e-9, atol=1e-300)

@@ -314,3 +314,35 @@ def test_the_influence_of_a_unit_is_what_the_statistic_loses_without_it():
     assert found == pytest.approx((mean - without) * np.sqrt(11 / 12), rel=1e-9)
     none = agreement._influence(total[None], [(slice(None), rows)], copies, lambda sums: np.full(len(sums), np.nan))
     assert none.tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
+def test_kappa_is_its_definition_category_by_category(weights):
+    """1 less the disagreement seen over that of the same shares put together at random."""
+    rng = np.random.default_rng(10)
+    one, other = rng.integers(0, 4, 60), rng.integers(0, 4, 60)
+    other = np.where(rng.random(60) < 0.5, one, other)
+    apart = {"none": lambda i, j: i != j, "linear": lambda i, j: abs(i - j), "quadratic": lambda i, j: (i - j) ** 2}
+    cost = apart[weights]
+    seen = sum(cost(i, j) for i, j in zip(one.tolist(), other.tolist(), strict=True)) / 60
+    chance = sum(cost(i, j) * (one == i).mean() * (other == j).mean() for i in range(4) for j in range(4))
+    found = cohen_kappa(one, other, 4, weights, n_resamples=200)
+    assert found.estimate == pytest.approx(1 - seen / chance, rel=1e-12)
+    assert found.conf_low < found.estimate < found.conf_high
+    without = [
+        cohen_kappa(np.delete(one, k), np.delete(other, k), 4, weights, n_resamples=2).estimate for k in range(60)
+    ]
+    assert found.std_error == pytest.approx(np.sqrt(59 / 60 * np.square(without - np.mean(without)).sum()), rel=1e-9)
+    swapped = cohen_kappa(other, one, 4, weights, n_resamples=200)
+    assert swapped.estimate == pytest.approx(found.estimate, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n_other", "told"), [(7, False), (8, True)])
+def test_kappa_needs_units_on_which_a_rater_left_the_commonest_category(n_other, told):
+    one, other = np.zeros(60, dtype=int), np.zeros(60, dtype=int)
+    one[: n_other // 2] = 1
+    other[2:n_other] = 1
+    found = cohen_kappa(one, other, 2, n_resamples=400)
+    assert ("other than the commonest" in str(found.reason)) != told
+    with pytest.raises(InputError, match="one category for every unit"):
+        cohen_kappa(one, other[1:], 2)
