@@ -26,6 +26,7 @@ import polars as pl
 import zstandard
 
 from evalstats.errors import UnreadableFileError, some_of
+from evalstats.schema.memory import as_size, too_much
 
 HEAD_BYTES = 1 << 16
 MAX_RECORD_CHARS = 512 << 20
@@ -43,6 +44,10 @@ _ZIP_SHOWN = 3
 _ZIP_FAULTS = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, ValueError, RuntimeError, NotImplementedError)
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _CHUNK = 1 << 20
+# Shorter texts hold no more than a few hundred MiB of objects.
+_LONG_CHARS = 16 << 20
+# What Python's objects take, by the characters that each needs: an object, an array, a further value, a name.
+_OBJECT_BYTES = (("{", 200), ("[", 72), (",", 64), (":", 100))
 _MANY_DIGITS = 400  # a float ends at 309
 _DECODE = msgspec.json.Decoder().decode
 
@@ -229,7 +234,7 @@ def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem 
     by the largest element.
     """
     with open_text(path) as stream:
-        yield from JsonStream(stream.read, str(path)).document(arrays)
+        yield from JsonStream(stream.read, path).document(arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +264,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, object]]:
     number = 0
     for line in _lines_of(path):
         number += 1
+        _check_objects(line, path)
         value = json_value(line)
         if not isinstance(value, NotJson):
             yield number, value
@@ -349,6 +355,7 @@ def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
         raise UnreadableFileError(
             f"{path}: is longer than {max_chars >> 20} MiB, too large for one JSON document of this kind"
         )
+    _check_objects(data, path)
     value = json_value(data)
     if not isinstance(value, NotJson):
         return value
@@ -356,6 +363,26 @@ def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
         return loads(data.decode(_encoding_of(data)), str(path))
     except UnicodeDecodeError as error:
         raise UnreadableFileError(encoding_message(str(path), error)) from error
+
+
+def object_bytes(text: str | bytes) -> int:
+    """Return how much memory the objects of a JSON text take, at most.
+
+    >>> object_bytes('{"a": [1, 2]}')
+    449
+    """
+    counts = (text.count(mark) if isinstance(text, str) else text.count(mark.encode()) for mark, _ in _OBJECT_BYTES)
+    return len(text) + sum(n * each for n, (_, each) in zip(counts, _OBJECT_BYTES, strict=True))
+
+
+def _check_objects(text: str | bytes, path: Path) -> None:
+    """Refuse a JSON text whose objects may take more memory than a file of this size may; never one that is not packed."""
+    if len(text) < _LONG_CHARS:
+        return
+    if excess := too_much(
+        object_bytes(text), path, "write it as JSON Lines, with a record a line, or, if you trust it,"
+    ):
+        raise UnreadableFileError(f"{path}: one JSON value of {as_size(len(text))} or more takes more {excess}")
 
 
 def loads(text: str | bytes, where: str) -> object:
@@ -403,9 +430,10 @@ class JsonStream:
     # raw_decode reports errors near the end of a cut-off window; only errors well inside it are faults of the file.
     _TAIL = 64
 
-    def __init__(self, read: Callable[[int], str], name: str) -> None:
+    def __init__(self, read: Callable[[int], str], path: Path) -> None:
         self._read = read
-        self._name = name
+        self._path = path
+        self._name = str(path)
         self._window = ""
         self._at = 0
         self._gone = 0
@@ -501,7 +529,7 @@ class JsonStream:
             self._grow()
 
     def _grow(self) -> None:
-        """Drop what was used, and read three times as much as is held: an element is parsed from its start each time."""
+        """Drop what was used, and read more in proportion to what is held: an element is parsed from its start each time."""
         self._gone += self._at
         self._window = self._window[self._at :]
         self._at = 0
@@ -509,8 +537,10 @@ class JsonStream:
             raise UnreadableFileError(
                 f"{self._name}: one element is longer than {MAX_RECORD_CHARS >> 20} MiB, or a bracket is never closed"
             )
+        _check_objects(self._window, self._path)
+        held = len(self._window)
         try:
-            more = self._read(max(_CHUNK, 3 * len(self._window)))
+            more = self._read(max(_CHUNK, 3 * held if held < _LONG_CHARS else held // 2))
         except UnicodeDecodeError as error:
             raise UnreadableFileError(encoding_message(self._name, error)) from error
         self._ended = not more

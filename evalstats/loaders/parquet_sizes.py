@@ -20,6 +20,7 @@ _TAIL: Final = struct.Struct("<I4s")
 # Values of a column that is written out take this much each, at least.
 _CELL_BYTES: Final = 8
 _MAX_DEPTH: Final = 32
+_INSTEAD: Final = "write the file again in smaller row groups, or, if you trust it,"
 # Kinds of values in the compact protocol, and fields of the footer's structures by their numbers there.
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _ROW_GROUPS, _COLUMNS, _GROUP_ROWS, _META_DATA, _PATH, _UNPACKED = 4, 1, 3, 3, 3, 6
@@ -64,7 +65,7 @@ def rows_at_once(path: Path, most_rows: int, names: Collection[str] | None = Non
     `names` are the columns that are read. UnreadableFileError if one row group, which may be a single page, is over the limit.
     """
     groups = [(group.of(names), group.n_rows) for group in row_groups(path)]
-    excess = too_much(max((size for size, _ in groups), default=0), path)
+    excess = too_much(max((size for size, _ in groups), default=0), path, _INSTEAD)
     if excess:
         raise UnreadableFileError(f"{path}: one of its row groups takes more {excess}")
     fitting = [BLOCK_BYTES * n_rows // size for size, n_rows in groups if size and n_rows]
@@ -77,7 +78,7 @@ def check_whole(path: Path) -> None:
         sum(max(unpacked, _CELL_BYTES * group.n_rows) for unpacked in group.unpacked.values())
         for group in row_groups(path)
     )
-    if excess := too_much(size, path):
+    if excess := too_much(size, path, "write fewer of them, or, if you trust it,"):
         raise UnreadableFileError(f"{path}: its rows take more {excess}")
 
 

@@ -163,10 +163,13 @@ class Budget:
         return _excess(self._most, instead)
 
 
-def too_much(n_bytes: int, path: Path) -> str:
-    """Say that part of one file takes more than the limit for a file of its size, as the end of a sentence; "" if it does not."""
+def too_much(n_bytes: int, path: Path, instead: str) -> str:
+    """Say that part of one file takes more than the limit for a file of its size, as the end of a sentence; "" if it does not.
+
+    `instead` is what to do, before the limit is raised.
+    """
     most = most_bytes(path.stat().st_size)
-    return "" if n_bytes <= most else _excess(most, "write the file again in smaller row groups, or, if you trust it,")
+    return "" if n_bytes <= most else _excess(most, instead)
 
 
 def _excess(limit: int, instead: str) -> str:

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import math
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +26,10 @@ from evalstats.loaders.files import (
     iter_json,
     iter_json_lines,
     json_lines,
+    json_value,
     load_json,
     loads,
+    object_bytes,
     open_bytes,
     open_text,
     partial_object,
@@ -124,7 +127,7 @@ def test_streamed_arrays_are_what_json_reads(value: object) -> None:
         at += 3
         return document[at - 3 : at]
 
-    parts = list(JsonStream(read, "x").document(("rows",)))
+    parts = list(JsonStream(read, Path("x")).document(("rows",)))
     assert parts == [
         JsonMember(member="head", value=1),
         JsonItem(member="rows", index=0, value=value),
@@ -137,7 +140,7 @@ def test_numbers_and_words_at_the_window_s_end_are_whole() -> None:
     document = '{"a":123456,"b":true,"c":-1.5e3,"d":NaN,"e":[1234567]}'
     for step in range(1, 12):
         pieces = iter([document[at : at + step] for at in range(0, len(document), step)])
-        parts = list(JsonStream(lambda _, pieces=pieces: next(pieces, ""), "x").document())
+        parts = list(JsonStream(lambda _, pieces=pieces: next(pieces, ""), Path("x")).document())
         values = {part.member: part.value for part in parts}
         assert (values["a"], values["b"], values["c"], values["e"]) == (123456, True, -1500.0, [1234567])
         assert values["d"] != values["d"]
@@ -209,7 +212,7 @@ def test_what_is_whole_and_wrong_is_not_called_cut_off(tmp_path: Path, text: str
 def test_an_element_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_RECORD_CHARS", 5 << 20)
     with pytest.raises(UnreadableFileError, match="one element is longer than 5 MiB, or a bracket is never closed"):
-        list(JsonStream(lambda size: "[" + "1," * (size // 2), "x").document())
+        list(JsonStream(lambda size: "[" + "1," * (size // 2), Path("x")).document())
 
 
 def test_memory_holds_one_element_and_not_the_array() -> None:
@@ -221,7 +224,7 @@ def test_memory_holds_one_element_and_not_the_array() -> None:
         sizes.append(size)
         return next(sent, "")
 
-    assert sum(1 for _ in JsonStream(read, "x").document()) == 40_001
+    assert sum(1 for _ in JsonStream(read, Path("x")).document()) == 40_001
     assert max(sizes) <= 4 << 20
 
 
@@ -362,3 +365,38 @@ def test_damage_inside_packed_data_is_told(tmp_path: Path) -> None:
         data[place] ^= 0xFF
     with pytest.raises(UnreadableFileError, match="the compressed data are damaged or cut off"):
         list(iter_json(written(tmp_path / "x.json.gz", bytes(data))))
+
+
+@pytest.mark.parametrize(
+    "element", ['{"":0}', "{}", "[]", "1.5", '"ab"', "12345", '{"item":"q1","score":1}', "[[[1]]]", '{"a":{"b":[{}]}}']
+)
+@pytest.mark.parametrize("packed", ["msgspec", "json"])
+def test_objects_take_no_more_than_is_counted_for_them(element: str, packed: str) -> None:
+    text = "[" + ",".join([element] * 50_000) + "]"
+    read = json_value if packed == "msgspec" else json.loads
+    tracemalloc.start()
+    value = read(text)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert isinstance(value, list)
+    assert taken <= object_bytes(text) + 10_000
+    # Unpacked, a file of this text is never refused: it may take a hundred times its size.
+    assert object_bytes(text) <= 100 * len(text)
+
+
+def test_packed_json_whose_objects_take_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_LONG_CHARS", 100_000)
+    monkeypatch.setenv("EVALSTATS_MAX_MEMORY", "64M")
+    rows = "[" + ",".join(['{"":0}'] * 300_000) + "]"
+    refused = r"\.gz: one JSON value of .* or more takes more in memory than 64 MiB; write it as JSON Lines, .*=256M$"
+    document, lines = tmp_path / "x.json.gz", tmp_path / "x.jsonl.gz"
+    document.write_bytes(gzip.compress(f'{{"rows": [[1], {rows}]}}'.encode()))
+    lines.write_bytes(gzip.compress(f"[1]\n{rows}\n".encode()))
+    with pytest.raises(UnreadableFileError, match=refused):
+        load_json(document)
+    with pytest.raises(UnreadableFileError, match=refused):
+        list(iter_json(document, arrays=("rows",)))
+    with pytest.raises(UnreadableFileError, match=refused):
+        list(json_lines(lines))
+    monkeypatch.setenv("EVALSTATS_MAX_MEMORY", "256M")
+    assert len(list(iter_json(document, arrays=("rows",)))) == len(list(json_lines(lines))) == 2
