@@ -14,7 +14,8 @@ class Option:
     """How a field is offered on the command line: help of one line, and how its flag is written.
 
     `flags` are those other than the field's own name: "--metric", "-m"; "--yes/--no" for a choice of two. Where `names` is set,
-    a value may hold several with commas between them. What is `hidden` Python alone offers.
+    a value may hold several with commas between them. What is `hidden` Python alone offers; what is `unlisted` is taken on the
+    command line and stands in no help.
     """
 
     help: str = ""
@@ -22,6 +23,7 @@ class Option:
     metavar: str | None = None
     names: bool = False
     hidden: bool = False
+    unlisted: bool = False
 
 
 AverageKind = Literal["micro", "macro"]

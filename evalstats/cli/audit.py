@@ -7,7 +7,7 @@ import typer
 
 from evalstats.analysis.audit.options import AuditOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Planned, Reading, Showing, add_command, noted, with_names
+from evalstats.cli.command import Planned, RowReading, Showing, add_command, noted, with_names
 
 GATE_FAILED = 1
 
@@ -23,10 +23,10 @@ class Gate(Planned):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    add_command(app, "audit", audit, Reading, AuditOptions, Gate, Showing)
+    add_command(app, "audit", audit, RowReading, AuditOptions, Gate, Showing)
 
 
-def audit(reading: Reading, asked: AuditOptions, gate: Gate, showing: Showing) -> None:
+def audit(reading: RowReading, asked: AuditOptions, gate: Gate, showing: Showing) -> None:
     """Can these numbers be trusted, before anybody compares them?"""
     from evalstats.analysis.audit.audit import audit as audit_of
     from evalstats.cli.load import Narrow

@@ -136,6 +136,21 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowReading(Reading):
+    """Where the data of a command come from that looks at single rows, which an engine merges."""
+
+    engine: Annotated[str | None, Option(unlisted=True)] = None
+
+    def __post_init__(self) -> None:
+        """Refuse an engine before it has counted anything."""
+        if self.engine is not None:
+            raise typer.BadParameter(
+                "this command needs single rows, and an engine merges them into counts; leave it out, and read fewer rows",
+                param_hint="--engine",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Showing:
     """How a result is shown."""
 
@@ -255,7 +270,7 @@ def _parameter(each: Offered) -> inspect.Parameter:
         info: Any = typer.Argument(**told)
     else:
         flags: Sequence[str] = each.option.flags or (f"--{each.name.strip('_').replace('_', '-')}",)
-        info = typer.Option(*flags, **told)
+        info = typer.Option(*flags, hidden=each.option.unlisted, **told)
     default = None if several and not each.default else list(each.default) if several else each.default
     annotation = Annotated[kind if default is not None else kind | None, info]
     return inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

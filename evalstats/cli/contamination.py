@@ -8,7 +8,7 @@ import typer
 
 from evalstats.analysis.contamination.options import ContaminationOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, noted, with_names
+from evalstats.cli.command import CANNOT_ANSWER, Planned, RowReading, Showing, add_command, noted, with_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +22,10 @@ class Declared(Planned):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    add_command(app, "contamination", contamination, Reading, ContaminationOptions, Declared, Showing)
+    add_command(app, "contamination", contamination, RowReading, ContaminationOptions, Declared, Showing)
 
 
-def contamination(reading: Reading, asked: ContaminationOptions, beside: Declared, showing: Showing) -> None:
+def contamination(reading: RowReading, asked: ContaminationOptions, beside: Declared, showing: Showing) -> None:
     """Do models score more on items they may have seen?"""
     from evalstats.analysis.contamination.contamination import contamination as contamination_of
     from evalstats.cli.output import step_line

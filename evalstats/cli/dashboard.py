@@ -5,15 +5,15 @@ from dataclasses import asdict
 import typer
 
 from evalstats.analysis.dashboard.options import DashboardOptions
-from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, noted, with_names
+from evalstats.cli.command import CANNOT_ANSWER, Planned, RowReading, Showing, add_command, noted, with_names
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    add_command(app, "dashboard", dashboard, Reading, DashboardOptions, Planned, Showing)
+    add_command(app, "dashboard", dashboard, RowReading, DashboardOptions, Planned, Showing)
 
 
-def dashboard(reading: Reading, asked: DashboardOptions, beside: Planned, showing: Showing) -> None:
+def dashboard(reading: RowReading, asked: DashboardOptions, beside: Planned, showing: Showing) -> None:
     """Has any score changed from run to run?
 
     Look as often as you like: the error rate holds over all looks. With --report FILE.html a page with a panel for each model.

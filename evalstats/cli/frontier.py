@@ -5,15 +5,15 @@ from dataclasses import asdict
 import typer
 
 from evalstats.analysis.frontier.options import FrontierOptions
-from evalstats.cli.command import Reading, Showing, add_command, noted, with_names
+from evalstats.cli.command import RowReading, Showing, add_command, noted, with_names
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    add_command(app, "frontier", frontier, Reading, FrontierOptions, Showing)
+    add_command(app, "frontier", frontier, RowReading, FrontierOptions, Showing)
 
 
-def frontier(reading: Reading, asked: FrontierOptions, showing: Showing) -> None:
+def frontier(reading: RowReading, asked: FrontierOptions, showing: Showing) -> None:
     """Which systems score the most for their cost?"""
     from evalstats.analysis.frontier.frontier import frontier as frontier_of
     from evalstats.cli.output import step_line

@@ -7,7 +7,7 @@ import typer
 
 from evalstats.analysis.judges.options import JudgesOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Reading, Showing, add_command, noted
+from evalstats.cli.command import RowReading, Showing, add_command, noted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +22,10 @@ class Raters:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    add_command(app, "judges", judges, Reading, Raters, JudgesOptions, Showing)
+    add_command(app, "judges", judges, RowReading, Raters, JudgesOptions, Showing)
 
 
-def judges(reading: Reading, who: Raters, asked: JudgesOptions, showing: Showing) -> None:
+def judges(reading: RowReading, who: Raters, asked: JudgesOptions, showing: Showing) -> None:
     """Can a judge stand in for people?"""
     from evalstats.analysis.judges.judges import judges as judge_data
     from evalstats.cli.load import ratings

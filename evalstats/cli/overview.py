@@ -6,15 +6,15 @@ from pathlib import Path
 import typer
 
 from evalstats.analysis.overview.options import OverviewOptions
-from evalstats.cli.command import CANNOT_ANSWER, Planned, Reading, Showing, add_command, noted
+from evalstats.cli.command import CANNOT_ANSWER, Planned, RowReading, Showing, add_command, noted
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    add_command(app, "overview", overview, Reading, OverviewOptions, Planned, Showing)
+    add_command(app, "overview", overview, RowReading, OverviewOptions, Planned, Showing)
 
 
-def overview(reading: Reading, asked: OverviewOptions, beside: Planned, showing: Showing) -> None:
+def overview(reading: RowReading, asked: OverviewOptions, beside: Planned, showing: Showing) -> None:
     """Show what a store holds, and all that it answers.
 
     Every question that the data allow is asked with its defaults. With -o FOLDER each answer gets a page, and one page links

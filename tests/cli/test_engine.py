@@ -66,3 +66,18 @@ def test_what_an_engine_does_not_read_is_said(table: Path) -> None:
         status, _, told = run(*words)
         assert status != 0
         assert said in " ".join(told.replace("│", " ").split()), told
+
+
+@pytest.mark.parametrize("command", ["audit", "contamination", "dashboard", "frontier", "judges", "overview"])
+def test_what_needs_single_rows_refuses_an_engine_and_does_not_offer_it(command: str) -> None:
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    assert "--engine" not in out
+    status, _, told = run(command, "no-such-file.parquet", "--engine", "polars")
+    assert status == 2
+    assert "needs single rows" in " ".join(told.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("command", ["arena", "compare", "leaderboard", "scenarios", "score"])
+def test_what_counts_rows_offers_an_engine(command: str) -> None:
+    assert "--engine" in run(command, "--help")[1]
