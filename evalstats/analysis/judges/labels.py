@@ -59,11 +59,28 @@ def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[
                 remedy="label answers drawn at random, or give the probability with which each was drawn (label_prob)",
             )
         )
+    empty = [row.name for row in rows if bounds is not None and _says_nothing(row, bounds)]
+    if empty:
+        notes.append(
+            Note(
+                kind="few",
+                text=f"the corrected score of {several(list(dict.fromkeys(empty)))} says nothing: its interval is nearly as wide "
+                "as the scale",
+                remedy="read the score by labels alone, or label more answers",
+            )
+        )
     if short:
         unique = list(dict.fromkeys(short))
         text = f"fewer than {FEWEST_LABELS} labels of {several(unique)}, too few to correct a score"
         notes.append(Note(kind="few", text=text, remedy=f"label {FEWEST_LABELS} or more answers of each model"))
     return rows, notes
+
+
+def _says_nothing(row: CorrectedRow, bounds: tuple[float, float]) -> bool:
+    """Whether an interval leaves nearly all of the scale open, as where a correction leads to its end or beyond."""
+    if row.conf_low is None or row.conf_high is None:
+        return False
+    return row.conf_high - row.conf_low >= _OPEN * (bounds[1] - bounds[0])
 
 
 def _chances(panel: Panel) -> FloatArray | None:
@@ -120,6 +137,9 @@ def _corrected_row(
         by_errors=by_errors,
     )
 
+
+# An interval that covers so much of the scale leaves the score open.
+_OPEN = 0.8
 
 # The half width that is asked for where nobody says another: so much of the scale.
 _USUAL = 0.05

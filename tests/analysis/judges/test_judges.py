@@ -190,6 +190,27 @@ def test_few_labels_correct_nothing_and_say_so():
     assert any(note.kind == "few" and "too few to correct" in note.text for note in report.notes)
 
 
+@pytest.mark.parametrize(("share", "empty"), [(1.0, True), (0.5, False)])
+def test_a_correction_that_leaves_the_scale_is_said_to_say_nothing(share: float, *, empty: bool) -> None:
+    said = [1.0] * 12 + [0.0] * 13  # of answers that people find right but for one
+    alone = [1.0] * round(300 * share) + [0.0] * (300 - round(300 * share))
+    people = [1.0] * 24 + [0.0]
+    frame = pl.DataFrame(
+        {
+            "item": [*range(325), *range(25)],
+            "model": ["m"] * 350,
+            "rater": ["judge"] * 325 + ["person"] * 25,
+            "value": [*said, *alone, *people],
+        }
+    )
+    report = judges(es.from_ratings(frame, model="model", humans=("person",)))
+    (row,) = report.corrected
+    assert row.conf_low is not None
+    assert row.conf_high is not None
+    assert (row.conf_high - row.conf_low > 0.8) == empty
+    assert any("corrected score of m says nothing" in note.text for note in report.notes) == empty
+
+
 def test_the_answer_in_every_form(tmp_path):
     report = example("judges")
     report.save(tmp_path / "judges.json")
