@@ -160,14 +160,3 @@ def many(name: str) -> str:
     if name.endswith("y") and name[-2:-1] not in "aeiou":
         return f"{name[:-1]}ies"
     return f"{name}es" if name.endswith(("s", "x", "z", "ch", "sh")) else f"{name}s"
-
-
-def some(names: Sequence[str], most: int = 4) -> str:
-    """Write some names; of many the first ones and how many more there are.
-
-    >>> some(["a"]), some(["a", "b", "c"]), some("abcdefg"), some([])
-    ('a', 'a, b and c', 'a, b, c, d and 3 more', 'none')
-    """
-    if len(names) > most + 1:
-        return f"{', '.join(names[:most])} and {len(names) - most:,} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "none"

@@ -20,7 +20,7 @@ from evalstats.datasets.tenacious import (
     TenaciousStudy,
     load_tenacious,
 )
-from evalstats.document.numbers import some
+from evalstats.document.numbers import several
 from evalstats.errors import InputError
 from evalstats.loaders.files import iter_json_lines, load_json, small_text
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, get
@@ -71,7 +71,7 @@ def read_tenacious(path: Path) -> TenaciousStudy:
         if not found
     ]
     if lacking:
-        shown += f"; {some(lacking)} from {shipped.origin}"
+        shown += f"; {several(lacking)} from {shipped.origin}"
     return TenaciousStudy(
         runs=(*(new or old for new, old in zip(earlier, shipped.runs[:-1], strict=True)), last),
         files=files or shipped.files,

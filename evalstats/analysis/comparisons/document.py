@@ -20,7 +20,7 @@ from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Tabs, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, plural, some
+from evalstats.document.numbers import interval_words, plural, several
 
 _SHOWN = 3
 _SHORT = 5  # letters of a unit
@@ -290,4 +290,4 @@ def _method(result: Comparisons) -> tuple[Section, ...]:
 
 
 def _several(names: tuple[str, ...] | list[str]) -> str:
-    return some(names, _SHOWN)
+    return several(names, _SHOWN)

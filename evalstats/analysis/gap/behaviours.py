@@ -10,7 +10,7 @@ from evalstats.aggregate.items import item_sums
 from evalstats.analysis.gap.material import LIVE_CLUSTERS, Material, Side
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, some
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray
@@ -101,7 +101,7 @@ def behaviours_of(material: Material) -> tuple[Behaviours, pl.DataFrame]:
     if len(ideal) != 1 or len(levels) < 2:
         raise CannotAnswerError(
             f"no column user_kind, and {plural(len(ideal), 'level')} of {column} called ideal or stable (it has "
-            f"{some(levels)}); a drop needs items with ideal and with non-ideal users, and one level of ideal ones"
+            f"{several(levels)}); a drop needs items with ideal and with non-ideal users, and one level of ideal ones"
         )
     others = tuple(level for level in levels if level != ideal[0])
     return Behaviours(column=column, ideal=ideal[0], others=others), rows.filter(pl.col(column).is_not_null())
@@ -170,8 +170,8 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
     lost = max(1.0 - ideal - covered, 0.0)
     if covered <= 0.0:
         raise CannotAnswerError(
-            f"none of the lab's non-ideal behaviours ({some(behaviours.others)}) has a share among live users "
-            f"({some(sorted(mix))}); map the names onto each other"
+            f"none of the lab's non-ideal behaviours ({several(behaviours.others)}) has a share among live users "
+            f"({several(sorted(mix))}); map the names onto each other"
         )
     if ideal <= 0.0:
         said = "no live user is ideal by these shares; check that the level of ideal users is named as in the lab"
@@ -179,7 +179,7 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
     if lost > 1e-9:
         names = [level for level in sorted(mix) if not behaviours.is_ideal(level) and level not in behaviours.others]
         said = (
-            f"the lab has no items with {some(names)}, {100.0 * lost:.1f}% of live users; the forecast takes them to lower "
+            f"the lab has no items with {several(names)}, {100.0 * lost:.1f}% of live users; the forecast takes them to lower "
             "scores as much as the other behaviours do"
         )
         notes.append(Note(kind="missing", text=said, caution=False))

@@ -11,7 +11,7 @@ from evalstats.analysis.gap.material import Material
 from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict, LevelGap, ModelGap, OtherLine
 from evalstats.analysis.result import finite
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, p_value, p_words, some
+from evalstats.document.numbers import number, p_value, p_words, several
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
@@ -354,7 +354,7 @@ def _line_notes(fit: LineFit, line: CalibrationLine, margin: float | None) -> tu
             Note(kind="fit", text="the search for the line did not converge", remedy="do not rely on its numbers")
         )
     if line.influential:
-        text = f"the slope moves by more than its standard error without {some(line.influential)}"
+        text = f"the slope moves by more than its standard error without {several(line.influential)}"
         said.append(Note(kind="fit", text=text, caution=False))
     return tuple(said)
 

@@ -37,7 +37,7 @@ from evalstats.analysis.gap.figures import (
 from evalstats.analysis.gap.method import method
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, PartRow, SideAccount
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, many, number, plural, some, titled
+from evalstats.document.numbers import interval_words, many, number, plural, several, titled
 
 Order = Literal["well", "fairly well", "weakly", "open", "reversed", "unknown"]
 MOST_ROWS = 20
@@ -163,7 +163,7 @@ def _models_clause(found: LabLiveGap) -> list[str]:
         return [f"misjudges {len(rows)} of {found.n_models} models"]
     over = [row.name for row in rows if (row.estimate or 0.0) < 0]
     under = [row.name for row in rows if (row.estimate or 0.0) > 0]
-    return [f"{verb} {some(names)}" for verb, names in (("overrates", over), ("underrates", under)) if names]
+    return [f"{verb} {several(names)}" for verb, names in (("overrates", over), ("underrates", under)) if names]
 
 
 def _level_clause(found: LabLiveGap) -> list[str]:
@@ -273,7 +273,7 @@ def _sentences(found: LabLiveGap) -> list[str]:
     ]
     if alone and not _off(found):
         said.append(
-            f"By itself the gap of {some(alone, _NAMED)} excludes 0; adjusted for {found.n_models} models it does not"
+            f"By itself the gap of {several(alone, _NAMED)} excludes 0; adjusted for {found.n_models} models it does not"
         )
     return said
 
@@ -378,7 +378,7 @@ def _distrust(found: LabLiveGap) -> str:
         f"{row.name} {difference_text(row.estimate, found)} ({ends_text(row.deciding, found)})" for row in rows[:_NAMED]
     )
     out = [row.name for row in rows if row.extrapolated]
-    doubt = f". The line is drawn out to {some(out)}, so such a gap may be the line's" if out else ""
+    doubt = f". The line is drawn out to {several(out)}, so such a gap may be the line's" if out else ""
     more = f"; {len(rows) - _NAMED} more are in the table" if len(rows) > _NAMED else ""
     return f"Do not rely on the lab scores of these models: {listed}{more}{doubt}"
 

@@ -20,7 +20,7 @@ from evalstats.analysis.gap.result import (
 )
 from evalstats.analysis.result import Estimate, level, scaled_values
 from evalstats.document.model import Column, Figure, Table, Tone
-from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, some, titled
+from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several, titled
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile
 
@@ -104,7 +104,7 @@ def uncovered(found: LabLiveGap) -> tuple[list[CellPart], list[CellPart]]:
 
 def cell_names(cells: Sequence[CellPart]) -> str:
     """Write some names of cells."""
-    return some([cell.cell for cell in cells], 3)
+    return several([cell.cell for cell in cells], 3)
 
 
 def difference_text(value: float | None, found: LabLiveGap, side: SideAccount | None = None) -> str:
@@ -371,7 +371,7 @@ def gaps(found: LabLiveGap, table: Table) -> Figure:
             "note": f"The other {plural(rest, 'model')} stand out less." if rest else "",
         },
         alt=f"Gap of {plural(len(shown), 'model')} from what the lab leads to expect, with intervals; "
-        f"{some([row.name for row in shown if row.verdict == 'gap'])} stand out.",
+        f"{several([row.name for row in shown if row.verdict == 'gap'])} stand out.",
         caption="Each model against the line through the others; filled: settled, adjusted for all models; hollow: open",
         table=table,
     )
@@ -467,7 +467,7 @@ def scenarios(found: LabLiveGap, rows: Sequence[ScenarioGap], table: Table) -> F
             "margin": None if found.margin is None else found.margin * found.live.scale,
         },
         alt=f"Live less lab in {plural(len(shown), 'scenario')}, mean over models, with intervals; "
-        f"{some([row.scenario for row in shown if row.verdict == 'gap'])} differ.",
+        f"{several([row.scenario for row in shown if row.verdict == 'gap'])} differ.",
         caption="Within each scenario, mean over models; filled: settled, adjusted for all of them; hollow: open",
         table=table,
     )

@@ -34,7 +34,7 @@ from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, some
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import LiveMix, Plan, plan_account, settled, with_plan
@@ -277,7 +277,8 @@ def _names(found: Matched) -> tuple[Note, ...]:
     near = found.names.near
     if not near:
         return ()
-    said = f"{plural(len(near), 'pair')} of names look alike and were not joined: {some([' / '.join(pair) for pair in near], 3)}"
+    shown = several([" / ".join(pair) for pair in near], 3)
+    said = f"{plural(len(near), 'pair')} of names look alike and were not joined: {shown}"
     return (
         Note(
             kind="left_out", text=said, remedy="join those that are one model with --aliases (--near-names writes them)"

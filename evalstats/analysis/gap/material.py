@@ -14,7 +14,7 @@ from evalstats.analysis.leaderboard.entries import ENTRY, EntryTable, entries_of
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import many, plural, several, some
+from evalstats.document.numbers import many, plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
@@ -545,7 +545,7 @@ def _not_scored(few: Sequence[str], least: int, what: str, where: str) -> tuple[
     if not few:
         return ()
     has, is_ = ("has", "is") if len(few) == 1 else ("have", "are")
-    said = f"{some(few)} {has} fewer than {least} {many(what)} in the {where} data and {is_} not scored"
+    said = f"{several(few)} {has} fewer than {least} {many(what)} in the {where} data and {is_} not scored"
     return (Note(kind="left_out", text=said),)
 
 
@@ -563,7 +563,7 @@ def _few(n_clusters: IntArray, df: float | None, what: str, where: str) -> tuple
 def _floored(models: Sequence[str], flat: IntArray, where: str) -> tuple[Note, ...]:
     if not flat.size:
         return ()
-    names = some([models[int(j)] for j in flat])
+    names = several([models[int(j)] for j in flat])
     have = "has one and the same" if flat.size == 1 else "have one and the same"
     said = (
         f"{names} {have} score on every {where} unit; the error is taken as if one success and one failure were added"

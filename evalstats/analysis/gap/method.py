@@ -22,7 +22,7 @@ from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, some, titled
+from evalstats.document.numbers import interval_words, number, p_words, plural, several, titled
 
 _NAMED = 4
 _KINDS = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
@@ -108,7 +108,7 @@ def _would_change(found: LabLiveGap) -> list[str]:
                 f"{'is' if n == 1 else 'are'} called"
             )
         if found.line.influential:
-            names = some(found.line.influential, _NAMED)
+            names = several(found.line.influential, _NAMED)
             said.append(f"Without {names} the slope would move by more than its standard error")
         if found.margin is None:
             said.append("With a margin declared before looking (--margin), models could be shown to be aligned")
@@ -359,7 +359,7 @@ def _side(side: SideAccount, name: str) -> str:
         " to ".join(dict.fromkeys(day for day in (side.first_day, side.last_day) if day)) or "undated",
         side.method,
         "" if side.reliability is None else f"{share(side.reliability)} of the variance between models is not noise",
-        f"only here: {some(side.only_here)}" if side.only_here else "",
+        f"only here: {several(side.only_here)}" if side.only_here else "",
     ]
     return "; ".join(filter(None, said))
 
@@ -368,12 +368,12 @@ def _joined(found: LabLiveGap) -> list[str]:
     if not found.joined_by_alias:
         return []
     pairs = [f"{lab} is {live}" for lab, live in found.joined_by_alias]
-    return [f"Joined by aliases, the lab's name first: {some(pairs, 6)}"]
+    return [f"Joined by aliases, the lab's name first: {several(pairs, 6)}"]
 
 
 def _unanswered(found: LabLiveGap) -> list[str]:
     reasons = grouped([(reason, _LAYERS.get(layer, layer)) for layer, reason in found.left_out])
-    return [f"{some(names, len(names)).capitalize()}: {reason}" for reason, names in reasons]
+    return [f"{several(names, len(names)).capitalize()}: {reason}" for reason, names in reasons]
 
 
 def _fine_print(found: LabLiveGap) -> list[str]:
@@ -392,7 +392,7 @@ def _fine_print(found: LabLiveGap) -> list[str]:
     reasons = grouped(
         [(each.reason, each.source) for row in found.agreement.coefficients for each in row.intervals if each.reason]
     )
-    said += [f"No interval by {some(list(dict.fromkeys(names)))}: {reason}" for reason, names in reasons]
+    said += [f"No interval by {several(list(dict.fromkeys(names)))}: {reason}" for reason, names in reasons]
     return list(dict.fromkeys(said))
 
 

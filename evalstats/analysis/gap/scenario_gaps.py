@@ -9,7 +9,7 @@ from evalstats.analysis.gap.material import NO_LEVEL, Cells, CellSums, Material,
 from evalstats.analysis.gap.result import LabLiveGap, ScenarioGap, ScenarioGaps
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note, NoteKind
-from evalstats.document.numbers import some
+from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
@@ -155,8 +155,8 @@ def two_sides(cells: Cells, live: CellSums, material: Material) -> tuple[TwoSide
     kept = [at for at, name in enumerate(every) if name in in_lab and name in in_live]
     if not kept:
         raise CannotAnswerError(
-            f"lab and live share no level of {cells.factors[0]}: the lab has {some(in_lab)}, live users {some(in_live)}; map "
-            "the names onto each other"
+            f"lab and live share no level of {cells.factors[0]}: the lab has {several(in_lab)}, live users {several(in_live)}; "
+            "map the names onto each other"
         )
     place = np.full(len(every), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
@@ -164,7 +164,7 @@ def two_sides(cells: Cells, live: CellSums, material: Material) -> tuple[TwoSide
     live_rates = _rates(live, place[to_level], len(kept), material.live)
     names = tuple(every[k] for k in kept)
     told = [
-        f"{some(own)}: only {where} has it, so there is no gap to measure"
+        f"{several(own)}: only {where} has it, so there is no gap to measure"
         for own, where in (
             ([name for name in in_lab if name not in names], "the lab"),
             ([name for name in in_live if name not in names], "the live side"),
@@ -211,7 +211,7 @@ def _notes(table: TwoSides, cells: Cells, used: np.ndarray, few: str, why_not: s
         (
             "missing",
             short,
-            f"{some(short)}: the mean is over some of the models only, since others have too few scores there",
+            f"{several(short)}: the mean is over some of the models only, since others have too few scores there",
         ),
         ("fit", why_not, f"gaps are not pooled over models and scenarios: {why_not}"),
         ("few", few, few),

@@ -27,7 +27,7 @@ from evalstats.analysis.gap.sides import Prepared, cut, on_one_scale, oriented
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, some
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
@@ -323,10 +323,10 @@ def _idle_aliases(
     idle = [name for name in aliases if name in present and aliases[name] not in joined]
     notes: list[str] = []
     if absent:
-        notes.append(f"no model of either side has the name {some(absent)}, which the aliases rename")
+        notes.append(f"no model of either side has the name {several(absent)}, which the aliases rename")
     if idle:
         led = [f"{name} (to be {aliases[name]})" for name in idle]
-        notes.append(f"the alias of {some(led)} joins nothing: the other side has no model of the new name")
+        notes.append(f"the alias of {several(led)} joins nothing: the other side has no model of the new name")
     return notes
 
 
@@ -416,7 +416,7 @@ def _unlabelled(
     if cells.joined:
         text = (
             f"{', '.join(cells.factors)}: levels with fewer than {asked.min_cell} live users, and what covers them, are taken "
-            f"together as {FEW_USERS}: {some(cells.joined)} (min_cell)"
+            f"together as {FEW_USERS}: {several(cells.joined)} (min_cell)"
         )
         said.append(Note(kind="left_out", text=text, caution=False))
     sides = [("lab", asked.lab.units, lab_models)]
@@ -460,7 +460,7 @@ def _with_errors(
     kept = [each for each, has in zip(joined, known, strict=True) if has]
     if len(kept) >= max(_LEAST_WITH_ERRORS, _MOST_OF * len(joined)):
         is_ = "model is" if len(without) == 1 else "models are"
-        said = f"{len(without)} shared {is_} left out for want of a standard error: {some(without)}"
+        said = f"{len(without)} shared {is_} left out for want of a standard error: {several(without)}"
         return kept, (Note(kind="left_out", text=said),)
     # Errors of a side that lacks any count as unknown for all of it.
     some_have = f"only {len(kept)}" if kept else "none"
@@ -501,7 +501,7 @@ def _too_few(n: int, names: NameMatch) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    return some([repr(name) for name in names], _NAMED) if names else "no further model"
+    return several([repr(name) for name in names], _NAMED) if names else "no further model"
 
 
 def _declared_scale(lab: Side, live: Side, *, same: bool) -> bool:

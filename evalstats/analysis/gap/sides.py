@@ -16,7 +16,7 @@ from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, refuse_sev
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, some
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import LiveMix
@@ -77,15 +77,15 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
 
 def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     """Leave out the few models that have several numbers; refuse where they are not few, since then a choice is missing."""
-    several = rows[PUBLISHED_ENTRY].is_duplicated()
-    names = rows.filter(several)[PUBLISHED_ENTRY].unique().sort().to_list()
+    repeated = rows[PUBLISHED_ENTRY].is_duplicated()
+    names = rows.filter(repeated)[PUBLISHED_ENTRY].unique().sort().to_list()
     if not names:
         return rows, ()
     if len(names) > _FEW * rows[PUBLISHED_ENTRY].n_unique():
         refuse_several(rows, metric)
     has = "has several published numbers and is" if len(names) == 1 else "have several published numbers each and are"
-    said = f"{some(names)} {has} left out of the {where} side"
-    return rows.filter(~several), (Note(kind="left_out", text=said, remedy="keep one number for each model"),)
+    said = f"{several(names)} {has} left out of the {where} side"
+    return rows.filter(~repeated), (Note(kind="left_out", text=said, remedy="keep one number for each model"),)
 
 
 def _without_level(rows: pl.DataFrame, where: str) -> tuple[Note, ...]:
@@ -159,7 +159,7 @@ def _largest_part(found: ArenaRanking) -> tuple[int, tuple[Note, ...]]:
     out = [row.name for row in found.rows if row.component != part or row.estimate is None]
     if not out or found.prior > 0.0:
         return part, ()
-    said = f"the votes do not connect all models: {plural(len(out), 'model')} ({some(out)}) cannot be scored"
+    said = f"the votes do not connect all models: {plural(len(out), 'model')} ({several(out)}) cannot be scored"
     return part, (Note(kind="left_out", text=said, remedy="collect votes between them and the others"),)
 
 

@@ -13,7 +13,7 @@ from evalstats.analysis.gap.result import CellPart, Decomposition, Decomposition
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note, NoteKind
-from evalstats.document.numbers import some
+from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
@@ -144,7 +144,7 @@ def _made(shape: tuple[int, int]) -> CellTable:
 
 
 def _named(cells: Cells, has: npt.NDArray[np.bool_]) -> str:
-    return some([cells.label(int(cell)) for cell in np.flatnonzero(has.any(0))], _MOST_NAMES)
+    return several([cells.label(int(cell)) for cell in np.flatnonzero(has.any(0))], _MOST_NAMES)
 
 
 _THIN = 10
@@ -254,7 +254,7 @@ def notes_of(material: Material, tables: Tables, fit: Linearised) -> tuple[Note,
         gaps = [f"{names[m]} in {tables.label(s)}" for m, s in np.argwhere(~has & has.any(0)).tolist()]
         if gaps:
             missing.append(
-                f"{side}: no outcome where other models have some: {some(gaps, _MOST_NAMES)}; "
+                f"{side}: no outcome where other models have some: {several(gaps, _MOST_NAMES)}; "
                 "what the other side has there counts as unexplained for them and is not filled in"
             )
     few: list[str] = []
@@ -262,24 +262,27 @@ def notes_of(material: Material, tables: Tables, fit: Linearised) -> tuple[Note,
         alone = [f"{names[m]} in {tables.label(s)} ({side})" for side, m, s in fit.lonely if tables.common[m, s]]
         if alone:
             few.append(
-                f"a single cluster holds a whole cell, so that its spread is guessed on the wide side: {some(alone, _MOST_NAMES)}"
+                "a single cluster holds a whole cell, so that its spread is guessed on the wide side: "
+                f"{several(alone, _MOST_NAMES)}"
             )
         few += [
-            f"{side}: all outcomes are equal for {some(same, _MOST_NAMES)}; intervals hold the other side's noise alone"
+            f"{side}: all outcomes are equal for {several(same, _MOST_NAMES)}; intervals hold the other side's noise alone"
             for side, table, _ in sides
             if (same := [names[m] for m in _constant(table)])
         ]
     cells = [tables.label(s) for s, share in enumerate(live_share) if _status(tables, s, float(share)) == "thin"]
     if cells:
         few.append(
-            f"fewer than {_THIN} lab items in {some(cells, _MOST_NAMES)}: intervals that lean on them can be too short"
+            f"fewer than {_THIN} lab items in {several(cells, _MOST_NAMES)}: intervals that lean on them can be too short"
         )
     uncovered = float(live_share[(tables.n_lab[tables.kept] == 0).all(0)].sum())
     if uncovered > 0:
         few.append(
             f"the lab never covers {_share(uncovered)} of the live mix: nothing is known of the lab's rate there"
         )
-    out = [f"without a cell that both sides have, and left out of the mean: {some(lost, _MOST_NAMES)}"] if lost else []
+    out = (
+        [f"without a cell that both sides have, and left out of the mean: {several(lost, _MOST_NAMES)}"] if lost else []
+    )
     told: tuple[tuple[NoteKind, list[str]], ...] = (("left_out", out), ("missing", missing), ("few", few))
     return tuple(note for kind, texts in told for note in as_notes(kind, texts, caution=False))
 

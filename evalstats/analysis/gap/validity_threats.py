@@ -10,7 +10,7 @@ from evalstats.analysis.gap.figures import difference_unit
 from evalstats.analysis.gap.material import CellSums, Material, Side
 from evalstats.analysis.gap.result import Threat
 from evalstats.analysis.gap.shared_models import dated_otherwise
-from evalstats.document.numbers import number, p_words, plural, some
+from evalstats.document.numbers import number, p_words, plural, several
 from evalstats.schema.data import EvalData
 
 # A threat is called seen where chance would show as much once in a hundred times: these are checks, not findings.
@@ -100,7 +100,7 @@ def _versions(material: Material) -> Finding:
     other = dated_otherwise(tuple(zip(lab.models, live.models, strict=True)))
     if other:
         pairs = [f"{one} (lab) and {two} (live)" for one, two in other]
-        told.append(f"{plural(len(other), 'joined name')} with different dates: {some(pairs)}")
+        told.append(f"{plural(len(other), 'joined name')} with different dates: {several(pairs)}")
     seen = bool(other) or apart
     if not seen:
         told.append("one name may still stand for several versions")
@@ -111,7 +111,7 @@ def _prompts(material: Material) -> Finding:
     """Whether the settings that runs record differ between the sides."""
     differ, same = _settings(material)
     if differ:
-        names = some([_SETTING_WORDS.get(name, name) for name in differ])
+        names = several([_SETTING_WORDS.get(name, name) for name in differ])
         return f"recorded settings differ between the sides: {names}", True
     if "prompt_hash" in same:
         text = "recorded prompts are the same; system prompts and tools of the live product may be missing from them"
@@ -169,9 +169,9 @@ def _judge(material: Material) -> Finding:
     """Whether somebody other than the user scores either side."""
     lab, live = (_judges(data) for data in (material.lab_data, material.live_data))
     if lab and live and lab == live:
-        return f"one judge scores both sides ({some(sorted(lab))})", False
+        return f"one judge scores both sides ({several(sorted(lab))})", False
     if lab or live:
-        told = [f"{name} by {some(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
+        told = [f"{name} by {several(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
         return f"{' and '.join(told)} is scored; a judge may favour what users do not", True
     return "the files do not say who scores the lab; a program or judge may favour what users do not", False
 
