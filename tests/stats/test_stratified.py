@@ -271,3 +271,9 @@ def test_four_clusters_are_too_few_for_a_bounded_mean_too():
     assert found.estimate == pytest.approx(2.0 + 5.0 * values.mean())
     assert (found.conf_low, found.conf_high, found.n_clusters) == (None, None, 4)
     assert "4 clusters" in str(found.reason)
+
+
+def test_an_augmented_interval_stays_on_the_scale():
+    for sign in (1.0, -1.0):
+        found = stratified_augmented_t(np.full(6, sign * 3.0), [0, 0, 0, 1, 1, 1], bound=3.0, conf_level=0.99)
+        assert max(abs(found.conf_low), abs(found.conf_high)) == 3.0

@@ -86,3 +86,10 @@ def test_drawn_weights_are_as_many_as_asked_for_and_scale_does_not_matter(weight
     assert wild_cluster_p(-7e5 * values, codes, weights=weights, n_resamples=99, seed=3) == found
     # Without a mean every draw reaches it.
     assert wild_cluster_p(np.tile([1.0, -1.0, 0.0], 14), codes, weights=weights, n_resamples=99) == 1.0
+
+
+def test_a_single_draw_is_allowed_and_none_is_not():
+    values, codes = np.random.default_rng(9).normal(size=30), np.arange(30) % 15
+    assert wild_cluster_p(values, codes, n_resamples=1) in {0.5, 1.0}
+    with pytest.raises(InputError, match="at least 1"):
+        wild_cluster_p(values, codes, n_resamples=0)

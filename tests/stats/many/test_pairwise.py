@@ -764,3 +764,29 @@ def test_signs_of_many_copies_are_binomial(count):
     found = reference_laws._binomial(count)
     assert found.size == count + 1
     np.testing.assert_allclose(found, stats.binom.pmf(np.arange(count + 1), count, 0.5), rtol=1e-9, atol=1e-300)
+
+
+def test_items_of_one_model_alone_are_left_out_of_the_table():
+    table = pair_table([[1.0, 2.0, math.nan], [math.nan, 3.0, math.nan], [0.0, 1.0, 1.0]])
+    assert table.scores.shape == (2, 3)
+    assert np.isfinite(table.scores).sum(axis=1).tolist() in ([2, 3], [3, 2])
+
+
+def test_a_single_bounded_item_has_an_augmented_interval():
+    found = pairwise_differences([[0.0, 0.3]], bounds=(0, 1))
+    assert -1.0 <= found.conf_low[0] < -0.3 < found.conf_high[0] <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_quantile_of_clusters_is_the_larger_of_both_laws(seed):
+    """Signs of the sums as they are, and of what is left of them beside the means: the wild bootstrap for intervals."""
+    scores, codes = made(seed, n=32), np.arange(32) % 8
+    table = pair_table(scores, None, codes)
+    reached = []
+    for centred in (False, True):
+        law = flip_clusters(table, np.arange(6), seed=0, n_resamples=9, centred=centred)
+        found = TwoSided(law.observed)
+        collect(law, [found])
+        reached.append(found.critical(0.9)[0])
+    assert reached[0] != pytest.approx(reached[1])
+    assert pairwise_differences(scores, clusters=codes, conf_level=0.9).critical == pytest.approx(max(reached))

@@ -127,3 +127,8 @@ def test_paired_t_of_constant_differences_has_a_reason(d):
 
 def test_far_tails_stay_positive():
     assert 0.0 < paired_t(1e6 + np.arange(100_000.0) / 1e5).p_value <= 1e-299
+
+
+def test_one_trial_an_item_is_what_is_meant_unless_others_are_given():
+    d = np.repeat([1.0, 0.5, 0.0], [1, 6, 30])
+    assert ends(augmented_t(d)) == ends(augmented_t(d, n_trials=1)) != ends(augmented_t(d, n_trials=2))

@@ -346,3 +346,21 @@ def test_kappa_needs_units_on_which_a_rater_left_the_commonest_category(n_other,
     assert ("other than the commonest" in str(found.reason)) != told
     with pytest.raises(InputError, match="one category for every unit"):
         cohen_kappa(one, other[1:], 2)
+
+
+@pytest.mark.parametrize("measure", [raw_agreement, gwet_ac1])
+def test_units_of_one_rating_have_no_pairs_to_agree(measure):
+    rng = np.random.default_rng(12)
+    counts = rng.multinomial(3, [0.6, 0.4], size=40)
+    longer = np.vstack((counts, np.tile([0, 1], (10, 1)), np.tile([1, 0], (15, 1))))
+    levels = np.array([0.0, 1.0])
+    agreed = (counts * (counts - 1)).sum() / 40 / 6
+    share = (counts.sum(axis=0) / 3 + [15, 10]) / 65
+    chance = (share * (1 - share)).sum()
+    found = (
+        measure(RatingTable(counts=longer, levels=levels), n_resamples=200)
+        if measure is gwet_ac1
+        else measure(RatingTable(counts=longer, levels=levels))
+    )
+    wanted = (agreed - chance) / (1 - chance) if measure is gwet_ac1 else agreed
+    assert found.estimate == pytest.approx(wanted, rel=1e-9)
