@@ -1,9 +1,13 @@
-"""The shape of every estimate with its interval, and the normal and t laws that intervals are made of."""
+"""The shape of every estimate with its interval, and the normal and t laws that intervals are made of, with the nodes to integrate over them."""
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
 from scipy import special
+
+from evalstats.stats.checks import FloatArray
 
 SMALLEST_P = 1e-300
 
@@ -59,6 +63,20 @@ def normal_quantile(conf_level: float) -> float:
 def t_quantile(conf_level: float, df: float) -> float:
     """Return q with P(|T| <= q) = conf_level for `df` degrees of freedom, whole or not."""
     return -float(special.stdtrit(df, (1.0 - conf_level) / 2.0))
+
+
+@cache
+def legendre(n: int) -> tuple[FloatArray, FloatArray]:
+    """Return the nodes and weights of Gauss-Legendre quadrature over [-1, 1]; 200 take 50 ms to find, so they are kept.
+
+    >>> nodes, weights = legendre(3)
+    >>> round(float(weights @ nodes**4), 12)  # the integral of x^4
+    0.4
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    for each in (nodes, weights):
+        each.flags.writeable = False
+    return nodes, weights
 
 
 def two_sided_normal_p(z: float) -> float:

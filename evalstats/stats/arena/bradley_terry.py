@@ -27,6 +27,7 @@ from evalstats.stats.arena.likelihood import (
 )
 from evalstats.stats.arena.votes import VoteRows, summed
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.estimate import legendre
 from evalstats.stats.computation import one_thread
 
 _GRADIENT = 1e-10  # of the total weight
@@ -508,7 +509,7 @@ def online_elo(
     return start + np.array(ratings)
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
+_NODES = 200
 _REACH = 9.0  # standard deviations within which the law of the maximum lies
 TRIED = (2, 3, 5, 10, 20)
 
@@ -522,9 +523,10 @@ def expected_maximum(n: int) -> float:
     ----------
     Harter 1961, Biometrika 48:151, doi:10.1093/biomet/48.1-2.151.
     """
-    x = _REACH * _NODES
+    nodes, weights = legendre(_NODES)
+    x = _REACH * nodes
     log_density = (n - 1) * special.log_ndtr(x) - 0.5 * x**2 - 0.5 * math.log(2.0 * math.pi)
-    return _REACH * n * float(_WEIGHTS @ (x * np.exp(log_density)))
+    return _REACH * n * float(weights @ (x * np.exp(log_density)))
 
 
 def selection_bias(std_error: float) -> tuple[tuple[int, float], ...]:

@@ -17,7 +17,7 @@ from scipy import optimize, special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_level
-from evalstats.stats.estimate import SMALLEST_P, positive_p
+from evalstats.stats.estimate import SMALLEST_P, legendre, positive_p
 
 ROWS = 64  # pairs worked on at once, so that their draws stay in the processor's cache
 _KEPT = 512  # pairs of a family whose draws are kept while a chunk is counted
@@ -29,7 +29,7 @@ _POINTS = 2000  # for each rung and shift
 _HIGHEST = 8  # rungs are drawn for c = 0, 1, ..., 8
 _LEAST = 1e-14  # below it p is the sum over the estimates, which it cannot exceed
 _HELD = 2_000_000
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
+_NODES = 200
 _FAR = 38.0  # beyond it the normal density is 0 in double precision
 _LARGE_DF = 1e7  # from here on the law is the normal one to 7 digits or more
 
@@ -481,15 +481,17 @@ def _normal_tail(q: FloatArray, n: int) -> FloatArray:
 
 def _piece(q: FloatArray, n: int, low: FloatArray, high: FloatArray) -> FloatArray:
     half, middle = 0.5 * (high - low), 0.5 * (high + low)
-    z = middle[:, np.newaxis] + half[:, np.newaxis] * _NODES
+    nodes, weights = legendre(_NODES)
+    z = middle[:, np.newaxis] + half[:, np.newaxis] * nodes
     below = special.ndtr(z)
     left_out = np.minimum(special.ndtr(z - q[:, np.newaxis]) / below, 1.0)
     with np.errstate(divide="ignore"):
         gap = -np.expm1((n - 1) * np.log1p(-left_out))
     density = np.exp(-0.5 * np.square(z)) / math.sqrt(2.0 * math.pi)
-    return half * ((density * below ** (n - 1) * gap) @ _WEIGHTS) * n
+    return half * ((density * below ** (n - 1) * gap) @ weights) * n
 
 
 def _between(low: float, high: float) -> tuple[FloatArray, FloatArray]:
     half = 0.5 * (high - low)
-    return 0.5 * (high + low) + half * _NODES, half * _WEIGHTS
+    nodes, weights = legendre(_NODES)
+    return 0.5 * (high + low) + half * nodes, half * weights

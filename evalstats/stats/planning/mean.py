@@ -15,7 +15,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_count, check_level
-from evalstats.stats.estimate import normal_quantile, t_quantile
+from evalstats.stats.estimate import legendre, normal_quantile, t_quantile
 from evalstats.stats.one_sample import satterthwaite_df
 
 Pair = tuple[float, float]
@@ -329,7 +329,7 @@ def _owen(t: float, df: float, low: float, high: float) -> float:
     start = math.sqrt(2.0 * float(special.gammaincinv(df / 2.0, _TAIL)) / df)
     if end <= start:
         return 0.0
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = legendre(_NODES)
     s: FloatArray = 0.5 * (end - start) * nodes + 0.5 * (end + start)
     log_density = (
         0.5 * df * math.log(df)

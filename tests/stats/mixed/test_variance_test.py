@@ -8,7 +8,8 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.mixed.likelihood_ratio import variance_ratio
-from tests.stats.mixed.dense import fit_dense, golden_cases, golden_design
+from evalstats.stats.mixed.linear import fit_linear
+from tests.stats.mixed.dense import golden_cases, golden_design
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +19,8 @@ def cases():
 
 def test_mixture_of_one_variance(cases):
     design = golden_design("pastes", cases["pastes"])
-    larger = fit_dense(design)
-    smaller = fit_dense(replace(design, terms=design.terms[:1]))
+    larger = fit_linear(design)
+    smaller = fit_linear(replace(design, terms=design.terms[:1]))
     found = variance_ratio(smaller, larger)
     t = 2 * (larger.log_likelihood - smaller.log_likelihood)
     assert found.statistic == pytest.approx(t)
@@ -28,26 +29,26 @@ def test_mixture_of_one_variance(cases):
 
 
 def test_mixture_with_a_covariance(cases):
-    slopes = fit_dense(golden_design("sleepstudy_holes", cases["sleepstudy_holes"]))
+    slopes = fit_linear(golden_design("sleepstudy_holes", cases["sleepstudy_holes"]))
     (both,) = slopes.design.terms
     one = replace(both, columns=both.columns[:1], values=both.values[:, :1])
-    found = variance_ratio(fit_dense(replace(slopes.design, terms=(one,))), slopes)
+    found = variance_ratio(fit_linear(replace(slopes.design, terms=(one,))), slopes)
     assert found.df == ((0.5, 1), (0.5, 2))
     t = found.statistic
     assert found.p_value == pytest.approx((stats.chi2.sf(t, 1) + stats.chi2.sf(t, 2)) / 2)
-    apart = fit_dense(golden_design("sleepstudy_uncorrelated", cases["sleepstudy_uncorrelated"]))
-    alone = fit_dense(replace(apart.design, terms=apart.design.terms[:1]))
+    apart = fit_linear(golden_design("sleepstudy_uncorrelated", cases["sleepstudy_uncorrelated"]))
+    alone = fit_linear(replace(apart.design, terms=apart.design.terms[:1]))
     assert variance_ratio(alone, apart).df == ((0.5, 0), (0.5, 1))
 
 
 def test_a_variance_estimated_as_zero_has_p_one(cases):
     design = golden_design("boundary", cases["boundary"])
-    found = variance_ratio(fit_dense(replace(design, terms=design.terms[1:])), fit_dense(design))
+    found = variance_ratio(fit_linear(replace(design, terms=design.terms[1:])), fit_linear(design))
     assert (found.statistic, found.p_value, found.notes) == (0.0, 1.0, ("the variance is estimated as 0",))
 
 
 def test_what_is_not_one_variance_is_refused(cases):
-    crossed = fit_dense(golden_design("pastes", cases["pastes"]))
+    crossed = fit_linear(golden_design("pastes", cases["pastes"]))
     terms = crossed.design.terms
     with pytest.raises(InputError, match="exactly one more random effect"):
         variance_ratio(crossed, crossed)
