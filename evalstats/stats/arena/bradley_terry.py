@@ -27,8 +27,8 @@ from evalstats.stats.arena.likelihood import (
 )
 from evalstats.stats.arena.votes import VoteRows, summed
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.estimate import legendre
 from evalstats.stats.computation import one_thread
+from evalstats.stats.estimate import legendre
 
 _GRADIENT = 1e-10  # of the total weight
 _STEP = 1e-9  # log-units; the next step would be of its square
