@@ -1,4 +1,4 @@
-"""The shape of every estimate with its interval, the normal and t laws that intervals are made of, and nodes to integrate over."""
+"""The shape of every estimate with its interval, the normal and t laws behind intervals, and nodes to integrate over."""
 
 import math
 from dataclasses import dataclass
