@@ -327,8 +327,9 @@ def _pairs(n: int) -> tuple[IntArray, IntArray]:
 
 def _edges(x: FloatArray, z: FloatArray, first: IntArray, second: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return slopes at even angles, and these with the slopes through two models between which ranks may change."""
-    unit = float(np.median(np.abs(z - np.median(z)))) / max(float(np.median(np.abs(x - np.median(x)))), 1e-300)
-    unit = unit if unit > 0.0 and math.isfinite(unit) else float(z.std() / x.std())
+    up, along = (float(np.median(np.abs(side - np.median(side)))) for side in (z, x))
+    # Where most scores of a side are equal the middle distance is 0.
+    unit = up / along if up > 0.0 and along > 0.0 else float(z.std() / x.std())
     with np.errstate(divide="ignore", invalid="ignore"):
         through = (z[second] - z[first]) / (x[second] - x[first])
     steps = np.tan(np.linspace(-np.pi / 2, np.pi / 2, _ANGLES + 2)[1:-1]) * unit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.stats.agreement.attenuation import ceilings, true_agreement
+from evalstats.stats.agreement.attenuation import ScoreDraws, ceilings, true_agreement
 from evalstats.stats.agreement.correlation import NAMES, correlate, kendall
 from evalstats.stats.agreement.intervals import (
     SourceDraws,
@@ -247,3 +247,20 @@ def test_deviations_of_draws_are_turned_round_the_estimate(name: str, estimate: 
 )
 def test_the_widest_source_of_noise(made: tuple[str, ...], wanted: str) -> None:
     assert noise_source(SourceDraws(scores=None, draws=dict.fromkeys(made), reasons={})) == wanted
+
+
+def test_fifty_draws_at_least_and_a_side_that_varies() -> None:
+    rng = np.random.default_rng(2)
+    made = LabLiveScores(lab=np.arange(8.0), live=np.arange(8.0) ** 2)
+
+    def by(n: int, scores: LabLiveScores = made, constant: int = 0):
+        lab = rng.normal(size=(n + constant, 8))
+        lab[n:] = 1.0
+        drawn = ScoreDraws(lab=lab, live=np.arange(8.0) + rng.normal(size=(n + constant, 8)))
+        return source_interval(SourceDraws(scores=scores, draws={"models": drawn}, reasons={}), "models", "pearson")
+
+    assert by(49).conf_low is None
+    assert by(50).conf_low is not None
+    assert by(49, constant=30).conf_low is None
+    flat = LabLiveScores(lab=np.ones(8), live=np.arange(8.0))
+    assert "constant" in (by(80, flat).reason or "")

@@ -149,3 +149,23 @@ def test_where_a_quantile_meets_the_estimate_is_taken_in_a_line() -> None:
     assert attenuation._crossing(tried, np.array([-2.0, 0.0, 1.0, np.inf]), 7.0, 9.0) == pytest.approx(0.75)
     for beyond in (-2.0, -3.0, 3.0, 4.0):
         assert attenuation._crossing(tried, np.array([-2.0, 0.0, 1.0, 3.0]), beyond, 9.0) == 9.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, -0.4])
+def test_noise_that_both_sides_share_lifts_what_is_seen(share: float) -> None:
+    """Seen: the true correlation times the root of both reliabilities, and the covariance of the noise over both spreads."""
+    rng = np.random.default_rng(4)
+    true = rng.normal(size=30)
+    made = LabLiveScores(
+        lab=true + 0.5 * rng.normal(size=30),
+        live=true + 0.4 * rng.normal(size=30),
+        lab_covariance=0.25 * np.eye(30),
+        live_covariance=0.16 * np.eye(30),
+        cross=share * 0.2 * np.eye(30),
+    )
+    found = true_correlation(made)
+    x, z = made.lab.var(ddof=1), made.live.var(ddof=1)
+    reliable, lift = np.sqrt((1 - 0.25 / x) * (1 - 0.16 / z)), share * 0.2 / np.sqrt(x * z)
+    assert found.observed == pytest.approx(np.corrcoef(made.lab, made.live)[0, 1])
+    assert found.ceiling == pytest.approx(reliable + lift)
+    assert found.disattenuated == pytest.approx((found.observed - lift) / reliable)

@@ -219,3 +219,16 @@ def test_newtons_steps_at_a_given_spread_come_to_rest_at_demings_line() -> None:
     values, vectors = np.linalg.eigh(np.array([[x @ x, x @ z], [x @ z, z @ z]]))
     assert np.tan(found.angle[0]) == pytest.approx(vectors[1, 1] / vectors[0, 1], rel=SEARCHED)
     assert found.statistic[0] == pytest.approx(values[0])
+
+
+@pytest.mark.parametrize("away", [1.5, -1.5])
+def test_a_gap_is_flagged_on_either_side_of_the_line(away: float) -> None:
+    rng = np.random.default_rng(3)
+    lab = np.linspace(-2.0, 2.0, 14)
+    live = lab + 0.1 * rng.normal(size=14)
+    live[6] += away
+    found = deleted_gaps(
+        LabLiveScores(lab=lab, live=live, lab_covariance=0.01 * np.eye(14), live_covariance=0.01 * np.eye(14))
+    )
+    assert np.flatnonzero(found.flagged).tolist() == [6]
+    assert np.sign(found.gap[6]) == np.sign(away)

@@ -11,6 +11,7 @@ from scipy import linalg, optimize, stats
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.errors_in_variables.line import fit_line
 from evalstats.stats.errors_in_variables.line_estimators import (
+    _edges,
     deming,
     least_squares,
     structural_line,
@@ -214,3 +215,21 @@ def test_the_line_by_ranks_of_few_models_tries_every_slope(n: int) -> None:
 
     assert concordant(slope - 1e-6) >= 0.0 >= concordant(slope + 1e-6)
     assert theil_sen(scores).intercept == pytest.approx(np.median(scores.live - slope * scores.lab))
+
+
+def test_models_with_equal_scores_do_not_stop_the_line_by_ranks() -> None:
+    """Pairs of equal models tell nothing; where most scores of a side are equal, spreads stand in for their middle distance."""
+    lab = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 4.0])
+    live = np.array([0.5, 0.5, 2.5, 2.5, 4.5, 6.5, 8.5])
+    tables = {"lab_covariance": 0.01 * np.eye(7), "live_covariance": 0.01 * np.eye(7)}
+    assert theil_sen(LabLiveScores(lab=lab, live=live, **tables)).slope == pytest.approx(2.0, abs=0.05)
+    mostly = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 5.0])
+    for x, z in ((lab, mostly), (mostly, lab)):
+        first, second = np.triu_indices(7, 1)
+        steps, edges = _edges(x, z, first, second)
+        assert steps.size % 2 == 1
+        assert np.median(steps) == pytest.approx(0.0, abs=1e-12)
+        # An angle of 45 degrees is one spread against the other.
+        assert np.abs(steps / (z.std() / x.std()) - 1.0).min() < 0.1
+        assert set(steps.tolist()) <= set(edges.tolist())
+        assert np.isfinite(theil_sen(LabLiveScores(lab=x, live=z, **tables)).slope)

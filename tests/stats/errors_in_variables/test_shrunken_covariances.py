@@ -48,3 +48,24 @@ def test_the_test_of_tau_keeps_its_level_with_few_clusters() -> None:
     rng = np.random.default_rng(7)
     worlds = [_world(rng, 15, 40) for _ in range(60)]
     assert np.mean([fit_line(shrunken_covariances(scores, 40)).p_value <= 0.05 for scores in worlds]) < 0.05 + 0.084
+
+
+@pytest.mark.parametrize(("clusters", "share"), [(33, 0.5), (9, 1.0), (5, 1.0), (161, 0.1)])
+@pytest.mark.parametrize("against", [1.0, -3.0])
+def test_a_share_of_2n_over_the_clusters_is_that_of_independent_errors(
+    clusters: int, share: float, against: float
+) -> None:
+    """Each model's own variance and one number that all share; of both sides one covariance, as far as variances allow."""
+    scores = _world(np.random.default_rng(2), 8, 60)
+    v_x, v_z = scores.lab_covariance, scores.live_covariance
+    cross = against * (0.5 * v_x + 0.1 * np.random.default_rng(3).normal(size=(8, 8)) * v_x.mean())
+    found = shrunken_covariances(replace(scores, cross=cross), clusters)
+    for before, after in ((v_x, found.lab_covariance), (v_z, found.live_covariance)):
+        own = unique_variances(before)
+        simple = np.diag(own) + before.mean() - own.mean() / 8
+        assert after == pytest.approx((1 - share) * before + share * simple)
+    own = (np.trace(cross) - cross.sum() / 8) / 7
+    most = np.sqrt(unique_variances(v_x) * unique_variances(v_z))
+    simple = np.diag(np.maximum(-most, np.minimum(most, own))) + cross.mean() - own / 8
+    assert found.cross == pytest.approx((1 - share) * cross + share * simple)
+    assert shrunken_covariances(scores, clusters).cross is None

@@ -93,6 +93,8 @@ def test_paule_and_mandel_solves_its_equation():
     rest = values - weights @ values / weights.sum()
     assert weights @ rest**2 == pytest.approx(8, rel=1e-6)
     assert spread_beyond_noise(np.full(9, 2.0), noise) == 0.0
+    for unit in (0.01, 30.0):
+        assert spread_beyond_noise(unit * values, unit**2 * noise) == pytest.approx(unit**2 * tau2)
 
 
 def test_a_pair_flips_only_where_both_orders_are_separated():
