@@ -5,6 +5,7 @@ rows shows as the slope; the rest is what the program takes whatever the size.
 """
 
 import argparse
+import base64
 import json
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import polars as pl
 
 from benchmarks import problems
 
-MODELS = 10
+MODELS, TRIALS = 10, 160
 # The peak is read inside the process: the kernel's own account for a child would include its parent's pages.
 _RUN = """
 import json, resource, sys
@@ -50,6 +51,28 @@ def write_board(path: Path, n_items: int) -> None:
         pl.concat(parts).write_parquet(stream, row_group_size=500_000)
 
 
+def write_rollouts(folder: Path, n_items: int) -> None:
+    """Write 160 trials of the same items by ten models, a file each, with a time and an answer that nothing is known of."""
+    folder.mkdir()
+    easy, topic = np.random.default_rng(5).normal(size=n_items), np.random.default_rng(6).integers(0, 20, n_items)
+    for k in range(MODELS):
+        rng = np.random.default_rng(100 + k)
+        item, trial = np.repeat(np.arange(n_items), TRIALS), np.tile(np.arange(TRIALS), n_items)
+        chance = 1 / (1 + np.exp(-easy - 0.05 * k))[item] + 0.002 * rng.normal(size=TRIALS)[trial]
+        answers = pl.Series([base64.b64encode(rng.bytes(60 * item.size)).decode("ascii")])
+        pl.DataFrame(
+            {
+                "model": pl.repeat(f"model-{k}", item.size, eager=True),
+                "item": pl.Series(item).cast(pl.String),
+                "trial": trial,
+                "correct": (rng.random(item.size) < chance).astype(np.float64),
+                "topic": pl.Series(topic[item]).cast(pl.String),
+                "latency_s": rng.gamma(2.0, 2.0, item.size).round(3),
+                "answer": answers.str.extract_all(r".{80}").explode(),
+            }
+        ).write_parquet(folder / f"model-{k}.parquet", row_group_size=500_000)
+
+
 def measure(*arguments: str | Path) -> tuple[float, float]:
     """Return CPU seconds and peak MB of one command."""
     command = [sys.executable, "-c", _RUN, *map(str, arguments)]
@@ -60,10 +83,11 @@ def measure(*arguments: str | Path) -> tuple[float, float]:
 
 def questions(folder: Path, n_rows: int) -> dict[str, tuple[float, float]]:
     """Write votes and a board of so many rows each, and ask everything of their stores."""
-    votes, board = folder / "votes.parquet", folder / "board.parquet"
+    votes, board, rollouts = folder / "votes.parquet", folder / "board.parquet", folder / "rollouts"
     problems.vote_parquet(folder, n_rows, raters=True)
     write_board(board, n_rows // MODELS)
-    stores = {votes: folder / "votes", board: folder / "board"}
+    write_rollouts(rollouts, n_rows // MODELS // TRIALS)
+    stores = {votes: folder / "votes", board: folder / "board", rollouts: folder / "trials"}
     asked: dict[str, tuple[str | Path, ...]] = {
         "ingest votes": ("ingest", votes, "--store", stores[votes], "-q"),
         "ingest votes again": ("ingest", votes, "--store", stores[votes], "-q"),
@@ -72,6 +96,10 @@ def questions(folder: Path, n_rows: int) -> dict[str, tuple[float, float]]:
         "compare two of its models": ("compare", "model-0", "model-1", "--store", stores[board]),
         "leaderboard": ("leaderboard", stores[board]),
         "audit": ("audit", stores[board]),
+        "ingest trials": ("ingest", rollouts, "--store", stores[rollouts], "-q", "--map", "score=correct"),
+        "compare two by trials": ("compare", "model-0", "model-5", "--store", stores[rollouts]),
+        "leaderboard of trials": ("leaderboard", stores[rollouts]),
+        "audit of trials": ("audit", stores[rollouts]),
     }
     found: dict[str, tuple[float, float]] = {}
     for what, arguments in asked.items():

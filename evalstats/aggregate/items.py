@@ -9,6 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.schema.columns import HELPER
 from evalstats.schema.tables import as_polars, is_constant
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 ITEM_KEY = ("task", "item", "variant")
-# Helper columns begin with this, which no column of a result file does: a factor may be called anything else.
-HELPER = "evalstats: "
 # Of rows that a store merged: where the first of them stood, the ends of their times, what they cost and for how many that is
 # known. Their number is in `n_trials`, which trials they were in a set (`trial_sets`).
 FIRST, FIRST_LOCATOR, FIRST_TRIAL = f"{HELPER}first", f"{HELPER}locator of first", f"{HELPER}first trial"

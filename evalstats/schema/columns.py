@@ -75,6 +75,8 @@ def _count(
 _TIMESTAMP = Column(name="timestamp", dtype=_T, meaning="When the row came into being", unit="UTC")
 _SETTING = _text("setting", "Where the outcome was seen", fill="lab", levels=("lab", "live"))
 
+# Helper columns begin with this, which no column of a result file does: a factor may be called anything else.
+HELPER = "evalstats: "
 # Where trials have names (a judge, a seed) and not mere numbers, a factor of this name holds them.
 TRIAL_LABEL = "trial_label"
 # A column called so names what stands behind a trial, be it a text or a number; any other number only counts.

@@ -14,7 +14,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, some_of
-from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.columns import HELPER, TABLES, TableName
 from evalstats.schema.dependence import Presumed, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns, frame_from_rows
@@ -111,7 +111,8 @@ def overview(tables: Mapping[TableName, pl.DataFrame]) -> Iterator[str]:
     yield from _names("metrics", [outcomes["metric"], tables["aggregates"]["metric"]])
     if outcomes.height:
         yield _line("outcomes", f"{outcomes.height:,} rows: {', '.join(_counts(outcomes))}")
-        factors = [name for name in factor_columns(outcomes, "outcomes") if not outcomes[name].dtype.is_nested()]
+        further = [name for name in factor_columns(outcomes, "outcomes") if not name.startswith(HELPER)]
+        factors = [name for name in further if not outcomes[name].dtype.is_nested()]
         levels = [f"{_clean(name)} ({outcomes[name].n_unique():,})" for name in factors]
         if levels:
             yield _line("factors", _cut(levels[:_MOST_FACTORS], len(levels)))
@@ -385,7 +386,7 @@ class EvalData:
         usable = [
             column
             for column in self.outcomes.columns
-            if column not in _NO_GROUPS and self.outcomes[column].n_unique() > 1
+            if column not in _NO_GROUPS and not column.startswith(HELPER) and self.outcomes[column].n_unique() > 1
         ]
         raise InputError(
             f"there is no column {name!r} in the outcomes; columns with more than one level: {', '.join(usable)}"

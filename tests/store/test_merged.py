@@ -158,7 +158,11 @@ def test_rows_that_hardly_agree_are_merged_on_demand_alone(tools: Any, shelf: Sh
     store = stored(tools, shelf, rows)
     with pytest.raises(CannotMergeError, match="100% of the rows differ in run, model, system, item, score"):
         open_store(store).read_merged()
-    assert es.scan(store).outcomes.height == len(rows)
+    data = es.scan(store)
+    assert data.outcomes.height == len(rows)
+    with pytest.raises(es.InputError) as told:  # what only the program uses is named to nobody
+        data.factor("nope")
+    assert "evalstats: " not in repr(data) + str(told.value)
 
 
 def test_a_store_needs_no_columns_and_no_other_engine(tools: Any, shelf: Shelf) -> None:
