@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.clusters import _statistics, wild_cluster_p
+from evalstats.stats.clusters import _WEBB, _statistics, wild_cluster_p
 
 
 def slow_t(values, clusters):
@@ -93,3 +93,9 @@ def test_a_single_draw_is_allowed_and_none_is_not():
     assert wild_cluster_p(values, codes, n_resamples=1) in {0.5, 1.0}
     with pytest.raises(InputError, match="at least 1"):
         wild_cluster_p(values, codes, n_resamples=0)
+
+
+def test_webb_s_points_and_signs_have_mean_0_and_moments_of_1_and_7_sixths():
+    """Webb 2014: +-sqrt(1/2), +-1, +-sqrt(3/2); squares with a mean of 1, fourth powers with one of 7/6."""
+    assert np.sort(np.square(_WEBB)) == pytest.approx([0.5, 1.0, 1.5])
+    assert np.mean(np.power(_WEBB, 4)) == pytest.approx(7 / 6)

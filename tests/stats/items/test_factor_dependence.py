@@ -234,3 +234,9 @@ def test_columns_are_worth_as_many_as_vary_alike_and_without_noise_one():
     assert _columns_worth(np.tile(np.arange(4.0)[:, None], 3)) == pytest.approx(1.0)
     assert _columns_worth(np.zeros((4, 3))) == 1.0
     assert _columns_worth(np.diag([2.0, 1.0])) == pytest.approx((4 + 1) ** 2 / (16 + 1))
+
+
+@pytest.mark.parametrize(("n_levels", "told"), [(1, False), (2, True), (6, True), (7, False)])
+def test_factors_have_two_levels_to_half_as_many_as_items(n_levels, told):
+    scores = np.random.default_rng(12).normal(size=(12, 3))
+    assert bool(factor_dependence(scores, {"f": np.arange(12) % n_levels})) == told

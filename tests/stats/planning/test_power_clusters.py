@@ -265,3 +265,11 @@ def test_no_direction_is_claimed_with_too_few_clusters_in_number_in_effect_or_fo
 ):
     assert _hopeless(n_clusters, df, level) == hopeless
     assert (cluster_power(50.0, 1.0, df, n_clusters, conf_level=level) == 0.0) == hopeless
+
+
+def test_items_of_a_cluster_may_be_unrelated_or_all_alike():
+    assert design_effect(7, 0.0) == 1.0
+    assert design_effect(7, 1.0) == 7.0
+    for icc in (-0.01, 1.01):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            design_effect(7, icc)

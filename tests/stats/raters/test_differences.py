@@ -207,3 +207,9 @@ def test_labelled_items_are_odd_beyond_three_standard_errors_and_a_bit():
         error = np.sqrt(own.var(ddof=1) / 40 + rest.var() / 150)
         assert not_random(own - own.mean() + rest.mean() + shift * error, rest) == odd
     assert not not_random(np.ones(20), np.ones(50))
+
+
+def test_labels_drawn_with_unequal_chances_are_not_corrected_by_error_rates():
+    pair = sample()
+    with pytest.raises(CannotAnswerError, match="unequal chances"):
+        rogan_gladen_difference(judged_pair(pair.judged, pair.labels, probabilities=np.full(len(pair.judged), 0.3)))
