@@ -104,7 +104,7 @@ def merged_outcomes(
     if told := sorted(set(named) & _OF_TRIALS):
         raise CannotMergeError(f"{told[0]} differs from trial to trial, and merged rows keep no such column")
     trials = _trials(rows, dtypes, fixed, collect)
-    if trials.names == ("0",) and not always:
+    if n_rows and trials.names == ("0",) and not always:
         raise CannotMergeError("every item has one trial")
     if (shared or trials.labels) and any(name not in {*fixed, *left} for name in COSTS):
         raise CannotMergeError("trials may be left out, and what each of them cost would not be known")
