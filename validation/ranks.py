@@ -117,9 +117,9 @@ SIZES = {
     "200 independent items": None,
 }
 DESIGNS = (
-    ("15 clusters of 10 items", "ten equal models", EQUAL, 2_000),
+    ("15 clusters of 10 items", "ten equal models", EQUAL, 4_000),
     ("15 uneven clusters", "ten equal models", EQUAL, 2_000),
-    ("40 clusters of 5 items", "ten equal models", EQUAL, 2_000),
+    ("40 clusters of 5 items", "ten equal models", EQUAL, 4_000),
     ("200 independent items", "ten equal models", EQUAL, 2_000),
     ("40 clusters of 5 items", "models partly apart", SPREAD, 2_000),
     ("200 independent items", "models partly apart", SPREAD, 2_000),
