@@ -65,3 +65,19 @@ def test_where_nothing_goes_together_every_drawn_order_is_as_far_from_0(name: Co
     x = np.arange(-5.0, 6.0)
     assert float(correlate(name, x, x**2)) == pytest.approx(0.0, abs=1e-12)
     assert association_test(name, x, x**2, n_resamples=199).p_value == 1.0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_side_that_varies_by_rounding_alone_has_no_correlation(sign: float) -> None:
+    rounded = sign * np.array([0.1 + 0.2, 0.3, 0.3, 0.1 + 0.2, 0.3]) * 1e6
+    assert np.ptp(rounded) > 0.0
+    assert np.isnan(correlate("pearson", rounded, np.arange(5.0)))
+    plain = sign * np.array([5.0, 1.0, 4.0, 2.0, 2.5])
+    assert correlate("pearson", plain, np.arange(5.0)) == pytest.approx(np.corrcoef(plain, np.arange(5.0))[0, 1])
+
+
+def test_three_models_are_enough_for_a_test_of_association() -> None:
+    found = association_test("pearson", [1.0, 2.0, 4.0], [1.0, 3.0, 4.0])
+    assert found.p_value >= 1 / 6
+    with pytest.raises(CannotAnswerError, match="needs 3 models"):
+        association_test("pearson", [1.0, 2.0], [1.0, 3.0])

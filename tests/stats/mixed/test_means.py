@@ -305,3 +305,10 @@ def test_differences_of_probabilities_have_the_error_of_both_and_never_leave_the
     plain = probability_differences(means, first[:1], second[:1])
     ends = np.quantile(drawn[:, 0] - drawn[:, 1], [0.025, 0.975])
     assert (plain.conf_low[0], plain.conf_high[0]) == pytest.approx(ends, abs=0.005)
+
+
+@pytest.mark.parametrize("weights", [{"a": 1.0, "b": -0.5}, {"a": 0.5, "b": -1.0}, {"a": 0.0}])
+def test_weights_of_a_contrast_add_up_to_nothing_from_either_side(weights):
+    with pytest.raises(InputError, match="add up to 0"):
+        custom(("a", "b"), {"mine": weights})
+    assert custom(("a", "b"), {"mine": {"a": 2.0, "b": -2.0}}).weights.tolist() == [[2.0, -2.0]]
