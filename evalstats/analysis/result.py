@@ -316,6 +316,8 @@ def load_result(path: str | Path) -> Result:
         if _HALF_LETTER.search(text):
             # Half of a letter can be escaped in JSON, and written nowhere.
             json.dumps(values, ensure_ascii=False).encode()
+    except FileNotFoundError as error:
+        raise InputError(f"there is no file {path}; --format json and save() write saved results") from error
     except (OSError, ValueError, RecursionError) as error:  # too deep is no result either
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it holds no JSON"
         raise InputError(f"{path} is no saved result ({why}); --format json and save() write such files") from error

@@ -75,7 +75,7 @@ def test_a_stored_study_needs_no_result(asked: list[dict[str, Any]]) -> None:
     [
         ([], "nothing to render: give a saved result"),
         (["validation", "more.json"], "validation is a page of its own"),
-        (["nobody.json"], "nobody.json is no saved result"),
+        (["nobody.json"], "there is no file nobody.json"),
     ],
 )
 def test_what_cannot_be_rendered_is_said(arguments: list[str], message: str, asked: list[dict[str, Any]]) -> None:
