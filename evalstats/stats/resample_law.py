@@ -17,7 +17,7 @@ _LONGEST_LATTICE = 2**22
 _CELLS_PER_SE = 400.0
 _SPILL = 2  # cells by which one draw can overrun its own; beyond 200 draws the window has room to spare
 _LISTED = 10  # 92,378 different resamples of 10 clusters
-_SETTLED = 0.001  # standard errors
+_SETTLED = 1e-6  # standard errors
 _ROUNDING = 1e-9
 
 
