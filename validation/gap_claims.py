@@ -64,8 +64,10 @@ class World:
 
 WORLDS = (
     World(name="no gap, 15 models"),
+    World(name="no gap, 8 models", models=8),
     World(name="no gap, all live scores lower by 5 points", options={"behaviour_shift": -0.05}),
     World(name="no gap, votes", options={"live": "comparisons"}),
+    World(name="one model 20 points lower live", options={"gaps": {"model-03": -0.2}}),
 )
 
 
@@ -271,10 +273,11 @@ QUESTION = Question(
     name=NAME,
     question="How often is a gap between lab and live claimed that is not there, or its interval wrong?",
     design=(
-        "15 models of different skill in six scenarios, 280 lab items, and 200 live users who differ in ease, in what they like "
-        "and in how much they do. No model has a gap: the true live scores lie on a straight line over the true lab scores. A "
-        "claim counts where any model is called a gap, or the verdict over all is gap where the mean does not change either; of "
-        "intervals the share of models is counted whose true gap is missed."
+        "15 models (once 8) of different skill in six scenarios, 280 lab items, and 200 live users who differ in ease, in what "
+        "they like and in how much they do. No model has a gap, but for one in the last case: the true live scores lie on a "
+        "straight line over the true lab scores. A claim counts where any model without a gap is called one, or the verdict "
+        "over all is gap where the mean does not change either; of intervals the share of models is counted whose true gap is "
+        "missed."
     ),
     measure="errors",
     nominal=0.05,
@@ -293,7 +296,10 @@ QUESTION = Question(
         AGREEMENT: "beside",
         REGRESSION: "elsewhere",
     },
-    cases=[Case(name=world.name, group="no gap", design=world.numbers) for world in WORLDS],
+    cases=[
+        Case(name=world.name, group="a gap" if world.options.get("gaps") else "no gap", design=world.numbers)
+        for world in WORLDS
+    ],
     tasks=tasks,
     promises=[
         Promise(text="gap, any model called a gap where none is", method=MODEL, high=0.06),
