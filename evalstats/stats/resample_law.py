@@ -103,7 +103,7 @@ def lattice_law(values: FloatArray, low: float, step: float) -> SumLaw | None:
     n = values.size
     steps = np.rint((values - low) / step).astype(np.int64)
     first, span, _ = _window(steps.astype(np.float64), n, float(steps.max()))
-    length = int(span) + 1
+    length = fft.next_fast_len(int(span) + 1, real=True)
     if length > _LONGEST_LATTICE:
         return None
     centre = round(float(steps.mean()))
