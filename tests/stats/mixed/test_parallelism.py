@@ -7,7 +7,9 @@ import pytest
 from scipy import special
 
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.mixed import interaction
 from evalstats.stats.mixed.interaction import (
+    _Arrangement,
     _largest,
     _level,
     _strata,
@@ -227,3 +229,117 @@ def test_residuals_and_variances_within_strata():
     assert residual == pytest.approx(np.array([[-2.0, -0.5], [0.0, 0.0], [2.0, 0.5], [0.0, 0.0]]))
     assert _variance(residual, stratum) == pytest.approx(np.array([[4.0, 0.25]] * 3 + [[0.0, 0.0]]))
     assert _level(scores) == pytest.approx([(-1.75 - 1) / 2, 0.25, (2.25 + 0) / 2, (-0.75 + 1) / 2])
+
+
+def every_arrangement(group, unit, stratum):
+    """All labels that permutation may give: groups of whole units within the stratum of their middle question, and a
+    unit's own groups where it has several."""
+    kinds = {}
+    for each in np.unique(unit):
+        own = sorted(set(group[unit == each].tolist()))
+        key = ("whole", int(np.median(stratum[unit == each]))) if len(own) == 1 else ("own", int(each))
+        kinds.setdefault(key, []).append((each, own))
+    out = [group.copy()]
+    for (kind, _), members in kinds.items():
+        turned = []
+        given = [own[0] for _, own in members] if kind == "whole" else members[0][1]
+        for order in itertools.permutations(given):
+            for labels in out:
+                new = labels.copy()
+                for at, (each, own) in enumerate(members):
+                    if kind == "whole":
+                        new[unit == each] = order[at]
+                    else:
+                        for before, after in zip(own, order, strict=True):
+                            new[(unit == each) & (group == before)] = after
+                turned.append(new)
+        out = turned
+    return [tuple(labels.tolist()) for labels in out]
+
+
+def test_permutations_are_all_those_allowed_and_equally_likely():
+    """Units whole within strata, one of them over two strata; others that are in two groups or in three."""
+    unit = np.array([7, 7, 3, 1, 1, 1, 9, 4, 4, 5, 5, 5, 2, 2, 2])
+    group = np.array([0, 0, 1, 2, 2, 2, 1, 0, 2, 0, 1, 2, 1, 3, 1])
+    stratum = np.array([0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 0, 0, 1])
+    allowed = every_arrangement(group, unit, stratum)
+    drawn = _Arrangement.of(group, unit, stratum, 4).drawn(4_000, np.random.default_rng(1))
+    found, times = np.unique(drawn, axis=0, return_counts=True)
+    assert {tuple(each) for each in found.tolist()} == set(allowed)
+    # 2 x 2 whole units, two groups twice, three once.
+    assert len(set(allowed)) == 2 * 2 * 2 * 2 * 6
+    expected = 4_000 / 96
+    assert np.abs(times - expected).max() < 5 * np.sqrt(expected)
+
+
+def test_a_level_of_its_own_for_each_question_is_taken_out_of_graded_scores():
+    rng = np.random.default_rng(11)
+    scores, scenario, unit = rng.normal(size=(40, 3)), np.arange(40) % 4, np.arange(40)
+    found = parallelism_test(scores, scenario, unit, binary=False, n_resamples=99)
+    other = parallelism_test(scores + 10.0 * rng.normal(size=(40, 1)), scenario, unit, binary=False, n_resamples=99)
+    assert other.statistic == pytest.approx(found.statistic)
+    assert other.p_value == found.p_value
+    residual = scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()
+    assert found.statistic == pytest.approx(_largest(scenario[None, :], residual, 4)[0])
+    # One model alone: its scores as they are.
+    alone = parallelism_test(scores[:, :1], scenario, unit, binary=True, n_resamples=99)
+    centred = scores[:, :1] - scores[:, :1].mean()
+    assert alone.statistic == pytest.approx(_largest(scenario[None, :], centred, 4)[0])
+
+
+def test_strata_of_right_or_wrong_answers_hold_two_questions_for_each_group():
+    """Two groups: levels share a stratum until it holds four questions, and each z has the variance within its stratum."""
+    rng = np.random.default_rng(12)
+    right = np.repeat([1, 2, 3], [4, 7, 5])
+    scores = np.array([rng.permutation(np.arange(4) < k) for k in right], dtype=float)
+    scenario = np.arange(16) % 2
+    found = parallelism_test(scores, scenario, np.arange(16), binary=True, n_resamples=9)
+    residual, variance = np.empty_like(scores), np.empty_like(scores)
+    for k in (1, 2, 3):
+        own = scores[right == k]
+        residual[right == k], variance[right == k] = own - own.mean(axis=0), own.var(axis=0, ddof=1)
+    total = 0.0
+    for model in range(4):
+        for of in (0, 1):
+            own = variance[scenario == of, model].sum()
+            z2 = residual[scenario == of, model].sum() ** 2 / (own * (1 - own / variance[:, model].sum()))
+            total += z2
+    assert found.statistic == pytest.approx(total)
+
+
+def test_every_draw_counts_once(monkeypatch):
+    """Where all arrangements are alike, all of them reach the observed one; and draws come in blocks."""
+    scores = np.tile([[1.0, 0.0], [0.0, 1.0]], (3, 1))
+    same = np.zeros(6, dtype=np.int64)
+    for block in (4_000_000, 5 * scores.size):
+        monkeypatch.setattr(interaction, "_BLOCK", block)
+        found = parallelism_test(scores, same, np.arange(6), binary=False, n_resamples=23)
+        assert (found.p_value, found.n_resamples) == (1.0, 23)
+    with pytest.raises(CannotAnswerError, match="5 independent units"):
+        parallelism_test(scores[:5], same[:5], np.arange(5), binary=False)
+    # However large the table, p can be as small as .002.
+    monkeypatch.setattr(interaction, "_MOST_PERMUTED", 12)
+    assert parallelism_test(scores, same, np.arange(6), binary=False).n_resamples == 499
+    assert parallelism_test(scores, same, np.arange(6), binary=False, n_resamples=30).n_resamples == 30
+    monkeypatch.setattr(interaction, "_MOST_PERMUTED", 700 * scores.size)
+    assert parallelism_test(scores, same, np.arange(6), binary=False).n_resamples == 700
+
+
+def test_why_nothing_can_be_tested_depends_on_how_many_models_there_are():
+    same = np.zeros(8, dtype=np.int64)
+    with pytest.raises(CannotAnswerError, match="no score differs"):
+        parallelism_test(np.ones((8, 1)), same, np.arange(8), binary=False)
+
+
+def test_small_groups_and_strata():
+    """Two questions have a variance, one has none; a group of one adds none to the t of the others."""
+    scores = np.array([[1.0], [3.0], [7.0], [5.0], [2.0]])
+    assert _variance(_within(scores, np.array([0, 0, 1, 1, 2])), np.array([0, 0, 1, 1, 2])).ravel() == pytest.approx(
+        [2.0, 2.0, 2.0, 2.0, 0.0]
+    )
+    labels, residual = np.array([[0, 0, 1, 1, 1, 2]]), np.array([[1.0], [2.0], [-1.0], [0.5], [0.0], [4.0]])
+    parts = [residual[labels[0] == group, 0] for group in range(3)]
+    means = np.array([part.mean() for part in parts])
+    errors = np.array([part.var() / max(len(part) - 1, 1) for part in parts])
+    t = np.abs(means - means.mean()) / np.sqrt((1 - 2 / 3) * errors + errors.sum() / 9)
+    assert _largest(labels, residual, 3)[0] == pytest.approx(t.max())

@@ -116,3 +116,33 @@ def test_joint_test_says_why_it_cannot():
     short = joint_test(np.eye(2), [1.0, 1.0], np.ones((2, 2)))
     assert short.df == 1
     assert "is not 0" in str(joint_test(np.eye(2), [1.0, 2.0], np.ones((2, 2))).reason)
+
+
+@pytest.mark.parametrize("df", [None, math.inf, 5.0])
+def test_the_clearest_scenario_is_that_of_the_smallest_p(df):
+    """A is ahead by most in t but by most standard errors in s; C is equal to D in all but one; E is ahead everywhere."""
+    theta = np.array([[2.0, 3.0, -1.0], [0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 0.0, 0.0], [9.0, 9.0, 9.0]])
+    v = np.diag(np.tile([0.1, 1.0, 0.2], 5))
+    found = ranking_change(theta, v, models=list("ABCDE"), scenarios=["s", "t", "u"], df=df)
+    by_pair = {swap.first + swap.second: (swap.first_better, swap.second_better) for swap in found.swaps}
+    assert by_pair["AB"] == ("s", "u")
+    assert by_pair["CD"] == (None, "u")
+    assert by_pair["BD"] == (None, None)
+    assert by_pair["AE"] == (None, "u")  # ten over the root of .4 is more than seven over that of .2
+
+
+def test_a_difference_without_a_variance_but_for_rounding_says_nothing():
+    v = np.kron([[0.1 * 3, 0.3], [0.3, 0.1 * 3]], np.eye(2))
+    assert 0.0 < v[0, 0] + v[2, 2] - 2 * v[0, 2] < 1e-15
+    found = ranking_change([[1.0, -1.0], [0.0, 0.0]], v, models=["A", "B"], scenarios=["s", "t"])
+    assert (found.swaps[0].p_value, found.swaps[0].shown) == (None, False)
+
+
+@pytest.mark.parametrize(("n", "end"), [(3, "in t)."), (4, "in t); and 3 more.")])
+def test_three_pairs_are_named_and_the_others_counted(n, end):
+    theta = 10.0 * np.arange(n)[:, None] * [-1.0, 1.0]
+    found = ranking_change(theta, np.eye(2 * n), models=list("ABCD")[:n], scenarios=["s", "t"])
+    pairs = n * (n - 1) // 2
+    assert found.conclusion.startswith(f"The order changes for {pairs} of {pairs} pairs of models: A and B (")
+    assert found.conclusion.count("most clearly") == 3
+    assert found.conclusion.endswith(end)
