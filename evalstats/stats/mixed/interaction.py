@@ -93,7 +93,7 @@ def parallelism_test(
     residual = _within(scores, stratum) if stratified or n_models == 1 else _within(scores - level[:, None], stratum)
     variance = _variance(residual, stratum)
     varied = (variance > _ROUNDING * max(float(variance.max()), _ROUNDING)).any(axis=1)
-    if varied.sum() < 2:
+    if not varied.any():
         message = "no question is answered better by some models than by others" if n_models > 1 else "no score differs"
         raise CannotAnswerError(message)
     if stratified:
@@ -128,7 +128,7 @@ def _strata(level: FloatArray, least: int) -> IntArray:
     """Put questions of the same level together; neighbouring levels share a stratum until it holds `least`."""
     _, code = np.unique(np.round(level, 9), return_inverse=True)
     counts = np.bincount(code)
-    of_level = np.zeros(len(counts), dtype=np.int64)
+    of_level = np.empty(len(counts), dtype=np.int64)
     stratum, held = 0, 0
     for place, count in enumerate(counts):
         if held >= least:
@@ -364,7 +364,7 @@ def _one_pair(
 def _upper(z: FloatArray, df: float | None) -> FloatArray:
     """Return P(Z >= z), in (0, 1]; NaN stays NaN."""
     tail = special.ndtr(-z) if df is None or math.isinf(df) else special.stdtr(df, -z)
-    return np.clip(np.asarray(tail, dtype=np.float64), SMALLEST_P, 1.0)
+    return np.maximum(np.asarray(tail, dtype=np.float64), SMALLEST_P)
 
 
 def _holm_of(p_values: Sequence[float | None]) -> list[float | None]:

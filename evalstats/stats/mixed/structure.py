@@ -169,7 +169,7 @@ def _sample(n: int, size: int) -> Ints | slice:
 
 
 def _all_joined(top: Ints, n_blocks: int, term: RandomTerm) -> bool:
-    """Whether few steps from block to level and back reach all blocks; False says nothing."""
+    """Whether few steps from block to level and back reach all blocks of a sample of the cells; False says nothing."""
     sample = _sample(len(top), _SAMPLE * max(n_blocks, term.n_levels))
     blocks, levels = top[sample], term.level[sample]
     reached = np.zeros(n_blocks, dtype=bool)

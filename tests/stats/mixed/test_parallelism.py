@@ -198,7 +198,14 @@ def test_the_spread_over_groups_is_the_sum_of_squared_z():
         assert value == pytest.approx(total)
     # A group whose questions tell nothing counts for nothing.
     flat = np.where((labels[0] == 1)[:, None], 0.0, variance)
-    assert np.isfinite(_sum_of_squares(labels[:1], residual, flat, 3)).all()
+    found = _sum_of_squares(labels[:1], residual, flat, 3)[0]
+    total = 0.0
+    for model in range(2):
+        for group in (0, 2):
+            own = flat[labels[0] == group, model].sum()
+            z2 = residual[labels[0] == group, model].sum() ** 2 / (own * (1 - own / flat[:, model].sum()))
+            total += z2
+    assert found == pytest.approx(total)
 
 
 def test_the_largest_t_is_that_of_a_group_against_the_mean_of_groups():
@@ -220,6 +227,7 @@ def test_questions_of_one_level_are_together_and_strata_hold_enough():
     assert _strata(level, 3).tolist() == [0, 1, 0, 1, 1, 1, 1, 0]  # .1 and .2; .5 has two, so .9 is with it
     assert _strata(level, 4).tolist() == [0, 0, 0, 0, 0, 0, 0, 0]  # .1, .2 and .5 are five; the three of .9 are too few
     assert _strata(level, 9).tolist() == [0] * 8
+    assert _strata(np.repeat([0.2, 0.4], 3), 3).tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_residuals_and_variances_within_strata():
@@ -290,16 +298,17 @@ def test_a_level_of_its_own_for_each_question_is_taken_out_of_graded_scores():
 def test_strata_of_right_or_wrong_answers_hold_two_questions_for_each_group():
     """Two groups: levels share a stratum until it holds four questions, and each z has the variance within its stratum."""
     rng = np.random.default_rng(12)
-    right = np.repeat([1, 2, 3], [4, 7, 5])
-    scores = np.array([rng.permutation(np.arange(4) < k) for k in right], dtype=float)
+    right = np.repeat([1, 2, 3, 4], [3, 2, 4, 7])
+    scores = np.array([rng.permutation(np.arange(5) < k) for k in right], dtype=float)
+    right = np.where(right == 1, 2, right)  # three are too few, five are enough
     scenario = np.arange(16) % 2
     found = parallelism_test(scores, scenario, np.arange(16), binary=True, n_resamples=9)
     residual, variance = np.empty_like(scores), np.empty_like(scores)
-    for k in (1, 2, 3):
+    for k in (2, 3, 4):
         own = scores[right == k]
         residual[right == k], variance[right == k] = own - own.mean(axis=0), own.var(axis=0, ddof=1)
     total = 0.0
-    for model in range(4):
+    for model in range(5):
         for of in (0, 1):
             own = variance[scenario == of, model].sum()
             z2 = residual[scenario == of, model].sum() ** 2 / (own * (1 - own / variance[:, model].sum()))
@@ -343,3 +352,4 @@ def test_small_groups_and_strata():
     errors = np.array([part.var() / max(len(part) - 1, 1) for part in parts])
     t = np.abs(means - means.mean()) / np.sqrt((1 - 2 / 3) * errors + errors.sum() / 9)
     assert _largest(labels, residual, 3)[0] == pytest.approx(t.max())
+    assert _largest(labels, np.zeros((6, 2)), 3).tolist() == [0.0]

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
+from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.mixed.contrasts import joint_test
 from evalstats.stats.mixed.interaction import ranking_change
 
@@ -138,11 +139,19 @@ def test_a_difference_without_a_variance_but_for_rounding_says_nothing():
     assert (found.swaps[0].p_value, found.swaps[0].shown) == (None, False)
 
 
-@pytest.mark.parametrize(("n", "end"), [(3, "in t)."), (4, "in t); and 3 more.")])
-def test_three_pairs_are_named_and_the_others_counted(n, end):
-    theta = 10.0 * np.arange(n)[:, None] * [-1.0, 1.0]
+@pytest.mark.parametrize(
+    ("places", "shown", "end"), [((0, 1, 2), 3, "in t)."), ((0, 0, 1, 1), 4, "in t); and 1 more.")]
+)
+def test_three_pairs_are_named_and_the_others_counted(places, shown, end):
+    n = len(places)
+    theta = 10.0 * np.array(places)[:, None] * [-1.0, 1.0]
     found = ranking_change(theta, np.eye(2 * n), models=list("ABCD")[:n], scenarios=["s", "t"])
     pairs = n * (n - 1) // 2
-    assert found.conclusion.startswith(f"The order changes for {pairs} of {pairs} pairs of models: A and B (")
+    assert found.conclusion.startswith(f"The order changes for {shown} of {pairs} pairs of models: A and ")
     assert found.conclusion.count("most clearly") == 3
     assert found.conclusion.endswith(end)
+
+
+def test_a_p_value_too_small_for_a_number_is_not_0():
+    found = ranking_change([[50.0, -50.0], [0.0, 0.0]], np.eye(4) / 8, models=["A", "B"], scenarios=["s", "t"])
+    assert found.swaps[0].p_value == 2 * SMALLEST_P

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstats.stats.mixed.design import nested_in
-from evalstats.stats.mixed.structure import plan_elimination
+from evalstats.stats.mixed.structure import _all_joined, _candidates, _components, plan_elimination, within_owner
 from tests.stats.mixed.dense import rows_design, term
 
 
@@ -121,3 +121,102 @@ def test_stages_do_not_meet(design):
         assert len(set(taken)) == len(taken)
     assert sorted(seen) == list(range(len(design.terms)))
     assert plan.inner
+
+
+def joined_by_hand(top, terms):
+    """Number every block's component, spreading the least number over what meets in a cell until nothing changes."""
+    label = np.arange(int(top.max()) + 1)
+    while True:
+        before = label.copy()
+        for t in terms:
+            least = np.full(t.n_levels, len(label))
+            np.minimum.at(least, t.level, label[top])
+            np.minimum.at(label, top, least[t.level])
+        if np.array_equal(before, label):
+            return label
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 300))
+def test_components_are_those_of_all_cells(seed, n):
+    """Blocks that meet, over whatever levels, are in one component; where all cells are few, few steps join no others."""
+    rng = np.random.default_rng(seed)
+    n_blocks, n_parts = int(rng.integers(1, 9)), int(rng.integers(1, 4))
+    top = np.concatenate([np.arange(n_blocks), rng.integers(0, n_blocks, n)])
+    part = rng.integers(0, n_parts, n_blocks)[top]
+    labels = [part * 10 + rng.integers(0, 3, len(top)), (part > 0) * 10 + rng.integers(0, 2, len(top))]
+    terms = [term(name, each) for name, each in zip("ab", labels, strict=True)]
+    for chosen in ([terms[0]], [terms[1]], terms):
+        expected = joined_by_hand(top, chosen)
+        found = _components(top, n_blocks, chosen)
+        assert len(set(zip(found.tolist(), expected.tolist(), strict=True))) == len(set(expected.tolist()))
+        assert found.max() + 1 == len(set(expected.tolist()))
+    for each in terms:
+        looked_at_all = len(top) <= 4 * max(n_blocks, each.n_levels)
+        if looked_at_all and _all_joined(top, n_blocks, each):
+            assert not joined_by_hand(top, [each]).any()
+
+
+def test_few_steps_reach_what_is_three_levels_away():
+    """Blocks in a chain, each joined to the next by a level of its own: three steps lead to the fourth block."""
+    for n_blocks, reached in ((2, True), (4, True), (5, False)):
+        top = np.concatenate([[0], np.repeat(np.arange(n_blocks), 2)])
+        link = np.concatenate([[0], np.arange(2 * n_blocks) // 2 + np.arange(2 * n_blocks) % 2])
+        assert _all_joined(top, n_blocks, term("link", link)) == reached
+        assert _components(top, n_blocks, [term("link", link)]).max() == 0
+    assert not _all_joined(np.array([0, 1]), 2, term("apart", [0, 1]))
+
+
+def test_the_larger_of_two_groupings_that_do_not_fit_together_is_divided():
+    """Items lie in halves by either grouping, but in no parts by both: the one with more levels is divided by its halves."""
+    item, model = np.repeat(np.arange(80), 6), np.tile(np.arange(6), 80)
+    small = item // 40 * 6 + model
+    large = item % 2 * 12 + (item // 2 % 2) * 6 + model
+    for order in (("small", small), ("large", large)), (("large", large), ("small", small)):
+        design = design_of(*(term(name, labels) for name, labels in order), term("item", item))
+        plan = plan_elimination(design)
+        assert names(design, plan.inner) == {"item"}
+        assert names(design, plan.middle) == {"large"}
+        assert names(design, plan.outer) == {"small"}
+
+
+def test_blocks_may_be_the_three_largest_groupings_once_each():
+    """By their effects: two terms of one grouping are one candidate, and one with few effects is none."""
+    n = 4000
+    at = np.arange(n)
+    ones, x = ("(Intercept)", np.ones(n)), ("x", at % 7 - 3.0)
+    terms = (
+        term("tiny", at % 9),
+        term("third", at % 30),
+        term("twice", at // 2 % 100, ones, x),
+        term("again", at // 2 % 100, x),
+        term("largest", at // 3 % 170, ones, x),
+        term("fourth", at % 29),
+        term("second", at % 211),
+    )
+    everything = list(range(len(terms)))
+    assert [terms[k].group for k in _candidates(terms, everything)] == ["largest", "second", "twice"]
+    left = [k for k in everything if terms[k].group not in ("second", "largest")]
+    assert [terms[k].group for k in _candidates(terms, left)] == ["twice", "third", "fourth"]
+    # Of 211 effects at least one in twenty is 11: 9 are too few, 12 are not.
+    assert [terms[k].group for k in _candidates(terms, [0, 6])] == ["second"]
+    twelve = (*terms, term("twelve", at % 12))
+    assert [twelve[k].group for k in _candidates(twelve, [6, 7])] == ["second", "twelve"]
+
+
+def test_ranks_within_owners_count_from_0_in_order():
+    owner = np.array([2, 0, 2, 2, 0, 3])
+    assert within_owner(owner, 5).tolist() == [0, 0, 1, 2, 1, 0]
+
+
+def test_a_stage_for_cells_is_for_a_plain_intercept_with_a_level_in_each():
+    item, model = np.repeat(np.arange(8), 4), np.tile(np.arange(4), 8)
+    cell = np.arange(32)
+    twice = np.where(cell == 31, 30, cell)
+    for labels, columns, found in (
+        (cell, (), 1),
+        (twice, (), None),
+        (cell, (("x", model + 0.5),), None),
+    ):
+        design = design_of(term("item", item), term("cell", labels, *columns), term("model", model))
+        assert plan_elimination(design).cell_term == found
