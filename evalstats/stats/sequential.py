@@ -72,12 +72,9 @@ class ConfidenceSequence:
 
 def path_times(n: int, *, first: int = 1, points: int = PATH_POINTS) -> IntArray:
     """Return whole numbers from `first` to `n`, in nearly equal ratios: at most `points` of them."""
-    if n < first:
-        return np.empty(0, dtype=np.int64)
-    spaced = np.rint(np.geomspace(first, n, min(points, n - first + 1))).astype(np.int64)
     if n - first < points:
         return np.arange(first, n + 1, dtype=np.int64)
-    return np.unique(spaced)
+    return np.unique(np.rint(np.geomspace(first, n, points)).astype(np.int64))
 
 
 def as_sizes(sizes: ArrayLike | None, n: int) -> FloatArray:
@@ -115,7 +112,7 @@ def sequence_of(
     lows: FloatArray,
     highs: FloatArray,
     now: tuple[float, float],
-    steady: bool = True,
+    steady: bool,
 ) -> ConfidenceSequence:
     """Make a confidence sequence from its path; `log_e` are log e-values against a mean of 0 at n = first, first + 1, ...
 
@@ -313,14 +310,14 @@ def asymptotic_cs(
             f"{v.size} units of a score without bounds: nothing bounds what the next one may be, so a sequential interval "
             f"starts at {FIRST_LOOK}; wait for more, or declare the score's bounds"
         )
-    if is_constant(v):
-        raise CannotAnswerError(f"all {v.size} differences are equal, so their spread is unknown")
     shares = as_sizes(sizes, v.size)
     rho = best_rho(check_planned(planned_n) or _USUAL_N, conf_level=level)
     n = np.arange(1.0, v.size + 1.0)
     means, spread = _running(v, shares, n)
     late = np.arange(FIRST_LOOK - 1, v.size)
     varied = late[spread[late] > 1e-12 * float(np.abs(v).max())]
+    if not varied.size:
+        raise CannotAnswerError(f"all {v.size} differences are equal, so their spread is unknown")
     start = int(varied[0])
     half = np.full(v.size, math.inf)
     half[varied] = mixture_half_width(n[varied], rho, conf_level=level) * spread[varied]
@@ -344,15 +341,16 @@ def asymptotic_cs(
 
 def _running(v: FloatArray, shares: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the running mean and the running standard deviation of what one unit adds to it, times n."""
-    weight = np.cumsum(shares)
+    weight, squared = np.cumsum(shares), shares**2
+    weight_squared = np.cumsum(squared)
     # About the overall mean, so that squares of large numbers do not cancel.
     centre = float((v * shares).sum() / weight[-1])
     d = v - centre
-    shift = np.cumsum(d * shares) / weight
-    squares = np.cumsum(np.square(d * shares))
-    crossed, sizes_squared = np.cumsum(d * shares**2), np.cumsum(shares**2)
-    residual = np.maximum(squares - 2.0 * shift * crossed + shift**2 * sizes_squared, 0.0)
-    return centre + shift, np.sqrt(residual / n) * n / weight
+    means, means_squared = np.cumsum(d * shares) / weight, np.cumsum(d * squared) / weight_squared
+    # In steps that are no differences: units that are all equal so far have no spread, not one of rounding.
+    steps = squared[1:] * weight_squared[:-1] / weight_squared[1:] * np.square(d[1:] - means_squared[:-1])
+    residual = np.cumsum(np.append(0.0, steps)) + weight_squared * np.square(means_squared - means)
+    return centre + means, np.sqrt(residual / n) * n / weight
 
 
 def _log_mixture(totals: FloatArray, n: FloatArray, rho: float) -> FloatArray:

@@ -340,3 +340,16 @@ def test_ten_units_are_enough_and_the_first_run_can_be_the_reference() -> None:
     assert [(each.look, each.since) for each in found] == [(1, 1), (2, 1)]
     with pytest.raises(InputError, match="at least 1"):
         score_changes(drawn(30, 3), reference=0)
+
+
+def test_three_runs_show_that_whole_runs_differ() -> None:
+    """Of the part with two runs: half the square of their totals' difference, over the mean square of the items' residuals."""
+    y = (np.random.default_rng(6).random((40, 3)) < np.array([0.9, 0.45, 0.9])).astype(np.float64)
+    first, last = score_changes(y)
+    residuals = y - y.mean(axis=1, keepdims=True)
+    totals = residuals.sum(axis=0)
+    pair = totals[1:] if last.since == 1 else totals[:2]
+    ratio = (pair[0] - pair[1]) ** 2 / 2 / (np.square(residuals).sum() / 2)
+    assert ratio > stats.chi2.ppf(0.95, 1)
+    assert last.dispersion == pytest.approx(ratio)
+    assert first.dispersion == 1.0

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.betting import betting_cs, betting_log_e, betting_margin_p, e_mcnemar, log_e_mcnemar, open_game
+from evalstats.stats.betting import (
+    _log_sum,
+    betting_cs,
+    betting_log_e,
+    betting_margin_p,
+    e_mcnemar,
+    log_e_mcnemar,
+    open_game,
+)
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.many.multiplicity import e_bh
 from evalstats.stats.sequential import (
@@ -538,3 +546,122 @@ def test_sizes_are_shares_of_the_largest_or_of_what_is_said():
 
 def test_a_drift_is_clear_at_one_percent():
     assert [Drift(p_value=p, first_half=0.0, second_half=0.0).clear for p in (0.01, 0.0101)] == [True, False]
+
+
+def slow_planned_log_e(d, mean, sizes, planned):
+    """Four bettors, most of the capital with the one who aims at the plan, one unit after the other."""
+    shares = {planned: 0.7, max(planned / 8, 8): 0.1, max(planned / 64, 8): 0.1, 8 * planned: 0.1}
+    m = (mean + 1) / 2
+    sides = []
+    for sign, risk in ((1, 0.75 / m), (-1, 0.75 / (1 - m))):
+        capital = []
+        for aim in shares:
+            items = total = squares = log_capital = 0.0
+            variance, path = 0.25, []
+            for t, (value, size) in enumerate(zip(d, sizes / sizes.max(), strict=True), start=1):
+                score = (value + 1) / 2
+                slowed = aim if t <= aim else t * math.log(t + 1) / math.log(aim + 1)
+                bet = min(math.sqrt(2 * DOUBLED / (variance * slowed)), risk)
+                log_capital += math.log(1 + sign * bet * size * (score - m))
+                path.append(log_capital)
+                items, total = items + size, total + size * score
+                squares += (size * (score - (0.5 + total) / (1 + items))) ** 2
+                variance = (0.25 + squares) / (t + 1)
+            capital.append(path)
+        sides.append(special.logsumexp(capital, axis=0, b=np.array(list(shares.values()))[:, np.newaxis]))
+    return np.maximum(*sides) - math.log(2)
+
+
+DOUBLED = math.log(40)
+
+
+@pytest.mark.parametrize("planned", [100, 1000])
+def test_planned_bettors_with_sizes_bet_as_they_are_said_to(planned):
+    rng = np.random.default_rng(23)
+    d, sizes = rng.uniform(-1, 1, 150), rng.integers(1, 6, 150)
+    assert betting_log_e(d, 0.1, planned_n=planned, sizes=sizes) == pytest.approx(
+        slow_planned_log_e(d, 0.1, sizes, planned), abs=1e-10
+    )
+
+
+def test_capitals_of_any_size_are_added():
+    logs = np.array([[0.0, -2000.0, 900.0], [-2000.0, 0.0, 899.0]])
+    assert _log_sum(logs) == pytest.approx([0.0, 0.0, 899.0 + math.log(math.e + 1)], rel=1e-14)
+
+
+def test_the_most_that_bettors_ever_hold_is_the_largest_of_their_path():
+    rng = np.random.default_rng(24)
+    for _ in range(20):
+        d = right_or_wrong(rng, 200, 0.2, 0.15)
+        game = open_game((d + 1) / 2, np.ones(200), DOUBLED, None)
+        for side in ("above", "below"):
+            assert game.most(0.5, 200, side) == pytest.approx(game.capital(0.5, 200, side).max(), rel=1e-12)
+            assert game.most(0.5, 120, side) == pytest.approx(game.capital(0.5, 120, side).max(), rel=1e-12)
+
+
+def test_the_normal_mixture_with_sizes_is_its_definition_at_every_n():
+    """The sum of shares x (value - mean) has variance proxy n bound^2; divided by the shares it is the mean's error."""
+    rng = np.random.default_rng(25)
+    d, sizes = rng.uniform(-2, 2, 60) + 0.5, rng.integers(1, 5, 60)
+    d = np.clip(d, -2, 2)
+    found = normal_mixture_cs(d, bound=2.0, sizes=sizes, planned_n=40)
+    rho, shares = best_rho(40), sizes / sizes.max()
+    low, high = -2.0, 2.0
+    for n in range(1, 61):
+        mean = np.average(d[:n], weights=sizes[:n])
+        half = mixture_half_width(n, rho, sigma=2.0) * n / shares[:n].sum()
+        low, high = max(low, mean - half), min(high, mean + half)
+        assert (found.lows[n - 1], found.highs[n - 1]) == pytest.approx((low, high))
+        assert found.estimates[n - 1] == pytest.approx(mean)
+
+    def integrand(u):
+        return math.exp(u * (d * shares).sum() / 2 - 60 * u * u / 2) * stats.norm.pdf(u, scale=rho)
+
+    assert found.log_e == pytest.approx(math.log(integrate.quad(integrand, -3, 3, limit=500)[0]), rel=1e-8)
+
+
+def test_the_path_is_that_of_the_mean_over_items():
+    rng = np.random.default_rng(26)
+    d, sizes = rng.normal(0.5, 1, 130), rng.integers(1, 5, 130)
+    bounded = np.clip(d, -1, 1)
+    for found, values in ((betting_cs(bounded, sizes=sizes), bounded), (asymptotic_cs(d, sizes=sizes), d)):
+        for n, mean in zip(found.times, found.estimates, strict=True):
+            assert mean == pytest.approx(np.average(values[:n], weights=sizes[:n]))
+
+
+def test_drift_of_unequal_units_is_that_of_their_items():
+    rng = np.random.default_rng(27)
+    d, sizes = rng.normal(size=41), rng.integers(1, 7, 41)
+    residuals = sizes * (d - np.average(d, weights=sizes))
+    distance = max(abs(residuals[:n].sum()) for n in range(1, 42)) / math.sqrt((residuals**2).sum())
+    found = order_drift(d, sizes=sizes)
+    assert found.p_value == pytest.approx(stats.kstwobign.sf(distance), abs=1e-12)
+    assert found.first_half == pytest.approx(np.average(d[:20], weights=sizes[:20]))
+    assert found.second_half == pytest.approx(np.average(d[20:], weights=sizes[20:]))
+    assert order_drift(np.arange(20.0)) is not None
+
+
+def test_points_of_a_path_are_spaced_by_ratio_where_not_all_have_room():
+    assert path_times(1000, first=1, points=4).tolist() == [1, 10, 100, 1000]
+    assert path_times(160, first=10, points=5).tolist() == [10, 20, 40, 80, 160]
+    assert path_times(14, first=10, points=5).tolist() == [10, 11, 12, 13, 14]
+    assert path_times(15, first=10, points=5).tolist() == [10, 11, 12, 14, 15]
+    assert path_times(7, first=7).tolist() == [7]
+
+
+def test_an_asymptotic_sequence_says_nothing_where_the_spread_is_rounding():
+    """One unit that differs in the 11th digit: the spread of 100 units can be told from rounding, that of 2,000 cannot."""
+    d = np.ones(2000)
+    d[0] += 3e-11
+    found = asymptotic_cs(d)
+    assert found.times[0] == 100
+    assert found.log_e == 0.0
+    assert np.isfinite(found.lows).all()
+    for moment in (130, 149):
+        late = np.full(200, 1 / 3)
+        late[moment] = 0.5
+        sizes = np.arange(200) % 3 + 1
+        assert asymptotic_cs(late).times.tolist() == list(range(moment + 1, 201))
+        assert asymptotic_cs(late, sizes=sizes).times.tolist() == list(range(moment + 1, 201))
+    with pytest.raises(CannotAnswerError, match="equal"):
+        asymptotic_cs(np.where(np.arange(200) == 0, 1 + 5e-12, 1.0))
