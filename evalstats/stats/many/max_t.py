@@ -305,10 +305,9 @@ class MaxLaw:
         c = abs(c)
         single = _length_tail(np.array(c), 1, df).item()
         if self.rank == 1 or single < _LEAST:
-            bound = single if self.rank == 1 else self.k * single
-            return min(1.0, max(bound, SMALLEST_P)), 0.0
+            return max(single if self.rank == 1 else self.k * single, SMALLEST_P), 0.0
         value, error = self._at(self._rung(_equivalent(c, df)), c, df)
-        return min(1.0, max(value, single), self.k * single), error
+        return min(max(value, single), self.k * single), error
 
     def critical(self, conf_level: float, df: float = math.inf) -> tuple[float, float]:
         """Return the c that the largest |t| exceeds with probability 1 - conf_level, and its standard error.

@@ -165,10 +165,11 @@ def compact_letters(separated: ArrayLike, order: ArrayLike) -> tuple[str, ...]:
 
 def _split(held: list[set[int]], i: int, j: int) -> list[set[int]]:
     """Separate i from j in every letter that both have, and drop letters that are part of another one."""
-    kept: list[set[int]] = [members for members in held if not {i, j} <= members]
+    kept: list[set[int]] = []
+    both: list[set[int]] = []
     for members in held:
-        if not {i, j} <= members:
-            continue
+        (both if {i, j} <= members else kept).append(members)
+    for members in both:
         for part in (members - {i}, members - {j}):
             if not any(part <= other for other in kept):
                 kept = [*(other for other in kept if not other < part), part]

@@ -112,3 +112,32 @@ def test_twenty_units_are_enough():
     scores = drawn(np.random.default_rng(5), 80, 3)
     assert run_drifts(scores, np.floor(places(80, 3) * 19 / 80)) == ()
     assert len(run_drifts(scores, np.floor(places(80, 3) * 20 / 80))) > 0
+
+
+def test_missing_scores_strata_and_times_by_loops():
+    """Each score less its item's mean over the runs that have it; what a stratum has for its variance is taken out."""
+    rng = np.random.default_rng(6)
+    n, scores = 120, drawn(rng, 120, 4)
+    scores[rng.random((n, 4)) < 0.3] = np.nan
+    strata, order = rng.integers(0, 3, n), rng.permuted(places(n, 4) // 2, axis=0)
+    order[rng.random((n, 4)) < 0.05] = np.nan
+    found = run_drifts(scores, order, strata=strata)
+    assert [each.run for each in found] == [0, 1, 2, 3]
+    for each in found:
+        rows = [i for i in range(n) if np.isfinite(scores[i, each.run]) and np.isfinite(order[i, each.run])]
+        rows = sorted((i for i in rows if np.isfinite(scores[i]).sum() > 1), key=lambda i: order[i, each.run])
+        excess = {i: scores[i, each.run] - np.nanmean(scores[i]) for i in rows}
+        v = {i: np.nanvar(scores[i]) for i in rows}
+        values = []
+        for i in rows:
+            alike = [k for k in rows if strata[k] == strata[i]]
+            values.append(excess[i] - v[i] * sum(excess[k] for k in alike) / sum(v[k] for k in alike))
+        times = [order[i, each.run] for i in rows]
+        ends = [k for k in range(len(rows)) if k + 1 == len(rows) or times[k + 1] > times[k]]
+        path = np.array([sum(values[: k + 1]) for k in ends])
+        noise = np.square(np.diff(path, prepend=0.0)).sum()
+        cut = ends[int(np.abs(path).argmax())] + 1
+        assert each.n_items == len(rows)
+        assert each.p_value == pytest.approx(special.kolmogorov(np.abs(path).max() / np.sqrt(noise)))
+        assert each.at == pytest.approx(cut / len(rows))
+        assert each.change == pytest.approx(np.mean(values[cut:]) - np.mean(values[:cut]))

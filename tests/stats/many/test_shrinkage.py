@@ -144,6 +144,7 @@ def test_a_truncated_law_without_room_is_all_below():
         assert _truncated_cdf(start, start, end) == 1.0
     assert _truncated_cdf(-0.7, -0.8, math.nextafter(-0.8, 0.0)) == 1.0
     assert _log_between(-1.0, -1.0) == _log_between(-1.0, -2.0) == -math.inf
+    assert _log_between(-1e200, -9e199) == -math.inf
     assert _truncated_cdf(-3.0, -1.0, 2.0) == 0.0
     assert _truncated_cdf(3.0, 1.0, 2.0) == 1.0
 
