@@ -7,7 +7,7 @@ Searle, Casella & McCulloch 1992, Variance Components, ch. 3; Cochran 1977, Samp
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -235,7 +235,7 @@ _TAIL = 1e-14
 MOST = 100_000_000  # no plan is sought beyond this many items
 _LONGEST_WAVE = 100
 _FARTHEST = 8.0  # normal quantile of a power that is as good as 0 or 1
-Bracket = tuple[tuple[int, float] | None, tuple[int, float] | None]
+Bracket: TypeAlias = tuple[tuple[int, float] | None, tuple[int, float] | None]
 
 
 def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float:

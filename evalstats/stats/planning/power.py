@@ -319,6 +319,6 @@ def _first_b(n: int, c: FloatArray, delta: float, bound: float, *, reached: bool
     while (open_ := high - low > 1.0).any():
         middle = np.floor(0.5 * (low + high))
         statistic = tango_statistics(n, np.maximum(middle, 0.0), c, delta)
-        enough = (statistic >= bound if reached else statistic > bound) | (middle > n - c)
+        enough = statistic >= bound if reached else statistic > bound
         high, low = np.where(open_ & enough, middle, high), np.where(open_ & ~enough, middle, low)
     return high

@@ -202,7 +202,9 @@ def not_random(labelled: ArrayLike, others: ArrayLike) -> bool:
     """
     own, rest = as_values(labelled, "scores"), as_values(others, "scores")
     error = float(np.sqrt(own.var(ddof=1) / own.size + rest.var() / rest.size))
-    return error > 0 and abs(float(own.mean() - rest.mean())) > normal_quantile(_SURE) * error
+    one, other = float(own.mean()), float(rest.mean())
+    # Means of equal numbers may differ by rounding.
+    return abs(one - other) > normal_quantile(_SURE) * error + 1e-12 * max(abs(one), abs(other))
 
 
 # --- data sets with a judge that favours a side, for the simulations of coverage ---

@@ -1,10 +1,13 @@
 """How much of the spread is real, and the correlation freed of noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.agreement.attenuation import reliability, shared_noise, true_correlation
+from evalstats.stats.agreement.attenuation import _agreeing, reliability, shared_noise, true_correlation
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 
@@ -98,3 +101,14 @@ def test_the_true_correlation_is_found_on_average() -> None:
         found.append(true_correlation(s).disattenuated)
     # Standard error of the mean about .08/sqrt(60) = .010; marginal variances would give a reliability below 0.
     assert np.mean(found) == pytest.approx(rho, abs=0.035)
+
+
+def test_scores_that_agree_have_the_spacing_of_both_sides_and_normal_places_where_they_are_opposite() -> None:
+    scores = _scores(n=9)
+    together = stats.zscore(stats.zscore(scores.lab, ddof=1) + stats.zscore(scores.live, ddof=1), ddof=1)
+    lab, live = _agreeing(scores, 4.0, 0.25)
+    assert lab == pytest.approx(2.0 * together)
+    assert live == pytest.approx(0.5 * together)
+    opposite = replace(scores, lab=-3.0 * scores.live)
+    places = stats.zscore(stats.norm.ppf(stats.rankdata(scores.live) / 10.0), ddof=1)
+    assert _agreeing(opposite, 4.0, 0.25)[0] == pytest.approx(2.0 * places)

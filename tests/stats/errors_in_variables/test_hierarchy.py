@@ -16,7 +16,13 @@ from evalstats.stats.errors_in_variables.hierarchy_posterior import (
     typical_new,
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.errors_in_variables.true_gaps import HierarchyFit, fit_hierarchy
+from evalstats.stats.errors_in_variables.true_gaps import (
+    HierarchyFit,
+    Predicted,
+    _mixture_ends,
+    _new_models,
+    fit_hierarchy,
+)
 
 # The lattice is cut off where the density has fallen by e^-9, so that about a thousandth of the posterior is missing, most of
 # it far out: probabilities are good to 3 in a thousand, moments of the parameters to 2 in a hundred standard deviations.
@@ -430,3 +436,28 @@ def test_a_typical_new_model_has_an_error_like_the_others_of_its_own():
     assert found.away.tolist() == [0.0]
     assert found.noise == pytest.approx([0.2 * (1 + 1 / n) / data.unit[0] ** 2])
     assert found.shared.tolist() == [[0.0]] * (n - 1)
+
+
+def test_ranks_of_new_models_count_who_is_surely_and_who_may_be_better() -> None:
+    scores = replace(drawn(6, 3), live=np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0]), live_covariance=0.04 * np.eye(6))
+    live = Predicted(
+        expected=np.array([2.4, 9.0, -9.0]), std_error=np.array([0.5, 0.1, 0.1]), low=np.zeros(3), high=np.zeros(3)
+    )
+    lab = np.array([scores.lab.mean(), scores.lab.max() + 0.1, scores.lab.min() - 0.1])
+    found = _new_models(scores, lab, live, 0.95)
+    reach = stats.norm.ppf(0.975) * np.sqrt(live.std_error**2 + 0.04)
+    for k in range(3):
+        better = [y for y in scores.live if y - live.expected[k] > reach[k]]
+        perhaps = [y for y in scores.live if y - live.expected[k] >= -reach[k]]
+        assert (found.rank_low[k], found.rank_high[k]) == (1 + len(better), 1 + len(perhaps))
+    assert found.rank_low.tolist() == [3, 1, 7]
+    assert found.extrapolated.tolist() == [False, True, True]
+
+
+def test_ends_of_a_mixture_of_points_and_of_normal_laws() -> None:
+    points, none = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]]), np.zeros((5, 1))
+    low, high = _mixture_ends(points, none, 0.5)
+    assert (low[0], high[0]) == (pytest.approx(1.0), pytest.approx(3.0))
+    mean, sd = np.array([[0.0], [2.0]]), np.array([[0.5], [1.5]])
+    for end, level in zip(_mixture_ends(mean, sd, 0.9), (0.05, 0.95), strict=True):
+        assert stats.norm.cdf(end[0], mean, sd).mean() == pytest.approx(level, abs=1e-9)

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize, stats
 
-from evalstats.errors import CannotAnswerError
-from evalstats.stats.errors_in_variables.line import fit_line
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.errors_in_variables.line import fit_line, fit_plane, no_slope_p
 from evalstats.stats.errors_in_variables.line_estimators import (
+    _crossing,
     _edges,
+    _whitened,
     deming,
     least_squares,
     structural_line,
@@ -19,6 +21,7 @@ from evalstats.stats.errors_in_variables.line_estimators import (
     without_leverage,
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance, unique_variances
+from evalstats.stats.errors_in_variables.slope_search import contrast_rows, scaled_sides
 
 CLOSED = 1e-8
 SEARCHED = 1e-4  # a search over a likelihood that is flat at its top
@@ -233,3 +236,94 @@ def test_models_with_equal_scores_do_not_stop_the_line_by_ranks() -> None:
         assert np.abs(steps / (z.std() / x.std()) - 1.0).min() < 0.1
         assert set(steps.tolist()) <= set(edges.tolist())
         assert np.isfinite(theil_sen(LabLiveScores(lab=x, live=z, **tables)).slope)
+
+
+@pytest.mark.parametrize("steepness", [0.3, 3.0])
+def test_demings_line_counts_residuals_beyond_the_noise_of_both_sides(steepness: float) -> None:
+    rng = np.random.default_rng(12)
+    true = rng.normal(size=60)
+    scores = LabLiveScores(
+        lab=true + 0.3 * rng.normal(size=60),
+        live=steepness * true + 0.2 * rng.normal(size=60),
+        lab_covariance=0.3**2 * np.eye(60) + 0.5,
+        live_covariance=0.2**2 * np.eye(60),
+    )
+    line = deming(scores, conf_level=0.6)
+    residual = np.abs(scores.live - line.intercept - line.slope * scores.lab)
+    reach = stats.norm.ppf(0.8) * np.sqrt(0.2**2 + line.slope**2 * 0.3**2)
+    assert line.n_beyond == (residual > reach).sum() > 15
+    assert min(abs(residual - reach)) > 1e-4
+
+
+def test_ranks_that_never_turn_take_the_slope_of_least_agreement() -> None:
+    edges, size = np.arange(6.0), np.ones(5)
+    assert _crossing(edges, np.array([5.0, 3.0, 1.0, 2.0, 4.0]), size) == 2.0
+    assert _crossing(edges, np.array([-5.0, -3.0, -4.0, -2.0, -4.0]), size) == 3.0 + 0.0
+    assert _crossing(edges, np.array([5.0, 3.0, 0.0, -2.0, -4.0]), size) == 2.5
+    # Twice: where residuals are smaller against their noise.
+    twice = np.array([5.0, -3.0, -1.0, 2.0, -4.0])
+    assert _crossing(edges, twice, np.array([2.0, 9.0, 9.0, 1.0, 9.0])) == 4.0
+    assert _crossing(edges, twice, np.array([1.0, 9.0, 9.0, 2.0, 9.0])) == 1.0
+
+
+def _crossed(seed: int, n: int = 8) -> LabLiveScores:
+    """Scores whose errors go together between the sides, and not alike in both directions."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(2 * n, 40)) / 16.0
+    both = root @ root.T
+    true = rng.normal(size=n)
+    error = root @ rng.normal(size=40)
+    return LabLiveScores(
+        lab=true + error[:n],
+        live=1.0 + 2.0 * true + error[n:],
+        lab_covariance=both[:n, :n],
+        live_covariance=both[n:, n:],
+        cross=both[:n, n:],
+    )
+
+
+def test_no_association_allows_for_errors_that_both_sides_share() -> None:
+    """x'P z less what errors alone give it, tr(P C), over its noise; P the precision of live contrasts, by any contrasts."""
+    for seed in range(4):
+        scores = replace(_crossed(seed), live=np.random.default_rng(seed).normal(size=8))
+        sides = scaled_sides(scores, 5)
+        rows = linalg.helmert(8)
+        x, z = rows @ scores.lab, rows @ scores.live
+        v, cross = rows @ scores.live_covariance @ rows.T, rows @ scores.cross @ rows.T
+
+        def precision(tau2: float, v: np.ndarray = v) -> np.ndarray:
+            return np.linalg.inv(v + tau2 * np.eye(7))
+
+        tau2 = optimize.brentq(lambda t, z=z: z @ precision(t) @ z - 7, 0.0, 100.0, xtol=1e-14)
+        p = precision(tau2)
+        inner = x @ p @ z - np.trace(p @ (cross + cross.T)) / 2
+        share = inner**2 / ((x @ p @ x) * (z @ p @ z))
+        wanted = 2 * stats.t.sf(np.sqrt(share * 6 / (1 - share)), 6)
+        assert no_slope_p(sides, sides.all_models()) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_the_noise_of_residuals_has_the_errors_that_both_sides_share_in_it() -> None:
+    """The contrasts of live - b lab vary by V_z + b^2 V_x - b (C + C') and the spread of true gaps."""
+    scores = _crossed(5, 12)
+    fit = fit_line(scores)
+    residual, points, root = _whitened(scores, fit)
+    b, shared = fit.slope, scores.cross + scores.cross.T
+    whole = scores.live_covariance + b**2 * scores.lab_covariance - b * shared + fit.tau2 * np.eye(12)
+    rows = contrast_rows(12)
+    noise = rows @ whole @ rows.T
+    np.testing.assert_allclose(root @ root.T * scores.live.var(ddof=1), noise, rtol=1e-7, atol=1e-12)
+    away = scores.live - b * scores.lab
+    assert residual - residual.mean() == pytest.approx(away - away.mean())
+    # What the residuals tell of the lab's errors is taken off the lab scores.
+    told = (scores.cross - b * scores.lab_covariance) @ rows.T @ np.linalg.inv(noise) @ rows @ away
+    adjusted = scores.lab - told
+    assert points * scores.lab.std(ddof=1) == pytest.approx(adjusted - adjusted.mean(), abs=1e-7)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_plane_refuses_any_number_that_is_none(part: int) -> None:
+    parts = [np.arange(6.0), np.arange(6.0)[None] ** 2, np.eye(6), np.eye(6)]
+    parts[part] = parts[part].copy()
+    parts[part].flat[0] = np.nan
+    with pytest.raises(InputError, match="NaN or infinite"):
+        fit_plane(*parts)

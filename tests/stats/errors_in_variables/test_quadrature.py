@@ -66,3 +66,14 @@ def test_mixtures_of_normal_laws():
         assert mixture.below(0.3)[j] == pytest.approx(below(0.3), abs=1e-12)
         second = weight[:, j] @ (sd[:, j] ** 2 + mean[:, j] ** 2)
         assert mixture.spread()[j] == pytest.approx(np.sqrt(second - (weight[:, j] @ mean[:, j]) ** 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.89, 0.95, 0.91])
+def test_a_quantile_far_from_the_mean_is_held_by_cantellis_inequality(p: float):
+    """Nearly all of the law on one side of its mean: at -1 with weight .9, at 9 with .1."""
+    mixture = Mixture(
+        weight=np.array([[0.9, 0.1], [0.1, 0.9]]), mean=np.array([[-1.0, -9.0], [9.0, 1.0]]), sd=np.full((2, 2), 0.01)
+    )
+    wanted = -1 + 0.01 * stats.norm.ppf(p / 0.9) if p < 0.9 else 9 + 0.01 * stats.norm.ppf((p - 0.9) / 0.1)
+    assert mixture.quantile(p)[0] == pytest.approx(wanted, abs=1e-9)
+    assert mixture.quantile(1 - p)[1] == pytest.approx(-wanted, abs=1e-9)

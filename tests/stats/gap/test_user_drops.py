@@ -9,7 +9,7 @@ from scipy import stats
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.errors_in_variables.line import fit_line, fit_plane, slope_covariance
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.gap import Drops, flipped_pairs, no_spread_p, pooled_drops, spread_beyond_noise
+from evalstats.stats.gap import Drops, _pooled, flipped_pairs, no_spread_p, pooled_drops, spread_beyond_noise
 from evalstats.stats.many.winners_curse import shrunken_means
 
 CLOSE = 1e-9
@@ -201,3 +201,18 @@ def test_coverage_at_many_spreads(n_models: int, spread: float):
     if spread == 0.0:
         # 500 draws of a 5% test: three standard errors are .03.
         assert 0.02 < found < 0.08
+
+
+@pytest.mark.parametrize("share", [0.3, 2.0])
+def test_the_covariance_of_forecasts_is_that_of_their_errors_block_by_block(share: float):
+    """Forecast less truth: e_ideal + share (A e_drop + (A - I) a), the errors' own covariances, and the unknown spread."""
+    rng = np.random.default_rng(8)
+    drops = drops_of(rng.uniform(0.5, 0.9, 5), rng.normal(-0.2, 0.3, 5))
+    found, (_, pull, extra, spread) = pooled_drops(drops, share, share_variance=0.01), _pooled(drops)
+    v, left = drops.covariance, pull - np.eye(5)
+    wanted = v[:5, :5] + share * (v[:5, 5:] @ pull.T + pull @ v[5:, :5]) + share * share * pull @ v[5:, 5:] @ pull.T
+    of_truth = spread * spread * left @ left.T + np.diag(extra)
+    assert spread > 0.1
+    np.testing.assert_allclose(found.forecast_covariance, wanted + share * share * of_truth + 0.01, rtol=1e-9)
+    own = np.diag(pull @ v[5:, 5:] @ pull.T + of_truth)
+    np.testing.assert_allclose(found.pooled_std_error, np.sqrt(own), rtol=1e-9)

@@ -12,6 +12,7 @@ from evalstats.errors import InputError
 from evalstats.stats.paired.binary import PairedCounts, tango, tango_margin_p, tango_statistics
 from evalstats.stats.planning.mean import smallest_count, smallest_effect, wave_of
 from evalstats.stats.planning.power import (
+    _first_b,
     connor_n,
     discordant_shares,
     paired_binary_margin_power,
@@ -184,3 +185,34 @@ def test_an_effect_at_either_end_is_found_without_a_search():
     assert smallest_effect(lambda x: x, 0.9, low=0.2, high=0.9) == pytest.approx(0.9, rel=1e-7)
     assert smallest_effect(lambda x: x, 0.91, low=0.2, high=0.9) is None
     assert smallest_effect(lambda x: float(x >= 0.37), 0.5, low=0.0, high=1.0) == pytest.approx(0.37, rel=2e-8)
+
+
+def test_a_count_that_has_just_the_power_asked_for_is_enough():
+    for start in (5, 36, 37, 100):
+        assert smallest_count(lambda n: 0.8 if n >= 37 else 0.5, 0.8, start=start) == 37
+        assert smallest_count(lambda n: 0.8 + 0.0 * n, 0.8, start=start, least=4) == 4
+
+
+def test_no_power_is_asked_for_beyond_the_most():
+    asked = []
+
+    def power(n):
+        asked.append(n)
+        return 1 - 1 / n
+
+    assert smallest_count(power, 0.8, start=100, most=50) == 5
+    assert smallest_count(power, 0.99, start=100, most=50) is None
+    assert max(asked) == 50
+
+
+@pytest.mark.parametrize(
+    ("delta", "bound", "reached"), [(-0.1, 1.6, False), (0.1, -1.6, True), (0.0, 0.0, True), (0.0, 9.0, False)]
+)
+def test_the_first_count_that_rejects_by_trying_all(delta, bound, reached):
+    c = np.arange(13.0)
+    found = _first_b(12, c, delta, bound, reached=reached)
+    for k in range(13):
+        b = np.arange(13.0 - k)
+        told = tango_statistics(12, b, np.full(b.shape, float(k)), delta)
+        beyond = np.flatnonzero(told >= bound if reached else told > bound)
+        assert found[k] == (beyond[0] if beyond.size else 13 - k)

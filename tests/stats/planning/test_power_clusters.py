@@ -15,6 +15,7 @@ from evalstats.stats.planning.clusters import (
     _augmented,
     _flips_agree,
     _hopeless,
+    _Noise,
     _plain,
     _sets,
     cluster_power,
@@ -273,3 +274,29 @@ def test_items_of_a_cluster_may_be_unrelated_or_all_alike():
     for icc in (-0.01, 1.01):
         with pytest.raises(InputError, match="between 0 and 1"):
             design_effect(7, icc)
+
+
+@pytest.mark.parametrize("pool", [None, (-1.0, 0.0, 0.0, 3.0)])
+def test_rounded_sums_of_clusters_keep_their_variance(pool):
+    """Rounding adds step^2/12, which is taken off before (Sheppard); 4 standard errors of a variance of 40,000 draws."""
+    sizes = np.array([1.0, 2.0, 6.0])
+    ours = None if pool is None else np.array(pool) / np.std(pool) - np.mean(pool) / np.std(pool)
+    noise = _Noise(rng=np.random.default_rng(1), spread=0.5, pool=ours)
+    plain = noise.cluster_sums(sizes, 0.0, 40_000, 0.0)
+    assert plain.var(axis=0) == pytest.approx(0.25 * sizes, rel=0.06)
+    if ours is not None:
+        assert set(plain[:, 0].round(9)) == set((0.5 * ours).round(9))
+        return
+    sums = noise.cluster_sums(sizes, 0.3, 40_000, 0.6)
+    assert sums.var(axis=0) == pytest.approx(
+        0.25 * sizes + (0.3 * sizes) ** 2 - 0.6**2 / 12, rel=4 * np.sqrt(2 / 40_000)
+    )
+    rounded = np.rint(sums / 0.6) * 0.6
+    assert rounded.var(axis=0) == pytest.approx(0.25 * sizes + (0.3 * sizes) ** 2, rel=4 * np.sqrt(2 / 40_000) + 0.01)
+
+
+def test_a_fine_step_changes_no_power():
+    told = {"n_items": 60, "variance": 1.0, "shares": np.full(10, 0.1), "cluster_variance": 0.02, "rule": "cr2"}
+    fine, none = (simulated_power(0.5, **told, step=step, n_resamples=400, seed=3).power for step in (0.01, 0.0))
+    assert 0.3 < none < 0.98
+    assert fine == pytest.approx(none, abs=0.02)

@@ -1,14 +1,15 @@
 """Miller's formula against his numbers; powers of t tests against the noncentral t and against draws."""
 
+import itertools
 import json
 import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from evalstats.errors import InputError
-from evalstats.stats.planning.mean import mean_margin_power, mean_power, miller_n
+from evalstats.stats.planning.mean import _cut_off, mean_margin_power, mean_power, miller_n
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +73,27 @@ def test_bad_arguments_are_refused():
         mean_margin_power(0.0, 1.0, 1.0, conf_level=0.4)
     with pytest.raises(InputError, match="df is nan"):
         mean_power(1.0, 1.0, math.nan)
+
+
+@pytest.mark.parametrize(
+    ("df", "margin", "delta"), [(3, 1.9, 0.2), (3, 8.0, 1.0), (20_000, 2.1, 0.1), (20_000, 5.0, 1.0)]
+)
+def test_equivalence_is_the_mean_over_the_law_of_the_standard_error(df, margin, delta):
+    """Owen's integral, by quadrature where the interval has room: up to margin / t, and with the chi law's bulk cut out."""
+    t, law = stats.t.ppf(0.95, df), stats.chi(df, scale=1 / math.sqrt(df))
+
+    def inside(s: float) -> float:
+        return float(law.pdf(s) * (stats.norm.cdf(margin - delta - t * s) - stats.norm.cdf(t * s - margin - delta)))
+
+    ends = [0.0, *(law.ppf([1e-9, 0.1, 0.5, 0.9]) if margin / t > 1 else []), min(margin / t, law.isf(1e-14))]
+    parts = sorted(min(end, margin / t) for end in ends)
+    wanted = sum(integrate.quad(inside, *pair, epsabs=1e-13)[0] for pair in itertools.pairwise(parts))
+    assert mean_margin_power(delta, margin, 1.0, df, test="equivalence") == pytest.approx(wanted, abs=1e-10)
+
+
+def test_variances_taken_as_zero_are_told_and_zero_is_not():
+    assert _cut_off(0.0, 0.0) == _cut_off(None, 0.0) == []
+    assert [said.partition(" is estimated")[0] for said in _cut_off(-0.1, -0.2)] == [
+        "the variance between clusters",
+        "the variance of the items' true differences",
+    ]

@@ -364,3 +364,30 @@ def test_units_of_one_rating_have_no_pairs_to_agree(measure):
     )
     wanted = (agreed - chance) / (1 - chance) if measure is gwet_ac1 else agreed
     assert found.estimate == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n_other", "told"), [(7, False), (8, True)])
+def test_alpha_of_a_judge_needs_units_with_a_rating_other_than_the_commonest(n_other, told):
+    """The commonest category of the judge and people together: here the second of three."""
+    judge, people = np.zeros((60, 3), dtype=np.int64), np.zeros((60, 3), dtype=np.int64)
+    judge[:, 1], people[:, 1] = 1, 2
+    judge[: n_other // 2] = [1, 0, 0]
+    people[2:n_other] = [0, 0, 2]
+    found = judge_alpha(judge, people, np.arange(3.0), n_resamples=400)
+    assert ("other than the commonest" in str(found.with_people.reason)) != told
+
+
+def test_an_unknown_metric_is_refused_and_resamples_start_where_they_are_said_to():
+    table = rating_table(np.repeat(np.arange(30), 2), [0, 1, 1, 1, 2, 2] * 10)
+    with pytest.raises(InputError, match="metric 'cosine' is unknown"):
+        krippendorff_alpha(table, "cosine")
+    assert krippendorff_alpha(table) == krippendorff_alpha(table, conf_level=0.95, n_resamples=4000, seed=0)
+
+
+def test_an_estimate_outside_its_resamples_has_plain_percentiles():
+    rows = np.random.default_rng(1).normal(size=(12, 1))
+    law = np.random.default_rng(5).multinomial(12, np.full(12, 1 / 12), size=150) @ rows
+    found = agreement._bca(
+        100.0, rows, np.ones(12), np.linspace(-1, 1, 12), lambda sums: sums[:, 0], level=0.9, n_resamples=150, seed=5
+    )
+    assert found == pytest.approx(tuple(np.quantile(law, [0.05, 0.95])), rel=1e-12)

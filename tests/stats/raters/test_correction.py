@@ -323,3 +323,13 @@ def test_the_profile_is_the_highest_likelihood_of_a_share(judged, errors, share)
     )
     counts = JudgeErrors(yes_yes=yes_yes, no_yes=no_yes, yes_no=yes_no, no_no=no_no)
     assert _profile(share, judged, counts) == pytest.approx(-best, abs=2e-4)
+
+
+@pytest.mark.parametrize(("n_labels", "few"), [(49, True), (50, False)])
+def test_few_labels_are_told(n_labels, few):
+    rng = np.random.default_rng(8)
+    judged = rng.random(200)
+    labelled = judged[:n_labels]
+    found = powered_mean(judged[n_labels:], labelled, labelled + 0.1 * rng.normal(size=n_labels))
+    for each in (found.estimate, found.labels_only):
+        assert any("labels are few" in word for word in each.warnings) == few

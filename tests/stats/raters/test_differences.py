@@ -207,6 +207,8 @@ def test_labelled_items_are_odd_beyond_three_standard_errors_and_a_bit():
         error = np.sqrt(own.var(ddof=1) / 40 + rest.var() / 150)
         assert not_random(own - own.mean() + rest.mean() + shift * error, rest) == odd
     assert not not_random(np.ones(20), np.ones(50))
+    assert not not_random(np.full(20, 0.1), np.full(47, 0.1))
+    assert not_random(np.ones(20), np.zeros(50))  # no spread on either side, and nothing in common
 
 
 def test_labels_drawn_with_unequal_chances_are_not_corrected_by_error_rates():

@@ -111,3 +111,13 @@ def test_a_covariate_below_zero_varies_as_one_above_does():
     there, back = (covariate_effect(y, sign * x, none, family="linear") for sign in (1, -1))
     assert back.estimate == pytest.approx(-there.estimate)
     assert back.std_error == pytest.approx(there.std_error)
+
+
+def test_a_covariate_that_varies_in_one_stratum_alone_is_told_by_it():
+    rng = np.random.default_rng(6)
+    strata = np.repeat([0, 1], 40)
+    x = np.where(strata == 0, 3.0, rng.normal(size=80))
+    y = rng.normal(size=80) + 2.0 * x
+    found = covariate_effect(y, x, stratum_columns(strata), family="linear")
+    alone = stats.linregress(x[40:], y[40:])
+    assert found.estimate == pytest.approx(alone.slope)
