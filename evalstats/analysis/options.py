@@ -26,7 +26,7 @@ class Option:
     unlisted: bool = False
 
 
-AverageKind = Literal["micro", "macro"]
+AverageKind = Literal["macro", "micro"]
 MetricName = Annotated[str | None, Option("Score to use; default: the benchmark's headline.", ("--metric", "-m"))]
 HigherIsBetter = Annotated[
     bool | None,

@@ -8,50 +8,91 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from traceback import format_exception
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from evalstats.cli import (
-    arena,
-    audit,
-    compare,
-    contamination,
-    dashboard,
-    demo,
-    doctor,
-    export,
-    formats,
-    frontier,
-    gap,
-    ingest,
-    judges,
-    leaderboard,
-    overview,
-    power,
-    report,
-    scenarios,
-    score,
-    show,
-    simulate,
-    store,
-)
 from evalstats.document.escape import wrapped
 from evalstats.errors import OUR_FAULT, EvalStatsError, EvalStatsWarning, on_the_shell
 
+_SETTINGS: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 80},
+}
+# In the order of their use: the questions, the data, the pages. Each is the module of its name in this package.
+COMMANDS = (
+    "compare",
+    "leaderboard",
+    "scenarios",
+    "arena",
+    "gap",
+    "score",
+    "frontier",
+    "power",
+    "audit",
+    "judges",
+    "contamination",
+    "overview",
+    "dashboard",
+    "ingest",
+    "store",
+    "formats",
+    "export",
+    "report",
+    "show",
+    "simulate",
+    "demo",
+    "doctor",
+)
+
+
+class _Commands(Mapping[str, TyperCommand]):
+    """The commands by name, each imported when it is asked for: 22 modules with their options are a sixth of a short answer."""
+
+    def __getitem__(self, name: str) -> TyperCommand:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+@cache
+def _command(name: str) -> TyperCommand:
+    alone = typer.Typer(add_completion=False, **_SETTINGS)
+    import_module(f"evalstats.cli.{name}").register(alone)
+    return cast("TyperCommand", get_command(alone))
+
+
+class _Group(TyperGroup):
+    """All commands, none of them imported yet."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()
+
+
 app = typer.Typer(
+    cls=_Group,
     name="evalstats",
     no_args_is_help=True,
     epilog=(
         "Exit status: 0 done, 1 the gate of compare --fail-on failed, 2 bad usage or bad input, 3 the data cannot answer, "
         "70 a fault of evalstats."
     ),
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    **_SETTINGS,
 )
 
 
@@ -72,34 +113,6 @@ def _root(
 ) -> None:
     """Turn LLM-evaluation results into conclusions one can defend."""
     context.with_resource(on_the_shell())
-
-
-# In the order of their use: the questions, the data, the pages.
-for command in (
-    compare,
-    leaderboard,
-    scenarios,
-    arena,
-    gap,
-    score,
-    frontier,
-    power,
-    audit,
-    judges,
-    contamination,
-    overview,
-    dashboard,
-    ingest,
-    store,
-    formats,
-    export,
-    report,
-    show,
-    simulate,
-    demo,
-    doctor,
-):
-    command.register(app)
 
 
 _SIGNALS = ("SIGTERM", "SIGHUP")
