@@ -1,8 +1,10 @@
 """Commands made of the options of a question: declared once, in the analysis, they become flags here."""
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -228,6 +230,7 @@ def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: t
     """
 
     def command(**values: Any) -> None:
+        _put_off("numpy.f2py", "numpy.testing")
         try:
             run(*(part(**{each.name: _back(each, values[each.name]) for each in _shown(part)}) for part in parts))
         except (
@@ -240,6 +243,23 @@ def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: t
     untyped.__signature__ = inspect.Signature(parameters)
     untyped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app.command(name, cls=AskedOnce, help=inspect.getdoc(run))(command)
+
+
+def _put_off(*modules: str) -> None:
+    """Import modules of a package only once something of them is used.
+
+    scipy.special asks for all that numpy has, as far as its compiler of Fortran and its unittest: a tenth of a short answer.
+    """
+    for name in modules:
+        spec = find_spec(name)
+        if name in sys.modules or spec is None or spec.loader is None:
+            continue
+        spec.loader = LazyLoader(spec.loader)
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[name] = module
+        package, _, own = name.rpartition(".")
+        setattr(sys.modules[package], own, module)
 
 
 def with_names(asked: Asked, data: "EvalData") -> Asked:

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import ANY_FAULT, Head, Loader, Match, Source, read_head, tables_of, with_digest
+from evalstats.loaders.base import ANY_FAULT, Head, Loader, Match, Shape, Source, read_head, tables_of, with_digest
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
@@ -69,6 +69,34 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
 )
+# Formats that are JSON throughout: of a table or an archive they are not asked, nor imported.
+_JSON_ONLY = frozenset(
+    f"evalstats.loaders.{name}"
+    for name in (
+        "bfcl",
+        "code_trials",
+        "deepeval",
+        "eq_bench",
+        "every_eval_ever",
+        "helm",
+        "judge_benchmarks",
+        "livecodebench",
+        "mlflow",
+        "mmlu_pro",
+        "mt_bench_single",
+        "openai_evals",
+        "promptfoo",
+        "reasoning_gym",
+        "rutbench",
+        "swe_bench",
+        "swe_bench_issues",
+        "tau2_bench",
+        "tau_bench",
+        "tenacious",
+        "terminal_bench",
+    )
+)
+_JSON = frozenset({"object", "array", "lines"})
 _VOTES = "arena-votes"
 _HIDDEN = (".", "__MACOSX")
 # What a harness hides of its own accord: DeepEval keeps its newest run so.
@@ -100,9 +128,13 @@ class Remappable(Protocol):
 
 
 @cache
-def loaders() -> tuple[Loader, ...]:
-    """All loaders: the built-in ones, then those that other packages offer."""
-    built_in = [getattr(import_module(module), name) for module, name in BUILT_IN]
+def loaders(shape: Shape | None = None) -> tuple[Loader, ...]:
+    """All loaders, or those worth asking about a file of a shape: the built-in ones, then those that other packages offer."""
+    built_in = [
+        getattr(import_module(module), name)
+        for module, name in BUILT_IN
+        if shape is None or shape in _JSON or module not in _JSON_ONLY
+    ]
     offered = [point.load() for point in entry_points(group="evalstats.loaders")]
     return (*built_in, *offered)
 
@@ -116,10 +148,10 @@ def loader_named(name: str) -> Loader:
 
 
 def sniffed(head: Head) -> tuple[tuple[Loader, Match] | None, list[str]]:
-    """Ask every loader what a file is: the surest and what it says, then which of them failed on the question."""
+    """Ask the loaders what a file is: the surest and what it says, then which of them failed on the question."""
     found: list[tuple[Loader, Match]] = []
     failed: list[str] = []
-    for loader in loaders():
+    for loader in loaders(head.shape):
         try:
             match = loader.sniff(head)
         except ANY_FAULT as error:

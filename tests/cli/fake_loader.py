@@ -85,7 +85,7 @@ def many(run: str, model: str, rows: int, chars: int) -> Iterator[Rows]:
 def use_fake(version: str = "1") -> None:
     """Let the registry know the fake loader and no other."""
     loaders = (FakeLoader(version),)
-    registry.loaders = lambda: loaders
+    registry.loaders = lambda _shape=None: loaders
 
 
 def main(store: str, *files: str) -> None:

@@ -38,7 +38,7 @@ def fake() -> ModuleType:
 @pytest.fixture(autouse=True)
 def loader(fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:
     made = fake.FakeLoader()
-    monkeypatch.setattr(registry, "loaders", lambda: (made,))
+    monkeypatch.setattr(registry, "loaders", lambda _shape=None: (made,))
     return made
 
 

@@ -1,6 +1,7 @@
 """From paths to tables: every file finds its loader, and a file that cannot be read does not stop the rest."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,6 +16,7 @@ from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import BUILT_IN, list_files, loader_named, loaders, plan, read, sniffed
 from evalstats.loaders.table import LOADER
 from evalstats.schema.data import Problem
+from tests.loaders.seeds import SEEDS
 
 TABLE = "item,model,score\n1,a,1\n2,a,0\n"
 
@@ -36,6 +38,24 @@ def test_every_listed_loader_is_there_under_a_name_of_its_own() -> None:
     names = [loader.name for loader in found]
     assert len(names) == len(set(names)) >= len(BUILT_IN)
     assert all(loader.title and loader.version for loader in found)
+
+
+@pytest.mark.parametrize("name", sorted(SEEDS))
+def test_a_format_of_json_alone_knows_no_table_and_no_archive(name: str, tmp_path: Path) -> None:
+    """Each file as it is, and where it is JSON its members as columns, its text in an archive, and after a word."""
+    for number, (file, content) in enumerate((file, content) for tree in SEEDS[name] for file, content in tree.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        text = content.decode(errors="replace")
+        columns = ",".join(re.findall(r'"(\w+)":', text)) + "\n"
+        for other in (content, columns.encode(), b"PK\x03\x04" + content, b"x " + content):
+            path = folder / Path(file).name
+            path.write_bytes(other)
+            head = read_head(path)
+            asked = {loader.name for loader in loaders(head.shape)}
+            never = [loader for loader in loaders() if loader.name not in asked]
+            assert not [loader.name for loader in never if loader.sniff(head) is not None]
+            assert bool(never) == (head.shape not in {"object", "array", "lines"})
 
 
 @pytest.mark.parametrize(
@@ -245,7 +265,7 @@ class Broken(SingleFileLoader):
 @pytest.fixture
 def with_broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     def use(fails_in: str) -> None:
-        monkeypatch.setattr(registry, "loaders", lambda: (Broken(fails_in), LOADER))
+        monkeypatch.setattr(registry, "loaders", lambda _shape=None: (Broken(fails_in), LOADER))
 
     return use
 
