@@ -27,40 +27,39 @@ _SETTINGS: dict[str, Any] = {
     "rich_markup_mode": None,
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 80},
 }
-# In the order of their use: the questions, the data, the pages. Each is the module of its name in this package.
-COMMANDS = (
-    "compare",
-    "leaderboard",
-    "scenarios",
-    "arena",
-    "gap",
-    "score",
-    "frontier",
-    "power",
-    "audit",
-    "judges",
-    "contamination",
-    "overview",
-    "dashboard",
-    "ingest",
-    "store",
-    "formats",
-    "export",
-    "report",
-    "show",
-    "simulate",
-    "demo",
-    "doctor",
+# In the order of their use: the questions, the data, the pages.
+_MODULES = (
+    "evalstats.cli.compare",
+    "evalstats.cli.leaderboard",
+    "evalstats.cli.scenarios",
+    "evalstats.cli.arena",
+    "evalstats.cli.gap",
+    "evalstats.cli.score",
+    "evalstats.cli.frontier",
+    "evalstats.cli.power",
+    "evalstats.cli.audit",
+    "evalstats.cli.judges",
+    "evalstats.cli.contamination",
+    "evalstats.cli.overview",
+    "evalstats.cli.dashboard",
+    "evalstats.cli.ingest",
+    "evalstats.cli.store",
+    "evalstats.cli.formats",
+    "evalstats.cli.export",
+    "evalstats.cli.report",
+    "evalstats.cli.show",
+    "evalstats.cli.simulate",
+    "evalstats.cli.demo",
+    "evalstats.cli.doctor",
 )
+COMMANDS = {module.rpartition(".")[2]: module for module in _MODULES}
 
 
 class _Commands(Mapping[str, TyperCommand]):
     """The commands by name, each imported when it is asked for: 22 modules with their options are a sixth of a short answer."""
 
     def __getitem__(self, name: str) -> TyperCommand:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        return _command(name)
+        return _command(COMMANDS[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -70,9 +69,9 @@ class _Commands(Mapping[str, TyperCommand]):
 
 
 @cache
-def _command(name: str) -> TyperCommand:
+def _command(module: str) -> TyperCommand:
     alone = typer.Typer(add_completion=False, **_SETTINGS)
-    import_module(f"evalstats.cli.{name}").register(alone)
+    import_module(module).register(alone)
     return cast("TyperCommand", get_command(alone))
 
 
