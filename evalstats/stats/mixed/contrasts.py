@@ -115,8 +115,7 @@ def linear_estimates(
             why[i] = f"it has {free[i]:g} degrees of freedom; more independent units are needed"
     estimate = np.where(lost, np.nan, estimate)
     open_ = np.array([reason is None for reason in why])
-    std_error = np.where(open_ | (~lost & (variance > _ROUNDING * terms)), np.sqrt(np.maximum(variance, 0.0)), np.nan)
-    std_error = np.where(std_error > 0.0, std_error, np.nan)
+    std_error = np.sqrt(np.where(~lost & (variance > _ROUNDING * terms), variance, np.nan))
     free = np.where(open_, free, np.nan)
     statistic = np.where(open_, estimate / std_error, np.nan)
     half = _quantile(1.0 - level, free) * std_error
@@ -156,15 +155,15 @@ def _not_estimable(rows: FloatArray, null_basis: FloatArray) -> NDArray[np.bool_
 
 
 def _two_sided_p(statistic: FloatArray, df: FloatArray) -> FloatArray:
-    normal = 2.0 * special.ndtr(-np.abs(statistic))
-    student = 2.0 * special.stdtr(np.where(np.isinf(df), 1.0, df), -np.abs(statistic))
-    return np.clip(np.where(np.isinf(df), normal, student), SMALLEST_P, 1.0)
+    below = -np.abs(statistic)
+    tail = np.where(np.isinf(df), special.ndtr(below), special.stdtr(np.where(np.isinf(df), 1.0, df), below))
+    return np.maximum(2.0 * tail, SMALLEST_P)
 
 
 def _quantile(beyond: float, df: FloatArray) -> FloatArray:
     """Return q with P(|T| > q) = `beyond`, entry by entry."""
-    student = -special.stdtrit(np.where(np.isinf(df), 1.0, df), 0.5 * np.asarray(beyond))
-    return np.where(np.isinf(df), -special.ndtri(0.5 * np.asarray(beyond)), student)
+    tail = 0.5 * beyond
+    return -np.where(np.isinf(df), special.ndtri(tail), special.stdtrit(np.where(np.isinf(df), 1.0, df), tail))
 
 
 def pairwise(means: Sequence[str]) -> Contrasts:

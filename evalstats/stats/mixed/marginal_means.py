@@ -151,7 +151,7 @@ def _one_factor(levels: Sequence[str], factor: str, mix: Mapping[str, float] | N
     if unknown:
         raise InputError(f"the mix of {factor} names {unknown[0]!r}; its levels are {', '.join(levels)}")
     share = np.array([float(mix.get(level, 0.0)) for level in levels])
-    if not (np.isfinite(share).all() and (share >= 0.0).all() and share.sum() > 0.0):
+    if not (np.isfinite(share).all() and (share >= 0.0).all() and share.any()):
         raise InputError(
             f"the mix of {factor} holds a share that is negative or no number, or all are 0; give shares from 0"
         )

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from evalstats.errors import InputError
 from evalstats.stats.many.max_t import MaxLaw, range_critical, range_p
-from evalstats.stats.mixed.contrasts import adjusted, linear_estimates, pairwise
+from evalstats.stats.mixed.contrasts import _for_each_df, adjusted, linear_estimates, pairwise
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
 PAIRS = {k: pairwise([str(i) for i in range(k)]).weights for k in (3, 4, 8)}
@@ -145,6 +145,26 @@ def test_many_degrees_of_freedom_are_interpolated():
     np.testing.assert_allclose(found.conf_high[at], direct, rtol=1e-5)
 
 
+def test_seventeen_degrees_of_freedom_are_interpolated_and_sixteen_are_not():
+    """At the nodes of Chebyshev in 1/df; quantiles of t are as smooth as those of Tukey's law and quick to have."""
+    asked = []
+
+    def critical(df):
+        asked.append(df)
+        return float(stats.norm.isf(0.025) if math.isinf(df) else stats.t.isf(0.025, df))
+
+    for n, more, times in ((16, [math.inf], 17), (17, [], 9), (17, [math.inf], 10), (40, [], 9)):
+        asked.clear()
+        df = np.append(np.random.default_rng(n).permutation(np.geomspace(4.0, 90.0, n)), more)
+        df = np.append(df, df[:3])
+        exact = stats.t.isf(0.025, np.where(np.isinf(df), 1e12, df))
+        # A polynomial of degree 8 in 1/df, which runs from 1/90 to 1/4.
+        np.testing.assert_allclose(_for_each_df(df, critical), exact, rtol=1e-8)
+        assert len(asked) == times
+        assert min(asked) >= 4.0 * (1 - 1e-12)
+        assert max(each for each in asked if np.isfinite(each)) <= 90.0 * (1 + 1e-12)
+
+
 def test_families_do_not_touch_each_other():
     plain = some_estimates()
     labels = ["x", "y", "x", "y", "x", "y"]
@@ -172,6 +192,8 @@ def test_holm_says_where_its_interval_is_wider():
     found = adjusted(linear_estimates(np.eye(2), [5.0, 2.1], np.eye(2), names=["a", "b"]), "holm")
     assert found.p_adjusted[1] < 0.05
     assert found.warnings == ("Holm's p is at most 0.05 but the Bonferroni interval contains 0: b",)
+    third = adjusted(linear_estimates(np.eye(3), [5.0, 2.3, 0.3], np.eye(3), names=["a", "b", "c"]), "holm")
+    assert third.warnings == found.warnings  # c is not shown to differ from 0 by either
 
 
 def test_tukey_is_for_all_pairs():

@@ -9,6 +9,7 @@ from scipy import special, stats
 from scipy.linalg import null_space
 
 from evalstats.errors import InputError
+from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.mixed.contrasts import (
     adjusted,
     against,
@@ -21,6 +22,7 @@ from evalstats.stats.mixed.contrasts import (
 )
 from evalstats.stats.mixed.marginal_means import (
     ReferenceGrid,
+    _nodes,
     _one_factor,
     _quantiles,
     averaged_expit,
@@ -195,6 +197,7 @@ def test_a_mix_is_normalised_and_said():
         (["model"], {"scenario": {"ideal": 1, "odd": 1}}, "names 'odd'; its levels are ideal, vague, rude"),
         (["model"], {"scenario": {"ideal": -1, "rude": 2}}, "negative"),
         (["model"], {"scenario": {"ideal": 0}}, "all are 0"),
+        (["model"], {"scenario": {"ideal": np.inf, "rude": 1}}, "no number"),
         (["model"], {"model": {"A": 1}}, "is not averaged over"),
         (["model"], {"users": {"A": 1}}, "is not in the grid"),
     ],
@@ -240,6 +243,7 @@ def test_what_has_no_standard_error_is_null():
     [
         ([[1, 0]], [1, np.nan], np.eye(2), "beta holds NaN"),
         ([[1, -1]], [1, 2], [[1, 2], [2, 1]], "negative"),
+        ([[1, 0], [1, -1]], [1, 2], [[1, 2], [2, 1]], "variance of row 1 is negative"),
     ],
 )
 def test_bad_arrays_are_refused(rows, beta, covariance, said):
@@ -264,7 +268,8 @@ def test_a_mix_of_levels_becomes_shares_and_says_what_was_done(mix, weights, sai
 
 
 @pytest.mark.parametrize(
-    ("eta", "s"), [([0.0, np.inf], [1.0, 1.0]), ([0.0, 1.0], [1.0, np.nan]), ([0.0, 1.0], [1.0, -0.1])]
+    ("eta", "s"),
+    [([0.0, np.inf], [1.0, 1.0]), ([0.0, 1.0], [1.0, np.inf]), ([0.0, 1.0], [1.0, np.nan]), ([0.0, 1.0], [1.0, -0.1])],
 )
 def test_a_mean_of_what_was_not_estimated_is_refused(eta, s):
     with pytest.raises(InputError, match="eta and s must be finite"):
@@ -312,3 +317,84 @@ def test_weights_of_a_contrast_add_up_to_nothing_from_either_side(weights):
     with pytest.raises(InputError, match="add up to 0"):
         custom(("a", "b"), {"mine": weights})
     assert custom(("a", "b"), {"mine": {"a": 2.0, "b": -2.0}}).weights.tolist() == [[2.0, -2.0]]
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_a_variance_that_is_rounding_is_told_from_a_small_one_in_any_unit(unit):
+    """0.1 x 3 and 0.3 differ in their last digit: models that move as one, but for that."""
+    v = unit * np.array([[0.1 * 3, 0.3], [0.3, 0.1 * 3]])
+    assert v[0, 0] + v[1, 1] - 2 * v[0, 1] > 0.0
+    found = linear_estimates([[1, -1], [1, 1]], [2.0, 1.0], v)
+    assert np.isnan(found.std_error[0])
+    assert "standard error is 0" in str(found.reasons[0])
+    assert found.std_error[1] == pytest.approx(np.sqrt(1.2 * unit))
+    assert found.reasons[1] is None
+
+
+def test_without_degrees_of_freedom_the_standard_error_stands_alone():
+    found = linear_estimates(np.eye(3), [1.0, 2.0, 3.0], np.diag([4.0, 9.0, 16.0]), df=[0.5, 0.0, -1.0])
+    assert found.std_error.tolist() == [2.0, 3.0, 4.0]
+    assert np.isnan(found.conf_low).tolist() == np.isnan(found.df).tolist() == [False, True, True]
+    assert found.p_value[0] == pytest.approx(2 * stats.t.sf(0.5, 0.5))
+    assert found.conf_high[0] == pytest.approx(1.0 + 2.0 * stats.t.isf(0.025, 0.5))
+    lost = linear_estimates(np.eye(2), [1.0, 2.0], np.eye(2), null_basis=np.array([[0.0], [1.0]]))
+    assert np.isnan(lost.std_error).tolist() == [False, True]
+
+
+def test_p_values_too_small_for_a_number_are_not_0():
+    found = linear_estimates(np.eye(2), [100.0, 100.0], np.eye(2), df=[np.inf, 1e6])
+    assert found.p_value.tolist() == [SMALLEST_P, SMALLEST_P]
+
+
+def test_what_is_known_exactly_is_no_hypothesis_of_a_joint_test_unless_it_is_wrong():
+    v = np.diag([4.0, 0.0, 0.0, 0.0])
+    found = joint_test(np.eye(4), [3.0, 0.0, 0.0, 0.0], v)
+    assert (found.df, found.statistic) == (1, pytest.approx(9.0 / 4.0))
+    wrong = joint_test(np.eye(4), [3.0, 0.0, 5.0, 0.0], v)
+    assert wrong.statistic is None
+    assert "what it leaves out is not 0" in str(wrong.reason)
+
+
+@pytest.mark.parametrize("means", [["a"], [], ["a", "b", "a"]])
+def test_contrasts_need_two_means_with_different_names(means):
+    for made in (pairwise, against_mean):
+        with pytest.raises(InputError, match="at least 2 with different names"):
+            made(means)
+
+
+def test_means_of_all_factors_are_averaged_over_nothing():
+    means = marginal_means(grid_of(LINEAR["grid"]), ["model", "scenario", "lang"])
+    assert means.averaging == "not averaged"
+    np.testing.assert_array_equal(means.weights, np.eye(24))
+
+
+@pytest.mark.parametrize("s", [0.0, 1.0, 5.5, 30.0, 45.0])
+def test_nodes_reach_nine_standard_deviations_and_further_up_where_the_integrand_lies(s):
+    t = _nodes(s)
+    assert np.ptp(np.diff(t)) < 1e-12
+    assert 0.0 in t
+    step, high = t[1] - t[0], 9.0 + min(s, 30.0)
+    assert t[0] <= -9.0 < t[1]
+    assert t[-2] < high <= t[-1]
+    # Half a standard deviation, or less where the pole of the logistic function, pi / s away, is near: exp(-33).
+    assert step == pytest.approx(0.5 if s < 1.1 else 2.0 * np.pi * (np.pi / s) / 33.0)
+
+
+def test_a_spread_of_49_can_be_averaged_over_and_51_cannot():
+    assert averaged_expit(0.0, 49.0)[0][0] == pytest.approx(0.5)
+    with pytest.raises(InputError, match="too large to average over"):
+        averaged_expit(0.0, 51.0)
+
+
+def test_the_error_of_a_mean_has_the_slope_of_its_spread_by_every_parameter():
+    """Delta method, by differences of the mean itself: s = 0.6 theta_1 + 0.3 theta_2 at these theta."""
+    root = np.random.default_rng(4).normal(size=(4, 4))
+    joint, jacobian, rows = 0.01 * root @ root.T, np.array([[0.6, 0.3]]), np.array([[1.0, -0.5]])
+    beta, s, h = np.array([-1.2, 0.4]), 1.3, 1e-5
+
+    def mean(x):
+        return averaged_expit(rows @ (beta + x[2:]), s + jacobian[0] @ x[:2])[0][0]
+
+    gradient = np.array([(mean(h * e) - mean(-h * e)) / (2 * h) for e in np.eye(4)])
+    found = population_means(rows, beta, [s], joint, sd_jacobian=jacobian)
+    assert found.covariance[0, 0] == pytest.approx(gradient @ joint @ gradient, rel=1e-6)
