@@ -168,7 +168,7 @@ def _score(table: PairTable) -> PairTests:
     squares, sums = table.squares, table.n_items * np.nan_to_num(table.estimate)
     wins, losses = np.rint(0.5 * (squares + sums)), np.rint(0.5 * (squares - sums))
     z = (wins - losses) / np.sqrt(np.maximum(wins + losses, 1.0))
-    p = (2.0 * _floats(special.ndtr(-np.abs(z)))).clip(SMALLEST_P, 1.0)
+    p = np.maximum(2.0 * _floats(special.ndtr(-np.abs(z))), SMALLEST_P)
     return PairTests(
         kind="score",
         table=table,
@@ -257,11 +257,11 @@ def _t_p(table: PairTable, std_error: FloatArray, df: FloatArray) -> FloatArray:
     equal = ~table.testable & (table.estimate == 0.0) & (table.n_items > 1)
     own = np.where(equal, 1.0, _two_sided(table.estimate / std_error, df))
     # All items point one way by the same amount: two of the 2^n patterns of signs are as extreme.
-    return np.where(table.one_way, np.exp2(1.0 - table.n_items).clip(SMALLEST_P, 1.0), own)
+    return np.where(table.one_way, np.maximum(np.exp2(1.0 - table.n_items), SMALLEST_P), own)
 
 
 def _two_sided(t: FloatArray, df: FloatArray) -> FloatArray:
-    return (2.0 * _floats(special.stdtr(df, -np.abs(t)))).clip(SMALLEST_P, 1.0)
+    return np.maximum(2.0 * _floats(special.stdtr(df, -np.abs(t))), SMALLEST_P)
 
 
 def _floats(values: object) -> FloatArray:

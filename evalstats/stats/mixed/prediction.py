@@ -144,7 +144,7 @@ def _block_inverse(matrix: Sparse) -> Sparse | None:
     n_blocks, owner = connected_components(matrix, directed=False)
     owner = owner.astype(np.int64)
     sizes = np.bincount(owner, minlength=n_blocks)
-    if n and float((sizes.astype(np.float64) ** 2).sum()) > _FULL * n * n and n > 1:
+    if float((sizes.astype(np.float64) ** 2).sum()) > _FULL * n * n:
         return None
     rank = within_owner(owner, n_blocks)
     entries = matrix.tocoo()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.stats.many.pairwise import pairwise_differences
 from evalstats.stats.many.ranks import _constrained, _Controls, with_the_best
@@ -152,3 +153,42 @@ def test_upper_ends_that_contradict_one_another_bound_nothing_from_below():
     assert (low.tolist(), high.tolist()) == ([-inf, -inf], [0.0, 0.0])
     low, high = _constrained(np.array([[inf, 0.3, 0.5], [0.1, inf, 0.4], [-0.2, -0.3, inf]]))
     assert (low.tolist(), high.tolist()) == ([-0.1, -0.3, -0.5], [0.3, 0.1, 0.0])
+
+
+def test_of_clusters_the_larger_of_both_laws_counts():
+    """Every flip of seven uneven clusters, of their sums and of their sums about the mean: q is the larger one."""
+    seen = set()
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        codes = np.repeat(np.arange(7), [1, 1, 2, 2, 3, 3, 6])
+        scores = rng.normal(size=(18, 3)) + 0.8 * rng.normal(size=(7, 3))[codes] + [0.0, 0.3, 1.5]
+        pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
+        own = pairwise_differences(scores, pairs=pairs, clusters=codes, adjust="none")
+        laws = [all_flips(each.tolist(), codes.tolist(), pairs) for each in (scores, scores - scores.mean(axis=0))]
+        upper = np.full((3, 3), np.inf)
+        for j in range(3):
+            mine = [k for k, pair in enumerate(pairs) if pair[0] == j]
+            largest = [np.sort(np.nanmax(flips[:, mine], axis=1)) for flips in laws]
+            q = [each[int(np.ceil(0.9 * len(each) - 1e-9)) - 1] for each in largest]
+            seen.add(q[0] > q[1])
+            for k in mine:
+                reach = max(*q, stats.t.ppf(0.9, own.df[k])) * own.std_error[k]
+                upper[j, pairs[k][1]] = own.estimate[k] + reach
+        found = with_the_best(scores, clusters=codes, conf_level=0.9)
+        assert found.exact
+        np.testing.assert_allclose(found.high, np.maximum(0, upper.min(axis=1)), rtol=1e-7, atol=1e-9)
+    assert seen == {True, False}
+
+
+def test_a_model_that_shares_nothing_is_known_by_its_bounds_alone():
+    scores = (made(12, 60, models=3) > 0.5).astype(float)
+    scores[1:, 2] = np.nan
+    for options, ends in (
+        ({}, [np.nan, np.nan]),
+        ({"bounds": (0.0, 2.0)}, [-2.0, 2.0]),
+        ({"binary": True, "clusters": np.arange(60) % 12}, [-1.0, 1.0]),
+    ):
+        found = with_the_best(scores, **options)
+        np.testing.assert_array_equal([found.low[2], found.high[2]], ends)
+        assert np.isfinite(found.high[:2]).all()
+        assert not found.not_best[2]

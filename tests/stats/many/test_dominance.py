@@ -237,3 +237,25 @@ def test_what_cannot_be_tested_has_a_p_of_1() -> None:
         assert (estimates.tolist(), p.tolist()) == ([-2.0, 2.0], [1.0, 1.0])
     estimates, p = _tests(values, [(1, 0)], [], None, binary=False)
     assert (estimates.tolist(), p.tolist()) == ([2.0], [pytest.approx(2.0**-29)])
+
+
+def test_each_pair_is_tested_by_its_difference() -> None:
+    """Crossed clusters by the multiway variance; the same difference on every item by its signs."""
+    rng = np.random.default_rng(8)
+    values, columns = rng.normal([1.0, -1.0, 0.0], size=(60, 3)), [np.arange(60) % 6, np.arange(60) // 10]
+    pairs = [(0, 1), (2, 1)]
+    estimates, p = _tests(values, pairs, columns, None, binary=False)
+    for (i, j), estimate, value in zip(pairs, estimates, p, strict=True):
+        alone = multiway_mean(values[:, i] - values[:, j], columns).estimate
+        assert (estimate, value) == (pytest.approx(alone.estimate), pytest.approx(alone.p_value))
+        assert estimate == pytest.approx(values[:, i].mean() - values[:, j].mean())
+    # A common level that varies, and a difference that does not: too few items for t to be infinite.
+    level = np.array([1.0, -2.0, 3.0, -4.0, 1.0])
+    same = np.column_stack([level, level - 8.0])
+    assert _tests(same, [(0, 1)], [], None, binary=False)[1].tolist() == [pytest.approx(2.0**-4)]
+
+
+def test_signs_of_clusters_that_just_reach_the_level_are_enough() -> None:
+    """Five clusters one way: 2 of 32 patterns are as extreme, which is 1 less .9375."""
+    assert _firm(np.linspace(1, 2, 5), (np.arange(5), 5), 0.0625, 0)
+    assert not _firm(np.linspace(1, 2, 5), (np.arange(5), 5), 0.0624, 0)

@@ -13,11 +13,12 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
+from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.many import max_t, reference_laws
 from evalstats.stats.many import pair_table as pair_table_module
 from evalstats.stats.many.max_t import TwoSided, collect, upper_quantile
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
-from evalstats.stats.many.pair_table import canonical_order, difference_blocks, pair_table
+from evalstats.stats.many.pair_table import as_scores, canonical_order, difference_blocks, pair_table
 from evalstats.stats.many.pairwise import pair_tests, pairwise_differences, tango_limits
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.many.reference_laws import _item_units, flip_clusters, flip_items, normal_items, sign_patterns
@@ -790,3 +791,48 @@ def test_the_quantile_of_clusters_is_the_larger_of_both_laws(seed):
         reached.append(found.critical(0.9)[0])
     assert reached[0] != pytest.approx(reached[1])
     assert pairwise_differences(scores, clusters=codes, conf_level=0.9).critical == pytest.approx(max(reached))
+
+
+def test_cautions_are_of_the_pairs_that_share_items():
+    """Of six pairs three share nothing; the fewest items of the others are named, and none of pairs without any."""
+    scores = np.random.default_rng(1).normal(size=(12, 4))
+    scores[:, 3] = np.nan
+    scores[0:5, 0] = np.nan
+    found = pairwise_differences(scores)
+    assert found.warnings == (
+        "3 of 6 pairs share no item and are not compared",
+        "only 7 items: no method is reliable below 10",
+    )
+    none = pairwise_differences(np.where(np.arange(12)[:, None] % 2 == [0, 1], scores[:, :2] + 1.0, np.nan)[5:])
+    assert none.warnings == ("1 of 1 pairs share no item and are not compared",)
+
+
+def test_the_least_that_unequal_clusters_are_worth_is_named():
+    """A pair without the items of one model lies in other clusters, and the fewest degrees of freedom count."""
+    codes = np.r_[np.repeat(0, 30), np.repeat(1, 12), np.arange(2, 9), np.arange(2, 9)]
+    scores = np.random.default_rng(2).normal(size=(len(codes), 3))
+    scores[30:42, 2] = np.nan
+    found = pairwise_differences(scores, clusters=codes)
+    assert len(set(found.df.round(3).tolist())) == 2
+    assert found.df.max() < 4
+    (said,) = [each for each in found.warnings if "unequal" in each]
+    assert f"worth {1 + found.df.min():.1f}:" in said
+    level = pairwise_differences(scores, clusters=np.arange(len(codes)) % 8)
+    assert not any("unequal" in each for each in level.warnings)
+
+
+@pytest.mark.parametrize("kind", ["binary", "graded", "one way"])
+def test_p_values_too_small_for_a_number_are_not_0(kind):
+    scores = np.tile([1.0, 0.0], (4_000, 1))
+    if kind == "graded":
+        scores[::2, 0] = 1.01
+    found = pairwise_differences(scores, binary=kind == "binary")
+    assert found.p_value.tolist() == [SMALLEST_P]
+
+
+@pytest.mark.parametrize(("shape", "says"), [((0, 3), "at least 1 item"), ((4, 1), "2 models"), ((4,), "1 dimensions")])
+def test_a_table_has_an_item_and_two_models(shape, says):
+    with pytest.raises(InputError, match=says):
+        as_scores(np.ones(shape))
+    assert as_scores(np.ones((1, 2))).shape == (1, 2)
+    assert as_scores(np.ones((4, 1)), least_models=1).shape == (4, 1)
