@@ -271,8 +271,8 @@ def _block_moments(
     y: FloatArray, first: IntArray, second: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
     """Return the same from the differences themselves."""
-    n = np.zeros(first.size, dtype=np.int64)
-    mean, squares, around = (np.full(first.size, np.nan) for _ in range(3))
+    n = np.empty(first.size, dtype=np.int64)
+    mean, squares, around = (np.empty(first.size) for _ in range(3))
     for part, d in difference_blocks(y, first, second):
         present = ~np.isnan(d)
         filled = np.where(present, d, 0.0)
@@ -292,8 +292,8 @@ def _of_clusters(
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
     """CR2 with Satterthwaite df for every pair."""
     size = first.size
-    n, groups = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    estimate, std_error, df = np.full(size, np.nan), np.full(size, np.nan), np.full(size, np.nan)
+    n, groups = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    estimate, std_error, df = np.empty(size), np.empty(size), np.empty(size)
     for part, sums, counts in cluster_blocks(y, codes, n_groups, first, second):
         total = counts.sum(axis=0)
         n_clusters = (counts > 0).sum(axis=0)

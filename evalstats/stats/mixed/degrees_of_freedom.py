@@ -418,7 +418,7 @@ def _pooled_df(df: Floats) -> float:
         return float(df.mean())
     if np.any(df <= 2.0):
         return 2.0
-    expected = float(np.sum(np.where(np.isinf(df), 1.0, df / (df - 2.0))))
+    expected = float(np.sum(1.0 + 2.0 / (df - 2.0)))  # of df / (df - 2), which is 1 where there are infinitely many
     return 2.0 * expected / (expected - len(df))
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.errors import InputError
-from evalstats.stats.mixed.degrees_of_freedom import kenward_roger, kenward_roger_f
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.degrees_of_freedom import KenwardRoger, kenward_roger, kenward_roger_f
 from tests.stats.mixed.dense import derivatives, fit_at, golden_cases, golden_design, relative_covariance
 
 PBKRTEST = 1e-9  # relative: the same closed form at the same estimates, which were written with 12 digits
@@ -98,3 +98,53 @@ def test_refusals(cases):
         kenward_roger(fit_at(large, fit.theta, fit.sigma))
     with pytest.raises(InputError, match="one column for each of 3"):
         kenward_roger_f(fit, [1.0])
+
+
+def law_by_the_paper(q, a1, a2):
+    """Denominator df and scaling of F by Kenward and Roger (1997), section 2, from the two traces."""
+    b = (a1 + 6 * a2) / (2 * q)
+    g = ((q + 1) * a1 - (q + 4) * a2) / ((q + 2) * a2)
+    below = 3 * q + 2 * (1 - g)
+    c1, c2, c3 = g / below, (q - g) / below, (q + 2 - g) / below
+    expected = 1 / (1 - a2 / q)
+    variance = 2 / q * (1 + c1 * b) / ((1 - c2 * b) ** 2 * (1 - c3 * b))
+    rho = variance / (2 * expected**2)
+    df = 4 + (q + 2) / (q * rho - 1)
+    return df, df / (expected * (df - 2))
+
+
+def made(variances, single):
+    p = single.shape[-1]
+    return KenwardRoger(covariance=np.eye(p), unadjusted=np.eye(p), variances=variances, single=single)
+
+
+@pytest.mark.parametrize("a", [0.02, 0.3, 0.49, 0.7, 0.99, 1.5])
+def test_a_single_contrast_has_two_over_a_degrees_of_freedom(a):
+    """The formulas with q = 1 and equal traces a come down to 2 / a, and the scaling to 1."""
+    assert made(np.array([[a / 9.0]]), np.array([[[3.0]]])).f_law(np.eye(1)) == pytest.approx((2.0 / a, 1.0))
+
+
+def test_two_degrees_of_freedom_have_no_expectation_to_scale_by():
+    assert made(np.eye(1), np.ones((1, 1, 1))).f_law(np.eye(1)) == (pytest.approx(2.0), 1.0)
+    assert made(np.eye(1), np.zeros((1, 2, 2))).f_law(np.eye(2)) == (float("inf"), 1.0)
+
+
+@pytest.mark.parametrize("q", [2, 3])
+def test_the_law_of_several_contrasts_is_the_paper_s(q):
+    rng, seen = np.random.default_rng(q), 0
+    for _ in range(30):
+        root, single = rng.normal(size=(2, 2)), rng.normal(size=(2, 4, 4))
+        single = 0.5 * (single + np.swapaxes(single, 1, 2))
+        found, rows = made(0.02 * root @ root.T, single), rng.normal(size=(q, 4))
+        theta = rows.T @ np.linalg.inv(rows @ rows.T) @ rows
+        pairs = [(r, s) for r in range(2) for s in range(2)]
+        a1 = sum(found.variances[r, s] * np.trace(theta @ single[r]) * np.trace(theta @ single[s]) for r, s in pairs)
+        a2 = sum(found.variances[r, s] * np.trace(theta @ single[r] @ theta @ single[s]) for r, s in pairs)
+        expected = law_by_the_paper(q, a1, a2)
+        if expected[0] > 0:
+            assert found.f_law(rows) == pytest.approx(expected)
+            seen += 1
+        else:
+            with pytest.raises(CannotAnswerError, match="too few units"):
+                found.f_law(rows)
+    assert seen > 20

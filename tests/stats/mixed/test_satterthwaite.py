@@ -4,9 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.degrees_of_freedom import most_effects, satterthwaite, satterthwaite_f, variance_parameters
+from evalstats.stats.estimate import SMALLEST_P
+from evalstats.stats.mixed.degrees_of_freedom import (
+    _inverse,
+    _pooled_df,
+    f_p,
+    most_effects,
+    satterthwaite,
+    satterthwaite_f,
+    variance_parameters,
+)
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from tests.stats.mixed.dense import deviance, fit_at, golden_cases, golden_design, numeric_gradient
 
@@ -166,3 +176,54 @@ def test_what_cannot_be_had_is_refused(cases):
     far = fit_at(fit.design, [30.0, 20.0], 2.0)
     with pytest.raises(CannotAnswerError, match="negative curvature"):
         satterthwaite(far, np.eye(3))
+
+
+def test_differences_give_the_same_off_the_optimum_too(cases, monkeypatch):
+    """There the second derivative by log sigma has the slope by sigma besides."""
+    case = cases["pastes"]
+    fit = fit_at(golden_design("pastes", case), np.asarray(case["theta"]) * 1.05, case["sigma"] * 1.05)
+    expected = variance_parameters(fit)
+    monkeypatch.setattr("evalstats.stats.mixed.degrees_of_freedom.MOST_EFFECTS", 0)
+    found = variance_parameters(fit)
+    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("df", "pooled"),
+    [([np.inf, np.inf], np.inf), ([7.0, 7.0], 7.0), ([2.0, 9.0], 2.0), ([1.5, 9.0, 30.0], 2.0), ([5.0, np.inf], None)],
+)
+def test_df_of_f_are_those_that_give_it_the_mean_of_the_squares(df, pooled):
+    """The mean of t^2 is df / (df - 2), that of F the same of its own df."""
+    found = _pooled_df(np.array(df))
+    if pooled is None:
+        assert found / (found - 2.0) == pytest.approx(np.mean([5.0 / 3.0, 1.0]))
+    else:
+        assert found == pooled
+    mixed = _pooled_df(np.array([6.0, 8.0, 40.0]))
+    assert mixed / (mixed - 2.0) == pytest.approx(np.mean([6 / 4, 8 / 6, 40 / 38]))
+
+
+@pytest.mark.parametrize(("statistic", "q", "df"), [(2.5, 3, 11.0), (0.4, 1, 2.5), (3.1, 2, np.inf)])
+def test_p_of_f_is_scipys(statistic, q, df):
+    law = stats.chi2(q) if np.isinf(df) else stats.f(q, df)
+    assert f_p(statistic, q, df) == pytest.approx(law.sf(statistic * q if np.isinf(df) else statistic))
+    assert f_p(1e9, q, 1e6) == SMALLEST_P
+
+
+def test_directions_without_curvature_say_nothing_and_those_held_are_known():
+    turned = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    scale = np.array([1.0, 1e4, 1e-3])
+    curved = np.array([2.0, 0.5, 0.0])
+    hessian = np.outer(scale, scale) * (turned @ np.diag(curved) @ turned.T)
+    own = np.sqrt(np.diag(hessian))
+    values = np.linalg.eigvalsh(hessian / np.outer(own, own))
+    expected = 2.0 * np.linalg.pinv(hessian / np.outer(own, own), rcond=1e-6) / np.outer(own, own)
+    assert values[0] == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(_inverse(hessian, np.zeros(0, dtype=np.int64)), expected, rtol=1e-6)
+    held = _inverse(hessian, np.array([1]))
+    assert not held[1].any()
+    assert not held[:, 1].any()
+    np.testing.assert_allclose(held[::2, ::2], 2.0 * np.linalg.inv(hessian[::2, ::2]), rtol=1e-9)
+    with pytest.raises(CannotAnswerError, match="negative curvature"):
+        _inverse(np.diag([1.0, -1.0]), np.zeros(0, dtype=np.int64))
