@@ -177,6 +177,52 @@ def test_binomial_models():
     assert effect.std_error == pytest.approx(alternative.std_errors[1], rel=0.4)
 
 
+def test_draws_that_tie_with_the_statistic_reach_it_and_failures_count_neither_way(pastes, monkeypatch):
+    """Of seven replicates two reach the statistic, one ties but for rounding, three do not, one failed."""
+    t = likelihood_ratio(*pastes).statistic
+    drawn = [t, 0.0, t * (1 - 1e-12), None, 0.9 * t, t + 2.0, 0.5]
+    monkeypatch.setattr(module, "replicates", lambda *_, **__: drawn)
+    found = parametric_bootstrap(*pastes, seed=3)
+    assert found.p_value == (1 + 3) / (1 + 6)
+    assert found.draws.tolist() == [each for each in drawn if each is not None]
+    assert (found.n_resamples, found.n_failed, found.seed) == (7, 1, 3)
+    assert found.method == "likelihood ratio, law from 6 parametric bootstrap replicates"
+
+
+def test_how_many_failures_are_told_and_how_many_are_too_many():
+    assert module._failures(0, 20) == ()
+    for failed, many in ((1, False), (2, True), (10, True)):
+        (said,) = module._failures(failed, 20)
+        assert said.startswith(f"{failed} of 20 replicates could not be fitted")
+        assert ("more than 5 %" in said) == many
+    with pytest.raises(CannotAnswerError, match="11 of 20 replicates"):
+        module._failures(11, 20)
+
+
+def test_named_columns_are_left_out_whole_and_combinations_span_what_is_left():
+    design = golden_design("crossed", golden_cases()["crossed"])
+    out = null_design(design, contrasts=[[0.0, 2.0, 0.0, 0.0], [0.0, 1.0, 0.0, -1.0]])
+    assert out.fixed_names == (design.fixed_names[0], design.fixed_names[2])
+    np.testing.assert_array_equal(out.fixed, design.fixed[:, [0, 2]])
+    assert out.terms == design.terms
+    turned = null_design(design, contrasts=[[0.0, 1.0, -1.0, 0.0], [0.0, 2.0, -2.0, 0.0]], terms=[1])
+    assert turned.fixed_names == ("combination 1", "combination 2", "combination 3")
+    assert turned.terms == design.terms[1:2]
+
+
+def test_ends_need_one_replicate_beyond_each(pastes, monkeypatch):
+    """39 replicates have 40 gaps, of which one is a fortieth; 38 do not reach that far."""
+    values = [np.array([float(k), 7.0]) for k in range(39)]
+    monkeypatch.setattr(module, "replicates", lambda *_, **__: [*values, None])
+    first, second = bootstrap_intervals(pastes[1], lambda _: [19.0, 7.0], names=["k", "same"], n_resamples=39)
+    assert (first.conf_low, first.conf_high) == (pytest.approx(0.0), pytest.approx(38.0))
+    assert first.std_error == pytest.approx(np.arange(39).std(ddof=1))
+    assert (first.n_resamples, second.conf_low) == (39, None)
+    assert first.warnings[0].startswith("1 of 40 replicates")
+    with pytest.raises(InputError, match="take at least 39"):
+        bootstrap_intervals(pastes[1], lambda _: [1.0], names=["a"], n_resamples=38)
+
+
 @pytest.mark.slow
 def test_false_alarms_with_ten_scenarios():
     """Four models on ten scenarios, whose effects depend on the model: the p of chi-squared is too small on average."""

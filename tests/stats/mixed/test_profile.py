@@ -11,8 +11,15 @@ from scipy import optimize, stats
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.profile_likelihood import profile
-from tests.stats.mixed.dense import deviance, dummies, golden_cases, golden_design, rows_design, term
+from evalstats.stats.mixed.profile_likelihood import (
+    _away_from_zero,
+    _interval,
+    _sizes,
+    _Walk,
+    profile,
+    variance_targets,
+)
+from tests.stats.mixed.dense import deviance, dummies, fit_at, golden_cases, golden_design, rows_design, term
 
 # Of the distance between the ends: lme4 interpolates its profile by splines.
 LME4 = 1e-4
@@ -181,6 +188,150 @@ def test_progress_and_refusals(pastes):
     wrong = replace(pastes, theta=pastes.theta * 1.5)
     with pytest.raises(CannotAnswerError, match="not at its maximum"):
         profile(wrong, names=["sigma"])
+
+
+def three_effects():
+    """A design with a term of three effects after one of one, and parameters (theta, log sigma) of no special kind."""
+    rng = np.random.default_rng(3)
+    n = 60
+    ones, x, z = (("(Intercept)", np.ones(n)), ("x", rng.normal(size=n)), ("z", rng.normal(size=n) + 1.0))
+    terms = [term("h", np.arange(n) % 7), term("g", np.arange(n) // 6, ones, x, z)]
+    design = rows_design([ones], terms, rng.normal(size=n))
+    fit = fit_at(design, [0.6, 0.9, -0.4, 0.3, -0.7, 0.5, 0.8], 1.3)
+    return fit, np.append(fit.theta, np.log(fit.sigma))
+
+
+def at_parameters(fit, parameters):
+    return replace(fit, theta=parameters[:-1], sigma=float(np.exp(parameters[-1])))
+
+
+def test_a_quantity_that_is_held_has_its_value_and_what_is_free_of_it_stays():
+    fit, parameters = three_effects()
+    targets = variance_targets(fit)
+    assert [target.name for target in targets] == [
+        "sd of (Intercept) by h",
+        "sd of (Intercept) by g",
+        "sd of x by g",
+        "correlation of (Intercept) and x by g",
+        "sd of z by g",
+        "correlation of (Intercept) and z by g",
+        "correlation of x and z by g",
+        "sigma",
+    ]
+    before = [target.value(fit) for target in targets]
+    covariance = fit.covariances()[1]
+    assert before[0] == pytest.approx(1.3 * 0.6)
+    assert before[4] == pytest.approx(np.sqrt(covariance[2, 2]))
+    assert before[6] == pytest.approx(covariance[1, 2] / np.sqrt(covariance[1, 1] * covariance[2, 2]))
+    for k, target in enumerate(targets):
+        wanted = -0.35 if target.kind == "correlation" else 0.77
+        after = [each.value(at_parameters(fit, target.held(fit.design, parameters, wanted))) for each in targets]
+        assert after[k] == pytest.approx(wanted)
+        assert target.value(at_parameters(fit, target.held(fit.design, parameters, before[k]))) == pytest.approx(
+            before[k]
+        )
+        if target.kind == "sd":  # the length of one row of the factor: all else stays
+            assert np.delete(after, k) == pytest.approx(np.delete(before, k))
+        if target.kind == "correlation":
+            sds = [i for i, each in enumerate(targets) if each.kind != "correlation"]
+            assert [after[i] for i in sds] == pytest.approx([before[i] for i in sds])
+        assert target.bounds == ((-1.0, 1.0) if target.kind == "correlation" else (0.0, np.inf))
+        h = 1e-4
+        slopes = [
+            (target.held(fit.design, parameters + e, wanted) - target.held(fit.design, parameters - e, wanted))
+            / (2 * h)
+            for e in h * np.eye(8)
+        ]
+        assert target.jacobian(fit.design, parameters, wanted) == pytest.approx(np.array(slopes).T, abs=1e-6)
+
+
+def test_a_factor_of_turned_signs_is_held_all_the_same():
+    fit, parameters = three_effects()
+    for signs in ([1, 1, 1, 1, -1, -1, 1, 1], [1, 1, 1, 1, -1, -1, -1, 1], [1, -1, -1, -1, 1, 1, 1, 1]):
+        turned = parameters * signs
+        for target in variance_targets(fit)[1:7]:
+            held = target.held(fit.design, turned, 0.4)
+            assert target.value(at_parameters(fit, held)) == pytest.approx(0.4)
+    none = at_parameters(fit, parameters * [1, 0, 0, 0, 1, 1, 1, 1])
+    values = [target.value(none) for target in variance_targets(none)]
+    assert np.isnan([values[3], values[5]]).all()
+    held = variance_targets(fit)[1].held(fit.design, np.append(none.theta, 0.0), 0.7)
+    assert variance_targets(fit)[1].value(at_parameters(fit, held)) == pytest.approx(0.7)
+
+
+class Cone:
+    """A profile that rises by 1 in each unit to the left and by 2 to the right of 3, up to a height."""
+
+    what = "a cone"
+
+    def __init__(self, height=np.inf):
+        self.height, self.begun = height, 0
+
+    def back(self):
+        self.begun += 1
+
+    def __call__(self, value):
+        return min(2.0 * (value - 3.0) if value > 3.0 else 3.0 - value, self.height)
+
+
+@pytest.mark.parametrize("step", [0.01, 0.3, 1.0, 5.0])
+def test_ends_are_where_the_profile_reaches_the_quantile_or_the_bound(step):
+    q = stats.norm.isf(0.05)
+    free = (-np.inf, np.inf)
+    found = _interval(Cone(), 3.0, step=step, bounds=free, conf_level=0.9)
+    assert (found.conf_low, found.conf_high) == pytest.approx((3.0 - q, 3.0 + q / 2), abs=1e-5)
+    assert (found.name, found.notes) == ("a cone", ())
+    near = _interval(Cone(), 3.0, step=step, bounds=(2.0, 3.5), conf_level=0.9)
+    assert (near.conf_low, near.conf_high) == (2.0, 3.5)
+    assert near.notes == ("the lower end is the bound 2", "the upper end is the bound 3.5")
+    far = _interval(Cone(), 3.0, step=step, bounds=(1.0, 4.0), conf_level=0.9)
+    assert (far.conf_low, far.conf_high) == pytest.approx((3.0 - q, 3.0 + q / 2), abs=1e-5)
+    at_bound = _interval(Cone(), 3.0, step=step, bounds=(3.0, np.inf), conf_level=0.9)
+    assert (at_bound.conf_low, at_bound.conf_high) == (3.0, pytest.approx(3.0 + q / 2, abs=1e-5))
+    flat = _interval(Cone(1.0), 3.0, step=step, bounds=free, conf_level=0.9)
+    assert (flat.conf_low, flat.conf_high) == (None, None)
+    assert [note[:9] for note in flat.notes] == ["the lower", "the upper"]
+
+
+def test_a_walk_over_a_bowl_knows_its_profile():
+    """Deviance d'Hd + 5 about (1, 2, 3): with the first held at v the least is 5 + (v - 1)^2 / (H^-1)_11."""
+    root = np.random.default_rng(2).normal(size=(3, 3))
+    hessian, centre, searches = root @ root.T + np.eye(3), np.array([1.0, 2.0, 3.0]), []
+
+    def held(value):
+        searches.append(value)
+
+        def surface(x):
+            d = np.array([value, *x]) - centre
+            return float(d @ hessian @ d) + 5.0, (2.0 * hessian @ d)[1:]
+
+        return surface
+
+    walk = _Walk(held, start=centre[1:], spread=0.3 * np.eye(2), least=5.0, what="first")
+    for value in (1.0, 1.4, -2.0, 1.4):
+        assert walk(value) == pytest.approx(abs(value - 1.0) / np.sqrt(np.linalg.inv(hessian)[0, 0]), abs=1e-5)
+    assert searches == [1.0, 1.4, -2.0]
+    wrong = _Walk(held, start=centre[1:], spread=np.eye(2), least=6.0, what="first")
+    with pytest.raises(CannotAnswerError, match="falls by 1 below that of the fit where first is 1"):
+        wrong(1.0)
+
+
+def test_a_variance_of_0_is_left_by_a_tenth_of_what_would_count():
+    """Of each term the relative sd at which a level's effects are as uncertain as its mean: 1 / root of the squares a level."""
+    fit, parameters = three_effects()
+    design = replace(fit.design, count=np.full(60, 4.0))
+    t = design.terms[1]
+    per_level = [np.sqrt(7 / 240.0), 1.0 / np.sqrt(4.0 * (t.values**2).mean(axis=1).sum() / 10)]
+    assert _sizes(design) == pytest.approx(per_level)
+    sizes = np.repeat(per_level, [1, 6])
+    # Diagonals are the entries 0 of the first, and 0, 3 and 5 of the second.
+    small = parameters * [0.0, 1.0, 0.0, 1.0, 0.01, 0.0, 1.0, 1.0]
+    start, spread = _away_from_zero(replace(fit, design=design), small, 1e-9 * np.eye(8))
+    changed = np.array([True, False, False, False, True, False, False, False])
+    assert start == pytest.approx(np.where(changed, 0.1 * np.append(sizes, 0.0), small))
+    assert np.diag(spread) == pytest.approx(np.where(changed, 0.1 * np.append(sizes, 0.0), 1e-9))
+    wide = _away_from_zero(replace(fit, design=design), small, np.eye(8))[1]
+    np.testing.assert_array_equal(wide, np.eye(8))
 
 
 @pytest.mark.slow
