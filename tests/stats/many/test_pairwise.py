@@ -18,7 +18,18 @@ from evalstats.stats.many import max_t, reference_laws
 from evalstats.stats.many import pair_table as pair_table_module
 from evalstats.stats.many.max_t import TwoSided, collect, upper_quantile
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
-from evalstats.stats.many.pair_table import as_scores, canonical_order, difference_blocks, pair_table
+from evalstats.stats.many.pair_table import (
+    _block_moments,
+    _exact_sum,
+    _lattice_moments,
+    _unique_pairs,
+    as_estimates,
+    as_scores,
+    canonical_order,
+    difference_blocks,
+    pair_table,
+    satterthwaite,
+)
 from evalstats.stats.many.pairwise import pair_tests, pairwise_differences, tango_limits
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.many.reference_laws import _item_units, flip_clusters, flip_items, normal_items, sign_patterns
@@ -836,3 +847,84 @@ def test_a_table_has_an_item_and_two_models(shape, says):
         as_scores(np.ones(shape))
     assert as_scores(np.ones((1, 2))).shape == (1, 2)
     assert as_scores(np.ones((4, 1)), least_models=1).shape == (4, 1)
+
+
+@pytest.mark.parametrize("step", [0.25, 1.0])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_moments_by_models_are_those_of_the_differences(step, missing):
+    """Scores on a lattice, by products of models; any scores, from the differences: both as numpy has them."""
+    rng = np.random.default_rng(4)
+    y = step * rng.integers(-3, 4, size=(25, 4)).astype(float)
+    y[rng.random(y.shape) < missing] = np.nan
+    y[1:, 3] = np.nan if missing else y[1:, 3]
+    first, second = np.triu_indices(4, k=1)
+    found = [_lattice_moments(y, first, second), _block_moments(y, first, second)]
+    assert found[0] is not None
+    for place, (i, j) in enumerate(zip(first, second, strict=True)):
+        d = (y[:, i] - y[:, j])[~np.isnan(y[:, i] - y[:, j])]
+        for n, mean, squares, around in found:
+            assert n[place] == d.size
+            if d.size:
+                expected = (d.mean(), (d**2).sum(), ((d - d.mean()) ** 2).sum())
+                assert (mean[place], squares[place], around[place]) == pytest.approx(expected, abs=1e-12)
+            else:
+                assert np.isnan(mean[place])
+    assert _lattice_moments(rng.normal(size=(25, 4)), first, second) is None
+    # Whole numbers whose sums of squares are beyond 2^53 would not be exact.
+    assert _lattice_moments(np.array([[0.0, 2.0**26], [1.0, 0.0]]), np.array([0]), np.array([1])) is None
+    assert _lattice_moments(np.full((3, 2), np.nan), np.array([0]), np.array([1])) is None
+
+
+def test_df_of_means_of_clusters_by_the_covariances_of_the_residuals():
+    """2 (E v)^2 / Var v where v is the CR2 variance of a mean of independent items with equal variances."""
+    share = np.array([[0.5, 0.2, 0.3], [0.25, 0.25, 0.5], [0.7, 0.1, 0.2]]).T
+    for column, df in zip(share.T, satterthwaite(share), strict=True):
+        g = len(column)
+        # Sums of residuals of clusters, in items of which there are as many as the shares say.
+        covariance = np.diag(column) - np.outer(column, column)
+        form = covariance / np.sqrt(np.outer(1.0 - column, 1.0 - column))
+        assert df == pytest.approx(np.trace(form) ** 2 / np.trace(form @ form))
+        assert g == 3
+
+
+def test_pairs_asked_for_are_found_again_in_their_direction():
+    columns = np.array([2, 0, 3, 1])
+    pairs = [(0, 1), (3, 2), (1, 0), (2, 3), (0, 1)]
+    first, second, position, sign = _unique_pairs(pairs, columns)
+    assert len(first) == 2
+    assert (first < second).all()
+    for k, (i, j) in enumerate(pairs):
+        at = columns[first[position[k]]], columns[second[position[k]]]
+        assert at == ((i, j) if sign[k] > 0 else (j, i))
+    assert set(sign.tolist()) == {1.0, -1.0}
+    every = _unique_pairs(None, columns)
+    assert sorted(zip(every[0].tolist(), every[1].tolist(), strict=True)) == ALL_OF_4
+
+
+def test_a_sum_of_whole_numbers_and_others_is_rounded_once():
+    values = np.array([1.0] + [0.1] * 10)
+    assert values.sum() != 2.0
+    assert _exact_sum(values) == 2.0
+    assert _exact_sum(np.array([2.0**53, 1.0, 1.0])) == 2.0**53 + 2.0
+    assert _exact_sum(np.array([3.0, -1.0, 2.0])) == 4.0
+
+
+def test_estimates_and_their_covariance_are_taken_as_they_are_but_for_rounding():
+    sigma = np.array([[4.0, 1.0 + 1e-14], [1.0, 1e-6]])
+    theta, made = as_estimates([1, 2], sigma * [[1.0, 1e-3], [1e-3, 1.0]])
+    assert theta.tolist() == [1.0, 2.0]
+    assert made[0, 1] == made[1, 0] == pytest.approx(1e-3)
+    assert np.diag(made).tolist() == [4.0, 1e-6]
+    for covariance, says in (
+        ([[4.0, 1.1], [1.0, 1.0]], "not symmetric"),
+        ([[4.0, 2.1], [2.1, 1.0]], "negative variance"),
+        ([[4.0, 0.0], [0.0, 0.0]], "not above 0"),
+        ([[4.0, np.nan], [np.nan, 1.0]], "NaN"),
+        ([[4.0, 0.0]], "square matrix"),
+    ):
+        with pytest.raises(InputError, match=says):
+            as_estimates([1.0, 2.0], covariance)
+    # Estimates that move as one have a covariance, if a singular one.
+    assert as_estimates([1.0, 2.0], [[4.0, 2.0], [2.0, 1.0]])[1].tolist() == [[4.0, 2.0], [2.0, 1.0]]
+    with pytest.raises(InputError, match="1 estimate"):
+        as_estimates([1.0], [[1.0]])

@@ -8,7 +8,7 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.stats.many import reference_laws
 from evalstats.stats.many.pair_table import pair_table, score_covariance
-from evalstats.stats.many.ranks import rank_sets, rank_sets_normal
+from evalstats.stats.many.ranks import _draws, rank_sets, rank_sets_normal
 from tests.stats.flips_by_hand import all_flips, shown_one_sided
 
 
@@ -275,3 +275,13 @@ def test_without_marginal_sets_these_say_nothing():
     assert found.low.tolist() == [4, 3, 2, 1]
     assert found.marginal_low.tolist() == [1] * 4
     assert found.marginal_high.tolist() == [4] * 4
+
+
+def test_many_draws_are_taken_of_the_normal_law_of_few_pairs():
+    """A million statistics, but 9,999 draws at least and 99,999 at most; flips, which cost more, 9,999."""
+    rng = np.random.default_rng(1)
+    table = pair_table(rng.normal(size=(100, 8)))
+    for n_pairs, draws in ((1, 99_999), (10, 99_999), (28, 1_000_000 // 28), (28 * 8, 9_999)):
+        assert _draws(table, np.arange(n_pairs) % 28) == draws
+    assert _draws(pair_table(rng.normal(size=(99, 8))), np.arange(3)) == 9_999
+    assert _draws(pair_table(rng.normal(size=(100, 8)), None, np.arange(100) % 50), np.arange(3)) == 9_999

@@ -20,7 +20,7 @@ from evalstats.stats.mixed.binomial import (
 from evalstats.stats.mixed.design import MixedDesign
 from evalstats.stats.mixed.glm import fit_logistic
 from evalstats.stats.mixed.laplace import Point
-from evalstats.stats.mixed.linear import difference_hessian, symmetric_update, trust_step
+from evalstats.stats.mixed.linear import difference_hessian, minimise, symmetric_update, trust_step
 from evalstats.stats.mixed.linear_elimination import _combine
 from tests.stats.mixed.binomial_by_definition import design_of, term
 
@@ -309,6 +309,62 @@ def test_polishing_ends_at_the_minimum_with_its_exact_curvature():
     # The curvature, twice 6 evaluations, is taken at the start and once more near the end; steps take one each.
     assert bowl.n <= 30
     assert design.n_theta == 7
+
+
+@pytest.mark.parametrize("start", [[-1.2, 1.0], [3.0, -2.0], [1.0, 1.0]])
+def test_a_search_ends_at_the_minimum_and_counts_what_it_asked(start):
+    """Rosenbrock's valley."""
+    asked = []
+
+    def valley(x):
+        asked.append(x)
+        a, b = 1.0 - x[0], x[1] - x[0] ** 2
+        return a * a + 100.0 * b * b, np.array([-2.0 * a - 400.0 * x[0] * b, 200.0 * b])
+
+    found = minimise(valley, np.array(start))
+    assert found.converged
+    assert found.x == pytest.approx([1.0, 1.0], abs=1e-4)
+    assert found.value == valley(found.x)[0]
+    assert found.gradient == pytest.approx(valley(found.x)[1])
+    assert found.hessian == pytest.approx(np.array([[802.0, -400.0], [-400.0, 200.0]]), rel=0.01)
+    assert found.n_evaluations == len(asked) - 2
+
+
+def test_a_parabola_takes_one_step_and_its_curvature_one_evaluation_a_parameter():
+    def bowl(x):
+        return float(x @ x) + 1.0, 2.0 * x
+
+    found = minimise(bowl, np.array([1.0, -0.5, 0.2]))
+    # At the start and for its curvature 4, the step 1, the curvature anew 3 since it was long, and where it ends 1.
+    assert (found.converged, found.n_evaluations) == (True, 9)
+    far = minimise(bowl, np.array([20.0, 0.0, 0.0]))
+    # Steps of 2, then of 4 and 8, as the model is right: 18, 14 and 6 are left, then nothing.
+    assert (far.converged, far.n_evaluations) == (True, 12)
+    assert far.x == pytest.approx(np.zeros(3), abs=1e-6)
+
+
+def test_a_step_to_where_nothing_can_be_computed_is_refused_and_made_shorter():
+    tried = []
+
+    def cut(x):
+        tried.append(float(x[0]))
+        if x[0] > 0.5:
+            return np.inf, np.zeros(1)
+        return float((x[0] - 1.0) ** 2), 2.0 * (x - 1.0)
+
+    found = minimise(cut, np.zeros(1))
+    assert 0.4 < found.x[0] <= 0.5
+    assert np.isfinite(found.value)
+    # Start, its curvature, then 1; a quarter of that step, and on from there.
+    assert tried[2] == pytest.approx(1.0)
+    shorter = [x for x in tried[3:] if abs(x) > 1e-4]
+    assert shorter[0] == pytest.approx(0.25)
+
+
+def test_a_search_that_finds_no_lower_point_says_so():
+    found = minimise(lambda x: (float(x[0]), np.array([-1e3])), np.zeros(1))
+    assert (found.converged, found.value) == (False, 0.0)
+    assert "no step lowers the deviance" in found.message
 
 
 @pytest.mark.parametrize("radius", [0.1, 1.0, 5.0])
