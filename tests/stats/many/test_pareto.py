@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from evalstats.errors import InputError
 from evalstats.stats.many import pareto
+from evalstats.stats.many.pairwise import pairwise_differences
 from evalstats.stats.many.pareto import beaten_by, frontier_shares, on_frontier
+from evalstats.stats.many.ranks import rank_sets, rank_sets_normal, with_the_best
 
 TENTHS = st.integers(0, 4).map(lambda n: n / 10)
 
@@ -153,3 +156,40 @@ def test_uneven_clusters_weigh_by_their_items() -> None:
         means.append(on_frontier(scores[rows].mean(axis=0), costs[rows].mean(axis=0)))
     found = frontier_shares(scores, costs, clusters=codes, n_resamples=20_000)
     assert np.abs(found.shares - np.mean(means, axis=0)).max() < 4 * 0.5 / 20_000**0.5
+
+
+def test_one_draw_is_a_number_of_draws_and_none_is_not() -> None:
+    rng = np.random.default_rng(10)
+    scores, costs = rng.normal(size=(40, 3)), rng.lognormal(size=(40, 3))
+    codes = np.arange(40)
+    for drawn in (
+        lambda n: frontier_shares(scores, costs, n_resamples=n),
+        lambda n: pairwise_differences(scores, clusters=codes, n_resamples=n),
+        lambda n: with_the_best(scores, clusters=codes, n_resamples=n),
+        lambda n: rank_sets(scores, clusters=codes, n_resamples=n),
+        lambda n: rank_sets_normal(scores.mean(axis=0), 0.025 * np.eye(3), n_resamples=n),
+    ):
+        assert drawn(1).n_resamples == 1
+        with pytest.raises(InputError, match="n_resamples"):
+            drawn(0)
+
+
+def test_tables_of_scores_and_costs_are_whole_and_of_one_shape() -> None:
+    fine = np.ones((4, 2))
+    for scores, costs in (
+        (fine, np.full((4, 2), np.inf)),
+        (np.full((4, 2), np.nan), fine),
+        (fine, np.ones((4, 3))),
+        (np.ones((0, 2)), np.ones((0, 2))),
+        (np.ones(4), np.ones(4)),
+    ):
+        with pytest.raises(InputError, match="complete cases only"):
+            frontier_shares(scores, costs, n_resamples=9)
+    assert frontier_shares(fine, fine, n_resamples=9).shares.tolist() == [1.0, 1.0]
+
+
+def test_errors_of_shares_count_half_a_resample_more_either_way() -> None:
+    rng = np.random.default_rng(11)
+    found = frontier_shares(rng.normal(size=(20, 3)), rng.lognormal(size=(20, 3)), n_resamples=50)
+    p = (50 * found.shares + 0.5) / 51
+    assert found.errors == pytest.approx(np.sqrt(p * (1 - p) / 50))

@@ -210,6 +210,34 @@ def test_named_columns_are_left_out_whole_and_combinations_span_what_is_left():
     assert turned.terms == design.terms[1:2]
 
 
+def test_what_counts_as_a_failed_replicate(pastes):
+    """A search that did not end, a draw that cannot be fitted, for a ratio a fit with a prior; for a summary no number."""
+    null, fit = pastes
+    refit = module._Refit(fit, prior=True)
+    strict = module._RatioReplicate(null, fit)
+    stuck = replace(fit, convergence=replace(fit.convergence, converged=False))
+    for answer, kept in ((fit, True), (stuck, False), (replace(fit, penalty="a prior"), True)):
+        for each in (refit, strict.null, strict.alternative):
+            each.again = lambda *_, answer=answer: answer
+            penalised = bool(answer.penalty) and each is not refit
+            assert (each(fit.design.response, 0.0) is answer) == (kept and not penalised)
+
+    def refuse(*_):
+        raise CannotAnswerError("no fit")
+
+    refit.again = refuse
+    assert refit(fit.design.response, 0.0) is None
+    rng = np.random.default_rng(1)
+    for values, kept in (([1.0, 2.0], True), ([1.0, np.nan], False), ([np.inf, 1.0], False)):
+        found = module._SummaryReplicate(fit, lambda _, values=values: values)(rng)
+        assert (None if found is None else found.tolist()) == (values if kept else None)
+    failing = module._SummaryReplicate(fit, lambda _: [1.0])
+    failing.refit.again = refuse
+    assert failing(rng) is None
+    with pytest.raises(InputError, match="conf_level"):
+        bootstrap_intervals(fit, standard_deviations, names=["a", "b", "c"], conf_level=1.0)
+
+
 def test_ends_need_one_replicate_beyond_each(pastes, monkeypatch):
     """39 replicates have 40 gaps, of which one is a fortieth; 38 do not reach that far."""
     values = [np.array([float(k), 7.0]) for k in range(39)]

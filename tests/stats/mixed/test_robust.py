@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.robust import crossing_term, robust_covariance
+from evalstats.stats.mixed.robust import _whole_clusters, crossing_term, robust_covariance
 from evalstats.stats.one_sample import cr2_of_mean
 from tests.stats.mixed.dense import fit_at, golden_cases, golden_design, merged, relative_covariance, rows_design, term
 
@@ -231,3 +231,42 @@ def test_eight_clones_do_not_make_two_other_models_differ(n_items):
     assert by_model[0] / n_rep > 0.18
     assert by_model[1] / n_rep < 0.01
     assert by_cluster / n_rep == pytest.approx([level, level], abs=noise)
+
+
+@pytest.mark.parametrize("sizes", [(3, 4, 2), (40, 3, 5)], ids=["few cells", "more cells than effects"])
+def test_a_cluster_is_its_columns_and_its_own_covariance(sizes):
+    """Two terms, the first with a slope, and cells of several rows: forms of X, V and the residuals as with all of V."""
+    rng = np.random.default_rng(4)
+    cluster = np.repeat(np.arange(3), sizes)
+    n = len(cluster)
+    ones, x = ("(Intercept)", np.ones(n)), ("x", rng.normal(size=n))
+    sub = cluster * 2 + rng.integers(0, 2, n)
+    design = rows_design(
+        [ones, ("b", (cluster == 1) * rng.normal(size=n))],
+        [term("c", cluster, ones, x), term("sub", sub)],
+        rng.normal(size=n),
+    )
+    design = replace(design, count=rng.integers(1, 5, n).astype(float))
+    theta, residual = np.array([0.8, -0.4, 0.5, 0.7]), rng.normal(size=n)
+    whole = relative_covariance(design, theta) - np.eye(n) + np.diag(1.0 / design.count)
+    found = list(_whole_clusters(design, theta, residual, cluster))
+    assert len(found) == 3
+    for g, (columns, reduced, v, e) in enumerate(found):
+        own = cluster == g
+        assert columns.tolist() == ([0, 1] if g == 1 else [0])
+        both = np.column_stack([design.fixed[own][:, columns], residual[own]])
+        expected = both.T @ np.linalg.solve(whole[np.ix_(own, own)], both)
+        made = np.column_stack([reduced, e])
+        forms = made.T @ np.linalg.solve(v, made)
+        p = len(columns)
+        np.testing.assert_allclose(forms[:p], expected[:p], rtol=1e-9)
+        np.testing.assert_array_equal(v, v.T)
+
+
+def test_many_contrasts_are_taken_in_parts(cases):
+    fit, clusters = fitted(cases, "robust_items")
+    found = robust_covariance(fit, clusters)
+    rows = np.random.default_rng(5).normal(size=(130, len(fit.beta)))
+    df = found.df(rows)
+    assert len(df) == 130
+    assert df[[0, 63, 64, 129]] == pytest.approx([found.df(rows[k])[0] for k in (0, 63, 64, 129)])
