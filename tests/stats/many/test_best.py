@@ -192,3 +192,15 @@ def test_a_model_that_shares_nothing_is_known_by_its_bounds_alone():
         np.testing.assert_array_equal([found.low[2], found.high[2]], ends)
         assert np.isfinite(found.high[:2]).all()
         assert not found.not_best[2]
+
+
+def test_where_the_patterns_are_too_few_bonferroni_is_the_least_there_is():
+    """Sixteen patterns do not reach .99; one item outweighs the others, so that flips give no large t."""
+    scores = np.array([[9.0, 0.5, 0.0], [0.1, 0.2, 0.0], [0.2, -0.1, 0.05], [-0.1, 7.0, 0.1]])
+    found = with_the_best(scores, conf_level=0.99)
+    upper = np.full((3, 3), np.inf)
+    for i in range(3):
+        for j in set(range(3)) - {i}:
+            d = scores[:, i] - scores[:, j]
+            upper[i, j] = d.mean() + stats.t.ppf(1 - 0.01 / 2, 3) * d.std(ddof=1) / 2
+    np.testing.assert_allclose(found.high, np.maximum(0, upper.min(axis=1)), rtol=1e-7)

@@ -928,3 +928,20 @@ def test_estimates_and_their_covariance_are_taken_as_they_are_but_for_rounding()
     assert as_estimates([1.0, 2.0], [[4.0, 2.0], [2.0, 1.0]])[1].tolist() == [[4.0, 2.0], [2.0, 1.0]]
     with pytest.raises(InputError, match="1 estimate"):
         as_estimates([1.0], [[1.0]])
+
+
+def test_clusters_of_a_pair_are_those_in_which_it_shares_items():
+    codes = np.array([0, 0, 1, 2, 2, 3, 4, 5])
+    scores = np.random.default_rng(6).normal(size=(8, 3))
+    scores[[0, 1, 3], 1] = np.nan
+    scores[[6], 2] = np.nan
+    found = pairwise_differences(scores, clusters=codes)
+    assert found.n_clusters.tolist() == [5, 5, 4]
+    assert found.n_items.tolist() == [5, 7, 4]
+
+
+def test_no_difference_has_no_sign():
+    scores = np.array([[0.5, 0.5], [0.25, 0.75], [0.75, 0.25]])
+    found = pairwise_differences(scores, pairs=[(0, 1), (1, 0)])
+    assert found.estimate.tolist() == [0.0, 0.0]
+    assert not np.signbit(found.estimate).any()

@@ -15,11 +15,21 @@ from evalstats.stats.mixed.profile_likelihood import (
     _away_from_zero,
     _interval,
     _sizes,
+    _surface,
     _Walk,
     profile,
     variance_targets,
 )
-from tests.stats.mixed.dense import deviance, dummies, fit_at, golden_cases, golden_design, rows_design, term
+from tests.stats.mixed.dense import (
+    deviance,
+    dummies,
+    fit_at,
+    golden_cases,
+    golden_design,
+    numeric_gradient,
+    rows_design,
+    term,
+)
 
 # Of the distance between the ends: lme4 interpolates its profile by splines.
 LME4 = 1e-4
@@ -257,6 +267,24 @@ def test_a_factor_of_turned_signs_is_held_all_the_same():
     assert np.isnan([values[3], values[5]]).all()
     held = variance_targets(fit)[1].held(fit.design, np.append(none.theta, 0.0), 0.7)
     assert variance_targets(fit)[1].value(at_parameters(fit, held)) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("n_quadrature", [1, 5])
+def test_the_surface_of_a_binomial_fit_is_its_deviance_whatever_sigma(golden, n_quadrature):
+    fit = fit_binomial(cbpp(golden), n_quadrature=n_quadrature)
+    surface, at = _surface(fit), np.concatenate([fit.theta, [0.0], fit.beta])
+    assert surface(at)[0] == pytest.approx(fit.deviance, abs=1e-6)
+    off = at + 0.1
+    slope = numeric_gradient(lambda x: surface(x)[0], off, 1e-3)
+    assert surface(off)[1] == pytest.approx(slope, abs=1e-4)
+    assert surface(off)[1][1] == 0.0
+
+
+def test_the_surface_of_a_linear_fit_is_its_deviance_by_theta_and_the_logarithm_of_sigma():
+    fit, parameters = three_effects()
+    value, slope = _surface(fit)(parameters)
+    assert value == pytest.approx(deviance(fit.design, fit.theta, fit.sigma, restricted=False))
+    assert slope == pytest.approx(numeric_gradient(lambda x: _surface(fit)(x)[0], parameters), abs=1e-5)
 
 
 class Cone:
