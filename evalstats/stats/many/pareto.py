@@ -105,16 +105,16 @@ def frontier_shares(
     s, c = _tables(scores, costs)
     draws = check_count(n_resamples, "n_resamples", least=1)
     m = s.shape[1]
-    sums, sizes = _units(np.hstack([s, c]), clusters)
-    n_units = len(sizes)
+    sums = _units(np.hstack([s, c]), clusters)
+    n_units = len(sums)
     rng = np.random.default_rng(seed)
     hits = np.zeros(m)
     chunk = max(1, CHUNK_BYTES // (8 * max(n_units, 4 * m)))
     for start in range(0, draws, chunk):
         rows = min(chunk, draws - start)
         counts = _drawn_counts(rng, rows, n_units)
-        means = (counts @ sums) / (counts @ sizes)[:, np.newaxis]
-        hits += on_frontier(means[:, :m], means[:, m:]).sum(axis=0)
+        totals = counts @ sums  # of the same items for all systems, so that these lie to each other as the means do
+        hits += on_frontier(totals[:, :m], totals[:, m:]).sum(axis=0)
         if on_progress is not None:
             on_progress(start + rows, draws)
     # As if half a resample more had gone either way.
@@ -137,14 +137,14 @@ def _tables(scores: ArrayLike, costs: ArrayLike) -> tuple[FloatArray, FloatArray
     return s, c
 
 
-def _units(values: FloatArray, clusters: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of what is drawn, items or whole clusters, and how many items each holds."""
+def _units(values: FloatArray, clusters: ArrayLike | None) -> FloatArray:
+    """Return the sums of what is drawn, items or whole clusters."""
     if clusters is None:
-        return values, np.ones(len(values))
+        return values
     codes, n_units = as_codes(clusters, len(values))
     sums = np.zeros((n_units, values.shape[1]))
     np.add.at(sums, codes, values)
-    return sums, np.bincount(codes).astype(np.float64)
+    return sums
 
 
 def _drawn_counts(rng: np.random.Generator, rows: int, n_units: int) -> FloatArray:
