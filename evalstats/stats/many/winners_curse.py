@@ -228,8 +228,6 @@ def _between_variance(x: FloatArray, ones: FloatArray, values: FloatArray) -> fl
     grid = np.append(0.0, np.geomspace(1e-8 * scale, 10.0 * scale, _GRID))
     for _ in range(_ROUNDS):
         best = int(np.argmin(deviance(grid)))
-        if best == 0:
-            return 0.0
-        low, high = float(grid[best - 1]), float(grid[min(best + 1, grid.size - 1)])
-        grid = np.append(0.0, np.linspace(low, high, _FINER))
+        low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)])
+        grid = np.linspace(low, high, _FINER)
     return float(grid[int(np.argmin(deviance(grid)))])

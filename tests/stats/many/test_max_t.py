@@ -5,7 +5,15 @@ import pytest
 from scipy import stats
 
 from evalstats.stats.many import max_t, reference_laws
-from evalstats.stats.many.max_t import MaxLaw, OneSided, ReferenceLaw, TwoSided, collect, upper_quantile
+from evalstats.stats.many.max_t import (
+    MaxLaw,
+    OneSided,
+    ReferenceLaw,
+    TwoSided,
+    _equivalent,
+    collect,
+    upper_quantile,
+)
 from evalstats.stats.many.pair_table import pair_table
 from evalstats.stats.many.reference_laws import normal_items, normal_known, sign_patterns
 
@@ -190,3 +198,20 @@ def test_all_that_count_get_every_draw():
     found = [TwoSided(law.observed), OneSided(law.observed, np.arange(1))]
     collect(law, found)
     assert [each.p_adjusted().tolist() for each in found] == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize("df", [1.0, 4.5, 60.0])
+def test_directions_for_t_are_those_of_a_normal_law_that_falls_as_fast(df):
+    """The normal density falls with the logarithm of c at c^2; that of t by its own derivative."""
+    for c in (0.2, 1.5, 9.0):
+        h = 1e-5
+        fall = -(stats.t.logpdf(c * (1 + h), df) - stats.t.logpdf(c * (1 - h), df)) / (2 * h)
+        assert _equivalent(c, df) ** 2 == pytest.approx(fall, rel=1e-6)
+        assert _equivalent(c, np.inf) == c
+
+
+def test_a_run_of_places_is_a_slice_and_others_stay_places():
+    for first, n in ((0, 1), (3, 4)):
+        assert reference_laws._as_slice(np.arange(first, first + n)) == slice(first, first + n)
+    for places in (np.array([0, 2]), np.array([1, 3, 4]), np.empty(0, dtype=np.int64)):
+        assert reference_laws._as_slice(places) is places

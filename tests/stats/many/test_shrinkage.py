@@ -219,3 +219,31 @@ def test_hybrid_covers_and_is_median_unbiased(replicates, models, spread, rho):
     assert abs(np.mean(above) - 0.5) <= 0.01 + 2 / math.sqrt(replicates)
     if models == 10:
         assert np.mean(ordinary) < 0.92
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("spread", [0.1, 3.0, 300.0])
+def test_the_spread_has_the_largest_restricted_likelihood_in_any_unit(unit, spread):
+    rng = np.random.default_rng(9)
+    sigma = related(rng, 6, 0.3) * 0.5
+    x = np.linspace(-1.0, 1.0, 6) ** 3 * spread
+    found = shrunken_means(unit * x, unit**2 * sigma)
+    least = np.linalg.eigvalsh(sigma)[0]
+
+    def deviance(tau2):
+        v = sigma + tau2 * np.eye(6)
+        inverse = np.linalg.inv(v)
+        information = inverse.sum()
+        residual = x - (inverse @ x).sum() / information
+        return np.linalg.slogdet(v)[1] + math.log(information) + residual @ inverse @ residual
+
+    grid = np.append(0.0, np.geomspace(1e-6 * least, 1e3 * spread**2 + 1.0, 4000))
+    values = [deviance(tau2) for tau2 in grid]
+    assert deviance((found.between_sd / unit) ** 2) <= min(values) + 1e-9
+    assert (found.between_sd == 0.0) == (int(np.argmin(values)) == 0)
+
+
+def test_three_estimates_are_enough():
+    assert shrunken_means([0.1, 0.5, 0.9], 0.01 * np.eye(3)).between_sd > 0.3
+    with pytest.raises(InputError, match="at least 3"):
+        shrunken_means([0.1, 0.5], 0.01 * np.eye(2))
