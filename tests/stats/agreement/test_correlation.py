@@ -11,6 +11,7 @@ from evalstats.errors import InputError
 from evalstats.stats.agreement.correlation import (
     NAMES,
     CoefficientName,
+    _drawn_hits,
     correlate,
     kendall,
     mean_ranks,
@@ -102,3 +103,13 @@ def test_published_benchmarks(golden: Path, benchmark_name: str) -> None:
     top = scores.subset(np.argsort(-scores.live, kind="stable")[:10])
     assert float(kendall(top.lab, top.live)) == pytest.approx(known["kendall_top10_live"], abs=ROUNDING)
     assert float(spearman(top.lab, top.live)) == pytest.approx(known["spearman_top10"], abs=ROUNDING)
+
+
+def test_drawn_orders_count_those_with_a_coefficient_as_far_from_0() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=5), rng.normal(size=5)
+    estimate = stats.kendalltau(a, b).statistic
+    orders = np.argsort(np.random.default_rng(8).random((60, 5)), axis=-1)
+    wanted = sum(abs(stats.kendalltau(a, b[order]).statistic) >= abs(estimate) - 1e-9 for order in orders)
+    assert 0 < wanted < 60
+    assert _drawn_hits("kendall", (a, b), estimate, n_resamples=60, seed=8) == wanted

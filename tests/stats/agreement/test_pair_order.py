@@ -1,5 +1,6 @@
 """Pairs of models: separated alike, oppositely, or not."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -157,3 +158,12 @@ def test_parts_of_brier_by_ten_bins_from_both_ends() -> None:
     assert found.uncertainty == pytest.approx(np.concatenate(parts)[:, 1].var())
     within = sum(len(b) * (b[:, 0].var() - 2 * np.cov(b.T, ddof=0)[0, 1]) for b in parts) / 88
     assert found.within == pytest.approx(within)
+
+
+@pytest.mark.parametrize("gone", ["lab_covariance", "live_covariance"])
+def test_errors_of_one_side_tell_what_it_separates_and_no_contradiction(gone: str) -> None:
+    found = pair_agreement(replace(scores(n=6), **{gone: None}), n_resamples=100)
+    known, unknown = (found.live, found.lab) if gone == "lab_covariance" else (found.lab, found.live)
+    assert known.separated is not None
+    assert unknown.separated is None
+    assert (found.same, found.contradicted) == (None, None)

@@ -455,9 +455,10 @@ def test_ranks_of_new_models_count_who_is_surely_and_who_may_be_better() -> None
 
 
 def test_ends_of_a_mixture_of_points_and_of_normal_laws() -> None:
-    points, none = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]]), np.zeros((5, 1))
-    low, high = _mixture_ends(points, none, 0.5)
-    assert (low[0], high[0]) == (pytest.approx(1.0), pytest.approx(3.0))
+    # The least point that has the level at or below it: of four a quarter lies at 0, three quarters up to 2.
+    for points, wanted in (((0.0, 1.0, 2.0, 3.0), (0.0, 2.0)), ((0.0, 1.0, 2.0, 3.0, 4.0), (1.0, 3.0))):
+        low, high = _mixture_ends(np.array(points)[:, None], np.zeros((len(points), 1)), 0.5)
+        assert (low[0], high[0]) == pytest.approx(wanted, abs=1e-9)
     mean, sd = np.array([[0.0], [2.0]]), np.array([[0.5], [1.5]])
     for end, level in zip(_mixture_ends(mean, sd, 0.9), (0.05, 0.95), strict=True):
         assert stats.norm.cdf(end[0], mean, sd).mean() == pytest.approx(level, abs=1e-9)

@@ -232,3 +232,16 @@ def test_a_gap_is_flagged_on_either_side_of_the_line(away: float) -> None:
     )
     assert np.flatnonzero(found.flagged).tolist() == [6]
     assert np.sign(found.gap[6]) == np.sign(away)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6])
+def test_the_slow_search_finds_the_spread_that_brings_the_sum_down_to_its_target(share: float) -> None:
+    sides = slope_search.scaled_sides(_scores(3, tau=0.6))
+    problems = sides.all_models()
+    start = slope_search.lowest(problems, np.array([sides.floor])).statistic
+    found = slope_search._bracketed(problems, share * start, sides.floor)
+    assert found.tau2[0] > 0.0
+    again = slope_search.york_sum(problems, found.angle, found.tau2)
+    assert again == pytest.approx(share * start, rel=1e-6)
+    none = slope_search._bracketed(problems, 1.1 * start, sides.floor)
+    assert none.tau2[0] == sides.floor

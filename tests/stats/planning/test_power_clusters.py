@@ -151,8 +151,10 @@ def test_rows_that_the_sign_flip_rejects_are_those_of_the_listed_test(conf_level
 @pytest.mark.parametrize("n_trials", [None, 3])
 def test_rows_of_a_simulation_have_the_t_and_augmented_t_of_each(n_trials):
     rng = np.random.default_rng(5)
-    d = rng.integers(-3, 4, size=(7, 12)) / 3.0
+    d = rng.integers(-3, 4, size=(10, 12)) / 3.0
     d[0, 3:], d[1, :] = 0.0, 0.0
+    for row, told in ((7, 4), (8, 5), (9, 6)):  # below five that are not 0 the pseudo-items are whole
+        d[row] = np.arange(12) < told
     for of_rows, of_one in ((_plain(d[2:]), paired_t), (_augmented(d, n_trials, 2.0), augmented_t)):
         rows = d[2:] if of_one is paired_t else 2.0 * d
         for row, mean, std_error in zip(rows, *of_rows[:2], strict=True):

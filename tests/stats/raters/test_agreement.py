@@ -381,7 +381,10 @@ def test_an_unknown_metric_is_refused_and_resamples_start_where_they_are_said_to
     table = rating_table(np.repeat(np.arange(30), 2), [0, 1, 1, 1, 2, 2] * 10)
     with pytest.raises(InputError, match="metric 'cosine' is unknown"):
         krippendorff_alpha(table, "cosine")
-    assert krippendorff_alpha(table) == krippendorff_alpha(table, conf_level=0.95, n_resamples=4000, seed=0)
+    found = krippendorff_alpha(table)
+    assert found == krippendorff_alpha(table, conf_level=0.95, n_resamples=4000, seed=0)
+    assert found.conf_low is not None
+    assert found.reason is None
 
 
 def test_an_estimate_outside_its_resamples_has_plain_percentiles():

@@ -215,3 +215,10 @@ def test_labels_drawn_with_unequal_chances_are_not_corrected_by_error_rates():
     pair = sample()
     with pytest.raises(CannotAnswerError, match="unequal chances"):
         rogan_gladen_difference(judged_pair(pair.judged, pair.labels, probabilities=np.full(len(pair.judged), 0.3)))
+
+
+def test_graded_scores_of_a_simulation_are_whole_and_on_the_scale():
+    pair = JudgeWorld(n_items=4000, n_labels=4000, graded=True, leaning=3.0).draw(np.random.default_rng(9))
+    for side in (pair.judged, pair.labels):
+        assert (side == np.rint(side)).all()
+        assert (side.min(), side.max()) == (1.0, 10.0)

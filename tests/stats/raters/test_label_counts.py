@@ -101,3 +101,12 @@ def test_a_judge_that_always_agrees_or_never_has_a_correlation_with_an_interval(
     assert (found.correlation_low, found.correlation_high) == pytest.approx(wanted, rel=1e-6)
     assert found.n is not None
     assert (found.n < found.alone) == (sign > 0)
+
+
+def test_twenty_labels_are_enough_to_plan_by():
+    rng = np.random.default_rng(12)
+    truth = rng.normal(size=20)
+    judge = truth + rng.normal(size=20)
+    assert labels_needed(judge, truth, 0.2, n_items=4000).n is not None
+    with pytest.raises(CannotAnswerError, match="19 labels are too few"):
+        labels_needed(judge[1:], truth[1:], 0.2, n_items=4000)
