@@ -229,8 +229,14 @@ class Ranges:
         }
 
 
+# Rows that repeat others do so from the first items on; the rest of a long file need not be held against a late one.
+MOST_KEYS: Final = 4_000_000
+
+
 class SeenKeys:
-    """Keys seen so far, as sorted 64-bit hashes: eight bytes a row, however long the ids are.
+    """Keys seen so far, as sorted 64-bit hashes: eight bytes a row, however long the ids are, and no more than `MOST_KEYS`.
+
+    What is not in the beginning of a long file is found where all of it is: in a store, or in a table that is held.
 
     Two different keys share a hash once in 18 million million million pairs; a file of a million rows is then wrongly
     refused with a chance of 3 in 100 million.
@@ -243,8 +249,11 @@ class SeenKeys:
     def __init__(self) -> None:
         self._sorted = np.empty(0, dtype=np.uint64)
 
+    def __len__(self) -> int:
+        return len(self._sorted)
+
     def again(self, keys: pl.DataFrame) -> pl.Series:
-        """Mark the rows whose key was seen before, in this frame or an earlier one, and remember all of them."""
+        """Mark the rows whose key was seen before, in this frame or among those that are remembered."""
         hashes = keys.hash_rows(seed=0).to_numpy()
         # Sorted ones are looked up in one pass; of equal ones the first of the frame stays first.
         order = np.argsort(hashes, kind="stable")
@@ -253,8 +262,9 @@ class SeenKeys:
         known = np.append(False, new[1:] == new[:-1])[: len(new)]
         inside = place < len(self._sorted)
         known[inside] |= self._sorted[place[inside]] == new[inside]
-        # Two sorted runs are merged in one pass by the stable sort.
-        self._sorted = np.sort(np.concatenate([self._sorted, new]), kind="stable")
+        if len(self._sorted) < MOST_KEYS:
+            # Two sorted runs are merged in one pass by the stable sort.
+            self._sorted = np.sort(np.concatenate([self._sorted, new]), kind="stable")
         again = np.empty(len(new), dtype=np.bool_)
         again[order] = known
         return pl.Series(again)

@@ -504,25 +504,34 @@ def _standard(column: Column, schema_version: int, factors: Mapping[str, pl.Data
     return found if column.low is None else pl.when(found >= column.low).then(found)
 
 
+# So many hashes of keys are compared at a time: 8 bytes each, and as much again to sort them.
+_HASHES = 10_000_000
+
+
 def repeated_key(files: Iterable[tuple[Path, Part]], table: TableName) -> dict[str, object] | None:
     """Return a key of `table` that names more than one row, or None.
 
-    Only 8 bytes a row are held: the keys' hashes. Where two hashes agree, the keys themselves decide.
+    Only hashes of keys are held, some `_HASHES` at a time: the same keys are read again for the next. Where two hashes agree,
+    the keys themselves decide.
     """
-    key = KEYS[table]
+    key, files = KEYS[table], list(files)
     if not key:
         return None
     keys = scan_parts(files, table).select(key)
     hashed = keys.select(pl.struct(key).hash().alias("hash"))
-    hashes = hashed.collect(engine="streaming")["hash"].sort()
-    suspects = hashes.filter(hashes == hashes.shift())
-    if suspects.is_empty():
-        return None
-    few = suspects.unique().head(1_000)  # one repeated key is enough for the message
-    again = keys.filter(pl.struct(key).hash().is_in(few.implode()))
-    repeated = again.group_by(key).len().filter(pl.col("len") > 1).select(key).sort(key).head(1)
-    found = repeated.collect(engine="streaming")
-    return found.row(0, named=True) if found.height else None
+    n = -(-sum(part.rows for _, part in files) // _HASHES)
+    for k in range(n):
+        hashes = hashed.filter(pl.col("hash") % n == k).collect(engine="streaming")["hash"].sort()
+        suspects = hashes.filter(hashes == hashes.shift())
+        if suspects.is_empty():
+            continue
+        few = suspects.unique().head(1_000)  # one repeated key is enough for the message
+        again = keys.filter(pl.struct(key).hash().is_in(few.implode()))
+        repeated = again.group_by(key).len().filter(pl.col("len") > 1).select(key).sort(key).head(1)
+        found = repeated.collect(engine="streaming")
+        if found.height:
+            return found.row(0, named=True)
+    return None
 
 
 def sha256_of(path: Path) -> str:

@@ -304,7 +304,7 @@ class SourceWriter:
 
     A context manager: what was not committed is gone when the block is left. Frames are gathered into parts of about
     `PART_ROWS` rows or `PART_BYTES`, one of which is written while the next is read, so memory is bounded by two
-    parts, and 8 bytes a row while keys are compared.
+    parts, however many rows there are.
     """
 
     def __init__(self, shelf: Shelf, origin: Origin) -> None:

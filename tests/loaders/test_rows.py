@@ -1,10 +1,16 @@
-"""The kind of a metric as told from its scores."""
+"""The kind of a metric as told from its scores, and keys that stand twice."""
 
 from datetime import date
+from pathlib import Path
 
+import polars as pl
 import pytest
 
-from evalstats.loaders.rows import Ranges, held
+from evalstats.cli.ingest_run import ingest
+from evalstats.errors import InputError
+from evalstats.loaders import blocks, rows
+from evalstats.loaders.registry import read
+from evalstats.loaders.rows import Ranges, SeenKeys, held
 from evalstats.schema.tables import frame_from_rows
 
 
@@ -66,3 +72,26 @@ def test_dollars_and_seconds_below_1_are_no_shares(metric: str, scores: tuple[fl
     row = seen.row("b", metric)
     assert row["kind"] == kind
     assert (row["low"], row["high"]) == ((None, None) if kind == "continuous" else (0.0, 1.0))
+
+
+def test_no_more_keys_are_remembered_than_a_frame_beyond_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "MOST_KEYS", 30)
+    seen = SeenKeys()
+    for first in range(0, 100, 20):
+        assert not seen.again(pl.DataFrame({"id": range(first, first + 20)})).any()
+    assert len(seen) == 40
+    # Of an early row and of one in the same frame it is known still.
+    assert seen.again(pl.DataFrame({"id": [3, 90, 91, 91]})).to_list() == [True, False, False, True]
+
+
+def test_a_late_repeat_of_a_long_file_is_refused_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "MOST_KEYS", 4)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 4)
+    path = tmp_path / "long.csv"
+    path.write_text("item,model,score\n" + "".join(f"q{n},m,1\n" for n in (*range(20), 13)))
+    with pytest.raises(InputError, match=r"share their key.*item='q13'"):
+        read(path, strict=True)
+    [report] = ingest([path], tmp_path / "store").sources
+    assert report.status == "failed"
+    assert "more than one row has the key" in report.reason
+    assert "item='q13'" in report.reason

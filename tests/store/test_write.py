@@ -16,7 +16,7 @@ import pytest
 from evalstats.errors import InputError, StoreError
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import empty_table, frame_from_rows
-from evalstats.store import write
+from evalstats.store import manifest, write
 from evalstats.store.manifest import INCOMING, MANIFEST, MARKER, SCHEMA_VERSION, SOURCES, Origin, Shelf
 from evalstats.store.read import open_store
 from evalstats.store.write import SourceWriter, held_already, lock, make_store
@@ -60,6 +60,32 @@ def test_a_key_that_stands_twice_in_different_batches_rejects_the_source(
     with pytest.raises(InputError, match=r"a\.json: outcomes: more than one row has the key run='r1'.*item='i3'"):
         tools.put(shelf, tools.origin("a"), rows, batch=5)
     assert files_below(shelf.store) == ["evalstats-store.json"]
+
+
+@pytest.mark.parametrize("n", range(8))
+def test_a_repeated_key_is_found_whichever_of_several_readings_its_hash_falls_into(
+    shelf: Shelf, tools, monkeypatch, n: int
+) -> None:
+    monkeypatch.setattr(manifest, "_HASHES", 2)
+    rows = [tools.outcome("r1", f"i{k}") for k in (*range(8), n)]
+    with pytest.raises(InputError, match=f"more than one row has the key run='r1'.*item='i{n}'"):
+        tools.put(shelf, tools.origin("a"), rows, batch=1)
+
+
+def test_hashes_of_keys_are_held_some_at_a_time(shelf: Shelf, tools, monkeypatch) -> None:
+    monkeypatch.setattr(manifest, "_HASHES", 50)
+    heights: list[int] = []
+    collect = pl.LazyFrame.collect
+
+    def counted(lazy: pl.LazyFrame, **how) -> pl.DataFrame:
+        found = collect(lazy, **how)
+        heights.append(found.height)
+        return found
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", counted)
+    tools.put(shelf, tools.origin("a"), [tools.outcome("r1", f"i{n}") for n in range(400)], batch=100)
+    assert sum(heights) == 400
+    assert max(heights) < 100  # hashes fall evenly: 400 into 8 readings, by chance some more or fewer
 
 
 @pytest.mark.parametrize(
