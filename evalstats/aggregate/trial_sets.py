@@ -4,13 +4,13 @@ A set is a struct with a boolean for each trial, named as the trial is. So the t
 at a bit for each, and what differs between whole runs is estimated from them as from single rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import FIRST_TRIAL, HELPER
+from evalstats.aggregate.items import FIRST_TRIAL, HELPER, Floats
 
 # Of merged rows alone: the set, under the second name where trials have names (a judge, a seed) and not mere numbers.
 TRIALS, TRIAL_LABELS = f"{HELPER}trials", f"{HELPER}trial labels"
@@ -48,24 +48,33 @@ def seen_trials(rows: pl.DataFrame) -> list[str]:
     return [] if sets is None else [name for name, stands in _fields(sets) if stands.any()]
 
 
-def scores_by_trial(rows: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
-    """Return the score of each of `items` in each trial: a column for every trial of the rows, null where there is no score.
+def scores_by_trial(
+    rows: pl.DataFrame, items: pl.DataFrame, *, at_once: int
+) -> tuple[list[str], Callable[[], Iterator[Floats]]]:
+    """Return the names of the trials of the rows, and the score of each of `items` in each trial, so many items at a time.
 
-    `rows` are the scored rows of one arm, each with its set; `items` are named by all of their columns.
+    `rows` are the scored rows of one arm, each with its set; `items` are named by all of their columns. The arrays have a column
+    for every trial, with NaN where there is no score; the function begins anew whenever it is called.
     """
-    found, n = _places(rows, items), items.height
-    among = found.is_not_null().to_numpy()
-    place, score = found.fill_null(0).to_numpy(), rows["score"].to_numpy()
-    columns: list[pl.Series] = []
-    for name, stands in _fields(_known_sets(rows)):
-        if not stands.any():
-            continue
-        held = stands & among
-        count = np.bincount(place[held], minlength=n)
-        total = np.bincount(place[held], weights=score[held], minlength=n)
-        mean = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
-        columns.append(pl.Series(name, mean, nan_to_null=True))
-    return pl.DataFrame(columns)
+    placed = _places(rows, items).rename(_PLACE)
+    held = rows.select("score", _known_sets(rows).alias(TRIALS)).with_columns(placed).drop_nulls(_PLACE)
+    held = held.sort(_PLACE, maintain_order=True)
+    place, score, sets = held[_PLACE].to_numpy(), held["score"].to_numpy(), held[TRIALS]
+    names = [name for name, stands in _fields(_known_sets(rows)) if stands.any()]
+
+    def blocks() -> Iterator[Floats]:
+        for first in range(0, items.height, at_once):
+            n = min(at_once, items.height - first)
+            begin, end = np.searchsorted(place, [first, first + n])
+            stands = dict(_fields(sets[begin:end]))
+            found = np.full((n, len(names)), np.nan)
+            for column, name in enumerate(names):
+                own, scores = place[begin:end][stands[name]] - first, score[begin:end][stands[name]]
+                count, total = np.bincount(own, minlength=n), np.bincount(own, weights=scores, minlength=n)
+                np.divide(total, count, out=found[:, column], where=count > 0)
+            yield found
+
+    return names, blocks
 
 
 def in_both(own: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
@@ -105,7 +114,7 @@ def _places(rows: pl.DataFrame, items: pl.DataFrame) -> pl.Series:
     return rows.select(items.columns).join(placed, on=items.columns, how="left", maintain_order="left")[_PLACE]
 
 
-def _fields(sets: pl.Series) -> list[tuple[str, npt.NDArray[np.bool_]]]:
-    """Return the trials, sorted by name, each with the rows that stand for it."""
+def _fields(sets: pl.Series) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+    """Yield the trials, sorted by name, each with the rows that stand for it."""
     frame = sets.struct.unnest()
-    return [(name, frame[name].to_numpy()) for name in sorted(frame.columns)]
+    return ((name, frame[name].to_numpy()) for name in sorted(frame.columns))

@@ -1,9 +1,9 @@
 """Two arms brought together item by item, with what could not be paired in view; their trials (pass^k, shared ones) and runs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,14 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import p_value, plural, scaled
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import TRIAL_LABEL
-from evalstats.stats.trials import RunVariance, pass_at_k, pass_hat_k, run_variance, same_items_difference
+from evalstats.stats.trials import (
+    RunVariance,
+    ScoreBlocks,
+    pass_at_k,
+    pass_hat_k,
+    run_variance,
+    same_items_difference,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -398,9 +405,18 @@ _FULL_RUN = 0.5
 # seventh of cases.
 _TOGETHER = 0.1
 _SMALL = 0.05
+# Scores of so many items are held at once; those of 1,024 trials take 80 MB.
+_ITEMS_AT_ONCE = 10_000
 
 
-def run_scores(items: pl.DataFrame, arm: Arm) -> pl.DataFrame | None:
+class RunScores(NamedTuple):
+    """Names of full runs, and the scores of items in them."""
+
+    names: list[str]
+    scores: ScoreBlocks
+
+
+def run_scores(items: pl.DataFrame, arm: Arm) -> RunScores | None:
     """Return the scores by item (in the order of `items`) and full run; None where only averages of trials are known.
 
     Several runs of the same items are full runs; in a single run, its k-th trials are taken for its k-th full run.
@@ -408,14 +424,20 @@ def run_scores(items: pl.DataFrame, arm: Arm) -> pl.DataFrame | None:
     key = [name for name in ITEM_KEY if name in items.columns]
     rows = arm.rows.filter(pl.col("status") == "scored")
     if not arm.by_run and trial_sets(rows) is not None:
-        return scores_by_trial(rows, items.select(key))
+        names, blocks = scores_by_trial(rows, items.select(key), at_once=_ITEMS_AT_ONCE)
+        return RunScores(names, ScoreBlocks(items.height, len(names), blocks))
     if not arm.by_run and (rows["trial"].null_count() or (rows["n_trials"].fill_null(1) > 1).any()):
         return None
     unit = unit_of(arm)
     name = unit.meta.output_name()
     wide = rows.select(*key, unit, "score").pivot(name, index=key, values="score", aggregate_function="mean")
     found = items.select(key).join(wide, on=key, how="left", maintain_order="left").drop(key).cast(pl.Float64)
-    return found.select(sorted(found.columns))
+    table = found.select(sorted(found.columns))
+
+    def cut() -> Iterator[Floats]:
+        return (part.to_numpy() for part in table.iter_slices(_ITEMS_AT_ONCE))
+
+    return RunScores(table.columns, ScoreBlocks(items.height, table.width, cut))
 
 
 def run_variance_of(
@@ -426,21 +448,21 @@ def run_variance_of(
     Each side's runs are compared on the items that all of them scored, each with its weight in the mean. None where there
     are no trials to speak of.
     """
-    if not any(arm.several_trials for arm in arms):
+    found = _known_scores(items, arms) if any(arm.several_trials for arm in arms) else []
+    if not found:
         return None
-    tables = [run_scores(items, arm) for arm in arms]
-    if any(table is None for table in tables):
+    sides = [_difference(*found)] if shared else [each.scores for each in found]
+    held = [_complete(scores) for scores in sides]
+    if any(there.sum() < 2 or not len(runs) for there, runs in held):
         return None
-    wide = [table for table in tables if table is not None]
-    if shared:
-        common = [name for name in wide[0].columns if name in wide[1].columns]
-        wide = [pl.DataFrame([wide[1][name] - wide[0][name] for name in common])]
-    matrices = [_matrix(table) for table in wide]
-    held = [_complete(scores) for scores in matrices]
-    scores = [side[np.ix_(rows, runs)] for side, (rows, runs) in zip(matrices, held, strict=True)]
-    if any(len(side) < 2 or not side.shape[1] for side in scores):
-        return None
-    return run_variance(*scores, weights=None if weights is None else [weights[rows] for rows, _ in held])
+    of_held = None if weights is None else [weights[there] for there, _ in held]
+    return run_variance(*(side.only(*kept) for side, kept in zip(sides, held, strict=True)), weights=of_held)
+
+
+def _known_scores(items: pl.DataFrame, arms: Sequence[Arm]) -> list[RunScores]:
+    """Return the scores of all arms by item and full run; nothing where those of any arm are not known, or there are none."""
+    found = [each for arm in arms if (each := run_scores(items, arm)) is not None and each.names]
+    return found if items.height and len(found) == len(arms) else []
 
 
 def run_matrix(items: pl.DataFrame, arms: Sequence[Arm]) -> tuple[Floats, Ints] | None:
@@ -448,40 +470,44 @@ def run_matrix(items: pl.DataFrame, arms: Sequence[Arm]) -> tuple[Floats, Ints] 
 
     Only items of which every arm has every trial count; None with fewer than 2.
     """
-    tables = [run_scores(items, arm) for arm in arms]
-    if any(table is None or table.columns != tables[0].columns for table in tables if tables[0] is not None):
+    found = _known_scores(items, arms)
+    if not found or any(each.names != found[0].names for each in found):
         return None
-    scores = np.stack([_matrix(table) for table in tables if table is not None], axis=2)
+    scores = np.stack([np.concatenate(list(each.scores)) for each in found], axis=2)
     rows = np.flatnonzero(~np.isnan(scores).any(axis=(1, 2)))
     return (scores[rows], rows) if rows.size > 1 else None
 
 
-def _matrix(table: pl.DataFrame) -> Floats:
-    scores: npt.NDArray[np.float64] = table.to_numpy()
-    return scores
+def _difference(first: RunScores, second: RunScores) -> ScoreBlocks:
+    """Return the second side less the first, in the runs that both have."""
+    common = [name for name in first.names if name in second.names]
+    own, other = ([each.names.index(name) for name in common] for each in (first, second))
+
+    def blocks() -> Iterator[Floats]:
+        return (after[:, other] - before[:, own] for before, after in zip(first.scores, second.scores, strict=True))
+
+    return ScoreBlocks(first.scores.n_items, len(common), blocks)
 
 
-def _complete(scores: Floats) -> tuple[Ints, Ints]:
-    """Return the items to keep and the runs: those that hold most items, and the items that all of these scored."""
-    there = ~np.isnan(scores)
-    counts = there.sum(axis=0)
+def _complete(scores: ScoreBlocks) -> tuple[Bools, Ints]:
+    """Return which items to keep, and the runs: those that hold most items, and the items that all of these scored."""
+    counts = np.sum([(~np.isnan(block)).sum(axis=0) for block in scores], axis=0)
     full = counts >= _FULL_RUN * counts.max(initial=1)
-    return np.flatnonzero(there[:, full].all(axis=1)), np.flatnonzero(full)
+    return np.concatenate([~np.isnan(block[:, full]).any(axis=1) for block in scores]), np.flatnonzero(full)
 
 
 def same_items_row(items: pl.DataFrame, arms: Sequence[Arm], *, shared: bool, conf_level: float) -> MethodRow | None:
     """Return the difference on these very items for new trials, where every item has the same trials."""
-    if not any(arm.several_trials for arm in arms):
-        return None
-    tables = [run_scores(items, arm) for arm in arms]
-    scores = [_matrix(table) for table in tables if table is not None]
-    if len(scores) < 2 or any(side.shape[1] < 2 or np.isnan(side).any() for side in scores):
-        return None
-    if shared:
+    found = _known_scores(items, arms) if any(arm.several_trials for arm in arms) else []
+    scores = [each.scores for each in found]
+    if found and shared:
         # What trials add to both cancels in the difference of each.
-        scores = [np.zeros_like(scores[0]), scores[1] - scores[0]]
-    found = same_items_difference(*scores, conf_level=conf_level)
-    return method_row(found, "other estimand", "for these very items, and new trials")
+        apart = _difference(*found)
+        scores = [replace(apart, blocks=lambda: (np.zeros_like(block) for block in apart)), apart]
+    if not found or any(side.n_runs < 2 or any(np.isnan(block).any() for block in side) for side in scores):
+        return None
+    row = same_items_difference(*scores, conf_level=conf_level)
+    return method_row(row, "other estimand", "for these very items, and new trials")
 
 
 def run_variance_notes(
@@ -514,7 +540,7 @@ def sharing_hint(items: pl.DataFrame, arms: Sequence[Arm], apart: RunVariance | 
     if len(set(apart.n_runs)) > 1 or any(arm.by_run for arm in arms):
         return ()
     tables = [run_scores(items, arm) for arm in arms]
-    columns = [[] if table is None else table.columns for table in tables]
+    columns = [[] if table is None else table.names for table in tables]
     if columns[0] != columns[1]:
         return ()
     first, second = (np.array(means) for means in apart.run_means)

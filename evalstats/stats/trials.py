@@ -5,11 +5,12 @@ References: Searle, Casella & McCulloch 1992, Variance Components, ch. 4; Satter
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -22,6 +23,8 @@ from evalstats.stats.one_sample import variance_matched_wilson
 _FEWEST_DF = 2
 
 _ROUNDING = 1e-12
+
+_Value = TypeVar("_Value", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,36 @@ class RunVariance:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreBlocks:
+    """Scores of items (rows) in runs (columns), NaN where there is none, some items at a time: all of them need not be held.
+
+    `blocks` begins anew whenever it is called, and gives arrays with `n_runs` columns and `n_items` rows in all.
+    """
+
+    n_items: int
+    n_runs: int
+    blocks: Callable[[], Iterator[FloatArray]]
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return self.blocks()
+
+    def cut(self, values: npt.NDArray[_Value]) -> Iterator[tuple[FloatArray, npt.NDArray[_Value]]]:
+        """Yield the blocks, each with the values of its items."""
+        first = 0
+        for block in self:
+            yield block, values[first : first + len(block)]
+            first += len(block)
+
+    def only(self, items: npt.NDArray[np.bool_], runs: npt.NDArray[np.int64]) -> "ScoreBlocks":
+        """Keep some items and some runs."""
+
+        def blocks() -> Iterator[FloatArray]:
+            return (block[np.ix_(np.flatnonzero(kept), runs)] for block, kept in self.cut(items))
+
+        return ScoreBlocks(int(items.sum()), len(runs), blocks)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
     """The runs of one model; variances of a run's mean: seen among the runs, and explained by noise."""
@@ -78,7 +111,7 @@ class _Side:
         return self.run_means.size
 
 
-def run_variance(*sides: ArrayLike, weights: Sequence[ArrayLike] | None = None) -> RunVariance:
+def run_variance(*sides: ArrayLike | ScoreBlocks, weights: Sequence[ArrayLike] | None = None) -> RunVariance:
     """Estimate how much whole runs differ as a whole, from the scores of every side's items in every run.
 
     The trials of one run share a seed, a server, a build of the prompts and a judge. If these move all items together,
@@ -87,9 +120,9 @@ def run_variance(*sides: ArrayLike, weights: Sequence[ArrayLike] | None = None) 
     Parameters
     ----------
     *sides
-        float64 arrays, shape (n_items, n_runs) each: one score per item and run, none missing. One for a single model;
-        two for a difference of models whose runs have nothing in common; for trials that both models share (the k-th is
-        the same judge or seed), one, of the differences. Sides may have other items and other numbers of runs.
+        float64 arrays, shape (n_items, n_runs) each, or blocks of them: one score per item and run, none missing. One for a
+        single model; two for a difference of models whose runs have nothing in common; for trials that both models share (the
+        k-th is the same judge or seed), one, of the differences. Sides may have other items and other numbers of runs.
     weights
         For every side the weights of its items in the mean, shape (n_items,), where they do not count alike.
 
@@ -215,7 +248,9 @@ def with_runs(
     )
 
 
-def same_items_difference(baseline: ArrayLike, candidate: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
+def same_items_difference(
+    baseline: ArrayLike | ScoreBlocks, candidate: ArrayLike | ScoreBlocks, *, conf_level: float = 0.95
+) -> Estimate:
     """Difference of two models on these very items, with an interval for new trials only.
 
     Another estimand than the headline's: how the models differ on this finite benchmark, not on new items like these.
@@ -234,18 +269,18 @@ def same_items_difference(baseline: ArrayLike, candidate: ArrayLike, *, conf_lev
     (0.375, 0.2165, 3.0)
     """
     a, b = _checked(baseline, "baseline scores", least_items=1), _checked(candidate, "candidate scores", least_items=1)
-    level, n = check_level(conf_level), a.shape[0]
-    estimate, method = float(b.mean() - a.mean()), "difference on these items, new trials"
-    fewest = min(a.shape[1], b.shape[1])
+    level, n = check_level(conf_level), a.n_items
+    estimate, method = _mean(b) - _mean(a), "difference on these items, new trials"
+    fewest = min(a.n_runs, b.n_runs)
     if fewest < 2:
         reason = "one trial an item: the noise of trials is unknown, so nothing can be said about new trials"
         return Estimate(estimate=estimate, method=method, conf_level=level, n=n, reason=reason)
-    pieces = [_noise_of_items(y) for y in (a, b)]
+    pieces = [np.concatenate([_noise_of_items(block) for block in y]) for y in (a, b)]
     variance = sum(float(piece.sum()) for piece in pieces) / n**2
     if variance == 0.0:
         reason = "every item has the same score in all its trials, so their noise is unknown"
         return Estimate(estimate=estimate, method=method, conf_level=level, n=n, reason=reason)
-    squares = sum(float(np.square(piece).sum()) / (y.shape[1] - 1) for piece, y in zip(pieces, (a, b), strict=True))
+    squares = sum(float(np.square(piece).sum()) / (y.n_runs - 1) for piece, y in zip(pieces, (a, b), strict=True))
     df = variance**2 * n**4 / squares
     return t_estimate(estimate, math.sqrt(variance), df, level, method=method, n=n, warnings=few_items(n))
 
@@ -275,23 +310,31 @@ def _tested(sides: list[_Side], found: RunVariance) -> RunVariance:
     )
 
 
-def _side(y: FloatArray, weights: ArrayLike | None) -> _Side:
-    n, runs = y.shape
+def _side(y: ScoreBlocks, weights: ArrayLike | None) -> _Side:
+    n, runs = y.n_items, y.n_runs
     w = np.full(n, 1.0 / n) if weights is None else np.asarray(weights, dtype=np.float64)
     w = w / w.sum()
-    run_means = w @ y
+    run_means = np.sum([part @ block for block, part in y.cut(w)], axis=0)
     if runs < 2:
         return _Side(run_means=run_means, seen=0.0, noise=0.0, df_noise=0)
-    rest = y - y.mean(axis=1)[:, np.newaxis] - run_means + run_means.mean()
-    square, rounding = float(np.square(rest).sum()), (_ROUNDING * float(np.abs(y).max())) ** 2
-    noise = float(np.square(w) @ np.square(rest).sum(axis=1)) / (runs - 1) / (1.0 - float(np.square(w).sum()))
+    squares, largest = np.empty(n), 0.0
+    for block, rest_of_items in y.cut(squares):
+        rest = block - block.mean(axis=1)[:, np.newaxis] - run_means + run_means.mean()
+        rest_of_items[:] = np.square(rest).sum(axis=1)
+        largest = max(largest, float(np.abs(block).max(initial=0.0)))
+    rounding = (_ROUNDING * largest) ** 2
+    noise = float(np.square(w) @ squares) / (runs - 1) / (1.0 - float(np.square(w).sum()))
     seen = float(run_means.var(ddof=1))
     return _Side(
         run_means=run_means,
         df_noise=(n - 1) * (runs - 1),
         seen=seen if seen > rounding else 0.0,
-        noise=noise if square > rounding * y.size else 0.0,
+        noise=noise if float(squares.sum()) > rounding * n * runs else 0.0,
     )
+
+
+def _mean(y: ScoreBlocks) -> float:
+    return sum(float(block.sum()) for block in y) / (y.n_items * y.n_runs)
 
 
 def _noise_of_items(y: FloatArray) -> FloatArray:
@@ -300,7 +343,10 @@ def _noise_of_items(y: FloatArray) -> FloatArray:
     return np.where(variance > (_ROUNDING * np.abs(y).max(axis=1)) ** 2, variance, 0.0) / y.shape[1]
 
 
-def _checked(scores: ArrayLike, what: str, *, least_items: int = 2) -> FloatArray:
+def _checked(scores: ArrayLike | ScoreBlocks, what: str, *, least_items: int = 2) -> ScoreBlocks:
+    """Return scores as blocks; those that are blocks already have been looked at by who cut them."""
+    if isinstance(scores, ScoreBlocks):
+        return scores
     y = np.asarray(scores, dtype=np.float64)
     if y.ndim != 2:
         raise InputError(f"{what} have {y.ndim} dimensions; give one row per item and one column per run")
@@ -312,7 +358,7 @@ def _checked(scores: ArrayLike, what: str, *, least_items: int = 2) -> FloatArra
     wrong = int(np.count_nonzero(~np.isfinite(y)))
     if wrong:
         raise InputError(f"{wrong} of {y.size} {what} are NaN or infinite; leave out items that any run lacks")
-    return y
+    return ScoreBlocks(y.shape[0], y.shape[1], lambda: iter([y]))
 
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> FloatArray:

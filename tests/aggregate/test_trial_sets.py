@@ -132,14 +132,17 @@ def test_trials_of_both_are_those_of_single_rows(seed: int) -> None:
     assert as_set[0] == as_set[1]
 
 
-def test_scores_by_trial_are_a_table_of_single_rows() -> None:
+@pytest.mark.parametrize("at_once", [1, 3, 5])
+def test_scores_by_trial_are_a_table_of_single_rows(at_once: int) -> None:
     rows = drawn(np.random.default_rng(4), "pqrst", "abc").drop_nulls()
     items = pl.DataFrame({"item": ["t", "p", "x", "q"]})
     expected = items.join(
         rows.pivot("trial", index="item", values="score"), on="item", how="left", maintain_order="left"
     )
-    found = scores_by_trial(side(rows).filter(pl.col("status") == "scored"), items)
-    assert found.equals(expected.select(sorted(rows["trial"].unique())))
+    names, blocks = scores_by_trial(side(rows).filter(pl.col("status") == "scored"), items, at_once=at_once)
+    assert names == sorted(rows["trial"].unique())
+    assert [len(block) for block in blocks()] == ([4] if at_once == 5 else [1] * 4 if at_once == 1 else [3, 1])
+    assert np.array_equal(np.vstack(list(blocks())), expected.select(names).to_numpy(), equal_nan=True)
 
 
 def test_rows_without_a_set_have_none() -> None:

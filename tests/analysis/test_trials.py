@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from evalstats.analysis import pairs
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.score.score import score
@@ -14,7 +15,7 @@ from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.trials import run_variance, with_runs
+from evalstats.stats.trials import RunVariance, ScoreBlocks, run_variance, with_runs
 from tests.analysis.builders import data_of, rows_of, told
 from validation.full_runs import draw, intervals
 
@@ -142,6 +143,29 @@ def test_clusters_and_runs_go_together() -> None:
     assert found.method.endswith("runs counted")
     assert found.std_error**2 == pytest.approx(without.std_error**2 + run_variance(a, b).variance)
     assert "new levels of passage like these and new runs (passage and the run were sampled)" in found.estimand
+
+
+@pytest.mark.parametrize(("labels", "column"), [(None, "epoch"), (JUDGES, "judge")])
+def test_runs_of_many_items_are_looked_at_some_items_at_a_time(
+    labels: object, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = drawn(9, run_sd=0.4, items=90)
+    a[:20, 0] = b[50:60] = np.nan
+    data = read(table(a, b, labels, column), column)
+    whole = compare(data, "old", "new")
+    heights: list[int] = []
+
+    def seen(*sides: ScoreBlocks, weights: None = None) -> RunVariance:
+        heights.extend(len(block) for side in sides for block in side)
+        return run_variance(*sides, weights=weights)
+
+    monkeypatch.setattr(pairs, "run_variance", seen)
+    monkeypatch.setattr(pairs, "_ITEMS_AT_ONCE", 7)
+    found = compare(data, "old", "new")
+    assert max(heights) <= 7
+    assert (found.std_error, found.conf_low, found.df) == pytest.approx((whole.std_error, whole.conf_low, whole.df))
+    assert [row.conf_low for row in found.rows] == pytest.approx([row.conf_low for row in whole.rows], nan_ok=True)
+    assert told(found) == told(whole)
 
 
 def test_one_run_of_one_side_is_said_and_two_of_both_are_counted() -> None:

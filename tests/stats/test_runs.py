@@ -16,6 +16,7 @@ from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson
 from evalstats.stats.paired.means import augmented_t, paired_t
 from evalstats.stats.trials import (
+    ScoreBlocks,
     run_variance,
     same_items_difference,
     shared_run_variances,
@@ -404,3 +405,34 @@ def test_equal_runs_have_no_spread_whatever_rounding_leaves():
 )
 def test_too_few_runs_are_counted(shapes, says):
     assert says in run_variance(*(made(k, n=6, runs=runs) for k, runs in enumerate(shapes))).reason
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 40])
+def test_scores_some_items_at_a_time_say_what_all_of_them_do(at_once):
+    def cut(y):
+        return ScoreBlocks(*y.shape, lambda: (y[first : first + at_once] for first in range(0, len(y), at_once)))
+
+    weights = np.linspace(1, 3, 40)
+    for sides in ([made(30)], [made(31), made(32, runs=6)], [np.zeros((40, 3)), made(33, runs=3)]):
+        whole = run_variance(*sides, weights=[weights] * len(sides))
+        found = run_variance(*map(cut, sides), weights=[weights] * len(sides))
+        for means, expected in zip(found.run_means, whole.run_means, strict=True):
+            assert means == pytest.approx(expected, rel=1e-12)
+        assert (found.raw, found.slack, found.p_value) == pytest.approx(
+            (whole.raw, whole.slack, whole.p_value), rel=1e-9
+        )
+        if len(sides) == 2:
+            one, other = same_items_difference(*sides), same_items_difference(*map(cut, sides))
+            assert (other.estimate, other.std_error, other.df, other.n) == pytest.approx(
+                (one.estimate, one.std_error, one.df, one.n), rel=1e-12
+            )
+
+
+def test_of_blocks_some_items_and_runs_are_kept():
+    y = made(34, n=9, runs=5)
+    blocks = ScoreBlocks(9, 5, lambda: iter([y[:4], y[4:5], y[5:]]))
+    kept, runs = np.array([True, False, True, True, False, False, True, False, True]), np.array([0, 3])
+    found = blocks.only(kept, runs)
+    assert (found.n_items, found.n_runs) == (5, 2)
+    for _ in range(2):  # they can be gone through again
+        assert np.array_equal(np.concatenate(list(found)), y[kept][:, runs])
