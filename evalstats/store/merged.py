@@ -130,8 +130,8 @@ def merged_outcomes(
         counted = collect(_counted(stretch, dtypes, kept, trials, left | set(fixed), places=places))
         parts.append(_with_sets(counted.sort(FIRST).with_columns(pl.col(FIRST).cast(pl.Int64) + before), trials))
         before += n
-    found = pl.concat(parts, rechunk=True)
-    _refuse_several_runs(found)
+    found = pl.concat(parts)  # in pieces as it is: put together, all of it would stand in memory twice
+    _refuse_several_runs(found, collect)
     held = {name for name in open_names if sample[name].null_count() < sample.height}
     return Merged(_completed(found, dtypes, fixed), tuple(sorted((held | left) - {*kept, *_OF_TRIALS})))
 
@@ -279,41 +279,45 @@ def _counted(
 
 
 def _with_sets(found: pl.DataFrame, trials: _Trials) -> pl.DataFrame:
-    """Put beside the rows which trials they stand for; `CannotMergeError` where one stands twice."""
+    """Put beside the rows which trials they stand for, and the trial itself where an item has one alone.
+
+    `CannotMergeError` where a trial stands twice.
+    """
     same = [name for name in _IDENTITY if name in found.columns]
     every = found.group_by(same).agg(pl.col("n_trials", *trials.words).sum()) if same else found
     bits = pl.sum_horizontal(pl.col(trials.words).bitwise_count_ones())
     if not every.select((bits == pl.col("n_trials")).all()).item():
         raise CannotMergeError("a trial stands twice in a run")
+    several = (pl.col("n_trials").sum().over(same) if same else pl.col("n_trials").sum()) > 1
+    found = found.with_columns(pl.when(several).then(None).otherwise(FIRST_TRIAL).alias("trial"))
     words = [found[word].to_numpy() for word in trials.words]
     stands = {name: (words[k // _BITS] >> (k % _BITS)) & 1 == 1 for k, name in enumerate(trials.names)}
     called = TRIAL_LABELS if trials.labels else TRIALS
     return found.drop(trials.words).with_columns(pl.DataFrame(stands).to_struct().alias(called))
 
 
-def _refuse_several_runs(found: pl.DataFrame) -> None:
+def _refuse_several_runs(found: pl.DataFrame, collect: Collected) -> None:
     """Refuse items that several runs of one system answered: each of these runs is a trial, and they are read apart."""
     if "run" not in found.columns:
         return
     item = [name for name in ("benchmark", "metric", *ITEM_KEY) if name in found.columns]
     for side in ("model", "system"):
-        if side in found.columns and found.select(side, "run").n_unique() == found[side].n_unique():
+        own = [side] if side in found.columns else []
+        pairs = collect(found.lazy().select(*own, "run").unique())
+        if own and pairs.height == pairs[side].n_unique():
             continue
-        runs = found.group_by(*([side] if side in found.columns else []), *item).agg(pl.col("run").n_unique())
+        runs = found.group_by(*own, *item).agg(pl.col("run").n_unique())
         if int(runs["run"].max() or 0) > 1:  # pyright: ignore[reportArgumentType] - a count
             raise CannotMergeError("several runs of one system answered the same items")
 
 
 def _completed(found: pl.DataFrame, dtypes: pl.Schema, fixed: Mapping[str, str | None]) -> pl.DataFrame:
     """Return the rows with all columns, those that were not read as they are known to be, or null."""
-    item = [name for name in _IDENTITY if name in found.columns]
-    several = (pl.col("n_trials").sum().over(item) if item else pl.col("n_trials").sum()) > 1
-    rows = found.with_columns(pl.when(several).then(None).otherwise(FIRST_TRIAL).alias("trial"))
     lacking = [
         pl.lit(fixed.get(name), dtype=dtype).cast(pl.Categorical if dtype == pl.String else dtype).alias(name)
         for name, dtype in dtypes.items()
-        if name not in rows.columns
+        if name not in found.columns
     ]
-    beside = [name for name in rows.columns if name not in dtypes]
-    rows = rows.with_columns(lacking).select(map(by_name, (*dtypes, *beside)))
+    beside = [name for name in found.columns if name not in dtypes]
+    rows = found.with_columns(lacking).select(map(by_name, (*dtypes, *beside)))
     return rows.with_columns(by_name(name).cast(dtypes[name]) for name in ("value_raw", "status_reason", "locator"))
