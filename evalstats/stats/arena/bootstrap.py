@@ -269,7 +269,8 @@ def _chord(frame: _Frame, won: FloatArray, lost: FloatArray) -> tuple[FloatArray
         if done.all():
             break
         # Copying what is left pays only where it is clearly less.
-        if np.count_nonzero(done) > done.size // 4:
+        copying_is_cheaper = np.count_nonzero(done) > done.size // 4
+        if copying_is_cheaper:
             active, theta, lead, level = active[~done], theta[:, ~done], lead[:, ~done], level[:, ~done]
     return out.T, settled
 

@@ -178,7 +178,7 @@ def _point(cells: PairCells, ties: Ties, parameters: FloatArray, prior: float) -
     at = derivatives(ties, eta, float(parameters[-1]), (cells.won, cells.lost, cells.tied))
     strengths = parameters[:n]
     log_lik = float(at.log_lik.sum())
-    gradient = np.zeros(parameters.size)
+    gradient = np.empty(parameters.size)
     gradient[:n] = _by_model(cells, at.slope)
     if prior > 0.0:
         gradient[:n] += prior * (expit(-strengths) - expit(strengths))
@@ -461,12 +461,11 @@ def _first(cells: PairCells, ties: Ties, start: PairFit | None, scale: FloatArra
 def _result(found: Optimum, bread: FloatArray, scale: FloatArray, *, ties: Ties, prior: float) -> PairFit:
     """Return the optimum in the units of the covariates."""
     n_models = found.parameters.size - scale.size - (ties != "half")
-    strengths = found.parameters[:n_models]
     factor = np.ones(found.parameters.size)
     factor[n_models : n_models + scale.size] = 1.0 / scale
     return PairFit(
         ties=ties,
-        strengths=strengths - strengths.mean(),
+        strengths=found.parameters[:n_models],
         coefficients=found.parameters[n_models : n_models + scale.size] / scale,
         tie=None if ties == "half" else float(np.exp(found.parameters[-1])),
         log_lik=found.log_lik,

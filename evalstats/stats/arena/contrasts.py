@@ -14,6 +14,7 @@ from evalstats.stats.arena.covariance import (
     StrengthCovariance,
     bread_root,
     cluster_parts,
+    clusters_at_once,
     contrast_df,
     contrast_p,
     contrast_variance,
@@ -118,8 +119,8 @@ def _contributions(
     root, n = bread_root(fit.bread), fit.n_models
     pulls: list[FloatArray] = []
     shares: list[FloatArray] = []
-    each = max(1.0, rows.n_rows / max(1, np.unique(codes).size))
-    for part, local in cluster_parts(rows, codes, max(1, int(_HELD / (fit.n_parameters * each)))):
+    block = clusters_at_once(fit, rows, codes)
+    for part, local in cluster_parts(rows, codes, block):
         pull = score_sums(fit, part, local) @ fit.bread[:, :n]
         pulls.append(pull[:, first] - pull[:, second])
         through = information_roots(fit, part, root) @ root[:, :n]

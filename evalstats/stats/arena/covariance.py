@@ -114,6 +114,11 @@ def cluster_parts(rows: VoteRows, codes: IntArray, most: int) -> Iterator[tuple[
         yield (rows if high - low == codes.size else rows.take(np.arange(low, high))), place[low:high] - place[low]
 
 
+def clusters_at_once(fit: PairFit, rows: VoteRows, codes: IntArray) -> int:
+    """Return of how many clusters the rows may be held beside all parameters."""
+    return max(1, _HELD // (fit.n_parameters * max(1, rows.n_rows // max(1, np.unique(codes).size))))
+
+
 def score_sums(fit: PairFit, rows: VoteRows, local: IntArray) -> FloatArray:
     """Return the sums of the scores of rows by cluster, shape (n_clusters, n_parameters)."""
     slope, further = score_columns(fit, rows)
@@ -179,8 +184,8 @@ def jackknifed(fit: PairFit, rows: VoteRows, codes: IntArray) -> tuple[FloatArra
     """
     root = bread_root(fit.bread)
     total, n_whole = np.zeros((root.shape[0], root.shape[0])), 0
-    each = max(1.0, rows.n_rows / max(1, np.unique(codes).size))
-    for part, local in cluster_parts(rows, codes, max(1, int(_HELD / (fit.n_parameters * each)))):
+    block = clusters_at_once(fit, rows, codes)
+    for part, local in cluster_parts(rows, codes, block):
         steps = score_sums(fit, part, local) @ root.T
         # Where a cluster starts among the rows, which are sorted by cluster.
         starts = np.concatenate([[0], np.cumsum(np.bincount(local))])
@@ -224,7 +229,9 @@ def bread_root(bread: FloatArray) -> FloatArray:
     return np.sqrt(values[kept])[:, np.newaxis] * vectors[:, kept].T
 
 
-LARGE = 0.05  # share of all votes, or of those on one model, in one cluster, from which the jackknife is taken
+# Share of the votes on some model in one cluster from which the jackknife is taken; a cluster's share of all votes is a mean of
+# its shares of the models' votes, so that it is never the larger one.
+LARGE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +260,7 @@ def _term(fit: PairFit, rows: VoteRows, codes: IntArray, *, plain: bool) -> Term
     meat = clustered_meat(fit, [replace(rows, clusters=(codes,))])
     count = meat.n_clusters
     effective, largest = model_clusters(rows, codes)
-    if plain or max(meat.largest_share, largest.max()) <= LARGE or count == 1:
+    if plain or largest.max() <= LARGE or count == 1:
         covariance = sandwich(fit.bread, meat.matrix) * few_factor(count)
         return Term(covariance=covariance, meat=meat, model_effective=effective)
     total, n_whole = jackknifed(fit, rows, codes)

@@ -646,14 +646,14 @@ def _scored(votes: _Predicted, level: float, *, n_folds: int, way: int | None, n
     plain = -np.log(votes.constant[at, outcome])
     gain, error, df = clustered_mean(plain - loss, count, votes.codes)
     reach = t_quantile(level, df) * error if error > 0.0 and df >= 1.0 else None
-    both = 1.0 if reach is None else two_sided_t_p(gain / error, df)
+    half = None if reach is None else two_sided_t_p(gain / error, df) / 2.0
     return HeldOut(
         log_loss=float(count @ loss) / total,
         log_loss_constant=float(count @ plain) / total,
         gain=gain,
         gain_low=None if reach is None else gain - reach,
         gain_high=None if reach is None else gain + reach,
-        loss_p=None if reach is None else both / 2.0 if gain < 0.0 else 1.0 - both / 2.0,
+        loss_p=half if half is None or gain < 0.0 else 1.0 - half,
         brier=float(count @ (predicted - share) ** 2) / total,
         brier_constant=float(count @ (middle - share) ** 2) / total,
         bins=share_bins(predicted, share, count, votes.codes, conf_level=level),

@@ -253,7 +253,7 @@ def smallest_flip(fit: PairFit, rows: VoteRows, *, pair: tuple[int, int] | None 
     top = np.argsort(-fit.strengths, kind="stable")[:2]
     i, j = (int(top[0]), int(top[1])) if pair is None else pair
     gap = float(fit.strengths[i] - fit.strengths[j])
-    if i == j or gap == 0.0:
+    if gap == 0.0:
         raise InputError("the two models are one or have equal strengths, so no order can be turned")
     if gap < 0.0:
         i, j, gap = j, i, -gap

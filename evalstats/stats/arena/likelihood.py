@@ -468,13 +468,14 @@ def n_components(cells: PairCells) -> int:
     beats, beaten = cells.won + cells.tied > 0.0, cells.lost + cells.tied > 0.0
     start = np.concatenate([cells.first[beats], cells.second[beaten]])
     end = np.concatenate([cells.second[beats], cells.first[beaten]])
-    if n <= _FEW and _all_connected(start, end, n):
+    table_is_cheaper = n <= _CHEAP_TABLE
+    if table_is_cheaper and _all_connected(start, end, n):
         return 1
     graph = csr_array((np.ones(start.size), (start, end)), shape=(n, n))
     return _labelled(graph, strong=True)[0]
 
 
-_FEW = 200  # models of which a table of who beat whom is quicker than a sparse graph
+_CHEAP_TABLE = 200  # models of which a table of who beat whom is quicker than a sparse graph
 
 
 def _all_connected(start: IntArray, end: IntArray, n: int) -> bool:

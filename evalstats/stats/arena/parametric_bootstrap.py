@@ -39,7 +39,7 @@ def fit_replicates(
     """
     won, tied, lost = votes
     n_tables, n = won.shape[0], start.size
-    strengths = np.repeat(start[None] - start.mean(), n_tables, axis=0)
+    strengths = np.repeat(start[None], n_tables, axis=0)
     parameter = np.full((n_tables, 1), float(tie))
     size = max(1, _AT_ONCE // max((n + 1) ** 2, cells.first.size))
     for begin in range(0, n_tables, size):

@@ -76,11 +76,11 @@ class DeviationModel:
         parts = [axes / (tau**2 + noise) for axes, noise in zip(self.axes, self.noise, strict=True)]
         gains = [part @ axes.T for part, axes in zip(parts, self.axes, strict=True)]
         pulls = [part @ y for part, y in zip(parts, self.values, strict=True)]
-        filled = np.array(gains, dtype=np.float64).sum(axis=0) + 1.0 / n
-        common = np.asarray(np.linalg.inv(filled) - 1.0 / n, dtype=np.float64)
+        # Pulls and gains have no part along equal strengths, so that it does not matter what fills that direction.
+        common = np.asarray(np.linalg.inv(np.array(gains).sum(axis=0) + 1.0 / n), dtype=np.float64)
         strengths = np.asarray(common @ np.array(pulls).sum(axis=0), dtype=np.float64)
         deviations = tau**2 * np.array([pull - gain @ strengths for pull, gain in zip(pulls, gains, strict=True)])
-        # Gains have no part along equal strengths, so that centring takes tau^2 / n off the prior's variance alone.
+        # For the same reason centring takes tau^2 / n off the prior's variance alone.
         variances = np.array(
             [
                 tau**2 * (1.0 - 1.0 / n) - tau**4 * (np.diag(gain) - np.einsum("ij,ij->i", gain @ common, gain))
@@ -200,7 +200,7 @@ def cluster_noise(
         change = drawn[category, rows.first] - drawn[category, rows.second]
         return ratio(replace(scores, score=information * change), codes)
 
-    times = max(2, -(-_ENTRIES // (n_categories * n)))
+    rounds = max(2, -(-_ENTRIES // (n_categories * n)))
     out: list[WayNoise] = []
     for codes in used.ways:
         blocks = _squares(rows, category, codes, rows.weight * information, n_categories)
@@ -214,7 +214,7 @@ def cluster_noise(
                 blocks=blocks,
                 at_zero=ratio(scores, codes),
                 by_clusters=(added - shared) / free,
-                by_deviations=float(np.mean([of_deviations(codes) for _ in range(times)])),
+                by_deviations=float(np.mean([of_deviations(codes) for _ in range(rounds)])),
             )
         )
     return tuple(out)
@@ -361,7 +361,7 @@ def pooled_strengths(
     model, tau = _settled(model_at, tau)
     grid, height = _grid(model, tau)
     weights = np.exp(height - height.max()) * _widths(grid)
-    mean, error = _averaged(model, grid, weights / weights.sum())
+    mean, error = _averaged(model, grid, weights)
     reach = t_quantile(level, max(used.df, 1.0)) * error
     # Without deviations clusters would vary as much as they are seen to.
     null = model_at(0.0)

@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.arena import bootstrap
 from evalstats.stats.arena.bootstrap import (
     LENT_VOTES,
     BootstrapStrengths,
+    RefitReplicates,
     VoteUnits,
+    _chord,
+    _framed,
+    _newton,
+    _warnings,
     bootstrap_strengths,
     percentile_intervals,
     refit_replicates,
@@ -173,6 +179,64 @@ def test_replicates_that_do_not_settle_are_fitted_by_newton() -> None:
         np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("prior", [0.0, 0.5])
+@pytest.mark.parametrize("covariates", [0, 2])
+def test_steps_by_the_information_of_all_votes_settle_without_newton(covariates: int, prior: float) -> None:
+    """What they do not settle is fitted by Newton's steps, so that a fault in them would only make them slow."""
+    rows = some(covariates=covariates)
+    fit = fit_strengths(rows, prior=prior)
+    units = single_votes(rows, "half", 100)
+    frame = _framed(units, fit)
+    won, lost = units.votes(units.draw(np.random.default_rng(7), 8))
+    found, settled = _chord(frame, won, lost)
+    assert settled.all()
+    np.testing.assert_allclose(found * frame.unit, refitted(units, fit, 7, 8), atol=2 * OPTIMUM)
+
+
+def test_replicates_with_models_apart_are_lent_half_a_vote_of_the_mean_weight() -> None:
+    rows = vote_rows([0, 0, 2, 2, 2], [1, 1, 0, 1, 1], [0, 1, 1, 1, 0], count=[30, 28, 9, 9, 1])
+    rows = rows.reweighted(np.full(5, 3.0))
+    fit = fit_strengths(rows)
+    for units in (
+        single_votes(rows, "half", 100),
+        whole_clusters(replace(rows, clusters=(np.arange(5) % 4,)), "half", 0),
+    ):
+        found = refit_replicates(units, fit, np.random.default_rng(0), 12)
+        apart = found.apart.any(axis=1)
+        assert 0 < apart.sum() < 12
+        lent = refitted(units, replace(fit, prior=LENT_VOTES * 3.0), 0, 12)
+        np.testing.assert_allclose(found.parameters[apart], lent[apart], atol=2 * OPTIMUM)
+
+
+def test_blocks_of_replicates_change_nothing(monkeypatch) -> None:
+    rows = some(clusters=20)
+    fit, units = fit_strengths(rows), whole_clusters(rows, "half", 1)
+    whole = refit_replicates(units, fit, np.random.default_rng(3), 10)
+    monkeypatch.setattr(bootstrap, "_HELD", 3 * max(units.cells.first.size, 20))
+    parts = refit_replicates(units, fit, np.random.default_rng(3), 10)
+    np.testing.assert_allclose(parts.parameters, whole.parameters, atol=2 * OPTIMUM)
+
+
+@pytest.mark.parametrize("ties", TIES[1:])
+def test_replicates_without_ties_or_of_ties_alone_have_no_tie_parameter(ties: str) -> None:
+    rows = vote_rows([0, 0, 0], [1, 1, 1], [0, 1, 2], count=[60, 40, 1])
+    fit = fit_strengths(rows, ties=ties)
+    boot = bootstrap_strengths(fit, rows, n_resamples=100)
+    units = single_votes(rows, ties, 100)
+    _, _, tied = units.votes(units.draw(np.random.default_rng(0), 100))
+    none = tied[0] == 0
+    assert 0 < none.sum() < 100
+    assert boot.tie is not None
+    np.testing.assert_array_equal(np.isnan(boot.tie), none)
+    np.testing.assert_array_equal(np.isnan(boot.replicates[:, 0]), none)
+    words = f"{none.sum()} of 100 replicates have no optimum; they count as beyond either end of every interval"
+    assert boot.warnings == (words,)
+    assert "there is no optimum" in str(boot.contrasts().reasons[0])
+    found, apart = _newton(_framed(units, fit), [np.zeros(1), np.zeros(1), np.ones(1)])
+    assert np.isnan(found).all()
+    assert not apart.any()
+
+
 # What is said of them
 
 
@@ -223,6 +287,37 @@ def test_intervals_are_order_statistics() -> None:
     same = percentile_intervals(np.ones(1), np.ones((1, 400)), outside[:1], conf_level=0.9)
     assert "the same value" in str(same.reasons[0])
     assert np.isnan(same.conf_low[0])
+
+
+def test_spread_and_errors_of_ends_by_their_definitions() -> None:
+    """The standard deviation of the values that there are; that of the ends in ten blocks, over the root of ten."""
+    rng = np.random.default_rng(8)
+    values, outside = rng.normal(size=(4, 405)), np.zeros((4, 405), dtype=bool)
+    outside[1, [0, 50, 100]] = True
+    outside[2, 40:43] = True
+    outside[3, 1:] = True  # a single value has no spread
+    found = percentile_intervals(np.zeros(4), values, outside, conf_level=0.9)
+    for k in range(3):
+        assert found.std_error[k] == pytest.approx(values[k][~outside[k]].std(ddof=1))
+    for sign, error in ((1.0, found.error_low), (-1.0, found.error_high)):
+        for k in range(2):
+            each = np.sort(np.where(outside[k], -np.inf, sign * values[k])[:400].reshape(10, 40), axis=1)
+            # 5% of 40: the second from the end.
+            assert error[k] == pytest.approx(each[:, 1].std(ddof=1) / np.sqrt(10))
+        # In a block with three of 40 outside the end is unknown.
+        assert np.isnan(error[2])
+    assert np.isfinite(found.conf_low[:3]).all()
+    for column in (found.std_error, found.conf_low, found.conf_high, found.error_low, found.error_high):
+        assert np.isnan(column[3])
+
+
+@pytest.mark.parametrize(("n_clusters", "told"), [(5, False), (6, True), (19, True), (20, False)])
+def test_percentile_intervals_of_6_to_19_clusters_are_called_too_short(n_clusters: int, told: bool) -> None:
+    units = replace(whole_clusters(some(200, clusters=9), "half", 1), n_drawn=n_clusters)
+    found = RefitReplicates(parameters=np.zeros((2, 6)), apart=np.zeros((2, 6), dtype=bool))
+    words = f"percentile intervals from {n_clusters} clusters are too short; prefer the sandwich with t"
+    assert _warnings(units, found, clustered=True) == ((words,) if told else ())
+    assert _warnings(units, found, clustered=False) == ()
 
 
 @pytest.fixture(scope="module")
@@ -284,6 +379,10 @@ def test_votes_and_fit_must_belong_together() -> None:
         boot.contrasts([1])
     with pytest.raises(InputError, match="numbered from 0 to 5"):
         boot.contrasts([1], [6])
+    for first, second in (([1, -1], [2, 3]), ([1, 2], [3]), ([[1]], [[2]])):
+        with pytest.raises(InputError, match="numbered from 0 to 5"):
+            boot.contrasts(first, second)
+    assert boot.contrasts([5], [0]).estimate == pytest.approx(boot.strengths[5] - boot.strengths[0])
     with pytest.raises(InputError, match="draw at least"):
         boot.intervals(conf_level=0.999)
 

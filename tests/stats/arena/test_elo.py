@@ -56,3 +56,10 @@ def test_no_jump_is_too_large():
 
 def test_the_scale_is_ten_to_one_in_four_hundred_points():
     assert ELO_PER_LOG_ODDS * np.log(10.0) == pytest.approx(400.0)
+
+
+def test_without_options_a_vote_moves_by_four_points_at_most_and_ten_to_one_are_400():
+    drawn = random_votes(2, 200)
+    np.testing.assert_allclose(
+        online_elo(*drawn, n_models=4), by_formula(drawn, 4, k=4.0, scale=400.0, start=1000.0), atol=1e-8
+    )

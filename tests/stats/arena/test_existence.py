@@ -195,3 +195,9 @@ def test_two_hundred_models_take_no_longer_than_a_second(reach):
     started = time.process_time()
     assert len(weak_links(rows)) == 5
     assert time.process_time() - started < 1.0
+
+
+def test_links_of_one_model_are_none_and_of_two_what_either_won():
+    assert weak_links(vote_rows([], [], [], n_models=1)) == ()
+    found = weak_links(vote_rows([0, 0], [1, 1], [A_WINS, B_WINS], count=[5, 3]))
+    assert found == (WinCut(group=(0,), n_wins=3.0, side="losses"), WinCut(group=(0,), n_wins=5.0, side="wins"))

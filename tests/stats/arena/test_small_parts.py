@@ -8,29 +8,35 @@ from scipy import linalg
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bootstrap import _ends, single_votes
-from evalstats.stats.arena.bradley_terry import fit_strengths, rising_direction
+from evalstats.stats.arena.bradley_terry import _reach, fit_strengths, rising_direction
 from evalstats.stats.arena.covariance import (
+    Meat,
     Way,
+    _assembled,
     _cautions,
     _repaired,
     combination_variance,
     contrast_p,
     covariance_of,
+    covariance_of_meat,
+    df_words,
     model_clusters,
 )
 from evalstats.stats.arena.likelihood import (
+    _classes,
     _condensed,
     _contracted,
     _inseparable,
     connection,
     first_tie_parameter,
     pair_cells,
+    tie_of_half,
     vote_law,
     win_table,
 )
 from evalstats.stats.arena.parametric_bootstrap import _together, simulated
 from evalstats.stats.arena.partial_pooling import DeviationModel, WayNoise, _squares, cluster_noise
-from evalstats.stats.arena.slices import clustering, slice_fit
+from evalstats.stats.arena.slices import _root, clustering, slice_fit
 from evalstats.stats.arena.votes import merged, vote_rows
 from tests.stats.arena.votes_by_hand import log_likelihood, some_votes
 
@@ -341,6 +347,9 @@ def test_a_covariate_that_pairs_determine_is_refused_in_any_unit(unit):
     for columns in (bound[:, None], np.column_stack([free, bound]), np.column_stack([free, 2.0 * free])):
         with pytest.raises(CannotAnswerError, match="is determined by which models meet"):
             fit_strengths(vote_rows(first, second, outcome, covariates=unit * columns))
+    for place, columns in enumerate(([bound, free], [free, bound])):
+        with pytest.raises(CannotAnswerError, match=f"covariate {place} is determined"):
+            fit_strengths(vote_rows(first, second, outcome, covariates=unit * np.column_stack(columns)))
 
 
 @pytest.mark.parametrize("prior", [0.0, 0.7])
@@ -369,3 +378,130 @@ def test_the_bread_is_the_inverse_curvature_where_strengths_sum_to_zero(ties, pr
         ]
     )
     assert fit.bread == pytest.approx(basis @ np.linalg.inv(-curve) @ basis.T, abs=1e-5)
+
+
+@pytest.mark.parametrize("prior", [0.0, 0.5])
+@pytest.mark.parametrize("ties", ["half", "davidson"])
+def test_a_step_reaches_as_far_as_it_moves_any_vote(ties, prior):
+    """Votes of the pairs, those of the prior against an average model, and ties; covariates and signs counted in."""
+    rows = vote_rows([0, 1, 1], [1, 2, 2], [0, 1, 2], covariates=np.array([[1.0], [-2.0], [0.5]]))
+    cells = pair_cells(rows, ties)
+    for strengths, coefficient, tau in (
+        ([0.3, 0.1, -0.4], 0.2, 0.1),
+        ([-4.0, -4.0, 0.5], 0.1, 0.2),
+        ([0.1, 0.0, -0.1], -3.0, 0.3),
+        ([0.1, 0.0, -0.1], 0.2, -5.0),
+    ):
+        moved = [
+            abs(strengths[a] - strengths[b] + coefficient * z)
+            for a, b, z in zip(rows.first, rows.second, rows.covariates[:, 0], strict=True)
+        ]
+        moved += [abs(tau)] * (ties != "half") + [abs(each) for each in strengths if prior]
+        step = np.array([*strengths, coefficient, *([tau] if ties != "half" else [])])
+        assert _reach(cells, ties, step, prior) == pytest.approx(max(moved))
+    assert _reach(cells, ties, np.zeros(4 + (ties != "half")), prior) > 0.0
+
+
+def test_the_logarithm_of_the_tie_parameter_is_0_where_there_is_none():
+    rows = some_votes(5)
+    assert fit_strengths(rows).tau == 0.0
+    fit = fit_strengths(rows, ties="davidson")
+    assert fit.tau == pytest.approx(np.log(fit.tie))
+
+
+@pytest.mark.parametrize(
+    ("df", "words"),
+    [
+        (1.0, "1"),
+        (3.14159, "3.14"),
+        (12.345, "12.3"),
+        (99.44, "99.4"),
+        (100.0, "100"),
+        (249.6, "250"),
+        (1234.4, "1,234"),
+    ],
+)
+def test_degrees_of_freedom_have_three_digits_or_are_whole(df, words):
+    assert df_words(df) == words
+
+
+def test_single_votes_have_one_degree_of_freedom_less_than_they_are_worth():
+    rng = np.random.default_rng(9)
+    rows = merged(
+        vote_rows(
+            rng.integers(0, 3, 90), np.full(90, 3), rng.integers(0, 2, 90), weight=rng.choice([0.5, 1.0, 3.0], 90)
+        )
+    )
+    found = covariance_of(fit_strengths(rows), rows)
+    assert found.df == pytest.approx(rows.weight.sum() ** 2 / rows.weight_squares.sum() - 1.0)
+
+
+@pytest.mark.parametrize(
+    ("n_models", "effective", "few"),
+    [(3, 39.9, True), (3, 40.0, False), (50, 40.0, True), (50, 49.9, True), (50, 50.0, False)],
+)
+def test_clusters_are_few_below_40_and_below_the_number_of_models(n_models, effective, few):
+    way = Way(name="rater", n_clusters=60, effective=effective, largest_share=0.03)
+    unit = np.eye(n_models)
+    found = _assembled(unit, unit, (unit,), (way,), np.full(n_models, 60.0), plain=False, warnings=())
+    assert found.few_clusters is few
+    assert len(found.warnings) == int(few)
+    assert found.df == pytest.approx(effective - 1.0)
+
+
+def test_a_cluster_with_much_of_one_model_alone_is_jackknifed():
+    """Rater 0 holds 4% of all votes, and a third of those on model 4; or as many votes spread over all models."""
+    rng = np.random.default_rng(10)
+    first = rng.integers(0, 4, 1000)
+    second, rater = (first + rng.integers(1, 4, 1000)) % 4, 1 + np.arange(1000) % 50
+    outcome = rng.integers(0, 2, 1000)
+    rare = np.arange(90)
+    second[rare] = 4
+    for of_rare, taken in ((True, True), (False, False)):
+        own = rare[:30] if of_rare else 90 + np.arange(30)
+        codes = rater.copy()
+        codes[own] = 0
+        rows = vote_rows(first, second, outcome, clusters=(codes,))
+        (way,) = covariance_of(fit_strengths(rows), rows, names=["rater"]).ways
+        assert way.largest_share <= 0.05
+        assert way.jackknife is taken
+
+
+@pytest.mark.parametrize(("largest", "told"), [(5.0, 0), (5.1, 1)])
+def test_of_sums_read_in_parts_a_large_cluster_is_told(largest, told):
+    fit = fit_strengths(some_votes(3))
+    meat = Meat(matrix=np.eye(4), n_clusters=60, sum_k=100.0, sum_k2=200.0, largest=largest)
+    found = covariance_of_meat(fit, meat, meat, name="rater")
+    assert len(found.warnings) == told
+    assert all("the largest cluster by rater holds 5% of the votes" in words for words in found.warnings)
+    assert found.df == pytest.approx(100.0**2 / 200.0 - 1.0)
+
+
+def test_classes_of_votes_keep_what_is_in_them():
+    rng = np.random.default_rng(11)
+    few, votes = rng.random(2000), np.ones(2000)
+    same, kept = _classes(few, votes)
+    assert (same is few, kept is votes) == (True, True)
+    apart, count = 3.0 * rng.random(30_000), rng.integers(1, 4, 30_000).astype(float)
+    middle, held = _classes(apart, count)
+    place = np.minimum((apart / apart.max() * 2000).astype(int), 1999)
+    levels = np.unique(place)
+    assert held == pytest.approx([count[place == k].sum() for k in levels])
+    assert middle == pytest.approx([np.average(apart[place == k], weights=count[place == k]) for k in levels])
+
+
+def test_ties_of_half_are_none_or_as_many_as_can_be():
+    eta, count = np.array([0.0, 1.0]), np.array([10.0, 10.0])
+    assert tie_of_half(eta, count, 0.0) == 0.0
+    # Votes between unequal models cannot all be ties.
+    assert tie_of_half(eta, count, 20.0) == 1e6
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_the_root_of_a_covariance_has_its_unit(unit):
+    rng = np.random.default_rng(12)
+    half = rng.normal(size=(4, 3))
+    covariance = unit * half @ half.T  # singular
+    root = _root(covariance)
+    assert root @ root.T == pytest.approx(covariance, abs=1e-8 * unit)
+    assert np.array_equal(root, np.tril(root))
