@@ -187,7 +187,7 @@ def _point(cells: PairCells, ties: Ties, parameters: FloatArray, prior: float) -
     gradient[n : n + k] = cells.covariates.T @ at.slope
     if ties != "half":
         gradient[-1] = at.tie_slope.sum()
-    added = prior * float((log_expit(strengths) + log_expit(-strengths)).sum()) if prior > 0.0 else 0.0
+    added = prior * float((log_expit(strengths) + log_expit(-strengths)).sum())
     return _Point(objective=log_lik + added, log_lik=log_lik, gradient=gradient, at=at)
 
 

@@ -450,7 +450,7 @@ def contrast_p(fit: PairFit, covariance: StrengthCovariance, i: ArrayLike, j: Ar
     known = (variance > 0.0) & ~np.isnan(df)
     t = (fit.strengths[first] - fit.strengths[second]) / np.sqrt(np.where(known, variance, 1.0))
     p = 2.0 * special.stdtr(np.where(known, df, 1.0), -np.abs(t))
-    return np.where(known, np.clip(p, SMALLEST_P, 1.0), np.nan)
+    return np.where(known, np.maximum(p, SMALLEST_P), np.nan)
 
 
 def df_words(df: float) -> str:

@@ -444,7 +444,7 @@ def connection(rows: VoteRows) -> Connection:
     """
     wins = win_table(pair_cells(rows, "half"))
     best_first = _condensed(wins > 0.0)
-    apart = _groups((wins + wins.T) > 0.0, strong=False)
+    apart = _groups((wins + wins.T) > 0.0)
     got, lost = wins.sum(axis=1), wins.sum(axis=0)
     return Connection(
         components=best_first,
@@ -472,7 +472,7 @@ def n_components(cells: PairCells) -> int:
     if table_is_cheaper and _all_connected(start, end, n):
         return 1
     graph = csr_array((np.ones(start.size), (start, end)), shape=(n, n))
-    return _labelled(graph, strong=True)[0]
+    return _labelled(graph)[0]
 
 
 _CHEAP_TABLE = 200  # models of which a table of who beat whom is quicker than a sparse graph
@@ -518,7 +518,7 @@ def weak_links(rows: VoteRows, *, limit: int = 5) -> tuple[WinCut, ...]:
     """
     wins = win_table(pair_cells(rows, "half"))
     n = wins.shape[0]
-    if _labelled(csr_array(wins), strong=True)[0] != 1:
+    if _labelled(csr_array(wins))[0] != 1:
         raise CannotAnswerError("wins do not connect all models, so there are no links between them to be weak")
     if n == 1:
         return ()
@@ -583,7 +583,7 @@ def _inseparable(table: FloatArray, bar: float) -> IntArray:
         through = small.copy()
         for middle in range(count):
             through += np.minimum(small[:, [middle]], small[[middle]])
-        found, further = _labelled(csr_array(through >= bar), strong=True)
+        found, further = _labelled(csr_array(through >= bar))
         if found == count:
             return label
         label = further[label]
@@ -597,9 +597,9 @@ def _contracted(table: FloatArray, label: IntArray, count: int) -> FloatArray:
     return out
 
 
-def _labelled(graph: Any, *, strong: bool) -> tuple[int, IntArray]:
-    """Return the number of connected groups, and that of each model's group."""
-    found: Any = connected_components(graph, directed=True, connection="strong" if strong else "weak")
+def _labelled(graph: Any) -> tuple[int, IntArray]:
+    """Return the number of groups within which edges lead both ways, and that of each model's group."""
+    found: Any = connected_components(graph, directed=True, connection="strong")
     return int(found[0]), np.asarray(found[1], dtype=np.int64)
 
 
@@ -607,15 +607,15 @@ def _members(mask: BoolArray) -> tuple[int, ...]:
     return tuple(int(model) for model in np.flatnonzero(mask))
 
 
-def _groups(edges: BoolArray, *, strong: bool) -> list[tuple[int, ...]]:
-    """Return connected groups of models."""
-    count, label = _labelled(csr_array(edges), strong=strong)
+def _groups(edges: BoolArray) -> list[tuple[int, ...]]:
+    """Return the groups of models within which edges lead both ways."""
+    count, label = _labelled(csr_array(edges))
     return [_members(label == group) for group in range(count)]
 
 
 def _condensed(edges: BoolArray) -> tuple[tuple[int, ...], ...]:
     """Return strongly connected groups, those that beat before those that are beaten."""
-    groups = _groups(edges, strong=True)
+    groups = _groups(edges)
     group_of = np.empty(edges.shape[0], dtype=np.int64)
     for number, group in enumerate(groups):
         group_of[list(group)] = number

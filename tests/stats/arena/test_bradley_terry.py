@@ -416,3 +416,9 @@ def test_the_largest_gradient_is_that_of_the_last_point(monkeypatch, steps):
         won[[i, j]] += [left, -left]
     assert found.largest_gradient == pytest.approx(np.abs(won).max())
     assert found.largest_gradient > 2.0 * np.abs(won).min()
+
+
+def test_a_search_that_is_broken_off_says_so(monkeypatch):
+    monkeypatch.setattr(bradley_terry, "_MOST_STEPS", 0)
+    with pytest.raises(CannotAnswerError, match="did not converge, although a maximum exists"):
+        fit_strengths(some_votes(3))

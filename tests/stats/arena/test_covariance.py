@@ -12,6 +12,7 @@ from scipy import stats
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import (
+    cluster_parts,
     clustered_meat,
     combination_variance,
     contrast_df,
@@ -228,8 +229,10 @@ def test_blocks_of_clusters_give_the_same(monkeypatch):
     fit = fit_strengths(rows)
     whole, steps = clustered_meat(fit, [rows]), jackknifed(fit, rows, rows.clusters[0])[0]
     monkeypatch.setattr("evalstats.stats.arena.covariance._HELD", 9)
-    monkeypatch.setattr("evalstats.stats.arena.covariance._HELD", 9)
-    np.testing.assert_allclose(clustered_meat(fit, [rows]).matrix, whole.matrix, rtol=1e-10, atol=1e-12)
+    parts = clustered_meat(fit, [rows])
+    np.testing.assert_allclose(parts.matrix, whole.matrix, rtol=1e-10, atol=1e-12)
+    assert parts.n_clusters == whole.n_clusters == 6
+    assert (parts.sum_k, parts.sum_k2, parts.largest) == (whole.sum_k, whole.sum_k2, whole.largest)
     np.testing.assert_allclose(jackknifed(fit, rows, rows.clusters[0])[0], steps, rtol=1e-10, atol=1e-12)
 
 
@@ -460,3 +463,33 @@ def test_sizes_of_clusters_are_sums_of_weights(weight: float) -> None:
     assert (found.sum_k2, found.largest) == pytest.approx((np.square(k).sum(), k.max()))
     assert found.effective == pytest.approx(k.sum() ** 2 / np.square(k).sum())
     assert found.largest_share == pytest.approx(k.max() / k.sum())
+
+
+def test_parts_hold_whole_clusters_numbered_from_0():
+    rows = votes(22, n=90, ways=((11,),))
+    codes = 3 * rows.clusters[0]
+    rows = rows.reweighted((codes != 12).astype(float))
+    seen = []
+    for part, local in cluster_parts(rows, codes, 4):
+        own = np.unique(part.clusters[0])
+        assert own.size <= 4
+        assert np.array_equal(own[local], part.clusters[0])
+        assert part.weight.sum() == rows.weight[np.isin(rows.clusters[0], own)].sum()
+        seen += own.tolist()
+    assert seen == [code for code in range(11) if code != 4]
+    assert list(cluster_parts(rows.reweighted(np.zeros(rows.n_rows)), codes, 4)) == []
+
+
+def test_six_ways_may_be_given():
+    rows = votes(17)
+    ways = tuple(rows.clusters[0] % k for k in (2, 3, 4, 5, 6, 7))
+    assert len(covariance_of(fit_strengths(rows), replace(rows, clusters=ways)).ways) == 6
+
+
+def test_sums_read_in_parts_have_no_jackknife_and_are_mended_where_they_must_be():
+    rows = votes(11, ways=((6,),))
+    fit = fit_strengths(rows)
+    found = covariance_of_meat(fit, clustered_meat(fit, [rows]), vote_meat(fit, rows), name="rater")
+    assert found.method.startswith("sandwich clustered by rater, t with ")
+    assert not found.plain
+    assert [way.jackknife for way in found.ways] == [False]

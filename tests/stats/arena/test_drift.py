@@ -8,7 +8,7 @@ import pytest
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import combination_variance, covariance_of, few_factor
-from evalstats.stats.arena.drift import _model_df, _tested, linear_drift, period_test
+from evalstats.stats.arena.drift import _fitted, _model_df, _tested, linear_drift, period_test
 from evalstats.stats.arena.slices import (
     clustering,
     draws,
@@ -462,3 +462,29 @@ def test_a_slope_takes_ten_votes_outside_of_a_models_busiest_period(elsewhere):
     rows, period = with_slices(vote_rows(first, second, rng.integers(0, 2, first.size), clusters=(when,)))
     assert (4 in _tested(rows, period, 3)) is (elsewhere == 10)
     assert {0, 1, 2} <= set(_tested(rows, period, 3).tolist())
+
+
+def test_slopes_take_three_newton_steps_none_longer_than_three_log_units():
+    """Model 0 loses every vote at first and wins every one later: the first step would be too long."""
+    votes = [(0, k, 1 - t, t) for t in (0, 1) for k in range(1, 9)]
+    votes += [(k, k + 1, outcome, t) for t in (0, 1) for k in range(1, 8) for outcome in (0, 1)]
+    first, second, outcome, when = np.array(votes).T
+    rows, period = with_slices(vote_rows(first, second, outcome, count=9 + np.arange(44) % 3, clusters=(when,)))
+    fit, tau = fit_strengths(rows), np.array([-2.0, 2.0])
+    d = np.eye(9)[rows.first] - np.eye(9)[rows.second]
+    x = np.hstack([d, tau[period][:, None] * d])
+    change, lengths = np.zeros(18), []
+    for _ in range(3):
+        p = 1.0 / (1.0 + np.exp(-(d @ fit.strengths + x @ change)))
+        step = np.linalg.pinv((x.T * (rows.weight * p * (1.0 - p))) @ x, rcond=1e-10) @ (
+            x.T @ (rows.weight * (rows.share - p))
+        )
+        lengths.append(max(np.abs(step[:9]).max(), 4.0 * np.abs(step[9:]).max()))
+        change += step * min(1.0, 3.0 / lengths[-1])
+    assert max(lengths) > 3.0
+    np.testing.assert_allclose(_fitted(fit, rows, period, tau)[1], change[9:], atol=1e-8)
+
+
+def test_signs_are_drawn_999_times_unless_told_otherwise():
+    rows, period = over_time(16, n=100, n_models=3, n_periods=2)
+    assert period_test(fit_strengths(rows), rows, period).n_resamples == 999

@@ -20,9 +20,20 @@ from evalstats.stats.arena.goodness_of_fit import (
     share_bins,
 )
 from evalstats.stats.arena.likelihood import tie_of_half, tie_parameter, vote_law
-from evalstats.stats.arena.parametric_bootstrap import check_cells, fit_replicates, simulated
+from evalstats.stats.arena.parametric_bootstrap import _classes as _effect_classes
+from evalstats.stats.arena.parametric_bootstrap import (
+    _equations,
+    _moved,
+    _noise,
+    _with_tie,
+    check_cells,
+    fit_replicates,
+    pseudo_inverse,
+    simulated,
+)
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
+from tests.stats.arena.votes_by_hand import some_votes
 
 TIES = ("half", "davidson", "rao-kupper")
 STEP = 1e-5  # fits of drawn tables end there; see replicate_fits
@@ -94,9 +105,13 @@ def test_a_table_without_a_finite_fit_stops_far_out():
     assert found[0, 0] - found[0, 1] > 8
 
 
+@pytest.mark.parametrize("lopsided", [False, True])
 @pytest.mark.parametrize("ties", TIES)
-def test_deviance_is_the_sum_over_pairs(ties):
+def test_deviance_is_the_sum_over_pairs(ties, lopsided):
     rows = some(3, ties=ties)
+    if lopsided:  # 0 won every vote against 2: outcomes that were not seen add nothing
+        kept = (rows.outcome == np.where(rows.first == 0, 0, 1)) | (np.minimum(rows.first, rows.second) > 0)
+        rows = rows.take(kept | (np.maximum(rows.first, rows.second) != 2))
     fit = fit_strengths(rows, ties=ties)
     found = pair_deviance(simulated(fit, rows, n_resamples=2)).deviance.observed
     tie = tie_parameter(fit, rows)
@@ -458,3 +473,130 @@ def test_a_baseline_knows_each_outcome_half_a_vote_more():
         constant = np.array([won, lost])[fold % 2] + 0.5
         plain -= [30, 20, 18, 27][fold] * np.log(constant / (won + lost + 1.5))
     assert found.log_loss_constant == pytest.approx(plain / 95)
+
+
+def test_zeros_that_were_rounded_are_not_inverted():
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    for rounded in (1e-14, -1e-14, 0.0):
+        found = pseudo_inverse((turn * [3.0, 0.5, 1e-8, rounded]) @ turn.T)
+        np.testing.assert_allclose(found, (turn * [1 / 3.0, 2.0, 1e8, 0.0]) @ turn.T, rtol=1e-5, atol=10.0)
+
+
+def test_cells_hold_the_votes_of_a_pair_with_one_effect_of_covariates_the_lower_number_first():
+    rows = some_votes(21, n_models=4, n_votes=150, n_covariates=1)
+    fit = fit_strengths(rows)
+    cells, won, tied, place = check_cells(fit, rows)
+    wanted = {}
+    for a, b, outcome, z, n in zip(
+        rows.first, rows.second, rows.outcome, rows.covariates[:, 0], rows.count, strict=True
+    ):
+        sign = 1.0 if a < b else -1.0
+        key = (min(a, b), max(a, b), round(float(sign * z * fit.coefficients[0]), 9))
+        cell = wanted.setdefault(key, np.zeros(3))
+        cell += n * np.array([1.0, outcome == (0 if a < b else 1), outcome >= 2])
+    keys = list(zip(cells.first, cells.second, cells.offset.round(9), strict=True))
+    assert keys == sorted(wanted)
+    np.testing.assert_array_equal(np.array([cells.count, won, tied]).T, [wanted[key] for key in keys])
+    pairs = sorted({key[:2] for key in wanted})
+    assert list(zip(cells.pair_first, cells.pair_second, strict=True)) == pairs
+    assert cells.pair.tolist() == [pairs.index(key[:2]) for key in keys]
+    np.testing.assert_array_equal(np.bincount(place, weights=rows.count), cells.count)
+    np.testing.assert_array_equal(cells.by_pair(won), [sum(wanted[k][1] for k in keys if k[:2] == p) for p in pairs])
+
+
+@pytest.mark.parametrize(
+    ("n_pairs", "classes"),
+    [(1, 20), (400, 20), (401, 8), (1000, 8), (1001, 4), (2000, 4), (2001, 2), (4000, 2), (4001, 1), (9000, 1)],
+)
+def test_effects_of_covariates_fall_into_as_many_classes_as_pairs_leave_room_for(n_pairs, classes):
+    """Of about equally many votes, in the order of the effects; up to 20 different effects stay as they are."""
+    offset = np.random.default_rng(0).permutation(np.repeat(np.arange(40.0), 3))
+    place, middle = _effect_classes(offset, np.full(120, 2.0), n_pairs)
+    assert middle.size == classes
+    np.testing.assert_array_equal(place, offset * classes // 40)
+    for few in (20, 21):
+        place, middle = _effect_classes(np.arange(float(few)), np.ones(few), 9000)
+        assert middle.size == (20 if few == 20 else 1)
+
+
+@pytest.mark.parametrize("prior", [0.0, 0.7])
+def test_equations_of_strengths_are_sums_over_votes(prior):
+    """Gradient without a part along equal strengths; information with that direction filled by its mean own information."""
+    rows = some_votes(22, n_models=4, n_votes=120, n_covariates=1)
+    cells, _, _, _ = check_cells(fit_strengths(rows), rows)
+    rng = np.random.default_rng(0)
+    slope, information, strengths = (
+        rng.normal(size=(2, cells.first.size)),
+        rng.random((2, cells.first.size)),
+        rng.normal(size=(2, 4)),
+    )
+    gradient, matrix = _equations(cells, cells.incidence(), slope, information, strengths=strengths, prior=prior)
+    for table in range(2):
+        own, curve = np.zeros(4), np.zeros((4, 4))
+        for k, (a, b) in enumerate(zip(cells.first, cells.second, strict=True)):
+            d = np.eye(4)[a] - np.eye(4)[b]
+            own += slope[table, k] * d
+            curve += information[table, k] * np.outer(d, d)
+        p = 1.0 / (1.0 + np.exp(-strengths[table]))
+        # Votes won, and as many lost, against strength 0.
+        own += prior * ((1.0 - p) - p)
+        curve += np.diag(2.0 * prior * p * (1.0 - p))
+        np.testing.assert_allclose(gradient[table], own - own.mean(), atol=1e-12)
+        np.testing.assert_allclose(matrix[table], curve + np.trace(curve) / 16, atol=1e-7)
+
+
+@pytest.mark.parametrize("ties", TIES[1:])
+def test_a_step_of_strengths_and_ties_solves_their_expected_information_together(ties):
+    """Scores by differences of the law; the step is the pseudo-inverse of their mean square times their sum over votes."""
+    rows = some_votes(21, n_models=4, n_votes=150, n_covariates=1, ties=0.3)
+    cells, won, tied, _ = check_cells(fit_strengths(rows, ties=ties), rows)
+    strengths, tie, h = np.array([[0.2, -0.1, 0.3, -0.4]]), np.array([[1.2]]), 1e-5
+    votes = (won[None], tied[None], (cells.count - won - tied)[None])
+    law, incidence = vote_law(ties, cells.eta(strengths), tie), cells.incidence()
+    slope = sum(n * score for n, score in zip(votes, law.scores, strict=True))
+    equations = _equations(cells, incidence, slope, cells.count * law.information, strengths=strengths, prior=0.0)
+    step, move = _with_tie(cells, incidence, law, tie, votes, equations=equations, davidson=ties == "davidson")
+
+    def logs(eta, log_tie):
+        law = vote_law(ties, eta, np.exp(log_tie))
+        return np.log([law.win, law.tie, law.loss])
+
+    gradient, information = np.zeros(5), np.zeros((5, 5))
+    for k, eta in enumerate(cells.eta(strengths[0])):
+        d, at = np.eye(4)[cells.first[k]] - np.eye(4)[cells.second[k]], np.log(1.2)
+        by_eta = (logs(eta + h, at) - logs(eta - h, at)) / (2 * h)
+        by_tie = (logs(eta, at + h) - logs(eta, at - h)) / (2 * h)
+        for outcome, chance in enumerate(np.exp(logs(eta, at))):
+            score = np.append(by_eta[outcome] * d, by_tie[outcome])
+            gradient += votes[outcome][0, k] * score
+            information += cells.count[k] * chance * np.outer(score, score)
+    wanted = np.linalg.pinv(information, rcond=1e-10) @ gradient
+    assert abs(wanted[4]) < 1.0
+    np.testing.assert_allclose(np.append(step[0], move[0]), wanted, atol=1e-6)
+    nothing = np.zeros_like(votes[0])
+    every = (nothing, cells.count[None] + 0.0, nothing)
+    _, longest = _with_tie(cells, incidence, law, tie, every, equations=equations, davidson=ties == "davidson")
+    assert longest.tolist() == [[1.0]]
+
+
+def test_the_tie_parameter_moves_by_its_logarithm_and_theta_stays_above_one():
+    tie, move = np.array([[1.2], [3.0], [1.2]]), np.array([[-1.0], [0.5], [-0.05]])
+    np.testing.assert_allclose(_moved("davidson", tie, move), tie * np.exp(move))
+    np.testing.assert_allclose(_moved("rao-kupper", tie, move), [[1.1], [3.0 * np.exp(0.5)], [1.2 * np.exp(-0.05)]])
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_noise_is_the_variance_that_errors_have_under_the_fit_over_the_spread_of_strengths(ties):
+    rows = some(9, ties=ties)
+    votes = simulated(fit_strengths(rows, ties=ties), rows, n_resamples=2)
+    cells, strengths = votes.cells, votes.observed.strengths[0]
+    own, score = np.zeros((6, 6)), np.zeros((6, 6))
+    for k, (a, b) in enumerate(zip(cells.first, cells.second, strict=True)):
+        d = np.eye(6)[a] - np.eye(6)[b]
+        law = vote_law(ties, np.array(strengths[a] - strengths[b]), votes.observed.tie[0, 0])
+        own += cells.count[k] * law.information * np.outer(d, d)
+        score += cells.count[k] * law.score_squares * np.outer(d, d)
+    inverse = np.linalg.pinv(own, rcond=1e-10)
+    assert _noise(cells, votes.observed) == pytest.approx(
+        np.trace(inverse @ score @ inverse) / np.square(strengths).sum()
+    )

@@ -11,14 +11,19 @@ from evalstats.stats.arena import partial_pooling
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.partial_pooling import (
     DeviationModel,
+    _averaged,
     _best,
+    _grid,
     _interval,
     _p_value,
+    _widths,
+    _within,
+    cluster_noise,
     deviation_model,
     draws_without,
     pooled_strengths,
 )
-from evalstats.stats.arena.slices import slice_strengths
+from evalstats.stats.arena.slices import clustering, slice_strengths
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, with_slices
 
@@ -291,3 +296,75 @@ def test_the_p_of_deviations_counts_draws_that_reach_the_statistic_and_itself(mo
     monkeypatch.setattr(partial_pooling, "draws_without", lambda *_: draws)
     assert _p_value(Parabola(1.0), 2.0, np.zeros(1), draws.size, 0) == pytest.approx((1 + 3) / (1 + 9))
     assert _p_value(Parabola(1.0), 0.0, np.zeros(1), draws.size, 0) == 1.0
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.1, 0.8, 4.0])
+def test_the_grid_of_tau_ends_where_the_likelihood_is_a_thousandth_of_a_tenth(tau):
+    """From 0 to where the logarithm has fallen by 9 below that at tau, and not much beyond."""
+    model = Parabola(tau)
+    grid, height = _grid(model, tau)
+    np.testing.assert_allclose(grid, np.linspace(0.0, grid[-1], grid.size), atol=1e-12)
+    np.testing.assert_allclose(height, [model.log_lik(each) for each in grid])
+    assert height[-1] <= 7.0 - 9.0
+    assert model.log_lik(grid[-1] / 1.25) > 7.0 - 9.0
+
+
+def test_widths_are_those_of_the_trapezoidal_rule():
+    grid = np.linspace(0.0, 2.0, 9)
+    heights = np.exp(grid)
+    assert _widths(grid) @ heights == pytest.approx(np.trapezoid(heights, grid))
+
+
+def test_predictions_are_averaged_with_the_spread_between_them():
+    """Mean and standard deviation of a mixture; parts that weigh next to nothing are left out."""
+
+    class Predicts:
+        def predict(self, tau):
+            return None, tau * np.array([[1.0, -2.0]]), np.array([[0.3, 0.5]]) + tau
+
+    grid, weights = np.array([0.1, 0.4, 0.9, 50.0]), np.array([3.0, 2.0, 1.0, 1e-5])
+    mean, error = _averaged(Predicts(), grid, weights)
+    tau, share = grid[:3], weights[:3] / 6.0
+    for k, (slope, variance) in enumerate(((1.0, 0.3), (-2.0, 0.5))):
+        middle = share @ (slope * tau)
+        assert mean[0, k] == pytest.approx(middle)
+        assert error[0, k] ** 2 == pytest.approx(share @ (variance + tau + (slope * tau - middle) ** 2))
+
+
+def test_ways_that_categories_lie_inside_of_are_left_to_the_deviations():
+    rows, category, _ = by_category(17, n=200, n_raters=5)
+    of_category = np.array([0, 0, 1, 1])[category]
+    both = replace(rows, clusters=(of_category, *rows.clusters, category))
+    assert [each is rows.clusters[0] for each in _within(both, category)] == [True]
+
+
+def test_strengths_and_deviations_need_as_many_directions_as_there_are_models():
+    three = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1] * 3, count=[5, 4, 3, 6, 7, 2])
+    fit = fit_strengths(three)
+    common = np.repeat(fit.strengths[None], 2, axis=0)
+    more = three.take([0, 1, 2, 3, 4, 5, 0, 1])
+    found = deviation_model(fit, more, np.array([0] * 6 + [1] * 2), strengths=common)
+    assert [axes.shape[1] for axes in found.axes] == [2, 1]
+    with pytest.raises(CannotAnswerError, match="no two models met in more than one category"):
+        deviation_model(fit, three.take([0, 1, 2, 3]), np.array([0, 0, 1, 1]), strengths=common)
+
+
+def test_clusters_worth_less_than_two_have_one_degree_of_freedom():
+    rows, category, _ = by_category(18, n=600, n_models=4, n_raters=9, rater_sd=1.0)
+    rows = rows.reweighted(np.where(rows.clusters[0] == 0, 60.0, 1.0))
+    fit = fit_strengths(rows)
+    found = pooled_strengths(fit, rows, category, n_resamples=99, seed=4)
+    assert found.df < 1.0
+    reach = stats.t.ppf(0.975, 1.0) * found.std_error
+    np.testing.assert_allclose(found.conf_high - found.deviations, reach, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rater_sd", [0.0, 1.0])
+def test_the_inflation_told_is_what_deviations_leave_of_clusters(rater_sd):
+    rows, category, _ = by_category(8, n=1500, n_models=5, tau=1.0, n_raters=40, rater_sd=rater_sd, nested=True)
+    fit = fit_strengths(rows)
+    found = pooled_strengths(fit, rows, category, n_resamples=99, seed=4)
+    (way,) = cluster_noise(fit, rows, category, used=clustering(rows), seed=4)
+    assert found.tau > 0.1
+    assert found.inflation == pytest.approx(max(1.0, way.at_zero - found.tau**2 * way.by_deviations))
+    assert (found.inflation > 1.0) is (rater_sd > 0.0)

@@ -7,11 +7,21 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.contrasts import _flipped, arena_ranks, flipped_contrasts, strength_ranks
-from evalstats.stats.arena.covariance import StrengthCovariance, contrast_variance, covariance_of
+from evalstats.stats.arena.contrasts import (
+    _clusters_lacking,
+    _flipped,
+    _in_one_law,
+    _one,
+    arena_ranks,
+    flipped_contrasts,
+    pair_contrasts,
+    strength_ranks,
+)
+from evalstats.stats.arena.covariance import StrengthCovariance, Way, contrast_variance, covariance_of
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.votes import vote_rows
 from evalstats.stats.many.max_t import OneSided
@@ -325,3 +335,97 @@ def test_law_of_pairs_and_single_contrasts_agree():
     assert contrast_variance(covariance, 0, 1) > 0.0
     law = known([1.0, -1.0], np.eye(2))
     assert strength_ranks(*law, n_resamples=999).p_adjusted[1, 0] == pytest.approx(0.157, abs=0.04)
+
+
+def test_a_difference_without_variance_has_no_error_and_no_p():
+    sigma = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]) * 0.01
+    found = pair_contrasts(*known([0.9, 0.8, -1.7], sigma))
+    for column in (found.std_error, found.df, found.conf_low, found.p_value, found.order_probability):
+        assert np.isnan(column).tolist() == [True, False, False]
+
+
+def test_each_t_is_as_unlikely_in_the_common_law_as_in_its_own():
+    """Two-sided p by the contrast's own degrees of freedom, and by those of the law with the error that is given."""
+    fit, covariance = known([1.0, 0.4, 0.4, -1.8], 0.04 * np.eye(4), df=12.0)
+    covariance = replace(covariance, model_effective=np.array([5.0, 30.0, 4.5, 13.0]))
+    first, second = np.triu_indices(4, k=1)
+    size = np.linspace(0.2, 0.5, 6)
+    found = _in_one_law(fit, covariance, first, second, size)
+    for k, (i, j) in enumerate(zip(first, second, strict=True)):
+        own = min(12.0, *(covariance.model_effective[[i, j]] - 1.0))
+        difference = abs(fit.strengths[i] - fit.strengths[j])
+        p = stats.t.sf(difference / size[k], own)
+        assert stats.t.sf(difference / found[k], 12.0) == pytest.approx(p)
+        # Nothing is changed where there is nothing to change.
+        assert (found[k] == size[k]) == (own == 12.0 or difference == 0.0)
+
+
+@pytest.mark.parametrize(("n_raters", "exact"), [(7, True), (30, False)])
+def test_sign_flips_are_all_listed_or_drawn_beside_the_votes_themselves(n_raters, exact):
+    rows = few_clusters(3, n_raters=n_raters)
+    fit = fit_strengths(rows)
+    first, second = np.triu_indices(8, k=1)
+    law = flipped_contrasts(
+        fit, rows, rows.clusters[0], first, second, std_error=np.zeros(28), seed=5, n_resamples=99
+    )  # fmt: skip
+    assert (law.exact, law.n_resamples, law.seed) == ((True, None, None) if exact else (False, 99, 5))
+    drawn = [(np.array(t), np.array(weight)) for t, weight in law.chunks()]
+    if exact:
+        # A pattern and its mirror image tell the same.
+        assert sum(len(t) for t, _ in drawn) == 64
+    else:
+        np.testing.assert_array_equal(drawn[0][0], law.observed[None])
+        assert sum(weight.sum() for _, weight in drawn) == 100.0
+
+
+def test_what_one_cluster_alone_knows_is_not_claimed():
+    rng = np.random.default_rng(6)
+    rater = np.arange(240) % 12
+    first = rng.integers(0, 3, 240)
+    second = (first + rng.integers(1, 3, 240)) % 3
+    # One rater alone votes on model 3, and against 4 only, which no other connects with it.
+    first[rater == 4], second[rater == 4] = 3, 4
+    second[rater == 5] = 4
+    rows = vote_rows(first, second, rng.integers(0, 2, 240), clusters=(rater,))
+    fit = fit_strengths(rows)
+    pairs = np.array([[0, 1], [3, 4], [4, 3]]).T
+    law = flipped_contrasts(fit, rows, rows.clusters[0], *pairs, std_error=np.zeros(3), seed=0, n_resamples=9)
+    assert (law.observed == 0.0).tolist() == [False, True, True]
+    for t, _ in law.chunks():
+        assert not t[:, 1:].any()
+        assert t[:, 0].any()
+
+
+@pytest.mark.parametrize(
+    ("needed", "p", "reason", "found"),
+    [
+        (3.2, 0.2, None, (4, None)),
+        (4.0, 0.2, None, (4, None)),
+        (0.3, 0.2, None, (1, None)),
+        (-5.0, 0.2, None, (1, None)),
+        (100.0, 0.2, None, (100, None)),
+        (100.1, 0.2, None, (None, "more than 100 votes: the estimated difference is too close to 0")),
+        (np.inf, 0.2, None, (None, "more than 100 votes: the estimated difference is too close to 0")),
+        (np.nan, 0.2, None, (None, "the difference has no standard error, so what votes would add is unknown")),
+        (3.2, 0.05, "too few", (None, "separated already")),
+        (3.2, 0.06, "too few", (None, "too few")),
+    ],
+)
+def test_votes_needed_are_whole_and_at_least_one(needed, p, reason, found):
+    assert _one(needed, p, reason, 0.05, 100) == found
+
+
+def test_clusters_that_lack_are_those_of_the_way_with_the_fewest_in_use():
+    def way(name, n, **more):
+        return Way(name=name, n_clusters=n, effective=3.0, largest_share=0.5, **more)
+
+    several = (way("rater", 39), way("prompt", 12), way("day", 40), way("session", 7, nested_in="rater"))
+    _, covariance = known([0.1, -0.1], np.eye(2), ways=several, few_clusters=True)
+    assert _clusters_lacking(covariance) == "more clusters by prompt are needed, not more votes: there are 12"
+    assert _clusters_lacking(replace(covariance, few_clusters=False)) is None
+    assert _clusters_lacking(replace(covariance, ways=(way("day", 40),))) is None
+
+
+def test_one_draw_is_enough_to_ask_for():
+    found = strength_ranks(*known([1.0, -1.0], np.eye(2)), n_resamples=1)
+    assert found.n_resamples == 1

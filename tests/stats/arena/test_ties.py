@@ -227,3 +227,13 @@ def test_graded_shares_are_refused(ties):
     fit = fit_strengths(some_votes(1, n_models=2), ties=ties)
     with pytest.raises(InputError, match="graded"):
         row_scores(fit, rows)
+
+
+@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+def test_ties_alone_and_no_ties_have_no_tie_parameter(ties):
+    every = vote_rows([0, 1, 2], [1, 2, 0], [TIE] * 3, count=[4, 5, 6])
+    with pytest.raises(CannotAnswerError, match="all votes are ties"):
+        fit_strengths(every, ties=ties)
+    none = vote_rows([0, 1, 2], [1, 2, 0], [A_WINS] * 3, count=[4, 5, 6])
+    with pytest.raises(CannotAnswerError, match="there are no ties"):
+        fit_strengths(none, ties=ties)

@@ -133,6 +133,7 @@ def test_no_votes():
     rows = vote_rows([], [], [], n_models=2)
     assert (rows.n_rows, rows.n_votes, rows.n_models, rows.n_covariates) == (0, 0, 2, 0)
     assert merged(rows, keep_clusters=False).n_rows == 0
+    assert vote_rows([], [], []).n_models == 0
 
 
 @pytest.mark.parametrize(
