@@ -102,11 +102,9 @@ def pair_deviance(votes: Simulated) -> Deviance:
     >>> found.df, found.deviance.p_value < 0.02
     (1, True)
     """
-    _check(votes)
-    cells = votes.cells
-    sizes = _residual_sizes(votes)
     observed = pair_residuals(votes).residual
-    drawn = np.abs(_left_over(cells, votes.drawn)) / sizes
+    cells = votes.cells
+    drawn = np.abs(_left_over(cells, votes.drawn)) / _residual_sizes(votes)
     has_tie = votes.observed.ties != "half"
     return Deviance(
         deviance=against_drawn(float(_deviance(cells, votes.observed)[0]), _deviance(cells, votes.drawn)),

@@ -44,8 +44,7 @@ def without_each(fit: PairFit, rows: VoteRows, codes: IntArray) -> "StepsWithout
     scores = row_scores(fit, rows)
     slope = scores.slope * rows.weight
     tie_slope = None if scores.tie_slope is None else scores.tie_slope * rows.weight
-    n = int(codes.max(initial=-1)) + 1
-    weight = np.bincount(codes, weights=rows.weight, minlength=n).astype(np.float64)
+    weight = np.bincount(codes, weights=rows.weight).astype(np.float64)
     steps = StepsWithout(fit=fit, rows=rows, codes=codes, slope=slope, tie_slope=tie_slope, weight=weight, heavy={})
     for cluster in np.flatnonzero(weight > _HEAVY * weight.sum()).tolist():
         steps.heavy[cluster] = steps.exact(cluster)

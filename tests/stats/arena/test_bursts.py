@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.special import expit
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.drift import _spreads, model_bursts, rater_bursts
+from evalstats.stats.arena.drift import _dispersion, _spreads, model_bursts, rater_bursts
 
 DAY = 86_400.0
 
@@ -248,3 +248,16 @@ def test_twenty_times_at_least(n: int) -> None:
     assert len(found) == (n >= 20)
     with pytest.raises(InputError, match="differ in length"):
         model_bursts(np.zeros(n, dtype=int), seconds, won[1:], np.full(n, 0.5))
+
+
+@pytest.mark.parametrize("taste", [0.0, 2.0])
+def test_wins_vary_between_raters_by_the_square_of_what_each_leaves_of_the_expected(taste: float) -> None:
+    rng = np.random.default_rng(3)
+    model, rater = rng.integers(0, 4, 300), rng.integers(0, 9, 300)
+    likely = rng.uniform(0.2, 0.8, 300)
+    lean = taste * rng.normal(size=(4, 9))[model, rater]
+    wins = (rng.random(300) < expit(np.log(likely / (1.0 - likely)) + lean)).astype(float)
+    left = [((wins - likely)[(model == m) & (rater == r)].sum()) ** 2 for m in range(4) for r in range(9)]
+    ratio = sum(left) / (likely * (1.0 - likely)).sum()
+    assert bool(ratio > 1.5) is (taste > 0.0)
+    assert _dispersion(model, rater, wins, likely) == pytest.approx(max(1.0, ratio))

@@ -493,3 +493,10 @@ def test_sums_read_in_parts_have_no_jackknife_and_are_mended_where_they_must_be(
     assert found.method.startswith("sandwich clustered by rater, t with ")
     assert not found.plain
     assert [way.jackknife for way in found.ways] == [False]
+
+
+@pytest.mark.parametrize(("n_clusters", "taken"), [(1, False), (2, True)])
+def test_two_clusters_can_be_left_out_one_cannot(n_clusters, taken):
+    rows = votes(23, ways=((n_clusters,),))
+    (way,) = covariance_of(fit_strengths(rows), rows).ways
+    assert (way.n_clusters, way.jackknife) == (n_clusters, taken)

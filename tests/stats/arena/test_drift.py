@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import combination_variance, covariance_of, few_factor
-from evalstats.stats.arena.drift import _fitted, _model_df, _tested, linear_drift, period_test
+from evalstats.stats.arena.drift import _fitted, _measured, _model_df, _score_p, _tested, linear_drift, period_test
 from evalstats.stats.arena.slices import (
     clustering,
     draws,
@@ -488,3 +489,53 @@ def test_slopes_take_three_newton_steps_none_longer_than_three_log_units():
 def test_signs_are_drawn_999_times_unless_told_otherwise():
     rows, period = over_time(16, n=100, n_models=3, n_periods=2)
     assert period_test(fit_strengths(rows), rows, period).n_resamples == 999
+
+
+def test_three_models_are_enough_and_two_are_not():
+    rows, period = over_time(17, n=200, n_models=3, n_periods=2)
+    assert linear_drift(fit_strengths(rows), rows, period).models.tolist() == [0, 1, 2]
+    two = rows.first + rows.second == 1
+    with pytest.raises(CannotAnswerError, match="2 models have 10 votes"):
+        _tested(rows.take(two), period[two], 2)
+
+
+@pytest.mark.parametrize(("shared", "wanted"), [(0.5, 2.5), (2.9, 0.1), (5.0, 2.0)])
+def test_errors_of_slopes_are_by_inclusion_and_exclusion_or_by_the_largest_way(shared, wanted):
+    """Ways of variance 1 and 2, less what they share; where that leaves nothing the largest stands in."""
+    unit = np.eye(6)
+    found = _measured(
+        np.arange(3), np.arange(3), np.ones(3), np.array([0.5, 0.2, -0.7]), inverse=unit,
+        meats=[(1.0, unit), (1.0, 2.0 * unit), (-1.0, shared * unit), (0.0, 0.4 * unit)],
+        df=np.full(3, 7.0), least_p=np.array([0.0, 0.9, 0.0]),
+    )  # fmt: skip
+    # One slope less the mean of the two others.
+    np.testing.assert_allclose(found.std_error, np.sqrt(1.5 * wanted))
+    np.testing.assert_allclose(found.slope, [0.75, 0.3, -1.05])
+    p = 2.0 * stats.t.sf(np.abs(found.slope) / found.std_error, 7.0)
+    np.testing.assert_allclose(found.p_value, np.maximum(p, [0.0, 0.9, 0.0]))
+
+
+def test_scores_of_slopes_have_the_largest_error_of_any_way():
+    """What strengths explain of a slope's score is taken off, vote by vote; clusters of two ways, and votes alone."""
+    rng = np.random.default_rng(18)
+    n = 400
+    when, rater, prompt = rng.integers(0, 3, n), rng.integers(0, 12, n), rng.integers(0, 9, n)
+    liking = rng.normal(0, 0.8, (12, 4))
+    rows = drawn_votes(
+        rng, np.zeros(4), n, clusters=(rater, prompt, when), extra=lambda a, b: liking[rater, a] - liking[rater, b]
+    )
+    rows, period = with_slices(rows)
+    fit, tau = fit_strengths(rows), np.array([-1.0, 0.3, 0.9])
+    df = np.array([5.0, 6.0, 7.0, 8.0])
+    scores = sliced_scores(fit, rows, period, 3)
+    found = _score_p(scores, clustering(rows), tau, period, df)
+    d = np.eye(4)[rows.first] - np.eye(4)[rows.second]
+    level, cross = (np.einsum("t,tij->ij", tau**power, scores.information) for power in (0, 1))
+    single = tau[period][:, None] * d - d @ np.linalg.pinv(level, rcond=1e-10) @ cross
+    own = rows.weight[:, None] * row_scores(fit, rows).slope[:, None] * single
+    variances = [(own**2 * (rows.weight_squares / rows.weight**2)[:, None]).sum(axis=0)]
+    for codes in rows.clusters:
+        sums = np.array([own[codes == g].sum(axis=0) for g in np.unique(codes)])
+        variances.append((sums**2).sum(axis=0) * len(sums) / (len(sums) - 1))
+    p = 2.0 * stats.t.sf(np.abs(own.sum(axis=0)) / np.sqrt(np.max(variances, axis=0)), df)
+    np.testing.assert_allclose(found, p, rtol=1e-6)

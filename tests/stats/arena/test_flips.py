@@ -3,6 +3,7 @@
 import csv
 import itertools
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -245,8 +246,11 @@ def test_votes_go_by_how_much_each_holds_the_first_model_up(ties: Ties) -> None:
     rng = np.random.default_rng(6)
     first = rng.integers(0, 4, 400)
     second = (first + rng.integers(1, 4, 400)) % 4
+    # Models unlike in strength: only then does the tie parameter go with strengths.
+    won = rng.random(400) < 1.0 / (1.0 + np.exp(0.9 * (second - first)))
+    outcome = np.where(rng.random(400) < 0.3, 2, np.where(won, 0, 1))
     rows = merged(
-        vote_rows(first, second, rng.integers(0, 3, 400), covariates=rng.integers(-1, 2, (400, 1)).astype(float)),
+        vote_rows(first, second, outcome, covariates=rng.integers(-1, 2, (400, 1)).astype(float)),
         keep_clusters=False,
     )
     fit = fit_strengths(rows, ties=ties)
@@ -265,3 +269,18 @@ def test_votes_go_by_how_much_each_holds_the_first_model_up(ties: Ties) -> None:
     assert effect == pytest.approx(wanted[order], abs=2e-4)
     assert (np.diff(effect) <= 0.0).all()
     assert set(order.tolist()) == {row for row in np.flatnonzero(wanted > 1e-9).tolist() if row != 5}
+
+
+def test_equal_strengths_and_one_model_alone_have_no_order_to_turn() -> None:
+    rows = vote_rows([0, 0, 1, 1], [1, 1, 2, 2], [0, 1, 0, 1], count=[5, 5, 6, 3])
+    fit = fit_strengths(rows)
+    level = replace(fit, strengths=np.array([0.2, 0.2, -0.4]))
+    for at, pair in ((fit, (1, 1)), (level, (0, 1)), (level, None)):
+        with pytest.raises(InputError, match="no order can be turned"):
+            smallest_flip(at, rows, pair=pair)
+
+
+@pytest.mark.parametrize(("after", "confirmed"), [(None, False), (0.0, False), (1e-3, False), (-1e-3, True)])
+def test_an_order_is_turned_where_the_gap_is_below_zero(after: float | None, confirmed: bool) -> None:
+    rows = vote_rows([0, 0], [1, 1], [0, 1])
+    assert Flip(first=0, second=1, gap=1.0, rows=rows, gap_after=after).confirmed is confirmed

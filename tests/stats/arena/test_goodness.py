@@ -10,6 +10,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.goodness_of_fit import (
     _folds,
+    _log_odds,
     _way,
     against_drawn,
     calibration_error,
@@ -243,7 +244,7 @@ def test_p_of_a_true_model_is_uniform():
 def test_log_loss_is_the_mean_over_held_out_votes(ties):
     rows = some(7, ties=ties, clusters=(np.arange(400) % 10,))
     found = held_out(fit_strengths(rows, ties=ties), rows, n_folds=10)
-    losses, plain, brier = [], [], []
+    losses, plain, brier, middle = [], [], [], []
     for g in range(10):
         known, new = rows.take(rows.clusters[0] != g), rows.take(rows.clusters[0] == g)
         fit = fit_strengths(known, ties=ties)
@@ -258,11 +259,13 @@ def test_log_loss_is_the_mean_over_held_out_votes(ties):
             losses.append(-np.log({0: law.win, 2: law.tie, 1: law.loss}[o][0]))
             plain.append(-np.log(constant[{0: 0, 2: 1, 1: 2}[o]]))
             brier.append((law.share[0] - {0: 1.0, 2: 0.5, 1: 0.0}[o]) ** 2)
+            middle.append((constant[0] + constant[1] / 2 - {0: 1.0, 2: 0.5, 1: 0.0}[o]) ** 2)
     assert found.way == 0
     assert found.n_predicted == 400
     assert found.log_loss == pytest.approx(np.mean(losses), abs=1e-7)
     assert found.log_loss_constant == pytest.approx(np.mean(plain), abs=1e-9)
     assert found.brier == pytest.approx(np.mean(brier), abs=1e-7)
+    assert found.brier_constant == pytest.approx(np.mean(middle))
 
 
 def test_ratings_predict_if_and_only_if_models_differ():
@@ -600,3 +603,24 @@ def test_noise_is_the_variance_that_errors_have_under_the_fit_over_the_spread_of
     assert _noise(cells, votes.observed) == pytest.approx(
         np.trace(inverse @ score @ inverse) / np.square(strengths).sum()
     )
+
+
+def test_log_odds_of_pairs_are_smoothed_and_less_the_mean_effect_of_covariates():
+    rows = some_votes(23, n_models=4, n_votes=150, n_covariates=1)
+    votes = simulated(fit_strengths(rows), rows, n_resamples=3)
+    cells = votes.cells
+    for table in (votes.observed, votes.drawn):
+        found = _log_odds(cells, table)
+        for pair in range(cells.n_pairs):
+            mine = cells.pair == pair
+            n = cells.count[mine].sum()
+            ahead = (table.won + table.tied / 2)[:, mine].sum(axis=1)
+            added = cells.count[mine] @ cells.offset[mine] / n
+            np.testing.assert_allclose(found[:, pair], np.log((ahead + 0.5) / (n - ahead + 0.5)) - added)
+
+
+def test_two_votes_of_a_bin_have_an_interval_and_one_has_none():
+    two = share_bins(np.full(2, 0.4), np.array([1.0, 0.0]), np.ones(2), None)
+    assert two[0].conf_low < 0.5 < two[0].conf_high
+    (one,) = share_bins(np.full(1, 0.4), np.ones(1), np.ones(1), None)
+    assert (one.conf_low, one.conf_high) == (None, None)

@@ -177,6 +177,16 @@ def test_refitted_are_the_six_largest_moves_and_the_six_that_bring_the_second_ne
         assert one.n_votes == 50
 
 
+def test_the_unit_of_weights_does_not_matter() -> None:
+    rows = _rows(5)
+    light = rows.reweighted(np.full(rows.n_rows, 1e-3))
+    found, again = (
+        largest_influences(without_each(fit_strengths(each), each, each.clusters[0])) for each in (rows, light)
+    )
+    assert [one.rater for one in again] == [one.rater for one in found]
+    assert [one.move for one in again] == pytest.approx([one.move for one in found], abs=1e-7)
+
+
 def test_raters_without_votes_and_those_who_hold_models_together_are_left_out() -> None:
     rater = np.array([0, 0, 2, 2, 2, 4, 4])
     first, second = np.array([0, 0, 0, 0, 0, 1, 1]), np.array([1, 1, 1, 1, 1, 2, 2])

@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import expit, logsumexp
 
-from evalstats.stats.arena import rater_effects
+from evalstats.stats.arena import rater_effects, raters
 from evalstats.stats.arena.rater_effects import (
     DecidedVotes,
     decided_line,
@@ -26,6 +26,8 @@ from evalstats.stats.arena.raters import (
     _evidence,
     _largest,
     _lower_ratings,
+    _rings_of_the_careful,
+    _side_against,
     _side_bands,
     _suspects,
     _weight_of,
@@ -416,6 +418,9 @@ def test_members_of_a_ring_are_as_many_as_keep_the_share_of_honest_ones() -> Non
     assert around.members(0, 0.9).tolist() == [3, 5, 8]
     assert around.members(0, 0.005).tolist() == []
     assert around.members(1, 0.05).tolist() == [9]
+    # Limits count in: a probability of .9, and a share of 1/16.
+    assert replace(around, member=np.full(6, 0.9)).members(1, 0.2).tolist() == [9]
+    assert replace(around, member=np.full(6, 0.9375)).members(1, 0.0625).tolist() == [9]
 
 
 def test_sides_are_judged_by_what_the_other_raters_show() -> None:
@@ -587,3 +592,44 @@ def test_one_rater_alone_is_no_ring() -> None:
     )
     assert found.log_e[0] != 0.0
     assert found.rater.tolist() == [0, 1]
+
+
+def test_of_one_vote_the_nearest_share_within_the_limits_is_that_of_the_side_chosen() -> None:
+    low, high = np.array([0.4]), np.array([0.9])
+    mixed = integrate.quad(lambda p: p * stats.beta.pdf(p, 0.5, 0.5), 0.0, 1.0)[0]
+    assert side_log_e(np.array([1]), np.array([0]), low, high)[0] == pytest.approx(math.log(mixed / 0.9))
+    assert side_log_e(np.array([0]), np.array([1]), low, high)[0] == pytest.approx(math.log(mixed / 0.6))
+    assert side_log_e(np.array([0]), np.array([0]), low, high)[0] == pytest.approx(0.0)
+
+
+def test_a_bet_on_a_side_against_forecasts_follows_the_rater_s_own_votes_so_far() -> None:
+    """(wins + 1/2) / (votes + 1) before each vote, over the forecast."""
+    votes = _gathered(5, n=50)
+    p = np.random.default_rng(1).uniform(0.2, 0.8, 50)
+    found = _side_against(votes, p)
+    for rater in range(votes.n_raters):
+        bet, seen = 0.0, []
+        for row in np.flatnonzero(votes.rater == rater):
+            q = (sum(seen) + 0.5) / (len(seen) + 1.0)
+            bet += math.log(q / p[row] if votes.a_won[row] else (1.0 - q) / (1.0 - p[row]))
+            seen.append(bool(votes.a_won[row]))
+        assert found[rater] == pytest.approx(bet)
+
+
+def test_rings_are_looked_for_among_raters_who_read(monkeypatch) -> None:
+    """Strong evidence for one side or of disagreement takes a rater out, unless that of loyalty is stronger."""
+    votes = _gathered(6, n_raters=6)
+    log_e = np.array([[0, 0, 0], [9, 0, 5], [9, 0, 12], [0, 9, 5], [3, 3, 0], [0, 9, 12]], dtype=float)
+
+    def all_of(some, **_):
+        return Rings(log_e=np.zeros(4), model=np.zeros(0), rater=np.arange(some.n_raters), member=np.zeros(0))
+
+    monkeypatch.setattr(raters, "rings", all_of)
+    assert _rings_of_the_careful(votes, log_e, 0.5, PLAIN).rater.tolist() == [0, 2, 4, 5]
+
+
+def test_forecasts_of_what_is_certain_are_still_within_0_and_1() -> None:
+    votes = replace(_one_rater(np.ones(8, dtype=bool)), eta=np.array([40.0, -40.0] * 4))
+    found = honest_forecasts(votes, taste=0.3, line=PLAIN)
+    assert (found[0], found[1]) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-11))
+    assert ((found > 0.0) & (found < 1.0)).all()
