@@ -21,6 +21,7 @@ from evalstats.stats.errors_in_variables.true_gaps import (
     Predicted,
     _mixture_ends,
     _new_models,
+    _outside,
     fit_hierarchy,
 )
 
@@ -462,3 +463,17 @@ def test_ends_of_a_mixture_of_points_and_of_normal_laws() -> None:
     mean, sd = np.array([[0.0], [2.0]]), np.array([[0.5], [1.5]])
     for end, level in zip(_mixture_ends(mean, sd, 0.9), (0.05, 0.95), strict=True):
         assert stats.norm.cdf(end[0], mean, sd).mean() == pytest.approx(level, abs=1e-9)
+
+
+def test_priors_are_a_normal_law_and_two_of_t() -> None:
+    priors = Priors(slope=1.5, tau=0.7, sigma=1.3)
+    slope, sigma, tau = (np.array(each) for each in ((0.0, 1.0, -2.0), (0.1, 0.9, 3.0), (2.0, 0.05, 0.4)))
+    wanted = stats.norm.logpdf(slope / 1.5) + stats.t.logpdf(sigma / 1.3, 4) + stats.t.logpdf(tau / 0.7, 4)
+    found = priors.log_density(slope, sigma, tau)
+    assert found - found[0] == pytest.approx(wanted - wanted[0])
+
+
+def test_a_score_is_outside_beyond_the_mean_space_of_the_others() -> None:
+    # The other five lie from 0 to 8, 2 apart on average.
+    for place, outside in ((10.1, True), (9.9, False), (-1.9, False), (-2.1, True)):
+        assert _outside(np.array([0.0, 1.0, 5.0, 7.0, 8.0, place]))[-1] == outside

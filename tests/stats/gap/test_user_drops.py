@@ -1,6 +1,7 @@
 """Drops and the scores they forecast: by hand, against other estimators, and by simulation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,6 +105,11 @@ def test_a_pair_flips_only_where_both_orders_are_separated():
     assert flipped_pairs(sure, pooled_drops(sure, 0.05)) == []
     noisy = drops_of(ideal, drop, of_ideal=0.3, of_drop=0.3)
     assert flipped_pairs(noisy, pooled_drops(noisy, 0.9)) == []
+    # A forecast in the other order that nobody can tell from a tie flips nothing, however sure the ideal order is.
+    unsure = drops_of(ideal, drop, of_ideal=0.01, of_drop=0.5)
+    turned = pooled_drops(unsure, 0.9)
+    turned = replace(turned, forecast=np.array([0.3, 0.7, 0.5]))
+    assert flipped_pairs(unsure, turned) == []
 
 
 def test_a_plane_with_one_column_is_yorks_line():
