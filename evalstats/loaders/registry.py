@@ -180,8 +180,7 @@ def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
 
 def _files_of(path: Path) -> Iterable[tuple[Path, bool]]:
     try:
-        if not path.exists():
-            raise InputError(f"{path}: there is no such file or folder")
+        path.stat()
         if path.is_file():
             return [(path, True)]
         if not path.is_dir():
@@ -189,6 +188,8 @@ def _files_of(path: Path) -> Iterable[tuple[Path, bool]]:
         is_store = (path / STORE_MARKER).is_file()
     except PermissionError:
         return [(path, True)] if not _is_folder(path) else _walk(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # a name with a zero byte
+        raise InputError(f"{path}: there is no such file or folder") from None
     except OSError as error:
         raise InputError(f"{path}: there is no such file or folder ({error.strerror or error})") from error
     if is_store:

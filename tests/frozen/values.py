@@ -29,7 +29,7 @@ RESHAPED: frozenset[str] = frozenset()
 EXACT, OPTIMISED = 1e-9, 1e-6
 # Of a number near 0 that came out of larger ones by subtraction no share is left to compare.
 _NEAR_ZERO, _OPTIMISED_NEAR_ZERO = 1e-12, 2e-8
-_FITTED = ("scenarios", "mixed", "means", "gap", "arena")
+_FITTED = ("scenarios", "mixed", "means", "gap", "arena", "power")
 
 # Strings that are answers or names; all others are sentences, which may be reworded.
 _LABELS = frozenset({
