@@ -426,11 +426,14 @@ def _counts_successes(rows: pl.DataFrame) -> bool:
     """Whether every row that is no 0 or 1 names its trials and holds a whole number of successes in them."""
     if "n_trials" not in rows.columns:
         return False
-    between = rows.filter(pl.col("score").is_not_null() & ~pl.col("score").is_in([0.0, 1.0]))
-    if between.height and trial_sets(between) is not None:  # trials that were merged, and no averages
+    between = rows["score"].is_not_null() & ~rows["score"].is_in([0.0, 1.0])
+    scores, n_trials = rows["score"].filter(between), rows["n_trials"].filter(between).fill_null(1)
+    if not (n_trials > 1).all():
         return False
-    successes = between["score"] * between["n_trials"].fill_null(1)
-    return bool((between["n_trials"].fill_null(1) > 1).all() and ((successes - successes.round()).abs() < _WHOLE).all())
+    if scores.len() and trial_sets(rows.filter(between)) is not None:  # trials that were merged, and no averages
+        return False
+    successes = scores * n_trials
+    return bool(((successes - successes.round()).abs() < _WHOLE).all())
 
 
 def _check_range(rows: pl.DataFrame, benchmark: str, name: str, low: float | None, high: float | None) -> None:

@@ -643,14 +643,19 @@ def iter_frames(
         lines = bounded_lines(stream.readline, str(path))
         try:
             reader = csv.reader(lines, delimiter=delimiter, strict=True)
-            next((cells for cells in reader if cells), None)
+            header = next((cells for cells in reader if cells), None) or []
             line += reader.line_num
-            while piece := _piece(lines, most_rows, most_chars, n_columns):
-                frame = _without_quotes(piece, delimiter, n_columns)
+            width = sum(map(len, header)) + n_columns
+            while text := stream.read(_step(width, most_rows, most_chars, n_columns)):
+                text += next(lines, "")
+                frame = _without_quotes(text, delimiter, n_columns)
                 if frame is not None:
                     yield frame, range(line, line + frame.height)
                     line += frame.height
+                    width = max(len(text) // frame.height, 1)
                     continue
+                piece = list(io.StringIO(text, newline=""))
+                width = max(len(text) // len(piece), 1)
                 reader = csv.reader(chain(piece, lines), delimiter=delimiter, strict=True)
                 rows: list[list[str]] = []
                 places: list[int] = []
@@ -675,34 +680,32 @@ def iter_frames(
             raise UnreadableFileError(encoding_message(str(path), error)) from error
 
 
-def _piece(lines: Iterator[str], most_rows: int, most_chars: int, n_columns: int) -> list[str]:
-    """Take lines for one frame; a cell takes room however short it is, and most of all in many columns."""
-    piece: list[str] = []
-    chars = 0
-    for line in lines:
-        piece.append(line)
-        chars += len(line) + _CELL_CHARS * n_columns
-        if len(piece) >= most_rows or chars >= most_chars:
-            break
-    return piece
+def _step(width: int, most_rows: int, most_chars: int, n_columns: int) -> int:
+    """Return how many characters to read for one frame, where lines are about so long.
+
+    A cell takes room however short it is. Lines may become shorter than those before them: text of nothing but cells of
+    one letter takes at most four times the room.
+    """
+    room = most_chars * width // (width + _CELL_CHARS * n_columns)
+    return max(min(most_rows * width, room, 4 * most_chars // _CELL_CHARS), 1)
 
 
-def _without_quotes(lines: Sequence[str], delimiter: str, n_columns: int) -> pl.DataFrame | None:
+def _without_quotes(text: str, delimiter: str, n_columns: int) -> pl.DataFrame | None:
     """Read lines in which every delimiter ends a cell; None where some do not, or a row does not fit its header."""
-    text = "".join(lines)
     if '"' in text or n_columns < 2 or len(text) > MAX_CELL_CHARS:
         return None
     text = text.replace("\r\n", "\n")
     if "\r" in text or "\n\n" in text or text.startswith("\n"):
         return None
-    if text.count(delimiter) != len(lines) * (n_columns - 1):
+    n_lines = text.count("\n") + (not text.endswith("\n"))
+    if text.count(delimiter) != n_lines * (n_columns - 1):
         return None
     schema = {f"{k}": pl.String for k in range(n_columns)}
     try:
         frame = pl.read_csv(text.encode(), has_header=False, separator=delimiter, quote_char=None, schema=schema)
     except pl.exceptions.PolarsError:
         return None
-    return frame if frame.height == len(lines) else None
+    return frame if frame.height == n_lines else None
 
 
 def _check_width(path: Path, line: int, cells: Sequence[str], n_columns: int) -> None:

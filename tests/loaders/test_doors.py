@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.blocks import listings, oriented, rows_at
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.files import iter_frames, iter_rows
+from evalstats.loaders.files import _step, iter_frames, iter_rows
 from evalstats.loaders.frames import from_frame
 from evalstats.loaders.registry import read
 from evalstats.loaders.values import as_number, as_time, plain_numbers, units_of_times
@@ -708,6 +708,17 @@ def test_lines_read_as_a_whole_are_those_read_one_by_one(
         for line, row in zip(lines_, frame.rows(), strict=True)
     ]
     assert found == one_by_one
+
+
+@given(width=st.integers(1, 10**7), rows=st.integers(1, 10**6), columns=st.integers(1, 2000))
+def test_a_frame_takes_the_room_it_may(width: int, rows: int, columns: int) -> None:
+    """A cell takes 16 characters' room: lines as long as was thought fill the room, the shortest ones four times that."""
+    most = 16 << 20
+    step = _step(width, rows, most, columns)
+    if width >= columns:  # a cell takes at least its delimiter
+        assert step == 1 or step * (1 + 16 * columns / width) <= most
+    assert step <= max(rows * width, 1)
+    assert step * 16 <= 4 * most
 
 
 @given(text=st.text(alphabet=st.sampled_from('ab,"\n\r'), max_size=30), size=st.integers(1, 3))
