@@ -37,7 +37,7 @@ demo: .venv/stamp ## Read shipped results, compare them, render the report
 	@$(BIN)/evalstats demo --output $(OUT)/demo
 
 test: .venv/stamp ## The test suite (without the long simulations)
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 test-all: .venv/stamp ## The whole suite, with coverage and type-I simulations
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --hypothesis-profile=search
