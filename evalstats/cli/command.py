@@ -248,7 +248,7 @@ def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: t
 def _put_off(*modules: str) -> None:
     """Import modules of a package only once something of them is used.
 
-    scipy.special asks for all that numpy has, as far as its compiler of Fortran and its unittest: a tenth of a short answer.
+    scipy.special asks for all that numpy has, as far as its compiler of Fortran and its unittest: a twentieth of a short answer.
     """
     for name in modules:
         spec = find_spec(name)
