@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # Characters that XML 1.0 cannot hold, even escaped.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit_xml(result: "Comparison | Comparisons", gate: "Gate | None") -> str:
@@ -86,7 +86,7 @@ def _add(case: Element, kind: str, what: str, reason: str) -> None:
 
 def _clean(text: str) -> str:
     """Spell out what XML cannot hold, and what a build server would run."""
-    return inert(_FORBIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    return inert(re.sub(_FORBIDDEN, lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def rules_in_force(fail_on: Sequence[str] | None, declared: "Declared | None") -> tuple[str, ...]:

@@ -19,6 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from evalstats.cli.options import read_here
 from evalstats.document.escape import wrapped
 from evalstats.errors import OUR_FAULT, EvalStatsError, EvalStatsWarning, on_the_shell
 
@@ -81,6 +82,10 @@ class _Group(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Commands()
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, read as those of the commands are."""
+        return read_here(super().get_params(ctx))
 
 
 app = typer.Typer(

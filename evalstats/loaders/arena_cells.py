@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts
@@ -253,7 +253,6 @@ _FIRST_PERSON = (
 )
 # Without look-around, so that Polars can search for it as well.
 SELF_NAMING: Final = "|".join(f"(?:{part})" for part in _FIRST_PERSON)
-_NAMING = re.compile(SELF_NAMING)
 # Where such a sentence may begin: searching for this first is many times faster.
 _BEGINNING = re.compile(r"I(?:'m | am | was |’m |\\'m |\\u2019m )|[Mm]y name is |As (?:an? |the |[A-Z])|我是")
 # Claude Monet is someone else.
@@ -261,12 +260,18 @@ _SURNAME = re.compile(r" [A-Z][a-z]")
 _REMOVED = re.compile(r"\s*\[(?:\d+ chars removed|redacted)\]\s*", re.IGNORECASE)
 
 
+@cache
+def _naming() -> re.Pattern[str]:
+    """Compile the long pattern once it is asked: most files that are looked at hold no votes."""
+    return re.compile(SELF_NAMING)
+
+
 def tells_its_name(text: str) -> bool:
     """Say whether a text names its own model or maker in the first person, rightly or not."""
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()
         found = (
-            None if start and text[start - 1].isascii() and text[start - 1].isalnum() else _NAMING.match(text, start)
+            None if start and text[start - 1].isascii() and text[start - 1].isalnum() else _naming().match(text, start)
         )
         if found is not None and not ((found["i"] or found["my"]) and _SURNAME.match(text, found.end())):
             return True

@@ -23,14 +23,15 @@ _MAX_LABEL_WORDS: Final = 8
 _MAX_NOTE_CHARS: Final = 300
 _MAX_REASON_CHARS: Final = 60
 
+# Patterns are compiled when they are first asked: together they are a hundredth of a short answer.
 # Written by somebody, or about somebody.
-_TEXT = re.compile(
+_TEXT: Final = (
     r"(?!n_|num_)(?:.*_)?(?:prompts?|conversations?|messages?|contents?|text|transcript|dialog|dialogue|history|instructions?|question|"
     r"query|input|output|responses?|answer|completion|generation|comments?|feedback|explanation|rationale|remarks?|title|"
     r"body|description|summary|subject_line|url|uri|link|referrer|referer|user_agent|payload|raw|notes?)"
     r"(?:_(?:a|b|text|raw|full|json|left|right|\d+))?"
 )
-_PERSONAL = re.compile(
+_PERSONAL: Final = (
     r"(?:.*_)?(?:e_?mails?|mail|ip|ips|ip_?addr(?:ess)?|phone|phone_number|telephone|mobile|fax|address|street|lat|lon|lng|"
     r"latitude|longitude|geo|geolocation|location|gps|zip|zip_?code|postcode|postal_code|dob|birth\w*|age|ssn|iban|passport|"
     r"mac_address|imei|first_?name|last_?name|full_?name|given_?name|family_?name|surname|nickname|display_name|real_name)"
@@ -38,7 +39,7 @@ _PERSONAL = re.compile(
 )
 # Stands for somebody or for something of theirs: a pseudonym keeps which rows belong together.
 _SUFFIX: Final = r"_?(?:id|ids|uid|uuid|key|hash|no|nr|number|token|ref)"
-_ID = re.compile(
+_ID: Final = (
     r"(?!n_|num_)(?:.*_)?(?:"
     r"(?:user|username|user_?name|customer|client|account|member|person|participant|respondent|annotator|rater|voter|worker|"
     r"evaluator|reviewer|author|owner|employee|session|conversation|visitor|cookie|fingerprint|uid|uuid|guid|patient|student|"
@@ -57,7 +58,7 @@ _LABELS: Final = frozenset(
 )  # fmt: skip
 
 # Only whole values and whole parts of names: "v1.2.3.4" is no address.
-_LOOKS_LIKE_ID = re.compile(
+_LOOKS_LIKE_ID: Final = (
     r"[^@\s]+@[^@\s]+\.[^@\s]+"  # e-mail
     r"|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"  # UUID
     r"|(?=\w*\d)[0-9a-fA-F]{16,}"  # digest
@@ -66,13 +67,13 @@ _LOOKS_LIKE_ID = re.compile(
     r"|(?!\d{4}-\d\d-\d\d$)\+?\d[\d ()/-]{7,}\d"  # telephone, account
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"  # a moment
 )
-_ID_WITHIN = re.compile(
-    r"[\w.+-]+@[\w-]+\.\w+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=\w*\d)\b[0-9a-f]{16,}\b|(?<!\d)\d{9,}(?!\d)"
+_ID_WITHIN: Final = (
+    r"[\w.+-]+@[\w-]+\.\w+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+    r"|(?=\w*\d)\b[0-9a-f]{16,}\b|(?<!\d)\d{9,}(?!\d)"
 )
-_MODEL_FAMILY = re.compile(
+_MODEL_FAMILY: Final = (
     r"gpt|claude|llama|gemini|gemma|mi[sx]tral|qwen|deepseek|grok|command|phi|davinci|palm|yi|glm|jamba|nova|haiku|sonnet|opus|"
-    r"prometheus|athene|o\d",
-    re.IGNORECASE,
+    r"prometheus|athene|o\d"
 )
 
 
@@ -87,17 +88,17 @@ def plain(name: str) -> str:
 
 def holds_text(name: str) -> bool:
     """Whether a column of that name holds what somebody wrote."""
-    return _TEXT.fullmatch(plain(name)) is not None
+    return re.fullmatch(_TEXT, plain(name)) is not None
 
 
 def is_personal(name: str) -> bool:
     """Whether a column of that name describes a person directly, so that no pseudonym of it is of use."""
-    return _PERSONAL.fullmatch(plain(name)) is not None
+    return re.fullmatch(_PERSONAL, plain(name)) is not None
 
 
 def holds_ids(name: str) -> bool:
     """Whether a column of that name says to whom, or to which conversation, a row belongs."""
-    return _ID.fullmatch(plain(name)) is not None
+    return re.fullmatch(_ID, plain(name)) is not None
 
 
 def holds_labels(name: str) -> bool:
@@ -109,7 +110,7 @@ def is_telling(value: str) -> bool:
     """Whether a value looks like text that somebody wrote, or like an id of somebody: no label."""
     if len(value) > MAX_LABEL_CHARS or "\n" in value or "@" in value:
         return True
-    return len(value.split()) >= _MAX_LABEL_WORDS or _LOOKS_LIKE_ID.fullmatch(value.strip()) is not None
+    return len(value.split()) >= _MAX_LABEL_WORDS or re.fullmatch(_LOOKS_LIKE_ID, value.strip()) is not None
 
 
 def is_text(value: str) -> bool:
@@ -132,7 +133,7 @@ def names_somebody(file_name: str) -> bool:
     >>> names_somebody("chat_3f2504e0-4f89-11d3-9a0c-0305e82c3301.json"), names_somebody("votes-20240513.csv")
     (True, False)
     """
-    return _ID_WITHIN.search(file_name) is not None
+    return re.search(_ID_WITHIN, file_name) is not None
 
 
 def is_model_name(judge: str) -> bool:
@@ -141,7 +142,9 @@ def is_model_name(judge: str) -> bool:
     A name of a family of models needs a number with it: Claude may be a colleague.
     """
     names = judge.split(",")  # a run may list several
-    return all("@" not in name and re.search(r"\d", name) and _MODEL_FAMILY.search(name) for name in names)
+    return all(
+        "@" not in name and re.search(r"\d", name) and re.search(_MODEL_FAMILY, name, re.IGNORECASE) for name in names
+    )
 
 
 def kept_reason(reason: str | None, value_raw: str | None) -> bool:

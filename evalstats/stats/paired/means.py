@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import fft
 
 from evalstats.stats.checks import (
     FloatArray,
@@ -34,7 +33,7 @@ from evalstats.stats.estimate import (
     two_sided_t_p,
 )
 from evalstats.stats.one_sample import mean_t
-from evalstats.stats.resample_law import common_step
+from evalstats.stats.resample_law import common_step, fast_length
 
 _ENUMERATED = 20  # up to 2**20 sign patterns are listed
 _CHEAP = 64
@@ -158,7 +157,7 @@ def _lattice_p(steps: IntArray) -> float:
 def _tilted_law(sizes: IntArray, counts: IntArray, theta: float, observed: int) -> FloatArray:
     """Return the tilted law of the signed sum; entry j, modulo the length, is P(sum = observed + 2 j)."""
     reach = math.ceil(_WINDOW * math.sqrt(float(counts @ sizes**2)))
-    length = fft.next_fast_len(min(int(counts @ sizes), reach) + 1, real=True)
+    length = fast_length(min(int(counts @ sizes), reach) + 1)
     frequency = np.arange(length // 2 + 1) * (math.pi / length)
     log_modulus, angle = np.zeros(frequency.size), -frequency * observed
     for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
@@ -167,7 +166,7 @@ def _tilted_law(sizes: IntArray, counts: IntArray, theta: float, observed: int) 
         with np.errstate(divide="ignore"):
             log_modulus += 0.5 * count * np.log1p(-np.minimum(1.0, sine**2 * _sech_squared(theta * size)))
         angle += count * np.arctan2(math.tanh(theta * size) * sine, cosine)
-    return fft.irfft(np.exp(log_modulus) * np.exp(-1j * angle), n=length)
+    return np.fft.irfft(np.exp(log_modulus) * np.exp(-1j * angle), n=length)
 
 
 def _sech_squared(x: float) -> float:

@@ -18,6 +18,7 @@ from evalstats.stats.resample_law import (
     _bracket,
     all_resamples,
     common_step,
+    fast_length,
     grid_law,
     law_of_sum,
     ratio_ends,
@@ -297,3 +298,15 @@ def test_a_bracket_holds_the_root_or_the_end_nearest_to_it(near, root):
     else:
         assert low < root < high
         assert high - low <= max(0.2, abs(near - root))
+
+
+@given(st.integers(1, 10**7))
+def test_a_fast_length_is_even_long_enough_and_has_small_factors(least):
+    length = fast_length(least)
+    assert length >= least
+    assert length % 2 == 0
+    assert length <= max(2, 1.25 * least)
+    for factor in (2, 3, 5):
+        while length % factor == 0:
+            length //= factor
+    assert length == 1
