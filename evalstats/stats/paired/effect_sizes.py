@@ -74,7 +74,7 @@ def conditional_odds_ratio(counts: PairedCounts, *, conf_level: float = 0.95) ->
         n=m,
         p_value=mcnemar_exact(counts),
         conf_low=_odds(share.conf_low),
-        conf_high=None if none else _odds(share.conf_high),
+        conf_high=_odds(share.conf_high),
         reason="the baseline alone got no item right, so the odds ratio has no upper limit" if none else None,
     )
 

@@ -146,8 +146,9 @@ def test_margins_that_are_none_are_refused(margin):
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(InputError, match="proportion"):
-        tango_margin_test(PairedCounts(5, 2, 1, 3), margin=2)
+    for margin in (1.0, 1.5, 2.5):
+        with pytest.raises(InputError, match="give a proportion between 0 and 1 "):
+            tango_margin_test(PairedCounts(5, 2, 1, 3), margin=margin)
     with pytest.raises(InputError, match="no difference can exceed 1"):
         t_margin_test(augmented_t([0.1, 0.2, 0.4]), margin=2, bound=1.0)
     with pytest.raises(InputError, match=r"above 0\.5"):

@@ -16,6 +16,7 @@ from evalstats.stats.paired.ratios import (
     as_columns,
     geometric_ratio,
     ratio_of_means,
+    variance_forms,
 )
 
 ALL = [ratio_of_means, geometric_ratio]
@@ -315,3 +316,43 @@ def test_few_items_are_told_and_of_clusters_it_is_their_number_that_counts():
     a, b = lognormal_pairs(np.random.default_rng(6), 8)
     assert any("only 8 items" in each for each in ratio_of_means(a, b).warnings)
     assert not any("only 8 items" in each for each in ratio_of_means(a, b, clusters=np.arange(8)).warnings)
+
+
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_the_forms_are_the_variance_of_b_less_any_multiple_of_a(ways):
+    rng = np.random.default_rng(20 + ways)
+    codes = rng.integers(0, 8, (3, 60))
+    shared = [2.0 * rng.normal(size=(2, 8))[:, each] for each in codes]  # every way adds its own to both sides
+    a, b = np.array([[20.0], [25.0]]) + rng.normal(size=(2, 60)) + sum(shared)
+    columns = as_columns(codes[:ways], 60)
+    forms = variance_forms(a, b, columns)
+    for r in (-1.5, 0.0, 0.8, 3.0):
+        left = multiway_mean(b - r * a, list(codes[:ways])).estimate
+        found = max(form.bb - 2 * r * form.ab + r**2 * form.aa for form in forms)
+        assert math.sqrt(found) == pytest.approx(left.std_error, rel=1e-9)
+        assert [form.df for form in forms] == pytest.approx([left.df] * len(forms))
+    found = ratio_of_means(a, b, clusters=codes[:ways], conf_level=0.9)
+    for end in (found.conf_low, found.conf_high):
+        tested = multiway_mean(b - end * a, list(codes[:ways])).estimate
+        assert abs(tested.statistic) == pytest.approx(t_quantile(0.9, tested.df), rel=1e-9)
+    assert found.conf_low < found.estimate < found.conf_high
+
+
+def test_eight_columns_of_clusters_are_taken_and_nine_are_not():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 6, (9, 40))
+    a, b = lognormal_pairs(rng, 40)
+    assert ratio_of_means(a, b, clusters=codes[:8]).method.endswith("CR2 on 8 cluster columns")
+    with pytest.raises(InputError, match="9 cluster columns; give at most 8"):
+        ratio_of_means(a, b, clusters=codes)
+
+
+def test_a_tenth_of_the_items_may_have_no_ratio_and_no_more():
+    a, b = lognormal_pairs(np.random.default_rng(1), 20)
+    b[:2] = 0.0
+    assert geometric_ratio(a, b).conf_low is not None
+    a[2] = 0.0
+    found = geometric_ratio(a, b)
+    assert (found.conf_low, found.n) == (None, 17)
+    assert found.reason.startswith("3 of 20 items")
+    assert found.estimate == pytest.approx(stats.gmean(b[3:] / a[3:]))
