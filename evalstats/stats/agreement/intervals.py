@@ -232,7 +232,8 @@ def model_check(
         wider = 1.0 + estimate**2 / 2.0 if name == "spearman" else 1.0
         half = normal_quantile(level) * math.sqrt(wider / (n - 3))
     centre = math.atanh(estimate)
-    return (math.tanh(centre - half), math.tanh(centre + half)) if half > 0 else None
+    # Where no model matters more than another the jackknife is 0 but for rounding.
+    return (math.tanh(centre - half), math.tanh(centre + half)) if half > _NO_WIDTH else None
 
 
 def _kendall_without_each(scores: LabLiveScores) -> FloatArray:

@@ -1,5 +1,7 @@
 """Draws of scores by items, votes and models."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -155,3 +157,99 @@ def test_own_noise_has_each_models_variances_and_the_sides_correlation(share: fl
     for model in range(n):
         assert np.corrcoef(drawn.lab[:, model], drawn.live[:, model])[0, 1] == pytest.approx(share, abs=0.025)
     assert abs(np.corrcoef(drawn.lab[:, 0], drawn.live[:, 1])[0, 1]) < 0.025
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_noise_is_taken_out_about_the_means_of_both_sides(source: str) -> None:
+    s = scores(cross=True)
+    moved = without_noise(replace(s, lab=s.lab + 5.0, live=s.live - 70.0), source)
+    for side, before, by in zip(moved, without_noise(s, source), (5.0, -70.0), strict=True):
+        np.testing.assert_allclose(side, before + by, rtol=1e-9)
+    assert moved[0].mean() == pytest.approx(s.lab.mean() + 5.0)
+    assert moved[1].mean() == pytest.approx(s.live.mean() - 70.0)
+
+
+def test_a_side_that_is_held_keeps_the_regression_of_the_other_on_it() -> None:
+    """Residuals about that line shrink, all by one factor."""
+    s = scores()
+    for source, held, drawn, at in (("votes", s.lab, s.live, 1), ("items", s.live, s.lab, 0)):
+        slope = np.cov(held, drawn)[0, 1] / held.var(ddof=1)
+        before = drawn - drawn.mean() - slope * (held - held.mean())
+        made = without_noise(s, source)[at]
+        after = made - made.mean() - slope * (held - held.mean())
+        assert np.ptp(after / before) == pytest.approx(0.0, abs=1e-6)
+        assert 0.0 < (after / before)[0] < 1.0
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_own_variances_by_hand_in_any_unit(scale: float) -> None:
+    own = np.array([1.0, 2.0, 5.0, 0.5])
+    np.testing.assert_allclose(own_variances(scale * (np.diag(own) + 7.0)), scale * own)
+    # Errors 0, e and 2e: the variances 0, 1, 4 less twice the mean covariance with others (0, 1, 1) and plus that of all (2/3)
+    # are 2/3, -1/3 and 8/3. None is below 0, and their mean is that about the mean of all, 1.
+    one = np.array([0.0, 1.0, 2.0])
+    np.testing.assert_allclose(own_variances(scale * np.outer(one, one)), scale * np.array([0.6, 0.0, 2.4]), atol=1e-12)
+    np.testing.assert_array_equal(own_variances(scale * np.ones((3, 3))), 0.0)
+
+
+@pytest.mark.parametrize("cross", [False, True])
+def test_few_clusters_of_one_side_leave_the_noise_of_the_other_as_it_is(cross: bool) -> None:
+    """All errors of one draw grow by one factor, the root of df over a chi-squared; its square has the mean df / (df - 2)."""
+    s, source = scores(cross, n=6), "items and votes"
+    centre = without_noise(s, source)
+    light, *heavy = (
+        draw_noise(s, source, n_resamples=4000, rng=np.random.default_rng(2), **df)
+        for df in ({}, {"lab_df": 12.0}, {"live_df": 12.0})
+    )
+    for drawn, grown, kept in ((heavy[0], "lab", "live"), (heavy[1], "live", "lab")):
+        np.testing.assert_array_equal(getattr(drawn, kept), getattr(light, kept))
+        middle = centre[0] if grown == "lab" else centre[1]
+        factor = (getattr(drawn, grown) - middle) / (getattr(light, grown) - middle)
+        np.testing.assert_allclose(factor, np.broadcast_to(factor[:, :1], factor.shape), rtol=1e-5)
+        # The standard error of the mean of 4000 squares is .013: their variance is .48 at 12 degrees of freedom.
+        assert (factor[:, 0] ** 2).mean() == pytest.approx(1.2, abs=0.05)
+
+
+def test_own_noise_of_models_whose_variances_differ() -> None:
+    lab, live = np.array([0.01, 0.04, 0.25]), np.array([1.0, 0.0, 4.0])
+    given = LabLiveScores(
+        lab=np.arange(3.0), live=np.arange(3.0), lab_covariance=np.diag(lab) + 2.0, live_covariance=np.diag(live) + 3.0
+    )
+    drawn = own_noise(given, np.tile([2, 0, 1], (20_000, 1)), np.random.default_rng(0))
+    np.testing.assert_allclose(drawn.lab.var(axis=0), lab[[2, 0, 1]], rtol=0.04)
+    np.testing.assert_allclose(drawn.live.var(axis=0), live[[2, 0, 1]], rtol=0.04, atol=1e-12)
+
+
+def test_errors_that_go_together_more_than_they_can_are_drawn_alike() -> None:
+    one = 0.1 * np.eye(4)
+    given = LabLiveScores(
+        lab=np.arange(4.0), live=np.arange(4.0), lab_covariance=one, live_covariance=one, cross=1.5 * one
+    )
+    drawn = own_noise(given, np.tile(np.arange(4), (5, 1)), np.random.default_rng(0))
+    np.testing.assert_allclose(drawn.lab, drawn.live)
+    exact = own_noise(
+        replace(given, live_covariance=0.0 * one), np.tile(np.arange(4), (5, 1)), np.random.default_rng(0)
+    )
+    np.testing.assert_array_equal(exact.live, 0.0)
+
+
+def test_scores_that_are_all_equal_have_no_noise_to_be_freed_of() -> None:
+    one = np.eye(5)
+    for lab, live in ((np.ones(5), np.arange(5.0)), (np.arange(5.0), np.ones(5))):
+        given = LabLiveScores(lab=lab, live=live, lab_covariance=one, live_covariance=one)
+        with pytest.raises(CannotAnswerError, match="all scores of a side are equal"):
+            without_noise(given, "items")
+
+
+def test_draws_of_everything_give_each_model_its_own_noise() -> None:
+    """Models whose scores are exact are drawn as they are, beside one that is not."""
+    s = scores(n=12)
+    noise = np.zeros((12, 12))
+    noise[3, 3] = 0.4
+    exact = replace(s, lab_covariance=noise, live_covariance=100.0 * noise)
+    lab, live = without_noise(exact, "items and votes")
+    draws = draw_all(exact, n_resamples=50, rng=np.random.default_rng(3))
+    places = np.abs(draws.lab[..., None] - lab).argmin(axis=-1)
+    assert np.isclose(draws.lab, lab[places], atol=1e-12).mean() > 0.7
+    same = np.isclose(draws.lab, lab[places], atol=1e-12)
+    np.testing.assert_allclose(draws.live[same], live[places[same]], atol=1e-9)

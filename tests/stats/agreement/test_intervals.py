@@ -1,13 +1,15 @@
 """Intervals of agreement by items, votes and models."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.stats.agreement.attenuation import ScoreDraws, ceilings, true_agreement
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.agreement.attenuation import ScoreDraws, ceilings, draw_noise, true_agreement
 from evalstats.stats.agreement.correlation import NAMES, correlate, kendall
 from evalstats.stats.agreement.intervals import (
     SourceDraws,
@@ -264,3 +266,104 @@ def test_fifty_draws_at_least_and_a_side_that_varies() -> None:
     assert by(49, constant=30).conf_low is None
     flat = LabLiveScores(lab=np.ones(8), live=np.arange(8.0))
     assert "constant" in (by(80, flat).reason or "")
+
+
+def test_each_source_is_drawn_where_the_data_have_it() -> None:
+    s, noise = scores(n=12), {"items", "votes", "items and votes"}
+    assert set(draw_sources(s, n_resamples=60).draws) == noise | {"models", "all"}
+    assert set(draw_sources(s, n_resamples=60, only_noise=True).draws) == noise
+    few = s.subset(np.arange(9))
+    assert set(draw_sources(few, n_resamples=60).draws) == noise
+    assert set(draw_sources(replace(few, lab_covariance=None), n_resamples=60).draws) == {"votes"}
+    assert set(draw_sources(replace(s, live_covariance=None), n_resamples=60, only_noise=True).draws) == {"items"}
+
+
+def test_sources_have_random_numbers_of_their_own() -> None:
+    """What is drawn by one does not hang on which others there are; nor do two draw the same models."""
+    s = scores(n=12)
+    exact = replace(s, lab_covariance=0.0 * s.lab_covariance, live_covariance=0.0 * s.live_covariance)
+    for given in (s, exact):
+        every = draw_sources(given, n_resamples=60, seed=5).draws
+        fewer = draw_sources(replace(given, lab_covariance=None), n_resamples=60, seed=5).draws
+        for source in ("votes", "models"):
+            np.testing.assert_array_equal(every[source].lab, fewer[source].lab)
+            np.testing.assert_array_equal(every[source].live, fewer[source].live)
+    assert np.isclose(every["models"].lab, every["all"].lab).mean() < 0.5  # exact scores: a model is known by its score
+
+
+@pytest.mark.parametrize("source", ["items", "votes", "items and votes"])
+def test_few_clusters_of_either_side_are_passed_on_to_the_draws(source: str) -> None:
+    s = scores(n=6)
+    for df in ({"lab_df": 6.0}, {"live_df": 7.0}):
+        stream = np.random.SeedSequence(3).spawn(3)[("items", "votes", "items and votes").index(source)]
+        wanted = draw_noise(s, source, n_resamples=30, rng=np.random.default_rng(stream), **df)
+        found = draw_sources(s, n_resamples=30, seed=3, **df).draws[source]
+        np.testing.assert_array_equal(found.lab, wanted.lab)
+        np.testing.assert_array_equal(found.live, wanted.live)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("estimate", [0.6, -0.97, 1.0, -1.0, 0.99])
+def test_deviations_on_fishers_scale_are_turned_round_the_estimate(level: float, estimate: float) -> None:
+    """One itself stands for one less a step, on either side, and is never excluded where it is the estimate."""
+    values, step = np.append(np.random.default_rng(1).uniform(-0.9, 0.99, 97), [1.0, -1.0]), 0.02
+    z = [math.atanh(max(-0.98, min(0.98, value))) for value in values]
+    away = sorted(each - sum(z) / 99 for each in z)
+    centre = math.atanh(max(-0.98, min(0.98, estimate)))
+    # 99 deviations: the quantile of share p is the one of place 98 p.
+    low, high = (math.tanh(centre - np.interp(98 * p, range(99), away)) for p in ((1 + level) / 2, (1 - level) / 2))
+    wanted = -1.0 if estimate <= -0.98 else low, 1.0 if estimate >= 0.98 else high
+    assert shifted_ends(estimate, values, step, level) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_an_interval_by_its_draws(name: str, level: float) -> None:
+    """Percentiles over models; deviations turned round the estimate, on Fisher's scale, for all other sources."""
+    drawn = draw_sources(scores(n=12), n_resamples=120)
+    estimate = float(correlate(name, drawn.scores.lab, drawn.scores.live))
+    for source, draws in drawn.draws.items():
+        values = correlate(name, draws.lab, draws.live)
+        ends = source_interval(drawn, source, name, conf_level=level)
+        wanted = (
+            np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+            if source == "models"
+            else shifted_ends(estimate, values, resolution(name, 12), level)
+        )
+        assert (ends.conf_low, ends.conf_high) == pytest.approx(tuple(wanted))
+
+
+def test_checks_over_models_need_ten_and_a_coefficient_that_can_move() -> None:
+    s = scores()
+    wider, narrower = (model_check("spearman", s, conf_level=level) for level in (0.95, 0.8))
+    rank = stats.spearmanr(s.lab, s.live).statistic
+    half = stats.norm.ppf(0.9) * math.sqrt((1 + rank**2 / 2) / 27)
+    assert narrower == pytest.approx((math.tanh(math.atanh(rank) - half), math.tanh(math.atanh(rank) + half)))
+    assert wider[0] < narrower[0]
+    ten = s.subset(np.arange(10))
+    for name in NAMES:
+        assert model_check(name, ten) is not None
+        assert model_check(name, s.subset(np.arange(9))) is None
+    x = np.arange(12.0)
+    for name in NAMES:
+        assert model_check(name, LabLiveScores(lab=x, live=2.0 * x)) is None
+        assert model_check(name, LabLiveScores(lab=x, live=-x)) is None
+    # One model spoils a perfect order: without it nothing is left to vary, on Fisher's scale for ever.
+    spoilt = LabLiveScores(lab=x, live=np.append(x[1:], -1.0))
+    assert model_check("kendall", spoilt) is None
+    assert model_check("spearman", spoilt) is not None
+
+
+@pytest.mark.parametrize("n", [10, 12, 14, 16, 20])
+def test_models_that_all_matter_alike_leave_the_jackknife_no_width(n: int) -> None:
+    """Neighbours changed places two by two: without any one model one of those pairs is gone."""
+    x = np.arange(float(n))
+    swapped = x.reshape(-1, 2)[:, ::-1].ravel()
+    assert model_check("kendall", LabLiveScores(lab=x, live=swapped)) is None
+
+
+def test_the_jackknife_of_kendall_needs_two_sides_that_vary_without_any_model() -> None:
+    one = np.zeros(11)
+    one[4] = 1.0
+    with pytest.raises(CannotAnswerError, match="without one of the models"):
+        model_check("kendall", LabLiveScores(lab=np.arange(11.0), live=one))

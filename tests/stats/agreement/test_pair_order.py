@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.agreement.intervals import forecast_parts, pair_agreement
+from evalstats.stats.agreement.attenuation import draw_noise
+from evalstats.stats.agreement.intervals import _redrawn, _resampled, forecast_parts, pair_agreement
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.many.multiplicity import holm
 from tests.stats.agreement.test_draws import scores
@@ -167,3 +168,76 @@ def test_errors_of_one_side_tell_what_it_separates_and_no_contradiction(gone: st
     assert known.separated is not None
     assert unknown.separated is None
     assert (found.same, found.contradicted) == (None, None)
+
+
+def test_intervals_begin_at_four_models_and_speak_of_others_from_ten_on() -> None:
+    s = scores(n=12)
+    assert pair_agreement(s.subset(np.arange(3)), n_resamples=60).ends == {}
+    assert "brier" in pair_agreement(s.subset(np.arange(4)), n_resamples=200).ends
+    bare = LabLiveScores(lab=s.lab, live=s.live)
+    assert pair_agreement(bare.subset(np.arange(9)), n_resamples=60).ends == {}
+    assert set(pair_agreement(bare.subset(np.arange(10)), n_resamples=60).ends) == {"agreement"}
+    assert set(pair_agreement(s, n_resamples=60).ends) == {"agreement", "confidence", "brier"}
+    for n in (9, 12):  # by noise, and by models
+        found = [pair_agreement(s.subset(np.arange(n)), n_resamples=200, conf_level=level) for level in (0.5, 0.95)]
+        narrow, wide = (each.ends["brier"] for each in found)
+        assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_resample_of_one_model_alone_has_no_pair(n: int) -> None:
+    """Means over pairs of different models: of two models there is one pair, of three one or three."""
+    values = np.array([0.25, 0.5, 2.0])[: n * (n - 1) // 2]
+    found = _resampled({"some": values}, n, 200, np.random.default_rng(0))["some"]
+    possible = {0.25} if n == 2 else {0.25, 0.5, 2.0, float(values.mean())}
+    assert set(found.round(12).tolist()) == {round(each, 12) for each in possible}
+    # Resamples of one model alone are a share 1 / n^(n - 1) of all: they are left out, and no others.
+    assert found.size == pytest.approx(200 * (1 - n ** (1 - n)), abs=4 * np.sqrt(200 / 4))
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_quantities_of_draws_by_loops(level: float) -> None:
+    s = scores(n=5)
+    drawn = draw_noise(s, "items and votes", n_resamples=12, rng=np.random.default_rng(0))
+    whole = pair_agreement(s, conf_level=level, n_resamples=60)
+    found = _redrawn((whole.lab, whole.live), level, drawn)
+    limit = stats.norm.ppf((1 + level) / 2)
+    pairs = list(combinations(range(5), 2))
+    for k in range(12):
+        agreement, confidence, brier = [], [], []
+        for place, (i, j) in enumerate(pairs):
+            apart, live_apart = drawn.lab[k, i] - drawn.lab[k, j], drawn.live[k, i] - drawn.live[k, j]
+            error, live_error = whole.lab.std_error[place], whole.live.std_error[place]
+            order = np.sign(apart * live_apart)
+            sure = abs(apart) > limit * error and abs(live_apart) > limit * live_error
+            agreement.append((order + 1) / 2)
+            confidence.append(order if sure else 0.0)
+            brier.append((stats.norm.cdf(apart / error) - (live_apart > 0)) ** 2)
+        for name, each in (("agreement", agreement), ("confidence", confidence), ("brier", brier)):
+            assert found[name][k] == pytest.approx(np.mean(each)), name
+
+
+def test_ties_count_half_and_are_neither_alike_nor_opposite() -> None:
+    s = LabLiveScores(
+        lab=np.array([0.0, 0.0, 5.0]),
+        live=np.array([9.0, 0.0, 0.0]),
+        lab_covariance=0.01 * np.eye(3),
+        live_covariance=0.01 * np.eye(3),
+    )
+    found = pair_agreement(s)
+    # (0, 1) tied in the lab, (1, 2) live, (0, 2) opposite.
+    assert found.agreement == pytest.approx((0.5 + 0.0 + 0.5) / 3)
+    assert (found.same.tolist(), found.contradicted.tolist()) == ([False] * 3, [False, True, False])
+    assert found.confidence == pytest.approx(-1 / 3)
+    assert found.lab.p_value[0] == 1.0
+    assert found.forecasts.score == pytest.approx((0.25 + 1.0 + 0.25) / 3)
+
+
+@pytest.mark.parametrize("level", [0.6, 0.95, 0.999])
+def test_what_is_separated_hangs_on_the_level(level: float) -> None:
+    found = pair_agreement(scores(n=8), conf_level=level, n_resamples=60)
+    for side in (found.lab, found.live):
+        np.testing.assert_array_equal(side.separated, holm(side.p_value) < 1 - level)
+        np.testing.assert_array_equal(side.alone, side.p_value < 1 - level)
+    orders = np.sign(found.lab.difference * found.live.difference)
+    assert found.confidence == pytest.approx(np.mean(np.where(found.lab.alone & found.live.alone, orders, 0.0)))
