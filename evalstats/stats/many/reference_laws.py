@@ -42,9 +42,15 @@ class SignPatterns:
     n_resamples: int
     seed: int
 
-    def chunks(self, rows: int, dtype: type[np.floating[Any]] = np.float64) -> Iterator[tuple[Signs, FloatArray]]:
-        """Yield (sums of signs, shape (<= rows, n_units); weight of each row)."""
-        return self._listed(rows, dtype) if self.exact else self._drawn(rows, dtype)
+    def chunks(
+        self, rows: int, dtype: type[np.floating[Any]] = np.float64, *, blocks: int = 1
+    ) -> Iterator[tuple[Signs, FloatArray]]:
+        """Yield (sums of signs, shape (<= rows * blocks, n_units); weight of each row).
+
+        Draws are made `rows` at a time, so `blocks` changes none of them. A chunk stands in the room of the one before:
+        fresh memory costs more than the draws.
+        """
+        return self._listed(rows * blocks, dtype) if self.exact else self._drawn(rows, blocks, dtype)
 
     def _listed(self, rows: int, dtype: type[np.floating[Any]]) -> Iterator[tuple[Signs, FloatArray]]:
         copies = self.copies
@@ -60,23 +66,25 @@ class SignPatterns:
                 weight *= weights[u][down]
             yield sums, weight
 
-    def _drawn(self, rows: int, dtype: type[np.floating[Any]]) -> Iterator[tuple[Signs, FloatArray]]:
+    def _drawn(self, rows: int, blocks: int, dtype: type[np.floating[Any]]) -> Iterator[tuple[Signs, FloatArray]]:
         rng = np.random.default_rng(self.seed)
-        copies = self.copies
-        single = np.flatnonzero(copies == 1)
-        several = np.flatnonzero(copies != 1)
+        n_units, single = self.copies.size, np.flatnonzero(self.copies == 1)
+        several = np.flatnonzero(self.copies != 1).tolist()
         run = _as_slice(single)
-        done = 0
-        while done < self.n_resamples:
-            size = min(rows, self.n_resamples - done)
-            sums = np.empty((size, copies.size), dtype=dtype)
-            octets = rng.bytes(size * ((single.size + 7) // 8))
-            bits = np.unpackbits(np.frombuffer(octets, dtype=np.uint8).reshape(size, -1), axis=1, count=single.size)
-            sums[:, run] = 2 * bits.astype(np.int8) - 1
-            for u in several.tolist():
-                sums[:, u] = 2 * rng.binomial(int(copies[u]), 0.5, size=size) - copies[u]
-            done += size
-            yield sums, np.ones(size)
+        room = np.empty((min(rows * blocks, self.n_resamples), n_units), dtype=dtype)
+        for done in range(0, self.n_resamples, rows * blocks):
+            chunk = room[: self.n_resamples - done]
+            for start in range(0, len(chunk), rows):
+                sums = chunk[start : start + rows]
+                octets = np.frombuffer(rng.bytes(len(sums) * ((single.size + 7) // 8)), dtype=np.uint8)
+                signs = np.unpackbits(octets.reshape(len(sums), -1), axis=1, count=single.size).view(np.int8)
+                signs += signs  # bits become -1 and 1 in their own room
+                signs -= 1
+                sums[:, run] = signs
+                for u in several:
+                    copies = int(self.copies[u])
+                    sums[:, u] = 2 * rng.binomial(copies, 0.5, size=len(sums)) - copies
+            yield chunk, np.ones(len(chunk))
 
 
 def sign_patterns(copies: IntArray, *, seed: int, n_resamples: int, most_listed: int = LISTED) -> SignPatterns:
@@ -337,14 +345,9 @@ def _flip_law(
         if not patterns.exact:
             yield observed[np.newaxis], np.ones(1)
         size = max(observed.size, patterns.copies.size)
-        drawn: list[tuple[Signs, FloatArray]] = []
-        for signs, weight in patterns.chunks(max(1, _HELD // size), dtype):
-            drawn.append((signs, weight))
-            if sum(len(each) for _, each in drawn) * size >= _TAKEN:
-                yield _flipped(statistics, drawn)
-                drawn = []
-        if drawn:
-            yield _flipped(statistics, drawn)
+        rows = max(1, _HELD // size)
+        for signs, weight in patterns.chunks(rows, dtype, blocks=-(-_TAKEN // (rows * size))):
+            yield statistics(signs), weight
 
     return ReferenceLaw(
         observed=observed,
@@ -353,13 +356,6 @@ def _flip_law(
         n_resamples=None if patterns.exact else patterns.n_resamples,
         seed=None if patterns.exact else patterns.seed,
     )
-
-
-def _flipped(
-    statistics: Callable[[Signs], FloatArray], drawn: list[tuple[Signs, FloatArray]]
-) -> tuple[FloatArray, FloatArray]:
-    signs, weights = zip(*drawn, strict=True)
-    return statistics(np.concatenate(signs)), np.concatenate(weights)
 
 
 class _Sheet:

@@ -156,6 +156,17 @@ def test_draws_come_in_chunks_and_all_of_them_once(monkeypatch):
     assert [len(signs) for signs, _ in patterns.chunks(10)] == [10, 10, 5]
 
 
+@pytest.mark.parametrize("copies", [[1] * 9, [1, 1, 40, 1, 3], [7, 12], [40, 1, 1, 1]])
+@pytest.mark.parametrize("most_listed", [1, 10**6])
+def test_blocks_of_a_chunk_change_no_draw(copies, most_listed):
+    patterns = sign_patterns(np.array(copies), seed=3, n_resamples=103, most_listed=most_listed)
+    apart = [(signs.copy(), weight.copy()) for signs, weight in patterns.chunks(10)]
+    together = [(signs.copy(), weight.copy()) for signs, weight in patterns.chunks(10, blocks=4)]
+    assert len(together) == -(-len(apart) // 4)
+    for one, other in zip(zip(*apart, strict=True), zip(*together, strict=True), strict=True):
+        assert np.concatenate(one).tobytes() == np.concatenate(other).tobytes()
+
+
 def test_signs_drawn_for_one_unit_do_not_hang_on_those_of_others():
     signs = np.concatenate(
         [s for s, _ in sign_patterns(np.ones(11, int), seed=2, n_resamples=4000, most_listed=1).chunks(999)]
