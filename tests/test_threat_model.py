@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,8 @@ PICKLES = {"evalstats/stats/computation.py"}
 LAZY_YAML = {"load", "load_all", "full_load", "unsafe_load"}
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -29,11 +29,10 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 def faults(source: str, path: str) -> set[str]:
     """Name what runs code or reaches the network in a module."""
-    tree = ast.parse(source)
-    names = set(imported(tree))
+    nodes = list(ast.walk(ast.parse(source)))
     ruled_out = LOADS | NETWORK | (set() if path in PICKLES else {"pickle"})
-    found = {name for name in names if any(name == each or name.startswith(f"{each}.") for each in ruled_out)}
-    for node in ast.walk(tree):
+    found = {name for name in set(imported(nodes)) if any(f"{name}.".startswith(f"{each}.") for each in ruled_out)}
+    for node in nodes:
         if isinstance(node, ast.Call):
             called = node.func
             if isinstance(called, ast.Name) and called.id in RUNS:

@@ -107,20 +107,31 @@ def check_table(frame: object, table: TableName, *, source: str = "") -> pl.Data
 
 def _standard_series(column: Column, values: list[object]) -> pl.Series:
     if isinstance(column.dtype, pl.List):
-        listed = [
-            None if value is None else [str(part) for part in cast("Iterable[object]", value)] for value in values
-        ]
-        try:
-            return pl.Series(column.name, listed, dtype=column.dtype)
-        except UnicodeEncodeError:
-            whole = [None if each is None else [HALF_CHARACTER.sub("\ufffd", text) for text in each] for each in listed]
-            return pl.Series(column.name, whole, dtype=column.dtype)
+        return _list_series(column, values)
     if column.dtype == pl.String:
         return _text_series(column.name, values)
     try:
         return pl.Series(column.name, values, dtype=column.dtype, strict=True)
     except (TypeError, pl.exceptions.PolarsError):
         return pl.Series(column.name, values, strict=False)  # check_table names the value that does not fit
+
+
+def _list_series(column: Column, values: list[object]) -> pl.Series:
+    """Make lists of texts: each that differs once, since Polars takes them one by one and rows seldom differ in them."""
+    place_of: dict[tuple[str, ...] | None, int] = {}
+    places = [
+        place_of.setdefault(
+            None if value is None else tuple(str(part) for part in cast("Iterable[object]", value)), len(place_of)
+        )
+        for value in values
+    ]
+    listed = [None if each is None else list(each) for each in place_of]
+    try:
+        distinct = pl.Series(column.name, listed, dtype=column.dtype)
+    except UnicodeEncodeError:
+        whole = [None if each is None else [HALF_CHARACTER.sub("\ufffd", text) for text in each] for each in listed]
+        distinct = pl.Series(column.name, whole, dtype=column.dtype)
+    return distinct.gather(places)
 
 
 def factor_series(name: str, values: list[object]) -> pl.Series:

@@ -6,7 +6,7 @@ from a few facts by the rules of the benchmark's own scorer, so that they agree 
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypedDict, Unpack, cast
@@ -348,8 +348,9 @@ def summarise(rows: Sequence[Row]) -> dict[str, object]:
     errors count as zeros. A crashed run counts as a success where nothing was there to fail. Stable samples are
     "unknown" among the unstable behaviours.
     """
-    groups = {name: _grouped(rows, column) for name, column in _GROUPS.items()}
-    return {"sample_count": len(rows), "missing_runtime_task_ids": [], **_metrics(rows), **groups}
+    measured = [(row, _measures(row)) for row in rows]
+    groups = {name: _grouped(measured, column) for name, column in _GROUPS.items()}
+    return {"sample_count": len(rows), "missing_runtime_task_ids": [], **_metrics(measured), **groups}
 
 
 def relaxed_success(completion: Row) -> bool:
@@ -368,56 +369,71 @@ def relaxed_success(completion: Row) -> bool:
     )
 
 
-def _metrics(rows: Sequence[Row]) -> dict[str, object]:
-    relaxed = _mean(rows, lambda row: float(relaxed_success(_block(row, "completion"))))
-    faithfulness = _mean(rows, _number("reliability", "faithfulness_score"))
-    clarification = _mean(rows, _number("reliability", "clarification_score"))
-    discipline = _mean(rows, _number("reliability", "tool_discipline_score"))
+class _Measures(NamedTuple):
+    """What a summary averages of a sample."""
+
+    relaxed: float
+    strict: float
+    efficiency: float
+    task_score: float
+    reliability: float
+    faithfulness: float
+    clarification: float
+    discipline: float
+
+
+def _measures(row: Row) -> _Measures:
+    completion, efficiency, reliability = (
+        cast("Mapping[str, float]", row[block]) for block in ("completion", "efficiency", "reliability")
+    )
+    return _Measures(
+        float(relaxed_success(completion)),
+        completion["strict_sr"],
+        efficiency["efficiency"],
+        efficiency["task_score"],
+        reliability["reliability"],
+        reliability["faithfulness_score"],
+        reliability["clarification_score"],
+        reliability["tool_discipline_score"],
+    )
+
+
+def _metrics(measured: Sequence[tuple[Row, _Measures]]) -> dict[str, object]:
+    n = len(measured)
+    mean = _Measures(*(sum(each) / n for each in zip(*(values for _, values in measured), strict=True)))
     return {
-        "success_rate": relaxed,
-        "sr": relaxed,
-        "completion_rate": relaxed,
-        "semantic_success_rate": relaxed,
-        "strict_success_rate": _mean(rows, _number("completion", "strict_sr")),
-        "avg_efficiency": _mean(rows, _number("efficiency", "efficiency")),
-        "avg_task_score": _mean(rows, _number("efficiency", "task_score")),
-        "avg_reliability": _mean(rows, _number("reliability", "reliability")),
-        "avg_faithfulness_score": faithfulness,
-        "avg_clarification_score": clarification,
-        "avg_tool_discipline_score": discipline,
-        "avg_faithfulness_norm": faithfulness / 4.0,
-        "avg_clarification_norm": clarification / 3.0,
-        "avg_tool_discipline_norm": discipline / 3.0,
+        "success_rate": mean.relaxed,
+        "sr": mean.relaxed,
+        "completion_rate": mean.relaxed,
+        "semantic_success_rate": mean.relaxed,
+        "strict_success_rate": mean.strict,
+        "avg_efficiency": mean.efficiency,
+        "avg_task_score": mean.task_score,
+        "avg_reliability": mean.reliability,
+        "avg_faithfulness_score": mean.faithfulness,
+        "avg_clarification_score": mean.clarification,
+        "avg_tool_discipline_score": mean.discipline,
+        "avg_faithfulness_norm": mean.faithfulness / 4.0,
+        "avg_clarification_norm": mean.clarification / 3.0,
+        "avg_tool_discipline_norm": mean.discipline / 3.0,
     }
 
 
-def _grouped(rows: Sequence[Row], column: str) -> dict[str, object]:
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        value = row[column]
+def _grouped(measured: Sequence[tuple[Row, _Measures]], column: str) -> dict[str, object]:
+    groups: dict[str, list[tuple[Row, _Measures]]] = {}
+    for each in measured:
+        value = each[0][column]
         labels = cast("list[str]", value) if isinstance(value, list) else [str(value) or "unknown"]
         for label in labels:
-            groups.setdefault(label, []).append(row)
+            groups.setdefault(label, []).append(each)
     return {
         label: {
             "sample_count": len(group),
             **_metrics(group),
-            "run_error_count": sum(1 for row in group if _block(row, "run")["run_error"]),
+            "run_error_count": sum(1 for row, _ in group if cast("Row", row["run"])["run_error"]),
         }
         for label, group in sorted(groups.items())
     }
-
-
-def _block(row: Row, name: str) -> Row:
-    return cast("Row", row[name])
-
-
-def _number(block: str, key: str) -> Callable[[Row], float]:
-    return lambda row: float(cast("float", _block(row, block)[key]))
-
-
-def _mean(rows: Sequence[Row], value: Callable[[Row], float]) -> float:
-    return sum(map(value, rows)) / len(rows)
 
 
 GENERATED_AT = (

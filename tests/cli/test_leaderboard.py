@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -198,9 +197,7 @@ def test_twenty_nine_models_on_twelve_thousand_items(shared_data: Path) -> None:
             "benchmark=@MMLU-Pro",
         ),
     ]
-    start = time.process_time()
     result = run(*arguments, "--format", "json", "--quiet")
-    seconds = time.process_time() - start
     values = json.loads(result.stdout)
     rows = {row["name"]: row for row in values["rows"]}
     assert len(rows) == 29
@@ -209,5 +206,3 @@ def test_twenty_nine_models_on_twelve_thousand_items(shared_data: Path) -> None:
     assert len(values["pairs"]) == 406
     for row in rows.values():
         assert row["rank_low"] <= row["rank_low_marginal"] <= row["rank_high_marginal"] <= row["rank_high"]
-    # Reading, comparing and printing take 6 s on two quiet cores; the promise is 10.
-    assert seconds < 20

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,12 @@ def put(folder: Path, kinds: tuple[More, ...], *, n_items: int = 60, n_trials: i
     return folder
 
 
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Path]:
+    """Return the store of a kind and a seed; each is written once."""
+    return cache(lambda kind, seed: put(tmp_path_factory.mktemp("stores") / "store", KINDS[kind], seed=seed))
+
+
 def apart(one: object, other: object, where: str = "") -> list[str]:
     """Where two results differ by more than rounding."""
     if isinstance(one, dict) and isinstance(other, dict):
@@ -249,9 +256,9 @@ def both(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Any, Any, li
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_those_of_single_rows(
-    kind: str, command: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, command: str, seed: int, stores: Callable[[str, int], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = put(tmp_path / "store", KINDS[kind], seed=seed)
+    store = stores(kind, seed)
     name, *more = COMMANDS[command]
     single, found, came = both(monkeypatch, name, str(store), *more)
     assert found.stderr == single.stderr

@@ -1,7 +1,6 @@
 """A frame in memory becomes the same tables as the same frame in a file."""
 
 import re
-import time
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -224,18 +223,6 @@ def test_the_order_of_rows_does_not_matter(order: list[int]) -> None:
     places = ["run", "locator"]
     assert moved.outcomes.drop(places).sort(keys).equals(read(COLUMNS).outcomes.drop(places).sort(keys))
     assert moved.metrics.equals(read(COLUMNS).metrics)
-
-
-def test_a_frame_is_worked_on_by_whole_columns() -> None:
-    """Row by row in Python 300,000 rows would take far longer than this generous limit."""
-    n = 300_000
-    frame = pl.DataFrame(
-        {"q": pl.int_range(n, eager=True) % 1000, "m": pl.int_range(n, eager=True) // 1000}
-    ).with_columns(score=pl.col("q") % 2, m=pl.format("model {}", "m"))
-    started = time.process_time()
-    data = from_frame(frame, item="q", score="score", model="m")
-    assert time.process_time() - started < 10
-    assert (data.outcomes.height, data.runs.height) == (n, 300)
 
 
 @pytest.mark.parametrize("metric", [None, "kind"])

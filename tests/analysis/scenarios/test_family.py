@@ -1,7 +1,5 @@
 """All changes of a table are one family: marks, intervals and p agree, near 0% and 100% too, and many scenarios are quick."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -104,10 +102,7 @@ def test_many_scenarios_need_no_model():
     rng = np.random.default_rng(5)
     logits = rng.normal(0.8, 0.5, size=(2, 1)) + rng.normal(0, 0.5, size=57)
     data = table(binary(rng, logits=logits, n_items=60, nested=True), kind="binary", nested=True)
-    start = time.process_time()
     found = scenarios(data, as_="fixed", n_resamples=0)
-    # 2 s on two busy cores; the mixed model of 114 cells took more than a minute.
-    assert time.process_time() - start < 30
     assert found.method == "plain means of cells"
     assert (len(found.cells), len(found.drops)) == (114, 114)
     assert all(row.estimate == pytest.approx(row.observed) for row in found.cells)

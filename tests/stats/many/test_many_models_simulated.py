@@ -45,8 +45,8 @@ def independent(rng, n, means):
 @pytest.mark.parametrize(
     ("n_clusters", "sizes", "binary", "replicates"),
     [
-        pytest.param(15, EVEN, False, 400, id="15"),
-        pytest.param(40, UNEVEN, True, 400, id="40-uneven"),
+        pytest.param(15, EVEN, False, 200, id="15"),
+        pytest.param(40, UNEVEN, True, 200, id="40-uneven"),
         *(
             pytest.param(g, sizes, binary, 4000, id=f"{g}-{len(sizes)}-{binary}-long", marks=pytest.mark.slow)
             for g in (7, 15, 40)
@@ -77,7 +77,7 @@ def test_rank_sets_of_equal_models_hold_together_with_clusters(n_clusters, sizes
 @pytest.mark.parametrize(
     ("n", "replicates"),
     [
-        pytest.param(200, 600, id="200"),
+        pytest.param(200, 200, id="200"),
         pytest.param(60, 200, id="60"),
         pytest.param(200, 10_000, id="200-long", marks=pytest.mark.slow),
         pytest.param(100, 4000, id="100-long", marks=pytest.mark.slow),

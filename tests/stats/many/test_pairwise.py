@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import time
 
 import numpy as np
 import pytest
@@ -647,17 +646,6 @@ def test_many_pairs_on_different_items_have_the_same_law(monkeypatch):
     for t in laws:
         np.testing.assert_allclose(t.std(axis=0), 1.0, atol=0.03)
     np.testing.assert_allclose(*(np.corrcoef(t, rowvar=False) for t in laws), atol=0.04)
-
-
-def test_a_hundred_models_take_seconds():
-    """4,950 pairs; with the draws of a pair scattered in memory they took 7, and 300 models 200."""
-    rng = np.random.default_rng(0)
-    scores = (rng.random((300, 100)) < rng.uniform(0.3, 0.7, 100)) * 1.0
-    started = time.process_time()
-    pairwise_differences(scores, binary=True)
-    rank_sets(scores)
-    with_the_best(scores, binary=True)
-    assert time.process_time() - started < 6
 
 
 @pytest.mark.parametrize(
