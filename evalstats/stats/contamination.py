@@ -37,6 +37,7 @@ class _Piece:
     scores: FloatArray
     df: float
     sign: float
+    one_way: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class ItemContrast:
             np.add.at(share, piece.codes, piece.scores[:, np.newaxis] * residuals)
             one = (share**2).sum(axis=0)
             total += piece.sign * one
-            largest = np.maximum(largest, one) if piece.sign > 0 else largest
+            largest = np.maximum(largest, one) if piece.one_way else largest
         # Inclusion and exclusion can come out too small by chance; the largest one-way variance is a floor.
         found = np.maximum(total, largest) if len(self.pieces) > 1 else total
         tiny = _ROUNDING * np.abs(scores).max(axis=0, initial=0.0) * np.abs(self.weights).max()
@@ -122,7 +123,7 @@ def item_contrast(
     weighted = x * w[:, np.newaxis]
     back = np.asarray(np.linalg.solve(x.T @ weighted, weighted.T), dtype=np.float64)
     pieces = tuple(_piece(x, back, c @ back, way) for way in _ways(clusters, n))
-    single = pieces[: max(1, len(clusters))]
+    single = [piece for piece in pieces if piece.one_way]
     return ItemContrast(
         weights=c @ back,
         design=x,
@@ -133,18 +134,18 @@ def item_contrast(
     )
 
 
-def _ways(clusters: Sequence[ArrayLike], n: int) -> list[tuple[IntArray, int, float]]:
-    """Return the columns and their intersections with the signs of inclusion and exclusion."""
+def _ways(clusters: Sequence[ArrayLike], n: int) -> list[tuple[IntArray, int, int]]:
+    """Return the columns and their intersections, each with the number of columns that it is made of."""
     if not clusters:
-        return [(np.arange(n), n, 1.0)]
+        return [(np.arange(n), n, 1)]
     columns = [as_codes(column, n) for column in clusters]
     sizes = range(1, len(columns) + 1)
-    return [(*intersection(chosen), 1.0 if k % 2 else -1.0) for k in sizes for chosen in combinations(columns, k)]
+    return [(*intersection(chosen), k) for k in sizes for chosen in combinations(columns, k)]
 
 
-def _piece(x: FloatArray, back: FloatArray, line: FloatArray, way: tuple[IntArray, int, float]) -> _Piece:
+def _piece(x: FloatArray, back: FloatArray, line: FloatArray, way: tuple[IntArray, int, int]) -> _Piece:
     """Return the scores s_g = A_g z_g of one way of clustering, and its Satterthwaite df."""
-    codes, count, sign = way
+    codes, count, n_columns = way
     b = np.ascontiguousarray(back.T)  # hat matrix H = x @ back, so H_ij = x_i . b_j
     inner = b.T @ b
     scores = _single(x, b, inner, line) if count == len(x) else np.empty(len(x))
@@ -152,7 +153,14 @@ def _piece(x: FloatArray, back: FloatArray, line: FloatArray, way: tuple[IntArra
         order = np.argsort(codes, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
             scores[rows] = _adjusted(x[rows], b[rows], inner, line[rows])
-    return _Piece(codes=codes, n_clusters=count, scores=scores, df=_df(x, b, scores, codes), sign=sign)
+    return _Piece(
+        codes=codes,
+        n_clusters=count,
+        scores=scores,
+        df=_df(x, b, scores, codes),
+        sign=1.0 if n_columns % 2 else -1.0,
+        one_way=n_columns == 1,
+    )
 
 
 def _single(x: FloatArray, b: FloatArray, inner: FloatArray, line: FloatArray) -> FloatArray:

@@ -93,6 +93,9 @@ def test_few_models_have_intervals_by_noise() -> None:
     assert bare.ends == {}
     assert bare.same is None
     assert bare.forecasts is None
+    # Three models have an order, and four the first of which noise can tell how sure it is.
+    assert pair_agreement(s.subset(np.arange(3)), n_resamples=500).ends == {}
+    assert pair_agreement(s.subset(np.arange(4)), n_resamples=500).ends
     with pytest.raises(CannotAnswerError, match="2 shared models"):
         pair_agreement(s.subset(np.arange(2)))
 

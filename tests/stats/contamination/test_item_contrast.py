@@ -1,5 +1,7 @@
 """Contrasts of items and their cluster-robust variance, against the definitions with whole matrices."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -78,6 +80,31 @@ def test_two_ways_of_clustering_give_no_less_than_either():
     singles = [split_contrast(old, [each]) for each in ways]
     assert (both.variance(values) >= np.max([each.variance(values) for each in singles], axis=0) - 1e-15).all()
     assert both.df == min(each.df for each in singles)
+
+
+@pytest.mark.parametrize("n_columns", [2, 3])
+def test_several_ways_of_clustering_are_added_and_taken_off_by_definition(n_columns):
+    """Inclusion and exclusion over the columns and their intersections, with the largest of one way as a floor."""
+    rng = np.random.default_rng(n_columns)
+    n = 36
+    x, c, w, y = rng.normal(size=(n, 2)), rng.normal(size=2), rng.random(n) + 0.1, rng.normal(size=(n, 40))
+    columns = [rng.integers(0, groups, n) for groups in (9, 7, 8)[:n_columns]]
+    total, single, df = np.zeros(40), [], []
+    for k in range(1, n_columns + 1):
+        for chosen in combinations(columns, k):
+            codes = np.unique(np.column_stack(chosen), axis=0, return_inverse=True)[1].reshape(-1)
+            v, own_df = by_definition(x, c, w, codes)
+            one = ((v @ y) ** 2).sum(axis=0)
+            total += one if k % 2 else -one
+            if k == 1:
+                single.append(one)
+                df.append(own_df)
+    found = item_contrast(x, c, weights=w, clusters=columns)
+    assert found.variance(y) == pytest.approx(np.maximum(total, np.max(single, axis=0)), rel=CLOSE)
+    # Neither the sum nor the floor is all there is to see.
+    assert {bool(each) for each in total > np.max(single, axis=0)} == {True, False}
+    assert found.df == pytest.approx(min(df), rel=CLOSE)
+    assert found.n_clusters == 7
 
 
 def test_scores_without_noise_have_no_variance():

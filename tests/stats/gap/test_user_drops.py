@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.errors_in_variables.line import fit_line, fit_plane, slope_covariance
@@ -131,6 +131,68 @@ def test_a_plane_with_one_column_is_yorks_line():
         assert 0.9 < line.slope_std_error / math.sqrt(plane.covariance[0, 0]) < 1.0
         assert plane.statistic == pytest.approx(line.statistic, rel=1e-4)
         assert plane.converged
+
+
+def a_noisy_plane(seed: int, n: int, gap: float):
+    """Live scores on two noisy columns whose errors go together, with each other and with those of the live scores."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(3 * n, 60)) / 50.0
+    both, error = root @ root.T, root @ rng.normal(size=60)
+    true = rng.normal(size=(2, n)) * [[1.0], [0.4]]
+    live = 0.3 + 1.5 * true[0] - 0.8 * true[1] + gap * rng.normal(size=n)
+    columns = true + error[: 2 * n].reshape(2, n)
+    return live + error[2 * n :], columns, both[2 * n :, 2 * n :], both[: 2 * n, : 2 * n], both[: 2 * n, 2 * n :]
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.3])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_plane_with_noise_in_all_columns_is_its_definition(seed, gap):
+    """The objective, the spread of true gaps and Fuller's covariance in loops, over another set of contrasts."""
+    n = 11
+    live, columns, v_z, v_x, cross = a_noisy_plane(seed, n, gap)
+    found = fit_plane(live, columns, v_z, v_x, cross=cross)
+    rows = np.eye(n)[:-1] - np.eye(n)[1:]
+
+    def part(i: int, j: int) -> np.ndarray:
+        return v_x[i * n : (i + 1) * n, j * n : (j + 1) * n]
+
+    def noise(b: np.ndarray, tau2: float) -> np.ndarray:
+        whole = v_z + tau2 * np.eye(n)
+        for i in range(2):
+            shared = cross[i * n : (i + 1) * n]
+            whole = whole - b[i] * (shared + shared.T)
+            for j in range(2):
+                whole = whole + b[i] * b[j] * part(i, j)
+        return rows @ whole @ rows.T
+
+    def objective(b: np.ndarray, tau2: float) -> float:
+        r = rows @ (live - b @ columns)
+        return float(r @ np.linalg.solve(noise(b, tau2), r))
+
+    b, tau2 = found.slopes, found.tau2
+    assert (tau2 > 0) == (gap > 0)
+    best = optimize.minimize(objective, b + 0.02, args=(tau2,), method="Nelder-Mead", options={"xatol": 1e-8})
+    # Two searches over a sum that is flat at its bottom.
+    np.testing.assert_allclose(b, best.x, rtol=1e-4)
+    if gap:
+        # The spread of gaps is searched to a millionth of the largest that it could be.
+        assert objective(b, tau2) == pytest.approx(n - 3, rel=2e-3)
+        assert found.statistic > n - 3
+    else:
+        assert objective(b, 0.0) == pytest.approx(found.statistic, rel=1e-6)
+    inverse = np.linalg.inv(noise(b, tau2))
+    with_rest = [
+        rows @ (cross[i * n : (i + 1) * n] - sum(part(i, j) * b[j] for j in range(2))) @ rows.T for i in range(2)
+    ]
+    adjusted = [rows @ columns[i] - with_rest[i] @ inverse @ rows @ (live - b @ columns) for i in range(2)]
+    seen, lost = np.empty((2, 2)), np.empty((2, 2))
+    for i in range(2):
+        for j in range(2):
+            seen[i, j] = adjusted[i] @ inverse @ adjusted[j]
+            left = rows @ part(i, j) @ rows.T - with_rest[i] @ inverse @ with_rest[j].T
+            lost[i, j] = np.trace(inverse @ left)
+    spread = np.linalg.inv(seen - (lost + lost.T) / 2.0)
+    np.testing.assert_allclose(found.covariance, spread @ seen @ spread, rtol=1e-5)
 
 
 def test_a_plane_through_exact_columns_is_generalised_least_squares():

@@ -184,6 +184,17 @@ def test_shared_errors_are_those_of_a_loop_over_items():
         assert (agreement - found.expected[k]) / (1 - found.expected[k]) == pytest.approx(kappa)
 
 
+def test_errors_of_four_models_are_told_where_all_four_are_wrong():
+    rng = np.random.default_rng(1)
+    choices, keys = rng.integers(0, 4, (400, 4)), np.zeros(400, dtype=int)
+    found = shared_errors(choices, keys)
+    assert found is not None
+    for k in range(6):
+        n, agreement, kappa, error = slow_shared(choices, keys, int(found.first[k]), int(found.second[k]))
+        assert (found.n_both_wrong[k], found.agreement[k]) == (n, pytest.approx(agreement))
+        assert (found.kappa[k], found.std_error[k]) == (pytest.approx(kappa), pytest.approx(error))
+
+
 def test_a_copy_stands_out_and_independent_models_do_not():
     choices, keys = answers(8, 400, 10)
     choices[:, 9] = np.where(np.random.default_rng(0).random(400) < 0.9, choices[:, 3], choices[:, 9])

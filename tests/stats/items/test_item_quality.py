@@ -203,6 +203,15 @@ def test_where_no_key_has_a_slope_a_false_alarm_is_rare():
         assert alarms / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
 
 
+def test_repeated_rows_need_ten_items_with_a_score():
+    scores = np.random.default_rng(0).random((11, 2))
+    scores[10] = np.nan
+    found = repeated_rows(scores)
+    assert found is not None
+    assert (found.n_rows, found.n_distinct) == (10, 10)
+    assert repeated_rows(scores[1:]) is None
+
+
 def test_repeated_rows_are_counted_as_a_set_would():
     rng = np.random.default_rng(10)
     scores = with_holes(rng, rng.integers(0, 2, (200, 5)).astype(float), 0.1)

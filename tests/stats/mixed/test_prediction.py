@@ -141,6 +141,33 @@ def test_conditional_covariances_of_the_fit():
             np.testing.assert_allclose(given[at, at], expected, atol=ALGEBRA)
 
 
+def test_conditional_covariances_beside_a_term_of_cells():
+    """Each cell of several rows has an effect of its own beside slopes of items: errors given the fixed effects."""
+    rng = np.random.default_rng(8)
+    item, model, _ = (each.ravel() for each in np.indices((10, 3, 4)))
+    kept = rng.random(item.size) > 0.2
+    item, model = item[kept], model[kept]
+    x = model - 0.7
+    terms = [
+        term("item", item, ("(Intercept)", np.ones(item.size)), ("x", x)),
+        term("scenario", item % 5),
+        term("model:item", item * 3 + model),
+    ]
+    response = rng.normal(size=item.size) + rng.normal(size=5)[item % 5] + rng.normal(size=30)[item * 3 + model]
+    response += rng.normal(size=10)[item] + 2.0 * rng.normal(size=10)[item] * x
+    fit = fit_linear(rows_design([("(Intercept)", np.ones(item.size)), ("x", x)], terms, response, merge=True))
+    assert fit.design.n_cells == 30
+    assert (np.abs(fit.theta[[0, 2, 3, 4]]) > 0.05).all()
+    for k in range(3):
+        found = by_conditioning(fit, (k,), fit.sigma**2 / fit.design.count)
+        beta, cross, own = found[:2, :2], found[2:, :2], found[2:, 2:]
+        given = own - cross @ np.linalg.solve(beta, cross.T)
+        c = fit.design.terms[k].n_columns
+        for level, expected in enumerate(fit.effect_covariances[k]):
+            at = slice(level * c, (level + 1) * c)
+            np.testing.assert_allclose(given[at, at], expected, atol=ALGEBRA)
+
+
 def test_binomial_weights():
     """The same equations with the weights of the last step: p (1 - p) for each trial."""
     rng = np.random.default_rng(6)

@@ -11,7 +11,12 @@ from scipy import optimize, stats
 from evalstats.errors import InputError
 from evalstats.stats.one_sample import variance_matched_wilson
 from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, score_test_p, tango
-from evalstats.stats.paired.effect_sizes import conditional_odds_ratio, standardised_difference, superiority
+from evalstats.stats.paired.effect_sizes import (
+    conditional_odds_ratio,
+    standardised_difference,
+    superiority,
+    tango_margin_test,
+)
 
 CELL = st.integers(0, 60)
 COUNTS = st.builds(PairedCounts, CELL, CELL, CELL, CELL.map(lambda k: k + 1))
@@ -129,6 +134,10 @@ def test_what_does_not_fit_is_refused():
     for function in (standardised_difference, superiority):
         with pytest.raises(InputError, match="NaN"):
             function([0.1, math.nan])
+    for margin in (1.0, 1.5, 0.0, math.inf):
+        with pytest.raises(InputError, match="margin is"):
+            tango_margin_test(PairedCounts(3, 2, 1, 4), margin=margin)
+    assert tango_margin_test(PairedCounts(3, 2, 1, 4), margin=0.999).noninferior
     with pytest.raises(InputError, match="conf_level"):
         conditional_odds_ratio(PairedCounts(3, 2, 1, 0), conf_level=95)
 
