@@ -197,14 +197,13 @@ def _add_blocks(
     With T = Lambda Lambda', Z'V^-1 = (I + Z'NZ T)^-1 Z'N / sigma^2.
     """
     design, block, times = fit.design, equal[0], len(equal)
-    spread = linalg.block_diag(*[np.kron(np.eye(k), t) for k, t in zip(block.n_levels, relative, strict=True)])
     zr = np.column_stack([b.z.T @ (design.count[b.cells] * residual[b.cells]) for b in equal])
     right = np.column_stack([block.zz, block.zx, zr])
-    solved = np.asarray(linalg.solve(np.eye(len(spread)) + block.zz @ spread, right)) / fit.sigma**2
-    q, p = len(spread), block.zx.shape[1]
+    q, p = len(block.zz), block.zx.shape[1]
+    solved = _solved(block, relative, right) / fit.sigma**2
     m, b, u = 0.5 * (solved[:, :q] + solved[:, :q].T), solved[:, q : q + p], solved[:, q + p :]
-    sums.single[0] -= times * (block.zx.T @ spread @ b)
-    sums.quadratic[0] -= float(np.sum(zr * (spread @ u)))
+    sums.single[0] -= times * (_times_spread(block.zx.T, block, relative) @ b)
+    sums.quadratic[0] -= float(np.sum(_times_spread(zr.T, block, relative) * u.T))
     starts = np.cumsum([0] + [k * t.n_columns for k, t in zip(block.n_levels, design.terms, strict=True)])
 
     def at(t: int, column: int) -> slice:
@@ -225,6 +224,40 @@ def _add_blocks(
             sums.trace_pairs[r, s] += times * product
             sums.pairs[s, r] += times * (gb[s - 1].T @ m_gb)
             sums.quadratic_pairs[s, r] += float(np.sum(gu[s - 1] * m_gu))
+
+
+def _solved(block: Block, relative: list[Floats], right: Floats) -> Floats:
+    """Return (I + Z'NZ T)^-1 times `right`.
+
+    The part of a term of one column is diagonal: the largest such term, often of most effects, is eliminated first.
+    """
+    system = _times_spread(block.zz, block, relative)
+    sizes = [k if len(t) == 1 else 0 for k, t in zip(block.n_levels, relative, strict=True)]
+    largest = int(np.argmax(sizes))
+    start = sum(k * len(t) for k, t in zip(block.n_levels[:largest], relative[:largest], strict=True))
+    own = slice(start, start + sizes[largest])
+    rest = np.delete(np.arange(len(system)), own)
+    diagonal = 1.0 + np.diag(system)[own]
+    across = sparse.csr_array(system[own][:, rest])
+    back = sparse.csr_array(system[rest, own] / diagonal)
+    reduced = system[np.ix_(rest, rest)] - (back @ across).toarray() + np.eye(len(rest))
+    out = np.empty_like(right)
+    out[rest] = linalg.solve(reduced, right[rest] - back @ right[own])
+    out[own] = (right[own] - across @ out[rest]) / diagonal[:, None]
+    return out
+
+
+def _times_spread(a: Floats, block: Block, relative: list[Floats]) -> Floats:
+    """Return `a` times the covariance of a block's effects over sigma^2, which is that of each level by itself."""
+    out, start = np.empty(a.shape), 0
+    for k, t in zip(block.n_levels, relative, strict=True):
+        own = slice(start, start + k * len(t))
+        if len(t) == 1:
+            out[:, own] = a[:, own] * t[0, 0]
+        else:
+            out[:, own] = (a[:, own].reshape(len(a), k, len(t)) @ t).reshape(len(a), -1)
+        start = own.stop
+    return out
 
 
 def _apply(half: list[tuple[slice, slice]], x: Floats) -> Floats:

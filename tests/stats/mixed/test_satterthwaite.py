@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import linalg, sparse, stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.mixed.degrees_of_freedom import (
+    Block,
     _inverse,
     _pooled_df,
+    _solved,
     f_p,
     most_effects,
     satterthwaite,
@@ -161,6 +163,29 @@ def test_order_of_rows_names_units_and_scale_say_nothing(cases):
     assert (again.statistic, again.df_numerator) == (pytest.approx(joint.statistic), 2)
     one = satterthwaite_f(fit, contrasts[0])
     assert (one.df_numerator, one.df_denominator) == (1, pytest.approx(expected[0]))
+
+
+@pytest.mark.parametrize("columns", [(1, 1), (1, 2, 1), (2, 3)])
+def test_effects_of_a_block_are_solved_as_with_the_whole_matrix(columns):
+    """Terms of one column, whose largest is eliminated, beside slopes; slopes alone."""
+    rng = np.random.default_rng(len(columns))
+    n_levels = (4, 9, 6)[: len(columns)]
+    n = 60
+    z = []
+    for k, c in zip(n_levels, columns, strict=True):
+        level, values = rng.integers(0, k, n), rng.normal(size=(n, c))
+        part = np.zeros((n, k, c))
+        part[np.arange(n), level] = values
+        z.append(part.reshape(n, -1))
+    whole = np.hstack(z)
+    roots = [rng.normal(size=(c, c)) for c in columns]
+    relative = [root @ root.T for root in roots]
+    spread = linalg.block_diag(*[np.kron(np.eye(k), t) for k, t in zip(n_levels, relative, strict=True)])
+    zz = whole.T @ whole
+    block = Block(cells=np.arange(n), n_levels=n_levels, zz=zz, zx=whole.T @ np.ones((n, 1)), z=sparse.csr_array(whole))
+    right = rng.normal(size=(len(zz), 5))
+    expected = np.linalg.solve(np.eye(len(zz)) + zz @ spread, right)
+    np.testing.assert_allclose(_solved(block, relative, right), expected, rtol=1e-8, atol=1e-10)
 
 
 def test_what_cannot_be_had_is_refused(cases):
