@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import matplotlib.font_manager
@@ -64,11 +64,14 @@ def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool
     line = one_line(text).strip()
     if text_width(line, font, bold=bold) <= room:
         return line
+    # Width of the first letters, by their number: names of hundreds of letters are cut at many places.
+    upto = [0.0, *accumulate(_advance(char, bold) for char in line)]
+    ems = room / (_ROOM * font) - _advance(_ELLIPSIS, bold)
     for kept in range(len(line) - 1, 0, -1):
         first = round(kept * head)
-        cut = f"{line[:first].rstrip()}{_ELLIPSIS}{line[len(line) - (kept - first) :].lstrip()}"
-        if text_width(cut, font, bold=bold) <= room:
-            return cut
+        begin, end = line[:first].rstrip(), line[len(line) - (kept - first) :].lstrip()
+        if upto[len(begin)] + upto[-1] - upto[len(line) - len(end)] <= ems:
+            return f"{begin}{_ELLIPSIS}{end}"
     return line[:1] + _ELLIPSIS if len(line) > 2 else line
 
 

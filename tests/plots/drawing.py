@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 
@@ -36,7 +37,7 @@ def points(axes: Any, markers: str = "oD") -> list[tuple[float, float]]:
 
 def assert_words_stand_apart(figure: Figure, inside: Any = None) -> None:
     """No word is clipped by the figure (or the axes it was drawn in), and none covers another."""
-    figure.canvas.draw()
+    renderer = FigureCanvasAgg(figure).get_renderer()
     frame = figure.bbox if inside is None else inside.get_window_extent()
     looked_at = all_axes(figure) if inside is None else [inside, *inside.child_axes]
     labels = [
@@ -47,7 +48,7 @@ def assert_words_stand_apart(figure: Figure, inside: Any = None) -> None:
         if label.get_visible() and label.get_text()
     ]
     drawn = [*(text for axes in looked_at for text in axes.texts if text.get_text()), *labels]
-    boxes = np.array([text.get_window_extent().extents for text in drawn])
+    boxes = np.array([text.get_window_extent(renderer).extents for text in drawn])
     names = [text.get_text() for text in drawn]
     low, high = np.array(frame.extents[:2]), np.array(frame.extents[2:])
     clipped = (boxes[:, :2] < low - 1).any(axis=1) | (boxes[:, 2:] > high + 1).any(axis=1)
