@@ -394,7 +394,7 @@ def shared_errors(choices: ArrayLike, keys: ArrayLike, *, conf_level: float = 0.
     wrong = (codes >= 0) & (codes != key[:, None])
     n_wrong = wrong.sum(axis=1)
     kept = n_wrong >= 4
-    if codes.shape[1] < 4 or not kept.any():
+    if not kept.any():
         return None
     sums = _pair_sums(np.where(wrong, codes, -1)[kept], n_wrong[kept])
     first, second = np.triu_indices(codes.shape[1], 1)

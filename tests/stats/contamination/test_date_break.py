@@ -208,3 +208,22 @@ def test_without_noise_or_curvature_every_item_counts_on_the_longer_side_too():
     rng = np.random.default_rng(4)
     wide = break_bandwidth(np.arange(-60.0, 41.0), rng.normal(size=101))
     assert wide.width <= 60.0 * (1 + 1e-6)
+
+
+def test_items_of_the_day_itself_are_among_those_before():
+    # Sixteen items on the day of the break: four more make twenty, and only with the day are there five dates.
+    days = np.concatenate([np.zeros(16), [-3.0, -5.0, -7.0, -9.0], np.linspace(0.1, 2.5, 30)])
+    assert _least_width(days) == pytest.approx(9.0, rel=1e-6)
+    # On the other side it is the twentieth item that is far, and the day does not count there.
+    later = np.concatenate([-np.linspace(0.1, 2.5, 30), np.zeros(16), np.arange(1.0, 31.0)])
+    assert _least_width(later) == pytest.approx(float(MIN_SIDE), rel=1e-6)
+
+
+def test_a_width_below_the_least_or_above_the_most_is_said_with_its_number():
+    rng = np.random.default_rng(0)
+    days = np.concatenate([-np.arange(200.0, 221.0), np.arange(1.0, 101.0)])
+    wide = break_bandwidth(days, np.sin(days / 5) + rng.normal(0, 0.01, days.size))
+    assert wide.width == _least_width(days)
+    assert wide.reason.endswith("too few items; widened until both sides have enough")
+    every = break_bandwidth(np.arange(-60.0, 41.0), np.random.default_rng(4).normal(size=101))
+    assert (every.width > 60.0) == ("more than there are; every item counts" in every.reason)

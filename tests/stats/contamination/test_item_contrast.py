@@ -107,6 +107,17 @@ def test_several_ways_of_clustering_are_added_and_taken_off_by_definition(n_colu
     assert found.n_clusters == 7
 
 
+def test_an_item_or_a_cluster_that_fits_itself_counts_nothing():
+    # A column of its own leaves an item, or a cluster of a single item, no residual.
+    rng = np.random.default_rng(5)
+    x, y = np.column_stack([np.ones(12), np.arange(12) == 3]), rng.normal(size=(12, 2))
+    for codes in (np.arange(12), np.r_[np.arange(11), 10]):
+        found = item_contrast(x, [1.0, 0.5], clusters=[codes])
+        v, df = by_definition(x, np.array([1.0, 0.5]), np.ones(12), codes)
+        assert found.variance(y) == pytest.approx(((v @ y) ** 2).sum(axis=0), rel=CLOSE)
+        assert found.df == pytest.approx(df, rel=CLOSE)
+
+
 def test_scores_without_noise_have_no_variance():
     assert split_contrast(np.arange(20) < 10).variance(np.full((20, 2), 0.1)).tolist() == [0.0, 0.0]
 

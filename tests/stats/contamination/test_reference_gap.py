@@ -176,3 +176,45 @@ def test_how_few_references_there_are_is_said(count, says):
     assert str(_why_not(count, 1.0)).startswith(says)
     assert _why_not(3, 1.0) is None
     assert "the noise is unknown" in str(_why_not(3, 0.0))
+
+
+@pytest.mark.parametrize("r", [0, 2, 4])
+def test_what_the_model_has_by_itself_and_by_items_alone_is_welchs(r):
+    y, old = drawn(np.random.default_rng(12), r, sd=0.1)
+    found = reference_gap(y[:, 0], y[:, 1:], split_contrast(old), conf_level=0.9)
+    alone = stats.ttest_ind(y[old, 0], y[~old, 0], equal_var=False)
+    assert found.own == pytest.approx(y[old, 0].mean() - y[~old, 0].mean())
+    assert found.own_std_error == pytest.approx(found.own / alone.statistic)
+    less = y[:, 0] - y[:, 1:].mean(axis=1) if r else y[:, 0]
+    items = stats.ttest_ind(less[old], less[~old], equal_var=False)
+    assert found.item_std_error == pytest.approx(found.estimate / items.statistic)
+    # CR2's degrees of freedom come from a model of equal variances, Welch's from the two sample variances.
+    df = split_contrast(old).df
+    assert found.item_p_value == pytest.approx(2 * stats.t.sf(abs(items.statistic), df))
+    advantages = [y[old, j].mean() - y[~old, j].mean() for j in range(1, r + 1)]
+    assert found.reference == (pytest.approx(np.mean(advantages)) if r else None)
+    assert (found.conf_level, found.n_references, found.n_items, found.n_clusters) == (0.9, r, N_ITEMS, N_ITEMS)
+
+
+def test_a_model_that_scores_the_same_on_every_item_has_no_error_of_its_own():
+    others = np.random.default_rng(1).random((N_ITEMS, 3))
+    found = reference_gap(np.ones(N_ITEMS), others, split_contrast(OLD))
+    assert (found.own, found.own_std_error) == (pytest.approx(0.0), None)
+    assert found.std_error is not None
+
+
+def test_few_clusters_cost_degrees_of_freedom_and_both_ends_stay_within_the_bound():
+    y, old = drawn(np.random.default_rng(13), 12, sd=0.1)
+    clusters = np.arange(N_ITEMS) // 50
+    contrast = split_contrast(old, [clusters])
+    assert contrast.df < 11
+    found = reference_gap(y[:, 0], y[:, 1:], contrast)
+    assert (found.df, found.n_clusters) == (contrast.df, 4)
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(found.estimate) / (found.std_error or 0.0), contrast.df))
+    edge = abs(found.estimate) + 1e-3
+    cut = reference_gap(y[:, 0], y[:, 1:], contrast, bound=edge)
+    assert (cut.conf_low, cut.conf_high) == (
+        max(-edge, found.conf_low or 0.0),
+        min(edge, found.conf_high or 0.0),
+    )
+    assert -edge in (cut.conf_low, -(cut.conf_high or 0.0))

@@ -195,6 +195,19 @@ def test_errors_of_four_models_are_told_where_all_four_are_wrong():
         assert (found.kappa[k], found.std_error[k]) == (pytest.approx(kappa), pytest.approx(error))
 
 
+def test_a_pair_whose_agreement_is_certain_by_chance_is_left_out_and_not_counted_among_the_pairs():
+    # The three others always agree, so the first two would too: nothing is left of their agreement beyond chance.
+    rng = np.random.default_rng(4)
+    choices = np.column_stack([rng.integers(1, 4, (60, 2)), np.ones((60, 3), dtype=int)])
+    keys = np.zeros(60, dtype=int)
+    found = shared_errors(choices, keys)
+    assert found is not None
+    pairs = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
+    assert pairs == [(a, b) for a in range(5) for b in range(a + 1, 5) if (a, b) != (0, 1)]
+    _, _, kappa, error = slow_shared(choices, keys, 0, 2)
+    assert found.conf_low[0] == pytest.approx(kappa - stats.t(59).ppf(1 - 0.025 / 9) * error)
+
+
 def test_a_copy_stands_out_and_independent_models_do_not():
     choices, keys = answers(8, 400, 10)
     choices[:, 9] = np.where(np.random.default_rng(0).random(400) < 0.9, choices[:, 3], choices[:, 9])

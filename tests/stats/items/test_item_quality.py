@@ -13,6 +13,7 @@ from evalstats.stats.item_quality import (
     _by_model,
     _column_codes,
     _law,
+    _shuffled,
     item_information,
     item_slopes,
     least_p,
@@ -266,6 +267,28 @@ def test_metrics_of_one_model_that_follow_from_each_other_are_no_copies():
     assert once is not None
     assert both.n_distinct == once.n_distinct
     assert both.p_value > 0.05
+
+
+def test_rows_are_shuffled_among_those_of_like_mean_whatever_their_order_and_holes():
+    # By their means the first two kinds come first and then the others; the two of a run share a column, so that shuffling it
+    # makes the same rows. Sorted by sums, or by means over holes too, the third kind comes before the second.
+    kinds = np.array([[0.1, 0.1], [0.1, 0.3], [0.25, np.nan], [0.25, 0.9]])
+    scores = np.vstack([kinds[np.random.default_rng(0).permutation(40) % 4], np.full((3, 2), np.nan)])
+    found = repeated_rows(scores)
+    assert found is not None
+    assert (found.n_rows, found.n_distinct, found.expected, found.p_value) == (40, 4, 4.0, 1.0)
+
+
+@pytest.mark.parametrize(("n", "ends"), [(15, [15]), (39, [39]), (40, [20, 40]), (45, [20, 45]), (65, [20, 40, 65])])
+def test_columns_are_shuffled_by_themselves_in_runs_of_twenty_and_the_last_takes_the_rest(n, ends):
+    table = np.arange(2 * n, dtype=np.uint64).reshape(n, 2)
+    found = _shuffled(table, np.random.default_rng(1))
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        assert (np.sort(found[start:end], axis=0) == table[start:end]).all()
+        # The first place and the last of a run take part: no run is cut further.
+        moved = np.abs(found[start:end].astype(int) - table[start:end].astype(int)) // 2
+        assert (moved.max(axis=0) > (end - start) / 2).all()
+    assert (found[:, 0] + 1 != found[:, 1]).sum() > n / 2
 
 
 def test_too_few_items_have_no_answer_and_bad_input_is_named():
