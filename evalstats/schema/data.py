@@ -461,6 +461,8 @@ def _names_apart(data: EvalData) -> tuple[EvalData, str | None]:
     names: list[str] = []
     for table, columns in _MODEL_COLUMNS.items():
         frame = data.table(table)
+        if frame.is_empty():
+            continue
         names += [name for column in columns for name in frame[column].drop_nulls().unique().sort().to_list()]
     changed = alike(names)
     if not changed:

@@ -34,18 +34,21 @@ def held_bytes(frame: pl.DataFrame) -> int:
     >>> held_bytes(pl.DataFrame({"a": ["1"] * 1_000}))
     17000
     """
+    if not frame.height:  # most tables of a file; a column's dtype costs more to ask for than to add up
+        return 0
     return int(frame.estimated_size()) + sum(_overhead(series) for series in frame.iter_columns())
 
 
 def _overhead(series: pl.Series) -> int:
     """Return what a column takes, or will where it is written out as text, beside what Polars estimates."""
-    if isinstance(series.dtype, pl.Categorical | pl.Enum):
+    dtype = series.dtype
+    if isinstance(dtype, pl.Categorical | pl.Enum):
         return _VIEW_BYTES * len(series) + int(series.cast(pl.Categorical).cat.len_bytes().sum())
-    if isinstance(series.dtype, pl.Struct):
+    if isinstance(dtype, pl.Struct):
         return sum(_overhead(part) for part in series.struct.unnest().iter_columns())
-    if isinstance(series.dtype, pl.List):
+    if isinstance(dtype, pl.List):
         return _VIEW_BYTES * int(series.list.len().sum())
-    return _VIEW_BYTES * len(series) if isinstance(series.dtype, pl.String | pl.Binary) else 0
+    return _VIEW_BYTES * len(series) if isinstance(dtype, pl.String | pl.Binary) else 0
 
 
 def pieces(frame: pl.DataFrame, most_bytes: int) -> Iterator[pl.DataFrame]:

@@ -7,6 +7,7 @@ looks at: each check first asks what a column knows cheaply (its nulls, sum, end
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any, cast
 
@@ -74,6 +75,12 @@ def columns_of_rows(rows: Sequence[Mapping[str, object]], table: TableName) -> p
 
 def empty_table(table: TableName) -> pl.DataFrame:
     """Return the table with its standard columns and no rows."""
+    return _empty_table(table).clone()
+
+
+@cache
+def _empty_table(table: TableName) -> pl.DataFrame:
+    """Make it once: reading a thousand small files asks for thousands."""
     return pl.DataFrame(schema=schema_of(table))
 
 

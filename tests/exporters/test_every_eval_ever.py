@@ -155,9 +155,11 @@ def test_a_large_benchmark_of_many_models_is_written_and_read_back(shared_data: 
 
 def test_wildbench_is_valid_though_its_runs_hold_many_models(shared_data: Path, tmp_path: Path) -> None:
     data = es.read(shared_data / "wildbench")
-    # A fortieth of its 1,024 tasks has the same runs and models.
+    # A fortieth of its 1,024 tasks has the same runs and models; published figures become a file for each run.
     kept = data.outcomes["item"].unique().sort().gather_every(40)
-    data = replace(data, outcomes=data.outcomes.filter(pl.col("item").is_in(kept.implode())))
+    outcomes, figures = data.outcomes.filter(pl.col("item").is_in(kept.implode())), data.aggregates.head(40)
+    runs = data.runs.filter(pl.col("run").is_in([*outcomes["run"], *figures["run"]]))
+    data = replace(data, outcomes=outcomes, aggregates=figures, runs=runs)
     done = es.export(data, tmp_path, to="eee")
     assert_valid(tmp_path)
     assert any("becomes a run for each of them" in note for note in done.notes)
