@@ -29,7 +29,7 @@ declarations, tolerances and numbers of steps, sizes of blocks; `mutation/mutant
 reaches has survived, and so has one that was not killed within {limit:g} seconds. Only the tests of `evalstats/stats` count here,
 without the long simulations.
 
-Run on {date}; `make mutate` tries 60 faults a chapter (about an hour on a quiet machine) and renews this page.
+Run on {date}; `make mutate` tries 60 faults a chapter (a quarter of an hour on a quiet machine) and renews this page.
 """
 
 

@@ -1,5 +1,6 @@
 """Small parts of ratings by their definitions: laws, connection, clusters of models, slices and cautions."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy import linalg
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bootstrap import _ends, single_votes
-from evalstats.stats.arena.bradley_terry import _reach, fit_strengths, rising_direction
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, _reach, fit_strengths, rising_direction
 from evalstats.stats.arena.covariance import (
     Meat,
     Way,
@@ -505,3 +506,7 @@ def test_the_root_of_a_covariance_has_its_unit(unit):
     root = _root(covariance)
     assert root @ root.T == pytest.approx(covariance, abs=1e-8 * unit)
     assert np.array_equal(root, np.tril(root))
+
+
+def test_four_hundred_points_are_odds_of_ten_to_one():
+    assert math.exp(400.0 / ELO_PER_LOG_ODDS) == pytest.approx(10.0)
