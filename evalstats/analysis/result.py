@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast, get_args, get_type_hints
@@ -468,21 +469,30 @@ def frame_of(rows: Iterable[object], of: type, columns: Iterable[str]) -> "pl.Da
     return pl.DataFrame([{name: getattr(row, name) for name in schema} for row in rows], schema=schema)
 
 
+_PLAIN = frozenset({str, int, bool, float, type(None)})
+
+
+@cache
+def _field_names(of: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(of))
+
+
 def json_safe(value: object) -> Any:
     """Return `value` as JSON can hold it: dataclasses as objects, tuples as arrays, non-finite numbers as null.
 
     >>> json_safe({"a": (1, float("nan"))})
     {'a': [1, None]}
     """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: json_safe(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    kind = type(value)
+    if kind in _PLAIN:  # nearly all values of a result are one of these, and it may hold a million
+        return value if kind is not float or math.isfinite(cast("float", value)) else None
+    if dataclasses.is_dataclass(kind):
+        return {name: json_safe(getattr(value, name)) for name in _field_names(kind)}
     if isinstance(value, Mapping):
         return {str(key): json_safe(part) for key, part in cast("Mapping[object, object]", value).items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [json_safe(part) for part in cast("tuple[object, ...]", value)]
-    if isinstance(value, bool) or value is None or isinstance(value, str | int):
+    if isinstance(value, str | int):
         return value
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence | set | frozenset):
         return [json_safe(part) for part in cast("Sequence[object]", value)]
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -4,6 +4,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -228,6 +229,7 @@ def _spelled(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+@lru_cache(maxsize=4096)
 def _cells(character: str) -> int:
     if character in _KEPT or unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
         return 0
