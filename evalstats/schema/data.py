@@ -307,7 +307,9 @@ class EvalData:
 
     def _metric_keys(self) -> list[tuple[str, str]]:
         """Name every (benchmark, metric) that has a score."""
-        parts = [frame.select("benchmark", "metric").unique() for frame in (self.outcomes, self.aggregates)]
+        # Rows of a store are held as codes of their names, those of other tables as the names.
+        names = [pl.col(name).cast(pl.String) for name in ("benchmark", "metric")]
+        parts = [frame.select(names).unique() for frame in (self.outcomes, self.aggregates)]
         return sorted(pl.concat(parts).unique().iter_rows())
 
     def export(self, folder: str | Path, *, to: str = "parquet", **options: Any) -> Any:

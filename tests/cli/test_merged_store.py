@@ -332,3 +332,24 @@ def test_answers_of_real_results_are_those_of_single_rows(
     single, found, _ = both(monkeypatch, "audit", str(tmp_path / "s"))
     assert found.stderr == single.stderr
     assert not apart(json.loads(single.stdout), json.loads(found.stdout))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare", "--baseline", "ann", "--candidate", "dee", "--no-plan"),
+        ("leaderboard", "--no-plan"),
+        ("scenarios", "--no-plan"),
+        ("score",),
+    ],
+    ids=lambda command: command[0],
+)
+@pytest.mark.parametrize("more", [(), ("--trials-from-runs",)])
+def test_a_metric_of_a_store_can_be_declared(command: tuple[str, ...], more: tuple[str, ...], tmp_path: Path) -> None:
+    store = put(tmp_path / "store", (plain,), n_items=20, n_trials=2)
+    answers = []
+    for way in ("--higher-is-better", "--lower-is-better"):
+        found = RUNNER.invoke(app, [command[0], str(store), *command[1:], way, *more, "--format", "json"])
+        assert found.exit_code == 0, (found.output, found.exception)
+        answers.append(json.loads(found.stdout))
+    assert answers[0] != answers[1]
