@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.simulate.draws import check_share, check_spread, generator
+from evalstats.simulate.draws import check_models, check_share, check_spread, generator
 from evalstats.stats.checks import FloatArray, IntArray, check_count
 
 PRIOR = 0.5  # votes won, and as many lost, of every model against an average one
@@ -372,7 +372,7 @@ class ArenaDesign:
     def names(self) -> tuple[str, ...]:
         """Names of the models."""
         if isinstance(self.models, int):
-            further = (f"sim-model-{number:02d}" for number in range(6, self.models + 1))
+            further = (f"sim-model-{number:02d}" for number in range(6, check_models(self.models) + 1))
             return (*TOP_FIVE[: self.models], *further)
         return tuple(self.models)
 

@@ -79,6 +79,16 @@ def check_spread(**sds: float) -> None:
             raise InputError(f"{name} is {value:g}; a standard deviation is at least 0")
 
 
+_MOST_MODELS = 100_000  # each has a name, and two tables have a number for every pair
+
+
+def check_models(count: int) -> int:
+    """Return a number of models that names can be made for."""
+    if count > _MOST_MODELS:
+        raise InputError(f"there are to be {count} models; at most {_MOST_MODELS:,} can be simulated")
+    return count
+
+
 def check_share(name: str, value: float, *, high: float = 0.5) -> None:
     """Refuse a share that is not from 0 to `high`."""
     if not 0 <= value <= high:

@@ -9,7 +9,7 @@ import polars as pl
 from scipy.special import expit, logit, ndtri
 
 from evalstats.errors import InputError
-from evalstats.simulate.draws import apportion, check_share, check_spread, generator
+from evalstats.simulate.draws import apportion, check_models, check_share, check_spread, generator
 from evalstats.simulate.rutbench_truth import BEHAVIOUR_EFFECTS, BEHAVIOURS
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_count
 
@@ -131,7 +131,7 @@ class LabLiveDesign:
     def names(self) -> tuple[str, ...]:
         """Names of the models that both sides have."""
         if isinstance(self.n_models, int):
-            return tuple(f"model-{number:02d}" for number in range(1, self.n_models + 1))
+            return tuple(f"model-{number:02d}" for number in range(1, check_models(self.n_models) + 1))
         return tuple(self.n_models)
 
     @property

@@ -55,8 +55,13 @@ def check_level(conf_level: float) -> float:
     return float(conf_level)
 
 
+_MOST = 10**12  # of anything that can be counted out in a computer's memory
+
+
 def check_count(value: float, what: str, *, least: int = 0) -> int:
     """Return a whole number of at least `least`."""
+    if _MOST < value < math.inf:
+        raise InputError(f"{what} is {value}; give at most {_MOST:,}")
     if not math.isfinite(value) or int(value) != value or value < least:
         raise InputError(f"{what} is {value}; give a whole number of at least {least}")
     return int(value)

@@ -266,6 +266,7 @@ def test_shared_prompts_are_items() -> None:
     [
         (lambda: ArenaDesign(models=["x", "x"]), "give two or more names"),
         (lambda: ArenaDesign(models=3, event_size=4), "need as many models"),
+        (lambda: ArenaDesign(models=10**20), "at most 100,000 can be simulated"),
         (lambda: ArenaDesign(models=3, strengths=[1.0, 2.0]), "2 strengths are given for 3 models"),
         (lambda: ArenaDesign(models=2, strengths=[1.0, float("nan")]), "not a finite number"),
         (lambda: ArenaEffects(sd_rater=-1.0), "sd_rater is -1"),

@@ -63,3 +63,10 @@ def test_an_estimate_cannot_be_changed():
     estimate = Estimate(estimate=0.5, method="mean", conf_level=0.95, n=3)
     with pytest.raises(dataclasses.FrozenInstanceError):
         estimate.estimate = 0.6
+
+
+@pytest.mark.parametrize("value", [10**20, 1e13, 10**400])
+def test_more_than_can_be_counted_out_is_refused(value):
+    with pytest.raises(InputError, match=r"n_users is .*; give at most 1,000,000,000,000"):
+        check_count(value, "n_users")
+    assert check_count(10**12, "n_users") == 10**12
