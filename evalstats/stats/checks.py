@@ -55,7 +55,7 @@ def check_level(conf_level: float) -> float:
     return float(conf_level)
 
 
-_MOST = 10**12  # of anything that can be counted out in a computer's memory
+_MOST = 1_000_000_000_000  # of anything that can be counted out in a computer's memory
 
 
 def check_count(value: float, what: str, *, least: int = 0) -> int:
