@@ -230,12 +230,14 @@ def _matrix_of_rows(
 def level_codes(column: pl.Series) -> tuple[pl.Series, Codes]:
     """Return the levels of a column as text, sorted, and for every row the place of its level; -1 where it has none."""
     coded = column if isinstance(column.dtype, pl.Categorical) else column.cast(pl.String).cast(pl.Categorical)
-    levels = coded.drop_nulls().unique().sort()
+    some = bool(coded.null_count())
+    levels = (coded.drop_nulls() if some else coded).unique().sort()
     own = levels.to_physical().to_numpy()
     place = np.full(int(own.max(initial=0)) + 1, -1, dtype=np.int32)
     place[own] = np.arange(len(own), dtype=np.int32)
-    codes = place[coded.to_physical().fill_null(0).to_numpy()]
-    if coded.null_count():
+    numbers = coded.to_physical()
+    codes = place[(numbers.fill_null(0) if some else numbers).to_numpy()]
+    if some:
         codes[coded.is_null().to_numpy()] = -1
     return levels.cast(pl.String), codes
 

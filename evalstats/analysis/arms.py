@@ -18,7 +18,7 @@ from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
-from evalstats.schema.tables import is_constant
+from evalstats.schema.tables import is_constant, levels_of
 from evalstats.stats.score_scales import Spread, lone_code, single_numbers_conflict, spread_of, two_scales
 
 Direction = Literal["declared", "assumed", "asked"]
@@ -312,10 +312,11 @@ class Arm:
 
     def count(self, *statuses: str) -> int:
         """Return how many trials ended so; a row without a trial of its own stands for its `n_trials`."""
-        ended = self.rows["status"].is_in(statuses)
-        merged = self.rows["trial"].is_null()
-        if not merged.any():
-            return int(ended.sum())
+        status = self.rows["status"]
+        counts = [int((status == each).sum()) for each in statuses]
+        if not self.rows["trial"].null_count():
+            return sum(counts)
+        ended, merged = status.is_in(statuses), self.rows["trial"].is_null()
         return int(self.rows["n_trials"].zip_with(merged, pl.Series([1])).fill_null(1).filter(ended).sum())
 
 
@@ -323,7 +324,7 @@ def _as_column(data: EvalData, name: str) -> str:
     """Say how a column of numbers becomes a metric, where one has the name that was asked for."""
     if name not in data.outcomes.columns or not data.outcomes[name].dtype.is_numeric():
         return ""
-    scores = [*data.outcomes["metric"].unique().sort().to_list(), name]
+    scores = [*levels_of(data.outcomes["metric"]), name]
     return f"; column {name!r} is a metric too if the map says so: --map score={','.join(scores)} (in from_frame: score={scores})"
 
 
@@ -528,7 +529,7 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
 
 
 def _levels(outcomes: pl.DataFrame, column: str) -> list[str]:
-    return outcomes[column].cast(pl.String).drop_nulls().unique().sort().to_list()
+    return levels_of(outcomes[column].cast(pl.String))
 
 
 def _readings(outcomes: pl.DataFrame, name: str, contrast: str) -> list[tuple[str, pl.Series]]:
@@ -537,7 +538,7 @@ def _readings(outcomes: pl.DataFrame, name: str, contrast: str) -> list[tuple[st
         return [(contrast, outcomes[contrast].cast(pl.String) == name)]
     run = outcomes["run"]
     short = re.compile(r"~[0-9a-f]{8}$")
-    names = run.drop_nulls().unique().to_list()
+    names = levels_of(run)
     runs = [name] if name in names else [each for each in names if short.sub("", each) == name]
     return [("run", run.is_in(runs)), *((column, outcomes[column] == name) for column in ("system", "model"))]
 

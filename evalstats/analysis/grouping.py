@@ -18,6 +18,7 @@ from evalstats.errors import InputError, some_of
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.pseudonyms import is_answer, is_measure, plain
+from evalstats.schema.tables import parts_of
 from evalstats.stats.clusters import Dependence, undeclared_dependence
 from evalstats.stats.stratified import Strata, strata_of
 
@@ -200,8 +201,7 @@ def chosen_clusters(
     notes: list[str] = []
     for column, name in zip(columns, [cluster] if isinstance(cluster, str) else cluster or (), strict=False):
         _check_constant(pairs, column, name)
-    declared = data.runs.filter(pl.col("run").is_in(list(runs)))["dependence"].explode().drop_nulls().unique().to_list()
-    for name in sorted(declared):
+    for name in parts_of(data.rows_of_runs(runs)["dependence"]):
         if name not in pairs.items.columns or name in columns:
             continue
         if without_clusters(cluster):

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-import polars as pl
-
 from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.document.model import Column, Items, Note, Section, Table
 from evalstats.document.numbers import many, number, several
 from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.plan import PlanAccount
+from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence
 
@@ -20,15 +19,15 @@ _UNNAMED = "yes"
 
 def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return every run with the digest of the file it was read from ("" where there is none)."""
-    found = data.runs.filter(pl.col("run").is_in(list(runs))).sort("run")
-    return tuple((run, digest or "") for run, digest in found.select("run", "source_digest").iter_rows())
+    found = data.rows_of_runs(runs)
+    return tuple(sorted((run, digest or "") for run, digest in found[["run", "source_digest"]].iter_rows()))
 
 
 def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     """Return what is known of runs as notes: that they are simulated, then what their files say."""
-    own = data.runs.filter(pl.col("run").is_in(list(runs)))
+    own = data.rows_of_runs(runs)
     found: list[Note] = []
-    makers = [by for by in own["simulated"].drop_nulls().unique().sort().to_list() if by != _UNNAMED]
+    makers = [by for by in levels_of(own["simulated"]) if by != _UNNAMED]
     made, total = own["simulated"].count(), own.height
     if made:
         what = "the data are simulated" if made == total else f"{made} of {total} runs are simulated"
@@ -36,7 +35,7 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     if data.merged and trial_sets(data.outcomes) is None:
         text = "which trials made up one run is not known, so no interval holds what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
-    notes = own["note"].drop_nulls().unique().sort().to_list()
+    notes = levels_of(own["note"])
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
 
 

@@ -95,7 +95,7 @@ def computed_score(data: EvalData, rows: pl.DataFrame, key: Key) -> Score | str 
     """Return the score of one group of rows with its interval; why there is none; None where no row is scored."""
     if not (rows["status"] == "scored").any():
         return None
-    runs = data.runs.filter(pl.col("run").is_in(rows["run"].unique().to_list()))
+    runs = data.rows_of_runs(rows["run"].unique())
     part = replace(data, outcomes=rows, runs=runs)
     try:
         found = score(part, metric=key[2])

@@ -39,7 +39,7 @@ from evalstats.loaders.values import (
     units_of_times,
 )
 from evalstats.schema.columns import COMPARISONS, column_names
-from evalstats.schema.tables import factor_series
+from evalstats.schema.tables import factor_series, levels_of
 
 # What a label is read by. A record that lacks the first is read by the next.
 _LABELS = ("winner", "win")
@@ -212,7 +212,7 @@ def truths(cells: Cells) -> pl.Series:
     if isinstance(cells, pl.Series) and cells.dtype == pl.Boolean:
         return cells
     read = texts(cells)
-    known = {text: as_truth(text) for text in read.drop_nulls().unique().to_list()}
+    known = {text: as_truth(text) for text in levels_of(read)}
     return read.replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Boolean)
 
 

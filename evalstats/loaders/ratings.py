@@ -12,7 +12,7 @@ from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
-from evalstats.schema.tables import as_polars, check_table, frame_from_rows
+from evalstats.schema.tables import as_polars, check_table, frame_from_rows, levels_of
 
 
 def from_ratings(
@@ -105,7 +105,7 @@ def from_ratings(
             "n_error": 0,
             "n_unscored": 0,
         }
-        for name in ratings["run"].unique().sort().to_list()
+        for name in levels_of(ratings["run"])
     ]
     return EvalData(ratings=ratings, runs=frame_from_rows(runs, "runs"))
 
@@ -199,7 +199,7 @@ def _renamed(table: pl.DataFrame, named: dict[str, str]) -> pl.DataFrame:
 
 def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
     """Say of every rater whether it is a person or a judge."""
-    raters = table["rater"].unique().sort().to_list()
+    raters = levels_of(table["rater"])
     for name in people:
         if name not in raters:
             several = "," in name and set(name.split(",")) <= set(raters)

@@ -17,7 +17,15 @@ from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, so
 from evalstats.schema.columns import HELPER, TABLES, TableName
 from evalstats.schema.dependence import Presumed, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
-from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns, frame_from_rows
+from evalstats.schema.tables import (
+    as_polars,
+    check_table,
+    empty_table,
+    factor_columns,
+    frame_from_rows,
+    levels_of,
+    parts_of,
+)
 
 # What tables are called that do not name their benchmark.
 UNNAMED = "table"
@@ -147,7 +155,7 @@ def _counts(outcomes: pl.DataFrame) -> Iterator[str]:
 
 
 def _names(label: str, columns: Iterable[pl.Series]) -> Iterator[str]:
-    names = sorted({_clean(name) for column in columns for name in column.drop_nulls().unique().to_list()})
+    names = sorted({_clean(name) for column in columns for name in levels_of(column)})
     if names:
         yield _line(label, _cut(names, len(names)))
 
@@ -362,10 +370,16 @@ class EvalData:
         numbered = pl.when(several).then(place).otherwise(pl.col("trial")).cast(pl.Int64)
         return replace(self, outcomes=self.outcomes.with_columns(numbered.alias("trial")))
 
+    def rows_of_runs(self, runs: Iterable[str]) -> pl.DataFrame:
+        """Return what is recorded of some runs: their rows of `runs`."""
+        wanted = set(runs)
+        kept = [place for place, run in enumerate(self.runs["run"].to_list()) if run in wanted]
+        return self.runs if len(kept) == self.runs.height else self.runs[kept]
+
     def factor_names(self, runs: pl.Series | None = None) -> dict[str, str]:
         """Map the sources' own names of standard columns to those columns (`dimension` to `scenario`), of some runs or all."""
-        own = self.runs if runs is None else self.runs.filter(pl.col("run").is_in(runs.unique().to_list()))
-        pairs = [pair.partition("=") for pair in own["factor_names"].explode().drop_nulls().unique().to_list()]
+        own = self.runs if runs is None else self.rows_of_runs(runs.unique())
+        pairs = [pair.partition("=") for pair in parts_of(own["factor_names"])]
         return {own: standard for own, _, standard in pairs}
 
     def factor(self, name: str) -> str:
@@ -465,7 +479,7 @@ def _names_apart(data: EvalData) -> tuple[EvalData, str | None]:
         frame = data.table(table)
         if frame.is_empty():
             continue
-        names += [name for column in columns for name in frame[column].drop_nulls().unique().sort().to_list()]
+        names += [name for column in columns for name in levels_of(frame[column])]
     changed = alike(names)
     if not changed:
         return data, None

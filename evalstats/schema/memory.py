@@ -12,6 +12,7 @@ from typing import Final
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.schema.tables import is_constant
 
 # Name of the variable of the environment that sets another limit.
 LIMIT: Final = "EVALSTATS_MAX_MEMORY"
@@ -47,6 +48,8 @@ def _overhead(series: pl.Series) -> int:
     if isinstance(dtype, pl.Struct):
         return sum(_overhead(part) for part in series.struct.unnest().iter_columns())
     if isinstance(dtype, pl.List):
+        if series.null_count() == len(series):  # as most are, and to add up nothing takes long
+            return 0
         return _VIEW_BYTES * int(series.list.len().sum())
     return _VIEW_BYTES * len(series) if isinstance(dtype, pl.String | pl.Binary) else 0
 
@@ -114,7 +117,7 @@ class HeldOnce:
             if known is None or len(known) < height:
                 known = self._nulls[column.dtype] = column
             return known.head(height).alias(column.name)
-        if column.dtype != pl.String or column.null_count() or not (column == column[0]).all():
+        if column.dtype != pl.String or column.null_count() or column[0] != column[-1] or not is_constant(column):
             return column
         known = self._texts.get(column.name)
         if known is None or len(known) < height or known[0] != column[0]:

@@ -19,7 +19,7 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TableName, column_names, schema_of
 from evalstats.schema.data import Problem, concat_tables, factor_dtypes
 from evalstats.schema.memory import held_bytes
-from evalstats.schema.tables import check_table
+from evalstats.schema.tables import check_table, levels_of
 from evalstats.store.check import is_whole
 from evalstats.store.manifest import (
     INCOMING,
@@ -344,7 +344,7 @@ class SourceWriter:
         if table == "runs":
             self._runs.extend(_run_entries(frame))
         elif "run" in expected:
-            self._named.update(frame["run"].drop_nulls().unique().to_list())
+            self._named.update(levels_of(frame["run"]))
         held = self._held.setdefault(table, [])
         held.append(frame)
         if sum(part.height for part in held) >= PART_ROWS or sum(map(held_bytes, held)) >= PART_BYTES:

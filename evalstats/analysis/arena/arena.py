@@ -37,6 +37,7 @@ from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
+from evalstats.schema.tables import levels_of
 from evalstats.stats.arena.likelihood import Connection, Ties, connection
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import check_count, check_level
@@ -269,9 +270,9 @@ def _about(battles: object) -> tuple[str, tuple[tuple[str, str], ...], tuple[Not
     """Return the arena's name, its sources, and what must be known of them."""
     if not isinstance(battles, EvalData):
         return "votes", (), ()
-    runs = battles.comparisons["run"].unique().sort().to_list()
+    runs = levels_of(battles.comparisons["run"])
     about = battles.runs.filter(pl.col("run").is_in(runs))
-    names = about["benchmark"].unique().sort().to_list()
+    names = levels_of(about["benchmark"])
     return " + ".join(names) or "votes", sources_of(battles, runs), run_notes(battles, runs)
 
 

@@ -37,6 +37,7 @@ from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan
+from evalstats.schema.tables import levels_of, parts_of
 from evalstats.stats.checks import check_level
 
 # The checks, in the order in which they look. To add one, write a function that takes a `Panel` (the rows of one metric, and
@@ -143,7 +144,7 @@ def audit(
     looked = [_looked(replace(panel, accept=accepted)) for panel in panels]
     findings = sorted((finding for each in looked for finding in each.findings), key=_weight)
     unchecked = [each for one in looked for each in one.unchecked]
-    runs = rows["run"].unique().sort().to_list()
+    runs = levels_of(rows["run"])
     return Audit(
         findings=tuple(findings),
         metrics=tuple(each.audited for each in looked),
@@ -290,7 +291,7 @@ def _metrics(data: EvalData, rows: pl.DataFrame, metric: str | None, *, all_metr
     if metric is not None:
         found = there.filter(pl.col("metric") == metric)
         if not found.height:
-            raise InputError(unknown_name(metric, there["metric"].unique().sort().to_list(), what="metric"))
+            raise InputError(unknown_name(metric, levels_of(there["metric"]), what="metric"))
         return found.rows()
     if all_metrics:
         return there.rows()
@@ -364,8 +365,8 @@ def _clusters(
     """Return the columns by which items are known to be dependent, and every item's cluster by the coarsest of them."""
     named = named_clusters(data, cluster)
     if not named and cluster is None:
-        declared = data.runs.filter(pl.col("run").is_in(rows["run"].unique().to_list()))["dependence"]
-        named = [each for each in declared.explode().drop_nulls().unique().sort().to_list() if each in rows.columns]
+        declared = parts_of(data.rows_of_runs(rows["run"].unique())["dependence"])
+        named = [each for each in declared if each in rows.columns]
     found = constant_factors(rows, [each for each in named if each not in ITEM_KEY])
     levels = {name: found[name] for name in named if found[name].null_count() == 0}
     if not levels and cluster is None and items["item"].n_unique() < items.select("task", "item", "variant").height:

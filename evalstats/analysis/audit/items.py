@@ -21,6 +21,7 @@ from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treat
 from evalstats.analysis.grouping import candidate_groups, group_columns, label_of
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.factor_dependence import FactorDependence, factor_dependence
 from evalstats.stats.item_quality import item_information, repeated_rows
@@ -159,7 +160,7 @@ def _all_scores(panel: Panel) -> tuple[Floats, Ints]:
     others = rows.filter((pl.col("metric") != panel.metric.name) & pl.col(ENTRY).is_in(list(panel.models)))
     tables, models = [panel.scores], list(range(len(panel.models)))
     key = list(ITEM_KEY)
-    for metric in others["metric"].unique().sort().to_list():
+    for metric in levels_of(others["metric"]):
         cells = others.filter(pl.col("metric") == metric)
         cells = cells.select(*key, ENTRY, "score", pl.Series(_NUMBER, row_counts(cells))).drop_nulls("score")
         mean = (pl.col("score") * pl.col(_NUMBER)).sum() / pl.col(_NUMBER).sum()

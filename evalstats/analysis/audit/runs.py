@@ -19,6 +19,7 @@ from evalstats.analysis.leaderboard.comparability import (
 )
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.numbers import plural, several, share_in_percent
+from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 
 _SIDE = f"{HELPER}side"
@@ -105,7 +106,7 @@ def _sides(panel: Panel) -> tuple[list[str], Ints]:
 
 def _arm(panel: Panel, name: str, keep: Bools) -> Arm:
     rows = panel.rows.filter(pl.Series(keep)).drop(ENTRY)
-    return Arm(name=name, rows=rows, runs=tuple(rows["run"].unique().sort().to_list()))
+    return Arm(name=name, rows=rows, runs=tuple(levels_of(rows["run"])))
 
 
 def _observation(own: list[EntryDifference], remedy: str, treatments: tuple[Treatment, ...]) -> Observation:
@@ -148,10 +149,10 @@ def _alike(panel: Panel, kind: Ints, settings: tuple[str, ...]) -> tuple[Treatme
 def _named(panel: Panel, rows: Bools, settings: tuple[str, ...]) -> str:
     """Name a kind of runs by what is recorded of it in the settings that set it apart."""
     runs = panel.rows["run"].filter(pl.Series(rows)).unique()
-    recorded = panel.data.runs.filter(pl.col("run").is_in(runs.to_list()))
+    recorded = panel.data.rows_of_runs(runs)
     told: list[str] = []
     for name in settings:
-        values = recorded[name].drop_nulls().unique().to_list() if name in recorded.columns else []
+        values = levels_of(recorded[name]) if name in recorded.columns else []
         if len(values) == 1:
             told.append(f"{setting_words(name)} {values[0]}")
     return several(told) if told else f"runs like {runs.sort()[0]}"

@@ -37,6 +37,7 @@ from evalstats.document.numbers import plural
 from evalstats.errors import some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
+from evalstats.schema.tables import levels_of
 
 # Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.
 _FEW_PROMPTS = 0.1
@@ -175,7 +176,7 @@ def _same_scores(first: pl.DataFrame, second: pl.DataFrame) -> bool:
 
 def _same_files(data: EvalData, first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether the sides come from files with the same bytes, which are not one file that holds both."""
-    own, other = (data.runs.filter(pl.col("run").is_in(list(runs))) for runs in (first, second))
+    own, other = (data.rows_of_runs(runs) for runs in (first, second))
     if (
         not own.height
         or own["source_digest"].null_count()
@@ -536,7 +537,7 @@ def _key(sides: Sides) -> list[str]:
 
 
 def _sorted(column: pl.Series) -> tuple[str, ...]:
-    return tuple(column.drop_nulls().unique().sort().to_list())
+    return tuple(levels_of(column))
 
 
 _LOOKS: tuple[Callable[[Sides], RunDifference | None], ...] = (

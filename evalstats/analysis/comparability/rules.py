@@ -13,7 +13,7 @@ import polars as pl
 
 from evalstats.errors import some_of
 from evalstats.schema.data import EvalData
-from evalstats.schema.tables import is_constant
+from evalstats.schema.tables import is_constant, levels_of
 
 _DIGEST_SHOWN = 10
 _TEXT_SHOWN = 40
@@ -75,10 +75,9 @@ class SideRuns:
 
 def side_runs(data: EvalData, runs: Sequence[str], rows: pl.DataFrame) -> SideRuns:
     """Collect what is recorded of one side; the tasks of each run are those of its rows."""
-    found = data.runs.filter(pl.col("run").is_in(list(runs)))
-    columns = {str(row["run"]): row for row in found.to_dicts()}
+    columns = {str(row["run"]): row for row in data.rows_of_runs(runs).to_dicts()}
     tasks: dict[str, list[str]] = {}
-    pairs = rows.select("run", "task")
+    pairs = rows[["run", "task"]]
     if all(is_constant(column) for column in pairs):
         pairs = pairs.head(1)  # as most are; to find that by groups takes long
     for run, task in pairs.unique().sort("task", "run").iter_rows():
@@ -289,8 +288,7 @@ class Rule:
 
 
 def _levels(rows: pl.DataFrame, column: str) -> set[str]:
-    values = rows[column].drop_nulls()
-    return set((values[:1] if is_constant(values) else values.unique()).to_list())
+    return set(levels_of(rows[column]))
 
 
 _FILE = files("evalstats.analysis.comparability").joinpath("settings.toml")

@@ -15,7 +15,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import interval_words, plural, scaled
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
-from evalstats.schema.tables import as_polars
+from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats import estimate as numbers
 from evalstats.stats.planning.power import mde_from_std_error
 from evalstats.stats.raters.correction import PoweredMean, labels_needed, std_error_for_power
@@ -83,7 +83,7 @@ def label_rows(labels: EvalData | object, names: tuple[str, str]) -> pl.DataFram
             f"each label), or item, {names[0]} and {names[1]} (one row for each item)"
         )
     if "criterion" in frame.columns and frame["criterion"].n_unique() > 1:
-        there = ", ".join(frame["criterion"].unique().sort().to_list())
+        there = ", ".join(levels_of(frame["criterion"]))
         raise InputError(f"labels are of several criteria: {there}; give those of one")
     if "rater_kind" in frame.columns:
         frame = frame.filter(pl.col("rater_kind").is_null() | (pl.col("rater_kind") == "human"))
@@ -131,7 +131,7 @@ def labels_of(labels: EvalData | object, paired: Pairs, arms: tuple[Arm, Arm], m
     ]
     values = np.column_stack(columns).astype(np.float64)
     both = np.asarray(np.isfinite(values).all(axis=1))
-    people = sides["rater"].unique().sort().to_list() if "rater" in sides.columns else []
+    people = levels_of(sides["rater"]) if "rater" in sides.columns else []
     return Labels(
         values=values,
         chances=_chances(means, there, key, both),
@@ -164,10 +164,7 @@ def _by_side(rows: pl.DataFrame, arms: tuple[Arm, Arm]) -> pl.DataFrame:
     for name in _SIDES:
         if name not in rows.columns or rows[name].null_count() == rows.height:
             continue
-        called = [
-            {arm.name, *(arm.rows[name].drop_nulls().unique().to_list() if name in arm.rows.columns else ())}
-            for arm in arms
-        ]
+        called = [{arm.name, *(levels_of(arm.rows[name]) if name in arm.rows.columns else ())} for arm in arms]
         called = [called[0] - called[1], called[1] - called[0]]
         text = pl.col(name).cast(pl.String)
         place = pl.when(text.is_in(list(called[0]))).then(0).when(text.is_in(list(called[1]))).then(1)

@@ -17,6 +17,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
+from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
 from evalstats.stats.contamination import DateDensity, ItemContrast, split_contrast, twin_contrast
 
@@ -373,7 +374,7 @@ def joined(data: EvalData, old: Levels, new: Levels) -> EvalData:
     quantity.
     """
     named = [*(as_levels(old) or ()), *(as_levels(new) or ())] if old is not None and new is not None else []
-    present: list[str] = data.outcomes["benchmark"].unique().sort().to_list()
+    present: list[str] = levels_of(data.outcomes["benchmark"])
     names = [name for name in dict.fromkeys(named) if name in present] or present
     title = " and ".join(names)
     parts = pl.concat_str(
@@ -414,7 +415,7 @@ def twin_rows(
     """
     rows = data.outcomes
     text = rows[column].cast(pl.String)
-    found = text.drop_nulls().unique().sort().to_list()
+    found = levels_of(text)
     found = [level for level in found if level]
     items = set(rows["item"].unique().to_list())
     named = sum(level in items for level in found)

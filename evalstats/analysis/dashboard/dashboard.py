@@ -22,6 +22,7 @@ from evalstats.document.numbers import number, plural, several, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import check_settings
+from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson, wilson
@@ -223,11 +224,11 @@ def _all_series(
 ) -> tuple[list[_Series], list[Note]]:
     """Return a series for each model on each benchmark; a benchmark whose metric is open is named, unless it is the only one."""
     factor = None if cluster is None else data.factor(cluster)
-    benchmarks: list[str] = rows["benchmark"].unique().sort().to_list()
+    benchmarks: list[str] = levels_of(rows["benchmark"])
     found: list[_Series] = []
     notes: list[Note] = []
     if metric is not None and not (rows["metric"] == metric).any():
-        raise InputError(unknown_name(metric, rows["metric"].unique().sort().to_list(), what="metric"))
+        raise InputError(unknown_name(metric, levels_of(rows["metric"]), what="metric"))
     for benchmark in benchmarks:
         own = rows.filter(pl.col("benchmark") == benchmark)
         if metric is not None and not (own["metric"] == metric).any():
@@ -314,12 +315,8 @@ def _side(data: EvalData, rows: pl.DataFrame, day: date) -> tuple[Arm, tuple[obj
     """Return the rows of a day, and all that is recorded of its runs: days alike in that are not looked at."""
     own = rows.filter(pl.col(_DAY) == day)
     runs = tuple(sorted(own["run"].unique().to_list()))
-    settings = (
-        data.runs.filter(pl.col("run").is_in(list(runs)))
-        .drop(*_NOT_SETTINGS, strict=False)
-        .drop("dependence", "factor_names")
-    )
-    judges = tuple(own["judge"].drop_nulls().unique().sort().to_list())
+    settings = data.rows_of_runs(runs).drop(*_NOT_SETTINGS, strict=False).drop("dependence", "factor_names")
+    judges = tuple(levels_of(own["judge"]))
     setting = tuple(own["setting"].unique().sort().to_list())
     return Arm(name=day.isoformat(), rows=own, runs=runs), (
         *sorted(map(str, settings.unique().rows())),

@@ -13,6 +13,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
+from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray
 from evalstats.stats.gap import CellRates, Drops, cell_rates, combined
 
@@ -221,7 +222,7 @@ def _without_level(material: Material, rows: pl.DataFrame) -> tuple[Note, ...]:
 
 
 def _levels(rows: pl.DataFrame, column: str) -> list[str]:
-    return rows[column].cast(pl.String).drop_nulls().unique().sort().to_list()
+    return levels_of(rows[column].cast(pl.String))
 
 
 _ITEM = ("benchmark", "task", "item")

@@ -17,6 +17,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import many, plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
+from evalstats.schema.tables import parts_of
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.errors_in_variables.scores import FEWEST_CLUSTERS, LabLiveScores, cluster_means
 from evalstats.stats.many.ranks import rank_sets, rank_sets_normal
@@ -393,7 +394,7 @@ def _live_cluster(
         raise InputError(f"live rows take one cluster column, and {', '.join(named)} are named; name the widest")
     if named:
         return data.factor(named[0]), named, ()
-    declared = data.runs["dependence"].explode().drop_nulls().unique().sort().to_list()
+    declared = parts_of(data.runs["dependence"])
     for name in (*LIVE_CLUSTERS, *declared, "item"):
         if name in rows.columns and rows[name].null_count() < rows.height and rows[name].n_unique() < rows.height:
             return name, (label_of(name, data.factor_names()),), ()

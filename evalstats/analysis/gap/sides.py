@@ -20,7 +20,7 @@ from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import LiveMix
-from evalstats.schema.tables import as_polars
+from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.checks import FloatArray, IntArray
 
 _FEW = 0.1  # of the models may have several numbers and be left out
@@ -43,7 +43,7 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
     rows, doubled = _one_each(rows, chosen, where)
     rows = rows.sort(PUBLISHED_ENTRY)
     covariance = _errors(rows)
-    runs = rows["run"].drop_nulls().unique().sort().to_list()
+    runs = levels_of(rows["run"])
     side = Side(
         kind="aggregates",
         name=chosen.benchmark,

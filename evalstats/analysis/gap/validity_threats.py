@@ -12,6 +12,7 @@ from evalstats.analysis.gap.result import Threat
 from evalstats.analysis.gap.shared_models import dated_otherwise
 from evalstats.document.numbers import number, p_words, plural, several
 from evalstats.schema.data import EvalData
+from evalstats.schema.tables import levels_of
 
 # A threat is called seen where chance would show as much once in a hundred times: these are checks, not findings.
 _CHANCE = 0.01
@@ -131,7 +132,7 @@ def _settings(material: Material) -> tuple[list[str], list[str]]:
 
 
 def _values(frame: pl.DataFrame, name: str) -> set[object]:
-    return set(frame[name].drop_nulls().unique().to_list()) if name in frame.columns else set()
+    return set(levels_of(frame[name])) if name in frame.columns else set()
 
 
 def _outcome(material: Material) -> Finding:

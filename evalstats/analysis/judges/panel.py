@@ -15,6 +15,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.data import EvalData
+from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.raters.agreement import MOST_LEVELS, Metric
 
@@ -205,13 +206,13 @@ def _truth_name(source: Rated, frame: pl.DataFrame, people: tuple[str, ...]) -> 
 
 def benchmark_of(data: EvalData, runs: tuple[str, ...]) -> str:
     """Name the benchmarks of some runs."""
-    known = data.runs.filter(pl.col("run").is_in(list(runs)))
-    names = known["benchmark"].unique().sort().to_list()
+    known = data.rows_of_runs(runs)
+    names = levels_of(known["benchmark"])
     return several(names) if names else ""
 
 
 def _one_criterion(frame: pl.DataFrame, criterion: str | None) -> tuple[pl.DataFrame, str]:
-    there = frame["criterion"].unique().sort().to_list()
+    there = levels_of(frame["criterion"])
     if criterion is None and len(there) > 1:
         raise InputError(f"ratings are of {len(there)} criteria: {', '.join(there)}; choose one with --criterion NAME")
     if criterion is not None and criterion not in there:
@@ -221,7 +222,7 @@ def _one_criterion(frame: pl.DataFrame, criterion: str | None) -> tuple[pl.DataF
 
 
 def _sides(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    raters = frame["rater"].unique().sort().to_list()
+    raters = levels_of(frame["rater"])
     if reference == ("human",):
         people = frame.filter(pl.col("rater_kind") == "human")["rater"].unique().sort().to_list()
         if not people:

@@ -10,7 +10,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.tables import as_polars, check_table
+from evalstats.schema.tables import as_polars, check_table, levels_of
 
 KEY = "key"
 PEOPLE = "voters"
@@ -86,7 +86,7 @@ def rated(data: EvalData, criterion: str | None) -> Rated:
     """
     if data.ratings.height:
         frame = data.ratings
-        runs = tuple(frame["run"].drop_nulls().unique().sort().to_list())
+        runs = tuple(levels_of(frame["run"]))
         return Rated(frame=frame, runs=runs) if "order" not in frame.columns else _ordered(frame, runs)
     if data.comparisons.height:
         return _of_votes(data.comparisons)
@@ -116,8 +116,8 @@ def _left_out(lost: int, what: str) -> tuple[Note, ...]:
 
 def _of_scores(outcomes: pl.DataFrame, data: EvalData, criterion: str | None) -> Rated:
     """Take scores by judges for ratings: several judges of the same answers, some of whom may be people."""
-    runs = tuple(outcomes["run"].unique().sort().to_list())
-    metrics = outcomes["metric"].unique().sort().to_list()
+    runs = tuple(levels_of(outcomes["run"]))
+    metrics = levels_of(outcomes["metric"])
     declared = data.metrics.filter(pl.col("primary") & pl.col("metric").is_in(metrics))["metric"].unique().to_list()
     if criterion is None and len(metrics) > 1 and len(declared) == 1:
         outcomes = outcomes.filter(metric=declared[0])
@@ -156,7 +156,7 @@ def _of_scores(outcomes: pl.DataFrame, data: EvalData, criterion: str | None) ->
 
 def _of_votes(comparisons: pl.DataFrame) -> Rated:
     """Take votes for ratings of pairs: the judge's where a judge gave them, else a person's."""
-    runs = tuple(comparisons["run"].unique().sort().to_list())
+    runs = tuple(levels_of(comparisons["run"]))
     known = comparisons.filter(pl.col("outcome").is_not_null())
     if known["item"].null_count():
         raise CannotAnswerError(
@@ -251,7 +251,7 @@ def _common_model(games: pl.DataFrame) -> str | None:
 
 def _of_verdicts(outcomes: pl.DataFrame) -> Rated:
     """Take the verdicts of a benchmark of judges for ratings of pairs, beside its key."""
-    runs = tuple(outcomes["run"].unique().sort().to_list())
+    runs = tuple(levels_of(outcomes["run"]))
     each = outcomes.filter((pl.col("metric") == "correct") & pl.col("variant").is_in(("A first", "B first")))
     known = each.filter(pl.col("verdict").is_not_null() & (pl.col("status") == "scored"))
     if not known.height:
@@ -307,11 +307,11 @@ def _of_verdicts(outcomes: pl.DataFrame) -> Rated:
 
 def _ordered(frame: pl.DataFrame, runs: tuple[str, ...]) -> Rated:
     """Take ratings with the order of two answers: each is a preference for a, from 0 to 1, or one of a, b and tie."""
-    if not set(frame["order"].drop_nulls().unique().to_list()) <= {"a_first", "b_first"}:
+    if not set(levels_of(frame["order"])) <= {"a_first", "b_first"}:
         return Rated(frame=frame, runs=runs)
     if frame["value"].null_count() == frame.height:
         words = {"a": _FIRST, "tie": _TIE, "b": _SECOND}
-        unlike = sorted(set(frame["label"].drop_nulls().unique().to_list()) - set(words))
+        unlike = sorted(set(levels_of(frame["label"])) - set(words))
         if unlike:
             raise InputError(unknown_name(unlike[0], list(words), what="verdict on a pair (column label)"))
         frame = frame.with_columns(

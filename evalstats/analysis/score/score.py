@@ -51,6 +51,7 @@ from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import scaled
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.tables import levels_of
 from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.checks import check_count
 from evalstats.stats.clusters import cluster_mean, multiway_mean
@@ -335,7 +336,7 @@ def _every_arm(data: EvalData, metric: str | None, column: str) -> list[tuple[Ar
         for name in metrics_to_show(data, rows, benchmark, metric):
             chosen = choose_metric(data, rows, name, contrast=column)
             of_metric = rows.filter((pl.col("metric") == name) & (pl.col("status") == "scored"))
-            for system in sorted(of_metric[level].cast(pl.String).drop_nulls().unique().to_list()):
+            for system in sorted(levels_of(of_metric[level].cast(pl.String))):
                 own = rows.filter(pl.col(level).cast(pl.String) == system)
                 arms.append((make_arm(own, system, chosen, role="system"), chosen))
     if not arms:
