@@ -8,7 +8,7 @@ STATS: Final = ROOT / "evalstats" / "stats"
 
 # A folder stands for all its modules that are not named elsewhere.
 CHAPTERS: Final = {
-    "input checks and estimates": ("checks", "computation", "estimate"),
+    "input checks and estimates": ("checks", "computation", "estimate", "roots"),
     "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified"),
     "paired differences": ("paired",),
     "bootstrap": ("bootstrap", "resample_law"),

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,21 +22,31 @@ def modules() -> dict[str, Path]:
 def import_graph(*, strings: bool = False) -> dict[str, set[str]]:
     """The modules that each module imports; with `strings` also those named as in "evalstats.cli.compare:command"."""
     known = modules()
-    return {name: _named(path.read_text(encoding="utf-8"), known, strings) - {name} for name, path in known.items()}
+    return {
+        name: {
+            module
+            for named, _, imported in names_in(path)
+            if (imported or strings) and (module := _module_of(named, known))
+        }
+        - {name}
+        for name, path in known.items()
+    }
 
 
-def _named(source: str, known: Iterable[str], strings: bool) -> set[str]:
-    return {module for name in _names(ast.parse(source), strings) if (module := _module_of(name, known))}
+@cache
+def names_in(path: Path) -> tuple[tuple[str, int, bool], ...]:
+    """Dotted names in a module, each with its line, and whether it is imported there or stands in a text."""
+    return tuple(_names(path.read_text(encoding="utf-8")))
 
 
-def _names(tree: ast.AST, strings: bool) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _names(source: str) -> Iterator[tuple[str, int, bool]]:
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((alias.name, node.lineno, True) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif strings and isinstance(node, ast.Constant) and _is_reference(node.value):
-            yield str(node.value).replace(":", ".")
+            yield from ((f"{node.module}.{alias.name}", node.lineno, True) for alias in node.names)
+        elif isinstance(node, ast.Constant) and _is_reference(node.value):
+            yield str(node.value).replace(":", "."), node.lineno, False
 
 
 def _is_reference(value: object) -> bool:
@@ -90,13 +101,18 @@ def circle_through(graph: Graph, members: Iterable[str]) -> list[str]:
 def unreachable() -> list[str]:
     """Modules that no public name, command, assertion or page reaches; the packages around a reached module count as reached."""
     known, graph = modules(), import_graph(strings=True)
-    found = reached(graph, [*_ENTRIES, *(module for page in _pages() for module in _named(page, known, strings=False))])
+    found = reached(graph, [*_ENTRIES, *_imported_by_pages(known)])
     # A result finds its document by its place: the module beside its own.
     beside = (f"{name.removesuffix('.result')}.document" for name in found if name.endswith(".result"))
     found = reached(graph, [*found, *beside])
     found |= {name.rsplit(".", depth)[0] for name in found for depth in range(1, name.count(".") + 1)}
     found = reached(graph, found)
     return sorted(set(graph) - found)
+
+
+def _imported_by_pages(known: Iterable[str]) -> set[str]:
+    names = (name for page in _pages() for name, _, imported in _names(page) if imported)
+    return {module for name in names if (module := _module_of(name, known))}
 
 
 def _pages() -> Iterator[str]:

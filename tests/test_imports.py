@@ -1,13 +1,12 @@
 """Imports go one way, and nothing heavy is imported before it is used."""
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.module_graph import circle_message, import_graph, in_circles, unreachable
+from tests.module_graph import circle_message, import_graph, in_circles, names_in, unreachable
 
 PACKAGE = Path(__file__).resolve().parents[1] / "evalstats"
 
@@ -42,15 +41,11 @@ def part_of(path: Path) -> str:
 
 def imported_parts(path: Path) -> set[tuple[str, int]]:
     """Parts of evalstats that a module imports, anywhere in it, with the line."""
-    found: set[tuple[str, int]] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] if node.module != "evalstats" else [f"evalstats.{alias.name}" for alias in node.names]
-        found |= {(name.split(".")[1], node.lineno) for name in names if name.startswith("evalstats.")}
-    return found
+    return {
+        (name.split(".")[1], line)
+        for name, line, imported in names_in(path)
+        if imported and name.startswith("evalstats.")
+    }
 
 
 MODULES = sorted(

@@ -41,7 +41,9 @@ def faults(source: str, path: str) -> set[str]:
                 dotted = f"{called.value.id}.{called.attr}"
                 if (called.value.id == "yaml" and called.attr in LAZY_YAML) or dotted == "os.system":
                     found.add(dotted)
-            found |= {"shell=True"} & {f"{each.arg}={ast.unparse(each.value)}" for each in node.keywords}
+            found |= {"shell=True"} & {
+                f"shell={ast.unparse(each.value)}" for each in node.keywords if each.arg == "shell"
+            }
     return found
 
 

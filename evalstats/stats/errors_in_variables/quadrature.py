@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.roots import bracketed_roots
 
 LogDensity = Callable[[FloatArray], FloatArray]
 
@@ -208,9 +209,6 @@ def _spread_out(log_density: LogDensity, top: FloatArray, axes: FloatArray) -> L
     )
 
 
-_STEPS = 45
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
     """One mixture of normal laws for each column: `weight` (columns sum to 1), `mean` and `sd` of shape (n_parts, n).
@@ -240,12 +238,10 @@ class Mixture:
         return np.asarray((self.weight * ndtr((value - self.mean) / self.sd)).sum(axis=0), dtype=np.float64)
 
     def quantile(self, p: float) -> FloatArray:
-        """Return the quantiles, shape (n,), by halving an interval that surely holds them (Cantelli's inequality)."""
+        """Return the quantiles, shape (n,), sought where they surely lie (Cantelli's inequality)."""
         centre, spread = self.centre(), 1.001 * self.spread()
-        low: FloatArray = centre - spread * float(np.sqrt((1 - p) / p))
-        high: FloatArray = centre + spread * float(np.sqrt(p / (1 - p)))
-        for _ in range(_STEPS):
-            middle: FloatArray = (low + high) / 2
-            under = self.below(middle) < p
-            low[under], high[~under] = middle[under], middle[~under]
-        return (low + high) / 2
+        low = centre - spread * float(np.sqrt((1 - p) / p))
+        high = centre + spread * float(np.sqrt(p / (1 - p)))
+        return bracketed_roots(
+            lambda value: self.below(value) - p, low, high, at_low=self.below(low) - p, at_high=self.below(high) - p
+        )

@@ -21,8 +21,8 @@ from evalstats.stats.many.pair_table import PairTable, difference_blocks, pair_t
 from evalstats.stats.many.reference_laws import FLIPPED_CLUSTERS, enough_to_flip, flip_clusters, flip_items
 from evalstats.stats.one_sample import PairFailures, pair_failures
 from evalstats.stats.paired.binary import tango_statistics
+from evalstats.stats.roots import bracketed_roots
 
-_BISECTIONS = 60
 Kind: TypeAlias = Literal["score", "augmented t", "t", "CR2"]
 LABELS: dict[Kind, str] = {
     "score": "Tango score",
@@ -59,13 +59,17 @@ def tango_limits(n: IntArray, wins: FloatArray, losses: FloatArray, z: FloatArra
 
 
 def _upper(n: IntArray, b: FloatArray, c: FloatArray, z: FloatArray) -> FloatArray:
-    """Return the D in [estimate, 1] with T(D) = -z, by bisection; T falls from 0 at the estimate."""
-    inside, outside = (b - c) / n, np.ones(n.size)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (inside + outside)
-        within = tango_statistics(n, b, c, middle) >= -z
-        inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-    return np.where(b == n, 1.0, 0.5 * (inside + outside))
+    """Return the D in [estimate, 1] with T(D) = -z; T falls from 0 at the estimate, without bound where it nears 1."""
+
+    def beyond(d: FloatArray) -> FloatArray:
+        """Return how far T is above -z on a scale without infinities, from sin(pi/4) at 0 down."""
+        angle = np.arctan2(tango_statistics(n, b, c, d), z)
+        return np.sin(angle + np.pi / 4)
+
+    ends = np.full((2, n.size), np.sqrt(0.5))
+    return np.where(
+        b == n, 1.0, bracketed_roots(beyond, (b - c) / n, np.ones(n.size), at_low=ends[0], at_high=-ends[1])
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

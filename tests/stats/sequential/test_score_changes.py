@@ -55,12 +55,17 @@ def _at_place(
         return None
     m, n = runs - since, len(d)
 
-    def residual(item: int, run: int, u: float) -> float:
-        """Return a score less the item's mean, once a change of u is taken off the later runs."""
-        row = y[item] - (u * (np.arange(runs) >= since) if item in d else 0.0)
-        return 0.0 if math.isnan(row[run]) else float(row[run] - np.nanmean(row))
+    def residuals(u: float) -> list[list[float]]:
+        """Return scores less their item's mean, once a change of u is taken off the later runs."""
+        found = []
+        for item, scores in enumerate(y):
+            row = scores - (u * (np.arange(runs) >= since) if item in d else 0.0)
+            mean = sum(row[~np.isnan(row)]) / max(1, np.count_nonzero(~np.isnan(row)))
+            found.append([0.0 if math.isnan(each) else float(each - mean) for each in row])
+        return found
 
     def variance(u: float) -> float:
+        left = residuals(u)
         first = second = 0.0
         for cluster in set(clusters):
             own = [i for i in range(len(y)) if clusters[i] == cluster]
@@ -68,17 +73,18 @@ def _at_place(
             first += sum(d[i] - u for i in paired) ** 2
             if paired:
                 degrees = sum(max(int((~np.isnan(y[i])).sum()) - 1, 0) for i in own)
-                square = sum(sum(residual(i, run, u) for i in own) ** 2 for run in range(runs))
+                square = sum(sum(left[i][run] for i in own) ** 2 for run in range(runs))
                 second += square * sum(factor[i] for i in paired) / degrees
         return max(first, second) + span**2 * (1 / since + 1 / m) / 2
 
-    totals = [sum(residual(i, run, 0.0) for i in range(len(y))) for run in range(runs)]
+    unshifted = residuals(0.0)
+    totals = [sum(unshifted[i][run] for i in range(len(y))) for run in range(runs)]
     ratio = 1.0
     if runs > 2:
         parts = (totals[:since], totals[since:])
         within = sum((t - sum(part) / len(part)) ** 2 for part in parts for t in part)
         own_square = sum(
-            sum(residual(i, run, 0.0) for i in range(len(y)) if clusters[i] == cluster) ** 2
+            sum(unshifted[i][run] for i in range(len(y)) if clusters[i] == cluster) ** 2
             for cluster in set(clusters)
             for run in range(runs)
         )
