@@ -56,12 +56,18 @@ _BASIC = ("harness", "task_version", "n_shots", "prompt_hash", "temperature")
 
 
 def run_comparability(
-    data: EvalData, first: Arm, second: Arm, *, contrast: str = "model", accept: Collection[str] = ()
+    data: EvalData,
+    first: Arm,
+    second: Arm,
+    *,
+    contrast: str = "model",
+    accept: Collection[str] = (),
+    leave_out: Collection[str] = (),
 ) -> tuple[RunDifference, ...]:
     """Return everything in which the runs of the two sides differ, gravest first; empty where nothing is known to differ.
 
     `contrast` names the two sides; a setting of that name is what is compared. In the settings of `accept` the sides differ on
-    purpose; a name that is no setting is an InputError.
+    purpose; a name that is no setting is an InputError. `leave_out` may name "items" and "n_trials", which look at all rows.
 
     >>> from evalstats.schema.tables import frame_from_rows
     >>> rows = [
@@ -87,7 +93,7 @@ def run_comparability(
     )
     found = [each for rule in RULES if (each := by_rule(rule, sides))]
     found.extend(_present(_judges(sides, data), _prompts(sides, {each.setting for each in found})))
-    found.extend(_present(*(look(sides) for look in _LOOKS)))
+    found.extend(_present(*(look(sides) for setting, look in _LOOKS.items() if setting not in leave_out)))
     found.extend(_present(_several(found, sides), _one_sided(sides), _unrecorded(sides, data)))
     told = [_intended(each, accepted, contrast) for each in found]
     return tuple(sorted(told, key=lambda each: _SEVERITIES.index(each.severity)))
@@ -540,12 +546,12 @@ def _sorted(column: pl.Series) -> tuple[str, ...]:
     return tuple(levels_of(column))
 
 
-_LOOKS: tuple[Callable[[Sides], RunDifference | None], ...] = (
-    _harness_version,
-    _lab_or_live,
-    _item_sets,
-    _item_limit,
-    _trials,
-    _status,
-    _dates,
-)
+_LOOKS: dict[str, Callable[[Sides], RunDifference | None]] = {
+    "harness_version": _harness_version,
+    "lab_or_live": _lab_or_live,
+    "items": _item_sets,
+    "item_limit": _item_limit,
+    "n_trials": _trials,
+    "status": _status,
+    "date": _dates,
+}

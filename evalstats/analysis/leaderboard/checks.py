@@ -11,7 +11,7 @@ from evalstats.analysis.grouping import crossed_factors, dependence_rows, withou
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph
 from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.result import TIED, IfClustered, LeaderboardRow, Winner
-from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, separated, standings
+from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, claims, separated
 from evalstats.analysis.pairs import Floats, Pairs, Side
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -206,13 +206,13 @@ def if_clustered(
         return None
     main = max(flagged, key=lambda row: (row.n_levels, row.factor))
     columns = without_nested(table.every, (*clusters, table.data.factor(main.factor)))
-    then = standings(table.scores(columns), plan)
+    then, ranks = claims(table.scores(columns), plan)
     return IfClustered(
         factor=main.factor,
         n_levels=main.n_levels,
         n_separated=int(before.sum()),
-        n_kept=int((before & separated(then.every, plan.conf_level)).sum()),
-        best=tuple(table.names[j] for j, top in enumerate(then.ranks.top) if dict(top).get(1)),
+        n_kept=int((before & then).sum()),
+        best=tuple(table.names[j] for j, top in enumerate(ranks.top) if dict(top).get(1)),
     )
 
 

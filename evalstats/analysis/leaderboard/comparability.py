@@ -204,7 +204,9 @@ def measured_alike(
     grave: list[RunDifference] = []
     for j in order:
         for number, first in enumerate(firsts):
-            found = _differences(data, arms[first], arms[j], contrast, accept)
+            found = run_comparability(
+                data, arms[first], arms[j], contrast=contrast, accept=accept, leave_out=_ELSEWHERE
+            )
             invalid = [each for each in found if each.severity == "invalid"]
             grave.extend(invalid)
             seen.extend((arms[first].name, arms[j].name, each) for each in (invalid or found))
@@ -216,13 +218,6 @@ def measured_alike(
             firsts.append(j)
     apart = tuple(dict.fromkeys(each.setting for each in grave)) if len(firsts) > 1 else ()
     return Measured(kind=tuple(kind), differences=_gathered(seen), apart=apart)
-
-
-def _differences(
-    data: EvalData, first: Arm, second: Arm, contrast: str, accept: Collection[str]
-) -> list[RunDifference]:
-    found = run_comparability(data, first, second, contrast=contrast, accept=accept)
-    return [each for each in found if each.setting not in _ELSEWHERE]
 
 
 def _gathered(seen: Sequence[tuple[str, str, RunDifference]]) -> tuple[EntryDifference, ...]:

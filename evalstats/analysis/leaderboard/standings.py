@@ -27,6 +27,7 @@ from evalstats.analysis.pairs import Bools, Floats, Ints
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.multiplicity import compact_letters
+from evalstats.stats.many.pair_table import PairTable, pair_table
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences, pairwise_differences
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.paired.binary import MIN_DISCORDANT
@@ -165,28 +166,16 @@ class Plan:
 
 def standings(scores: Scores, plan: Plan) -> Standings:
     """Compare all models: every pair, what ranks that leaves, tiers, and the distance from the best."""
-    if scores.raw is not None:
-        plan = plan.without_bounds()
-    linked = scores.linked()
+    plan = plan if scores.raw is None else plan.without_bounds()
+    linked, table = scores.linked(), _one_table(scores, plan)
     part = components(linked)
-    pairs = [(i, j) for i in range(scores.n_models) for j in range(i + 1, scores.n_models) if linked[i, j]]
-    if not pairs:
-        shared = shared_counts(~np.isnan(scores.values))
-        raise CannotAnswerError(
-            f"no two of the {scores.n_models} models that were measured alike share {MIN_SHARED} scored items (the most that any "
-            f"two share is {int(shared[np.triu_indices(scores.n_models, 1)].max())}), so nothing can be compared"
-        )
-    every = pair_differences(scores, plan, pairs)
+    every, strict, apart, both = _claims(scores, plan, table, intervals=True)
     shown = every
     if plan.baseline is not None:
         others = [j for j in range(scores.n_models) if j != plan.baseline and linked[j, plan.baseline]]
         shown = pair_differences(scores, plan, [(j, plan.baseline) for j in others]) if others else _none_of(every)
-    # Rank sets need a family-wise error rate, which bh and by do not give.
-    strict = every if plan.family_wise else pair_differences(scores, replace(plan, adjust="holm"), pairs)
-    apart = separated_matrix(every, scores.n_models, plan.conf_level)
-    both = apart & separated_matrix(strict, scores.n_models, plan.conf_level)
-    ranks = _ranks(scores, plan, strict, both, part)
-    low, high = _one_shortlist(_against_best(scores, plan, strict, part), ranks)
+    ranks = _ranks(scores, plan, strict, both, part, table)
+    low, high = _one_shortlist(_against_best(scores, plan, strict, part, table), ranks)
     # The answer is exact only where the ranks are too.
     drawn = max((each for each in (shown.n_resamples, ranks.n_resamples) if each), default=None)
     shown = replace(shown, exact=shown.exact and ranks.exact is not False, n_resamples=drawn)
@@ -201,13 +190,63 @@ def standings(scores: Scores, plan: Plan) -> Standings:
     )
 
 
-def pair_differences(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]]) -> PairwiseDifferences:
-    """Compare the named pairs as one family."""
-    found = _of_items(scores, plan, pairs)
+def claims(scores: Scores, plan: Plan) -> tuple[Bools, Ranks]:
+    """Return which pairs `standings` would call separated, in the order of its pairs, and its ranks without marginal sets.
+
+    What it leaves out, intervals and the distance from the best, is most of the work where items are clustered.
+    """
+    plan = plan if scores.raw is None else plan.without_bounds()
+    table = _one_table(scores, plan)
+    every, strict, _, both = _claims(scores, plan, table, intervals=False)
+    ranks = _ranks(scores, plan, strict, both, components(scores.linked()), table, marginal=False)
+    return separated(every, plan.conf_level), ranks
+
+
+def _claims(
+    scores: Scores, plan: Plan, table: PairTable | None, *, intervals: bool
+) -> tuple[PairwiseDifferences, PairwiseDifferences, Bools, Bools]:
+    """Return all comparable pairs as asked and with a family-wise rate, those separated as asked, and those by both."""
+    linked = scores.linked()
+    pairs = [(i, j) for i in range(scores.n_models) for j in range(i + 1, scores.n_models) if linked[i, j]]
+    if not pairs:
+        shared = shared_counts(~np.isnan(scores.values))
+        raise CannotAnswerError(
+            f"no two of the {scores.n_models} models that were measured alike share {MIN_SHARED} scored items (the most that any "
+            f"two share is {int(shared[np.triu_indices(scores.n_models, 1)].max())}), so nothing can be compared"
+        )
+    table = table if plan.metric.higher_is_better else None  # that of ranks is turned round
+    every = pair_differences(scores, plan, pairs, table=table, intervals=intervals)
+    # Rank sets need a family-wise error rate, which bh and by do not give.
+    strict = every
+    if not plan.family_wise:
+        strict = pair_differences(scores, replace(plan, adjust="holm"), pairs, table=table, intervals=intervals)
+    apart = separated_matrix(every, scores.n_models, plan.conf_level)
+    return every, strict, apart, apart & separated_matrix(strict, scores.n_models, plan.conf_level)
+
+
+def _one_table(scores: Scores, plan: Plan) -> PairTable | None:
+    """Return the table of all pairs that every question shares, higher being better; None where they cannot share one."""
+    if not scores.all_linked or len(scores.clusters) > 1:
+        return None
+    return pair_table(plan.turned(scores.values), None, scores.codes)
+
+
+def pair_differences(
+    scores: Scores,
+    plan: Plan,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    table: PairTable | None = None,
+    intervals: bool = True,
+) -> PairwiseDifferences:
+    """Compare the named pairs as one family; `table` is theirs, where it was made before."""
+    found = _of_items(scores, plan, pairs, table, intervals=intervals)
     return counting_runs(found, scores.runs, span=plan.metric.span, conf_level=plan.conf_level)
 
 
-def _of_items(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]]) -> PairwiseDifferences:
+def _of_items(
+    scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]], table: PairTable | None, *, intervals: bool
+) -> PairwiseDifferences:
     """Compare the named pairs on their items alone."""
     if scores.raw is not None:
         plan = plan.without_bounds()
@@ -221,7 +260,7 @@ def _of_items(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]]) -> P
             adjust=plan.adjust,
         )
     found = pairwise_differences(
-        scores.values,
+        scores.values if table is None else table,
         pairs=pairs,
         clusters=scores.clusters[0] if scores.clusters else None,
         bounds=plan.bounds,
@@ -231,6 +270,7 @@ def _of_items(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]]) -> P
         conf_level=plan.conf_level,
         adjust=plan.adjust,
         seed=plan.seed,
+        intervals=intervals,
     )
     if scores.raw is None or scores.clusters:
         return found
@@ -267,9 +307,19 @@ def separated_matrix(found: PairwiseDifferences, n_models: int, conf_level: floa
     return matrix | matrix.T
 
 
-def _ranks(scores: Scores, plan: Plan, strict: PairwiseDifferences, apart: Bools, part: Ints) -> Ranks:
+def _ranks(  # noqa: PLR0917 - what ranks are made of
+    scores: Scores,
+    plan: Plan,
+    strict: PairwiseDifferences,
+    apart: Bools,
+    part: Ints,
+    table: PairTable | None,
+    *,
+    marginal: bool = True,
+) -> Ranks:
     """Find the rank sets of every part of the graph on its own; only pairs that are `apart` can be put in order."""
-    found = [_part_ranks(scores, plan, strict, apart, part, label) for label in range(int(part.max()) + 1)]
+    members = [part == label for label in range(int(part.max()) + 1)]
+    found = [_part_ranks(scores, plan, strict, apart, each, table, marginal=marginal) for each in members]
     place = [int((part[:j] == label).sum()) for j, label in enumerate(part.tolist())]
     labels: list[int] = part.tolist()
     own = [(found[label], k) for label, k in zip(labels, place, strict=True)]
@@ -306,23 +356,30 @@ class _PartRanks:
 
 
 def _part_ranks(  # noqa: PLR0917 - what ranks are made of
-    scores: Scores, plan: Plan, strict: PairwiseDifferences, apart: Bools, part: Ints, label: int
+    scores: Scores,
+    plan: Plan,
+    strict: PairwiseDifferences,
+    apart: Bools,
+    members: Bools,
+    table: PairTable | None,
+    *,
+    marginal: bool,
 ) -> _PartRanks:
-    members = part == label
     own = scores.of(members)
     reason = _too_few(own)
     if reason is not None:
         return _PartRanks(reason=reason)
     pair_alone = scores.n_models == 2 and not scores.clusters
     if pair_alone or not own.all_linked or len(own.clusters) > 1:
-        return _counted_ranks(scores, plan, strict, members)
+        return _counted_ranks(scores, plan, strict, members, marginal=marginal)
     found = rank_sets(
-        plan.turned(own.values),
+        plan.turned(own.values) if table is None else table,
         clusters=own.codes,
         conf_level=plan.conf_level,
         top=plan.top,
         seed=plan.seed,
         barred=~apart[np.ix_(members, members)],
+        marginal=marginal,
     )
     return _PartRanks(
         low=tuple(found.low.tolist()),
@@ -337,12 +394,15 @@ def _part_ranks(  # noqa: PLR0917 - what ranks are made of
     )
 
 
-def _counted_ranks(scores: Scores, plan: Plan, strict: PairwiseDifferences, members: Bools) -> _PartRanks:
+def _counted_ranks(
+    scores: Scores, plan: Plan, strict: PairwiseDifferences, members: Bools, *, marginal: bool
+) -> _PartRanks:
     """Count ranks from the pairs that are separated with a family-wise error rate."""
     size, n_models = int(members.sum()), scores.n_models
     above = _above(strict, plan, n_models)
     columns: list[int] = np.flatnonzero(members).tolist()
-    own = [_above(_own_family(scores, plan, strict, j), plan, n_models) for j in columns]
+    nothing = np.zeros_like(above)
+    own = [_above(_own_family(scores, plan, strict, j), plan, n_models) if marginal else nothing for j in columns]
     low = tuple(1 + int(above[:, j].sum()) for j in columns)
     return _PartRanks(
         low=low,
@@ -399,7 +459,7 @@ def _tiers(apart: Bools, part: Ints) -> tuple[str, ...]:
 
 
 def _against_best(
-    scores: Scores, plan: Plan, strict: PairwiseDifferences, part: Ints
+    scores: Scores, plan: Plan, strict: PairwiseDifferences, part: Ints, table: PairTable | None
 ) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     """Return the interval of every model's lead over the best of the others of its part, above 0 being better."""
     low, high = (np.full(scores.n_models, np.nan) for _ in range(2))
@@ -410,7 +470,7 @@ def _against_best(
             continue
         if own.all_linked and len(own.clusters) < 2 and own.runs is None:
             found = with_the_best(
-                plan.turned(own.values),
+                plan.turned(own.values) if table is None else table,
                 clusters=own.codes,
                 bounds=plan.bounds,
                 binary=own.single,

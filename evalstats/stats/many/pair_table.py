@@ -1,9 +1,9 @@
 """Pairs of models on the items that both have: counts, mean differences, standard errors and covariances of mean scores."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, too_few_clusters
 from evalstats.stats.resample_law import common_step
+
+if TYPE_CHECKING:  # what a law is drawn with takes long to import, and a comparison of two asks for none
+    from evalstats.stats.many.max_t import ReferenceLaw
 
 Real = TypeVar("Real", bound=np.floating[Any])
 
@@ -45,6 +48,11 @@ class PairTable:
         Mean of first minus second; NaN where it cannot be had, `std_error` also where the differences have no spread.
     squares
         Sum of the squared differences; NaN with clusters.
+    totals
+        Sums of differences and counts of every pair by cluster, shape (n_groups, n_pairs); None without clusters, where these
+        are many, and where every model has every item, so that sums by models are enough.
+    laws
+        Laws of the differences that were asked for, by what was asked: see `evalstats.stats.many.reference_laws`.
     """
 
     scores: FloatArray
@@ -61,6 +69,10 @@ class PairTable:
     squares: FloatArray
     std_error: FloatArray
     df: FloatArray
+    totals: tuple[FloatArray, FloatArray] | None = None
+    laws: "dict[Hashable, ReferenceLaw]" = field(
+        default_factory=dict[Hashable, "ReferenceLaw"], repr=False, compare=False
+    )
 
     @property
     def testable(self) -> NDArray[np.bool_]:
@@ -94,9 +106,11 @@ _WHOLE_BELOW = 2.0**53
 
 
 def pair_table(
-    scores: ArrayLike, pairs: Sequence[tuple[int, int]] | None = None, clusters: ArrayLike | None = None
+    scores: ArrayLike | PairTable, pairs: Sequence[tuple[int, int]] | None = None, clusters: ArrayLike | None = None
 ) -> PairTable:
     """Return the table of all pairs, or of `pairs` (columns of `scores`); scores are NaN where a model has none.
+
+    A table made before is handed back, so that several questions about the same pairs share one.
 
     Examples
     --------
@@ -104,6 +118,8 @@ def pair_table(
     >>> int(table.n_items[0]), round(float(table.sign[0] * table.estimate[0]), 3), table.std_error.round(3).tolist()
     (3, 0.1, [0.115])
     """
+    if isinstance(scores, PairTable):
+        return scores
     raw = as_scores(scores)
     if clusters is not None:
         clusters = as_codes(clusters, raw.shape[0])[0]
@@ -117,11 +133,15 @@ def pair_table(
         in_order, n_groups = as_codes(clusters[shared] if shared.any() else clusters, raw.shape[0])
         codes = in_order[rows]
     first, second, position, sign = _unique_pairs(pairs, columns)
+    n_clusters, totals = None, None
     if codes is None:
         n, estimate, squares, std_error, df = _of_items(y, first, second)
-        n_clusters = None
     else:
-        n, n_clusters, estimate, std_error, df = _of_clusters(y, codes, n_groups, first, second)
+        blocks = cluster_blocks(y, codes, n_groups, first, second)
+        if n_groups * first.size <= _BLOCK and np.isnan(y).any():
+            totals = _joined(blocks, n_groups, first.size)
+            blocks = iter([(slice(None), *totals)])
+        n, n_clusters, estimate, std_error, df = _of_clusters(blocks, first.size)
         squares = np.full(first.size, np.nan)
     return PairTable(
         scores=y,
@@ -138,7 +158,18 @@ def pair_table(
         squares=squares,
         std_error=std_error,
         df=df,
+        totals=totals,
     )
+
+
+def _joined(
+    blocks: Iterator[tuple[slice, FloatArray, FloatArray]], n_groups: int, size: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return sums and counts of all pairs from those of some at a time."""
+    sums, counts = np.empty((n_groups, size)), np.empty((n_groups, size))
+    for part, differences, held in blocks:
+        sums[:, part], counts[:, part] = differences, held
+    return sums, counts
 
 
 def canonical_order(scores: FloatArray) -> tuple[IntArray, IntArray]:
@@ -288,13 +319,12 @@ def _ratio(total: FloatArray, count: FloatArray) -> FloatArray:
 
 
 def _of_clusters(
-    y: FloatArray, codes: IntArray, n_groups: int, first: IntArray, second: IntArray
+    blocks: Iterator[tuple[slice, FloatArray, FloatArray]], size: int
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-    """CR2 with Satterthwaite df for every pair."""
-    size = first.size
+    """CR2 with Satterthwaite df for every pair, from sums and counts by cluster."""
     n, groups = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     estimate, std_error, df = np.empty(size), np.empty(size), np.empty(size)
-    for part, sums, counts in cluster_blocks(y, codes, n_groups, first, second):
+    for part, sums, counts in blocks:
         total = counts.sum(axis=0)
         n_clusters = (counts > 0).sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -323,7 +323,7 @@ class PairwiseDifferences:
 
 
 def pairwise_differences(
-    scores: ArrayLike,
+    scores: ArrayLike | PairTable,
     *,
     pairs: Sequence[tuple[int, int]] | None = None,
     clusters: ArrayLike | None = None,
@@ -335,6 +335,7 @@ def pairwise_differences(
     adjust: Adjust = "max-t",
     seed: int = 0,
     n_resamples: int = 9999,
+    intervals: bool = True,
 ) -> PairwiseDifferences:
     """Differences of all pairs of models (or of the pairs named), adjusted for their family.
 
@@ -345,7 +346,8 @@ def pairwise_differences(
     ----------
     scores
         float64, shape (n_items, n_models): item means over trials, in the score's own unit; NaN where a model has no
-        score. A pair is compared on the items that both have.
+        score. A pair is compared on the items that both have. Or a table that `pair_table` made of them, with its own
+        pairs and clusters.
     pairs
         Columns (i, j) of the pairs in the family, for example [(j, baseline), ...]; None for all pairs.
     clusters
@@ -363,6 +365,8 @@ def pairwise_differences(
         "holm": Holm's p-values, Bonferroni intervals. "bh", "by", "none": p-values so named, intervals unadjusted.
     seed, n_resamples
         Used only where the sign patterns are too many to be listed.
+    intervals
+        Whether intervals are wanted. Those of max-t with clusters take as many draws again; without them they are NaN.
 
     Raises
     ------
@@ -414,7 +418,11 @@ def pairwise_differences(
     if alone:
         family = _alone(tests, level, adjust)
     else:
-        family = _max_t(tests, level, seed, draws) if adjust == "max-t" else _listed(tests, level, adjust)
+        family = (
+            _max_t(tests, level, seed, draws, intervals=intervals)
+            if adjust == "max-t"
+            else _listed(tests, level, adjust)
+        )
     least = FLIPPED_CLUSTERS if family.adjust == "max-t" else FEW_CLUSTERS
     std_error = np.where(tests.testable, tests.std_error, np.nan)
     place, sign = table.position, table.sign
@@ -423,7 +431,8 @@ def pairwise_differences(
     first, second = np.where(sign > 0, i, j), np.where(sign > 0, j, i)
     failures = None
     if worst is not None:
-        heights = np.abs(np.asarray(scores, dtype=np.float64) - worst)
+        heights = np.empty_like(table.scores)
+        heights[:, table.columns] = np.abs(table.scores - worst)
         failures = pair_failures(heights, first, second, conf_level=level)
     return PairwiseDifferences(
         first=first,
@@ -466,7 +475,7 @@ class _Family:
     warnings: tuple[str, ...] = ()
 
 
-def _max_t(tests: PairTests, level: float, seed: int, draws: int) -> _Family:
+def _max_t(tests: PairTests, level: float, seed: int, draws: int, *, intervals: bool) -> _Family:
     table = tests.table
     joint = np.flatnonzero((tests.testable | table.one_way) & enough_to_flip(table))
     if joint.size == 0:
@@ -479,14 +488,16 @@ def _max_t(tests: PairTests, level: float, seed: int, draws: int) -> _Family:
     found = TwoSided(law.observed)
     collect(law, [found])
     quantile, reached = found.critical(level)
-    if clustered:
+    if clustered and intervals:
         wild = flip_clusters(table, joint, seed=seed, n_resamples=draws, centred=True, most_listed=_WILD_LISTED)
         around = TwoSided(wild.observed)
         collect(wild, [around])
         quantile = max(quantile, around.critical(level)[0])
     critical = np.where(enough_to_flip(table), quantile, np.nan)
     # Where the patterns are too few for the level, Bonferroni's intervals are the least there is.
-    low, high = tests.joint_ends(critical, level if reached else 1.0 - (1.0 - level) / joint.size)
+    low = high = np.full(tests.p_value.size, np.nan)
+    if intervals:
+        low, high = tests.joint_ends(critical, level if reached else 1.0 - (1.0 - level) / joint.size)
     p_adjusted = np.where(tests.p_value == 1.0, 1.0, np.nan)
     p_adjusted[joint] = np.maximum(found.p_adjusted(), tests.p_value[joint])
     return _Family(

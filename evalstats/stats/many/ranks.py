@@ -54,7 +54,7 @@ class WithTheBest:
 
 
 def with_the_best(
-    scores: ArrayLike,
+    scores: ArrayLike | PairTable,
     *,
     clusters: ArrayLike | None = None,
     bounds: tuple[float, float] | None = None,
@@ -72,7 +72,7 @@ def with_the_best(
     ----------
     scores
         float64, shape (n_items, n_models): item means over trials; a higher score is better. NaN where a model has no
-        score.
+        score. Or a table that `pair_table` made of them, with its own clusters.
     clusters
         Integer codes, shape (n_items,); fewer than 6 clusters give no answer.
     bounds
@@ -259,7 +259,7 @@ class RankSets:
 
 
 def rank_sets(
-    scores: ArrayLike,
+    scores: ArrayLike | PairTable,
     *,
     clusters: ArrayLike | None = None,
     conf_level: float = 0.95,
@@ -277,7 +277,7 @@ def rank_sets(
     ----------
     scores
         float64, shape (n_items, n_models): item means over trials; a higher score is better. NaN where a model has no
-        score: a pair is compared on the items that both have.
+        score: a pair is compared on the items that both have. Or a table that `pair_table` made of them.
     clusters
         Integer codes, shape (n_items,); fewer than 6 clusters give no rank sets.
     top

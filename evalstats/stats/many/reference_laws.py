@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from evalstats.stats.many.pair_table import FLAT, PairTable, cluster_blocks, clu
 from evalstats.stats.resample_law import common_step
 
 Signs: TypeAlias = NDArray[np.floating[Any]]
+Options = ParamSpec("Options")
 
 LISTED = 2**19  # patterns listed at most: 20 units, one of them held, since a pattern and its mirror tell the same
 _COUNTED = 500  # whole numbers up to here, logarithms above
@@ -24,6 +26,7 @@ ENOUGH_ITEMS = 100  # from here on the normal law holds: .94 measured at 200 ite
 _HELD = 4_000_000  # statistics or signs drawn at once
 _TAKEN = 16_000_000  # statistics worked on at once: long rows of draws for every pair
 _KEPT = 40_000_000  # differences kept between chunks of draws; more are made anew for each
+_KEPT_DRAWS = 8_000_000  # statistics kept of a law that is asked for again: 64 MB
 _MOST_STATISTICS = 6.0e7  # patterns times pairs listed at most: some seconds; 20 clusters of up to 15 models
 _EXACT_IN_SINGLE = 2.0**24  # whole numbers up to here are exact in single precision
 _MOST_CORRELATED = 5000  # pairs whose correlation matrix is made: 200 MB
@@ -148,6 +151,41 @@ def fitting_law(
     return normal_items(table, pairs, seed=seed, n_resamples=n_resamples), "normal law of independent items"
 
 
+def _once(
+    law_of: Callable[Concatenate[PairTable, IntArray, Options], ReferenceLaw],
+) -> Callable[Concatenate[PairTable, IntArray, Options], ReferenceLaw]:
+    """Give a table that is asked again for the same law the one it has, with its draws."""
+
+    @wraps(law_of)
+    def of_table(table: PairTable, pairs: IntArray, /, *args: Options.args, **options: Options.kwargs) -> ReferenceLaw:
+        key = (law_of.__name__, pairs.tobytes(), args, tuple(sorted(options.items())))
+        if key not in table.laws:
+            table.laws[key] = _kept(law_of(table, pairs, *args, **options))
+        return table.laws[key]
+
+    return of_table
+
+
+def _kept(law: ReferenceLaw) -> ReferenceLaw:
+    """Keep random draws that are few for whoever passes through the law next: counting them costs less than drawing."""
+    if law.n_resamples is None or law.n_resamples * law.observed.size > _KEPT_DRAWS:
+        return law
+    held: list[tuple[FloatArray, FloatArray]] = []
+
+    def chunks() -> Draws:
+        if held:
+            yield from held
+            return
+        drawn: list[tuple[FloatArray, FloatArray]] = []
+        for t, weight in law.chunks():
+            drawn.append((t.T.copy().T, weight))  # a pair's draws stay side by side
+            yield drawn[-1]
+        held.extend(drawn)
+
+    return replace(law, chunks=chunks)
+
+
+@_once
 def flip_items(
     table: PairTable, pairs: IntArray, *, seed: int, n_resamples: int, most_listed: int = LISTED
 ) -> ReferenceLaw:
@@ -189,6 +227,7 @@ def flip_items(
     return _flip_law(patterns, statistics, _studentised(table, pairs), units.dtype.type)
 
 
+@_once
 def flip_clusters(
     table: PairTable,
     pairs: IntArray,
@@ -217,7 +256,10 @@ def flip_clusters(
         if centred:
             sums = sums - counts * (sums.sum(axis=0) / y.shape[0])
     else:
-        sums, counts = _cluster_differences(y, table.codes, table.n_groups, first, second)
+        if table.totals is None:
+            sums, counts = _cluster_differences(y, table.codes, table.n_groups, first, second)
+        else:
+            sums, counts = (each[:, pairs] for each in table.totals)
         if centred:
             sums = sums - counts * estimate
     arranged = np.lexsort((*sums.T[::-1], *counts.T[::-1]))
@@ -254,6 +296,7 @@ def flip_clusters(
     return _flip_law(patterns, statistics, observed, np.float64)
 
 
+@_once
 def normal_items(table: PairTable, pairs: IntArray, *, seed: int, n_resamples: int) -> ReferenceLaw:
     """Law of t for independent items with estimated covariance: normal differences over a common chi.
 
