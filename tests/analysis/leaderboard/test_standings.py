@@ -1,0 +1,87 @@
+"""What several questions about a board share is what each would have made for itself."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from evalstats.analysis.arms import Metric
+from evalstats.analysis.leaderboard.standings import (
+    Plan,
+    Scores,
+    claims,
+    pair_differences,
+    separated,
+    separated_matrix,
+    standings,
+)
+from evalstats.stats.many.pair_table import pair_table
+from evalstats.stats.many.ranks import rank_sets, with_the_best
+from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items
+
+
+def board(*, clusters: int = 0, higher: bool = True, adjust: str = "max-t", gaps: bool = True) -> tuple[Scores, Plan]:
+    """Six models on 240 items, some of them close, with holes."""
+    rng = np.random.default_rng(clusters + higher)
+    ease = np.repeat(rng.normal(size=24), 10)[:, np.newaxis]
+    values = (rng.normal(size=(240, 6)) + ease + [0.9, 0.8, 0.4, 0.1, -0.1, -0.9] > 0).astype(np.float64)
+    if gaps:
+        values[rng.random(values.shape) < 0.04] = np.nan
+    codes = (np.arange(240) // 10 % clusters,) if clusters else ()
+    metric = Metric(benchmark="b", name="m", kind="binary", low=0.0, high=1.0, higher_is_better=higher, unit="")
+    plan = Plan(metric=metric, conf_level=0.95, adjust=adjust, baseline=None, top=(1, 3), seed=3)
+    return Scores(values=values, clusters=codes, single=not clusters, allowed=np.ones((6, 6), dtype=np.bool_)), plan
+
+
+@pytest.mark.parametrize("clusters", [0, 4, 12])
+@pytest.mark.parametrize("higher", [True, False], ids=["higher", "lower"])
+@pytest.mark.parametrize("adjust", ["max-t", "holm", "bh"])
+def test_claims_are_those_of_the_standings(clusters: int, adjust: str, *, higher: bool) -> None:
+    scores, plan = board(clusters=clusters, higher=higher, adjust=adjust)
+    whole = standings(scores, plan)
+    apart, ranks = claims(scores, plan)
+    assert apart.tolist() == separated(whole.every, plan.conf_level).tolist()
+    assert (ranks.low, ranks.high, ranks.top) == (whole.ranks.low, whole.ranks.high, whole.ranks.top)
+    if clusters != 4:  # too few to separate anything
+        assert apart.any()
+        assert not apart.all()
+
+
+@pytest.mark.parametrize("higher", [True, False], ids=["higher", "lower"])
+@pytest.mark.parametrize("gaps", [True, False], ids=["gaps", "whole"])
+@pytest.mark.parametrize("clusters", [0, 12])
+def test_a_table_that_is_shared_changes_no_answer(clusters: int, *, gaps: bool, higher: bool) -> None:
+    scores, plan = board(clusters=clusters, higher=higher, gaps=gaps)
+    found, turned = standings(scores, plan), plan.turned(scores.values)
+    pairs = [(i, j) for i in range(6) for j in range(i + 1, 6)]
+    apart = pair_differences(scores, plan, pairs)
+    for name in ("estimate", "std_error", "p_value", "p_adjusted", "conf_low", "conf_high", "n_items"):
+        np.testing.assert_array_equal(getattr(found.every, name), getattr(apart, name), err_msg=name)
+    barred = ~separated_matrix(apart, 6, plan.conf_level)
+    own = rank_sets(turned, clusters=scores.codes, top=(1, 3), seed=3, barred=barred)
+    assert found.ranks.marginal_low == tuple(own.marginal_low.tolist())
+    best = with_the_best(turned, clusters=scores.codes, bounds=(0.0, 1.0), binary=not clusters, shares=True, seed=3)
+    kept = [k for k, low in enumerate(found.best_low) if low is not None]
+    assert len(kept) >= 4
+    assert [found.best_low[k] for k in kept] == best.low[kept].tolist()
+
+
+@pytest.mark.parametrize("law_of", [flip_clusters, flip_items, normal_items])
+def test_a_law_that_is_asked_for_again_gives_the_same_draws(law_of: Callable) -> None:
+    scores, _ = board(clusters=24 if law_of is flip_clusters else 0)
+    table = pair_table(scores.values, None, scores.codes)
+    pairs = np.arange(table.first.size)
+    law = law_of(table, pairs, seed=1, n_resamples=2_000)
+    first = [(t.copy(), weight.copy()) for t, weight in law.chunks()]
+    again = law_of(table, pairs, seed=1, n_resamples=2_000)
+    assert again is law
+    assert law_of(table, pairs, seed=2, n_resamples=2_000) is not law
+    assert law_of(table, pairs[:-1], seed=1, n_resamples=2_000) is not law
+    for (t, weight), (then, as_heavy) in zip(first, again.chunks(), strict=True):
+        np.testing.assert_array_equal(t, then)
+        np.testing.assert_array_equal(weight, as_heavy)
+    assert sum(len(t) for t, _ in first) == 2_001
+    # A pass that is broken off keeps nothing half.
+    other = law_of(table, pairs, seed=5, n_resamples=2_000)
+    next(iter(other.chunks()))
+    assert sum(len(t) for t, _ in other.chunks()) == 2_001
