@@ -36,7 +36,7 @@ from evalstats.stats.arena.likelihood import (
     win_table,
 )
 from evalstats.stats.arena.parametric_bootstrap import _together, simulated
-from evalstats.stats.arena.partial_pooling import DeviationModel, WayNoise, _squares, cluster_noise
+from evalstats.stats.arena.partial_pooling import DeviationModel, WayNoise, _settled, _squares, cluster_noise
 from evalstats.stats.arena.slices import _root, clustering, slice_fit
 from evalstats.stats.arena.votes import merged, vote_rows
 from tests.stats.arena.votes_by_hand import log_likelihood, some_votes
@@ -210,6 +210,43 @@ def test_draws_of_single_votes_do_not_hang_on_the_unit_of_weights(unit):
     assert units.expected.sum() == pytest.approx(each.sum())
     assert units.expected.size == rows.n_rows
     assert units.n_drawn == 200
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
+def test_votes_of_another_weight_are_other_units_whatever_the_unit(unit):
+    weight = np.array([1.0, 3.0, 1.0, 3.0, 0.5]) * unit
+    rows = vote_rows([0] * 5, [1] * 5, [0, 0, 0, 1, 0], weight=weight, clusters=[np.arange(5)])
+    units = single_votes(rows, "half", 100)
+    # Won at weight 1 (two votes), 3 and 0.5, and lost at weight 3.
+    assert sorted(units.expected.round(9).tolist()) == [1.0, 1.0, 1.0, 2.0]
+    assert sorted((units.parts.sum(axis=0) / unit).round(9).tolist()) == [0.5, 1.0, 3.0, 3.0]
+
+
+class _Peak:
+    """A likelihood with its top where `at` says."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def largest_tau(self):
+        return 4.0
+
+    def log_lik(self, tau):
+        return -100.0 * (tau - self.at) ** 2
+
+
+@pytest.mark.parametrize("start", [0.0, 3.0])
+def test_the_spread_and_the_noise_left_beside_it_settle_from_either_side(start):
+    asked = []
+
+    def model_at(tau):
+        asked.append(tau)
+        return _Peak(0.5 + 0.3 * tau)  # the larger the spread, the less noise is left, the larger the spread
+
+    model, tau = _settled(model_at, start)
+    assert tau == pytest.approx(0.5 / 0.7, rel=0.01)  # as near as _NEAR asks
+    assert model.at == pytest.approx(0.5 + 0.3 * asked[-1])
+    assert 3 <= len(asked) <= 8
 
 
 def test_a_start_from_another_law_of_ties_leads_to_the_same_fit():
