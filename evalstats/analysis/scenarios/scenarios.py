@@ -31,7 +31,14 @@ from evalstats.analysis.scenarios.design import (
 from evalstats.analysis.scenarios.options import As
 from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.table import ScenarioTable, ideal_levels, scenario_table
-from evalstats.analysis.scenarios.variation import effect_rows, ranking, reliability_of, term_tests, variance_rows
+from evalstats.analysis.scenarios.variation import (
+    AllRandom,
+    effect_rows,
+    ranking,
+    reliability_of,
+    term_tests,
+    variance_rows,
+)
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
@@ -290,7 +297,8 @@ def _answer(
     step("tests")
     tests, untested = term_tests(table, choice, fitted, n_resamples=asked.n_resamples, seed=asked.seed, on_step=step)
     step("splitting the variation")
-    variances, unsplit = variance_rows(table, choice, level)
+    fits = AllRandom(table)
+    variances, unsplit = variance_rows(fits, choice, level)
     return ScenarioModel(
         **metric.described(),
         score_unit=metric.score_unit,
@@ -318,7 +326,7 @@ def _answer(
         ranking=None if random else ranking(table, fitted, conf_level=level),
         variances=variances,
         effects=effect_rows(fitted, level),
-        reliability=reliability_of(table, choice, conf_level=level, seed=asked.seed),
+        reliability=reliability_of(fits, choice, conf_level=level, seed=asked.seed),
         covariance_method=fitted.covariance_method,
         log_likelihood=None if fit is None else fit.log_likelihood,
         aic=None if fit is None else fit.deviance + 2 * fit.n_parameters,

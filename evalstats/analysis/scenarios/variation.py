@@ -328,15 +328,38 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
     )
 
 
+class AllRandom:
+    """Models of a table's scores in which all sources are random.
+
+    The split of the variation and the reliability often ask for the same linear one, which is fitted once.
+    """
+
+    def __init__(self, table: ScenarioTable) -> None:
+        self.table = table
+        self._fits: dict[tuple[str, ...], MixedFit] = {}
+
+    def linear(self, frame: pl.DataFrame, groups: Sequence[str]) -> MixedFit:
+        """Return the linear model of some rows of the table."""
+        if frame is not self.table.frame:
+            return fit_linear(_random_design(self.table, frame, groups))
+        if tuple(groups) not in self._fits:
+            self._fits[tuple(groups)] = fit_linear(_random_design(self.table, frame, groups))
+        return self._fits[tuple(groups)]
+
+    def binomial(self, groups: Sequence[str]) -> MixedFit:
+        """Return the binomial model of all rows."""
+        return fit_binomial(_random_design(self.table, self.table.frame, groups, binomial=True))
+
+
 def variance_rows(
-    table: ScenarioTable, choice: Choice, conf_level: float
+    fits: AllRandom, choice: Choice, conf_level: float
 ) -> tuple[tuple[VarianceRow, ...], tuple[str, ...]]:
     """Split the variance of a single score with models, scenarios and items all taken as samples."""
+    table = fits.table
     several = ("model", "model:scenario") if len(table.models) > 1 else ()
     groups = [*several[:1], "scenario", *several[1:], *choice.item_terms]
-    design = _random_design(table, table.frame, groups, binomial=choice.family == "binomial")
     try:
-        fit = fit_binomial(design) if choice.family == "binomial" else fit_linear(design)
+        fit = fits.binomial(groups) if choice.family == "binomial" else fits.linear(table.frame, groups)
     except (CannotAnswerError, InputError) as error:
         return (), (f"the variation was not split: {error}",)
     if not fit.convergence.converged:
@@ -456,17 +479,18 @@ def effect_rows(fitted: FittedScenarios, conf_level: float) -> tuple[EffectRow, 
     return tuple(out)
 
 
-def reliability_of(table: ScenarioTable, choice: Choice, *, conf_level: float, seed: int) -> Reliability:
+def reliability_of(fits: AllRandom, choice: Choice, *, conf_level: float, seed: int) -> Reliability:
     """Generalizability on the metric's own scale: a linear model of the scores with all sources random."""
-    if len(table.models) < 2:
+    if len(fits.table.models) < 2:
         return Reliability(relative=None, absolute=None, reason="one model alone has nothing to be told apart from")
     try:
-        return _reliability(table, choice, conf_level=conf_level, seed=seed)
+        return _reliability(fits, choice, conf_level=conf_level, seed=seed)
     except (CannotAnswerError, InputError) as error:
         return Reliability(relative=None, absolute=None, reason=str(error))
 
 
-def _reliability(table: ScenarioTable, choice: Choice, *, conf_level: float, seed: int) -> Reliability:
+def _reliability(fits: AllRandom, choice: Choice, *, conf_level: float, seed: int) -> Reliability:
+    table = fits.table
     frame = _one_version(table)
     own = replace(table, frame=frame)
     crossed = frame.select("item", "scenario").n_unique() > frame["item"].n_unique()
@@ -477,7 +501,7 @@ def _reliability(table: ScenarioTable, choice: Choice, *, conf_level: float, see
     if trials:
         groups.append("item:scenario:model" if crossed else "item:model")
     groups = [group for group in groups if _identified(own, group)]
-    fit = fit_linear(_random_design(table, frame, groups))
+    fit = fits.linear(frame, groups)
     study = _study(own, choice, fit, groups, crossed=crossed, trials=trials)
     point = reliability(study)
     draws = _draws(study, fit, groups, seed=seed)
