@@ -42,12 +42,25 @@ class Visit:
 
     page: Any
     noise: list[str] = field(default_factory=list)
+    home: str = ""
 
     def go(self, path: Path) -> "Visit":
         """Open a page that may load nothing but itself."""
         self.listen(path)
-        self.page.goto(path.as_uri())
+        self.home = path.as_uri()
+        self.page.goto(self.home)
         return self
+
+    def anew(self, at: str = "") -> Any:
+        """Return the page as one who opens it sees it, by an address inside it: nothing is chosen or under the pointer.
+
+        A window of its own for each look costs a process, which takes twice as long as the page does.
+        """
+        self.page.mouse.move(0, 0)
+        # From a page to an address inside it a browser would only scroll.
+        self.page.goto("about:blank")
+        self.page.goto(self.home + at)
+        return self.page
 
     def listen(self, own: Path) -> None:
         """Collect noise from here on; the page may load from this file or folder alone."""
@@ -147,7 +160,7 @@ def _axe() -> str:
     return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 
 
-def axe(page: Any, *rules: str) -> list[str]:
+def axe(page: Any, *rules: str, without: Sequence[str] = ()) -> list[str]:
     """Return what axe-core holds to be a serious or critical fault; with `rules`, by these alone.
 
     What is folded away is opened first: axe passes over it otherwise.
@@ -157,7 +170,7 @@ def axe(page: Any, *rules: str) -> list[str]:
         page.evaluate(_axe())
     # Without `preload` axe asks for no style sheet again.
     options: dict[str, object] = {"resultTypes": ["violations"], "preload": False}
-    options |= {"runOnly": list(rules)} if rules else {}
+    options |= {"runOnly": list(rules)} if rules else {"rules": {rule: {"enabled": False} for rule in without}}
     found = page.evaluate("options => axe.run(document, options)", options)["violations"]
     return [
         f"{each['impact']} {each['id']}: {node['html'][:120]}"
@@ -193,7 +206,10 @@ _INKS = """() => {
         if (!text || e.closest('script, style, math, .es-tip') || !e.getClientRects().length) continue;
         const style = getComputedStyle(e), svg = e instanceof SVGElement;
         if (style.visibility === 'hidden') continue;
-        const large = parseFloat(style.fontSize), row = [svg ? style.fill : style.color, ground(e), large, +style.fontWeight];
+        let shown = svg ? +style.fillOpacity : 1;
+        for (let own = e; own; own = own.parentElement) shown *= getComputedStyle(own).opacity;
+        const ink = svg ? style.fill : style.color;
+        const large = parseFloat(style.fontSize), row = [ink, ground(e), large, +style.fontWeight, shown];
         found.set(row.join(), [text.slice(0, 40), ...row]);
     }
     return [...found.values()];
@@ -205,17 +221,24 @@ def faint(page: Any) -> list[str]:
     inks = page.evaluate(_INKS)
     assert inks, "the page shows no text"
     found: list[str] = []
-    for text, ink, ground, size, weight in inks:
+    for text, ink, ground, size, weight, shown in inks:
         large = size >= _LARGE or (size >= _LARGE_BOLD and weight >= 700)
-        if contrast(_hexadecimal(ink), _hexadecimal(ground)) < (3.0 if large else 4.5):
+        (*drawn, alpha), (*behind, _) = _parts(ink), _parts(ground)
+        seen = [below + alpha * shown * (above - below) for above, below in zip(drawn, behind, strict=True)]
+        if contrast(_hexadecimal(seen), _hexadecimal(behind)) < (3.0 if large else 4.5):
             found.append(f"{text!r}: {ink} on {ground}")
     return found
 
 
-def _hexadecimal(colour: str) -> str:
+def _parts(colour: str) -> list[float]:
+    """Return red, green and blue as the page has them, and how much of the colour shows."""
     numbers = [float(each) for each in re.findall(r"[\d.]+", colour)]
     scale = 255 if colour.startswith("color(") else 1
-    return "#" + "".join(f"{round(scale * each):02x}" for each in numbers[:3])
+    return [*(scale * each for each in numbers[:3]), *(numbers[3:] or [1.0])]
+
+
+def _hexadecimal(colour: Sequence[float]) -> str:
+    return "#" + "".join(f"{round(each):02x}" for each in colour)
 
 
 # --- what paper cannot do ---

@@ -7,17 +7,39 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 
 
-def run(path: Path) -> Any:
-    """Return a notebook with the outputs of a fresh run, in the form in which they are stored."""
+def run(path: Path, kernel: KernelManager | None = None, *, most: int | None = None) -> Any:
+    """Return a notebook with the outputs of a fresh run, in the form in which they are stored.
+
+    A kernel that is given is used and stays: no name of the notebook before and no setting of its tables is left in it, but
+    modules stay loaded. Without one a notebook has its own. Of the cells of code the first `most` are run and returned.
+    """
     notebook: Any = nbformat.read(path, as_version=4)
+    code = [place for place, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+    if most is not None and most < len(code):
+        del notebook.cells[code[most] :]
     # What is printed in two parts is one stream, however the kernel happens to flush it.
-    NotebookClient(notebook, timeout=300, kernel_name="python3", coalesce_streams=True).execute()
+    options: dict[str, Any] = {"timeout": 300, "kernel_name": "python3", "coalesce_streams": True}
+    if kernel is None:
+        NotebookClient(notebook, **options).execute()
+    else:
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(_FORGET))
+        client: Any = NotebookClient(notebook, km=kernel, **options)
+        try:
+            client.execute()
+        finally:
+            if client.kc is not None:
+                client.kc.stop_channels()
+        del notebook.cells[0]
     return normal(notebook)
+
+
+_FORGET = "%reset -f\n__import__('polars').Config.restore_defaults()"
 
 
 def normal(notebook: Any) -> Any:

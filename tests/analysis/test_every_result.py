@@ -1,23 +1,50 @@
-"""What holds for a result of any kind: saved it is the same again, and names from files stay text in every form."""
+"""What holds for a result of any kind: saved it is the same again, and names from files stay text in every form.
 
+Where one bit of it is not what it was, it is refused in words, or read as a result; never a traceback.
+"""
+
+import json
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 import evalstats as es
+from evalstats.analysis.result import RESULTS
 from evalstats.cli.options import Format
-from evalstats.cli.output import written
+from evalstats.cli.output import json_text, written
 from evalstats.document.terminal import to_text
-from tests.analysis.test_damaged_results import MADE
+from evalstats.errors import EvalStatsError, InputError
+from tests.frozen.cases import CASES
+from tests.report import hostile_results
+
+# One small result of every kind; those of hostile names are escaped where they are saved.
+MADE: dict[str, Callable[[], Any]] = {
+    **CASES,
+    **{f"hostile {kind}": make for kind, make in hostile_results.RESULTS.items()},
+    "hostile metrics": hostile_results.several_metrics,
+}
+FEW = (
+    "comparison_trials_clusters", "comparisons_by_three_metrics", "score_clusters", "leaderboard_published", "mixed_binomial",
+    "means_of_mixed", "contamination_twins", "frontier_of_cost", "power_from_a_pilot", "gap_of_four", "scenarios_graded",
+    "arena_covariates", "hostile audit", "hostile judges", "hostile dashboard", "hostile overview", "scores_by_macro_average",
+)  # fmt: skip
 
 
 @cache
 def results(name: str) -> tuple[Any, ...]:
     found = MADE[name]()
     return found if isinstance(found, tuple) else (found,)
+
+
+@cache
+def saved(name: str) -> bytes:
+    return json_text(results(name)[0].to_dict()).encode()
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -46,3 +73,88 @@ def test_what_the_command_line_writes_beside_a_result_is_no_fault(tmp_path: Path
     (result,) = results("score_clusters")
     (tmp_path / "r.json").write_text(written(result, style=Format.JSON, explain=True, more={"gate": {"passed": True}}))
     assert es.load_result(tmp_path / "r.json") == result
+
+
+def show(path: Path) -> bool:
+    """Load and show as `evalstats show` does; whether it is a result."""
+    try:
+        result = es.load_result(path)
+        for text in (written(result, full=True), written(result, quiet=True), result.to_markdown(), result.to_html()):
+            text.encode()
+    except EvalStatsError:
+        return False
+    return True
+
+
+def flipped(raw: bytes, place: int, bit: int) -> bytes:
+    changed = bytearray(raw)
+    changed[place % len(raw)] ^= 1 << bit
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [*((name, 25) for name in FEW), *(pytest.param(name, 100, marks=pytest.mark.slow) for name in MADE)],
+)
+def test_a_bit_that_is_not_what_it_was_gives_no_traceback(name: str, bits: int, tmp_path: Path) -> None:
+    raw, path = saved(name), tmp_path / "r.json"
+    path.write_bytes(raw)
+    assert show(path), "the file as it was saved is a result"
+
+    @settings(
+        max_examples=bits,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    @given(place=st.integers(0, len(raw) - 1), bit=st.integers(0, 7))
+    @example(place=0, bit=0)
+    def damage(place: int, bit: int) -> None:
+        path.write_bytes(flipped(raw, place, bit))
+        show(path)
+
+    damage()
+
+
+def test_every_kind_of_result_is_among_them() -> None:
+    kinds = {json.loads(saved(name))["result"] for name in FEW}
+    assert kinds >= set(RESULTS) - {"Scores", "Score", "MixedModel", "Means"}
+    assert kinds >= {"Score", "MixedModel", "Means"}
+
+
+# Bits that once gave a traceback, found by this search.
+@pytest.mark.parametrize(
+    ("name", "was", "became"),
+    [
+        ("comparison_trials_clusters", b'"quantity": "cost_usd per success"', b'"quantity": "cost_usd per succass"'),
+        ("mixed_binomial", b'"method": "Laplace"', b'"method": "Lap|ace"'),
+        ("mixed_gaussian", b'"std_dev"', b'"st`_dev"'),
+        ("gap_of_four", b'"kind": "outcomes"', b'"kind": "outkomes"'),
+        ("contamination_twins", b'"method": "paired twins', b'"method": "paired tvins'),
+    ],
+)
+def test_a_value_that_no_result_has_is_refused_in_words(name: str, was: bytes, became: bytes, tmp_path: Path) -> None:
+    raw, path = saved(name), tmp_path / "r.json"
+    assert was in raw
+    path.write_bytes(raw.replace(was, became))
+    with pytest.raises(InputError, match="damaged or edited; compute it again"):
+        es.load_result(path)
+
+
+def test_half_a_letter_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_bytes(saved("score_clusters").replace(b'"name": "alpha"', b'"name": "\\udeff"'))
+    with pytest.raises(InputError, match="no saved result"):
+        es.load_result(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("comparison_trials_clusters", "p_value"), ("leaderboard_published", "rank_low")]
+)
+def test_a_field_whose_name_is_not_known_is_refused_by_name(name: str, field: str, tmp_path: Path) -> None:
+    """An optional field under another name would else count as one that there is not."""
+    path = tmp_path / "r.json"
+    path.write_bytes(saved(name).replace(f'"{field}"'.encode(), f'"{field}z"'.encode()))
+    with pytest.raises(InputError, match=rf"holds '[\w.\[\]]*{field}z'.*, which no \w+ has"):
+        es.load_result(path)

@@ -1,6 +1,7 @@
 """`evalstats arena` as a user types it: what is printed where, and the exit status."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from evalstats.errors import EvalStatsError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.arena import write_arena
 from evalstats.simulate.arena_world import ArenaDesign
+from tests.cli.once import answered_once
 
 app = typer.Typer()
 NAMES = ("a", "b", "c", "d", "comma,name")
@@ -35,6 +37,13 @@ def run(*arguments: object) -> Result:
     if isinstance(result.exception, EvalStatsError):
         raise result.exception
     return result
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _answered_once() -> Iterator[None]:
+    from evalstats.analysis.arena import arena as module
+
+    yield from answered_once(module, "arena")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """`evalstats gap` as a user types it: what is printed where, and the exit status."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +14,7 @@ from evalstats.cli.gap import Sides, mix_of, names_of
 from evalstats.cli.load import filtered
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.schema.data import EvalData
+from tests.cli.once import answered_once
 
 app = typer.Typer()
 FEW = ("--resamples", "100", "--no-plan", "-q")
@@ -46,6 +47,13 @@ def table(path: Path, models: Sequence[str], values: Sequence[float], error: flo
         columns["std_error"] = error
     pl.DataFrame(columns).write_csv(path)
     return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _answered_once() -> Iterator[None]:
+    from evalstats.analysis.gap import gap as module
+
+    yield from answered_once(module, "gap")
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from typer.testing import CliRunner, Result
 from evalstats.cli import leaderboard
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.simulate.benchmark_files import write_tenacious_traces
+from tests.cli.once import answered_once
 
 app = typer.Typer()
 
@@ -32,6 +34,13 @@ def run(*arguments: str | Path) -> Result:
     if isinstance(result.exception, EvalStatsError):
         raise result.exception
     return result
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _answered_once() -> Iterator[None]:
+    from evalstats.analysis.leaderboard import leaderboard as module
+
+    yield from answered_once(module, "leaderboard")
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +94,14 @@ def test_twenty_models_are_shown_and_the_rest_on_demand(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     name = "a-rather-long-name-of-a-provider/model-{:02d}-with-its-version-and-a-date"
     rows = [
-        {"item": f"q{i}", "model": name.format(j), "score": int(rng.random() < 0.3 + j / 100)}
-        for j in range(60)
+        {"item": f"q{i}", "model": name.format(j), "score": int(rng.random() < 0.3 + j / 50)}
+        for j in range(25)
         for i in range(60)
     ]
     pl.DataFrame(rows).write_csv(tmp_path / "many.csv")
     lines = run(tmp_path / "many.csv").stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert "40 more with --full" in lines
+    assert "5 more with --full" in lines
     shown = [line.split()[0] for line in lines if "model-" in line and "–" in line]
     assert len(shown) == len(set(shown)) == 20
     assert len([line for line in lines if line]) <= 2 + 21 + 8

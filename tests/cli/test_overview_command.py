@@ -1,6 +1,7 @@
 """`evalstats overview`: on the terminal, as JSON, and as a folder of pages."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,7 @@ from evalstats.cli.ingest_run import ingest
 from evalstats.cli.main import app
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
+from tests.cli.once import answered_once
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +22,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     paths = [write_tenacious_traces(folder / "tenacious"), write_tau_airline(folder / "tau")]
     ingest(paths, folder / "store")
     return folder / "store"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _answered_once() -> Iterator[None]:
+    from evalstats.analysis.overview import overview as module
+
+    yield from answered_once(module, "overview")
 
 
 def run(*arguments: object) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from evalstats.cli import scenarios
 from evalstats.cli.scenarios import weights_of
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from tests.analysis.scenarios import example
+from tests.cli.once import answered_once
 
 app = typer.Typer()
 
@@ -65,6 +67,21 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As few items as answer: for options, whatever the answer is."""
+    path = tmp_path_factory.mktemp("tables") / "small.csv"
+    pl.DataFrame(rows_of(45)).write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _answered_once() -> Iterator[None]:
+    from evalstats.analysis.scenarios import scenarios as module
+
+    yield from answered_once(module, "scenarios")
+
+
 def values_of(*arguments: str | Path) -> dict[str, Any]:
     return json.loads(run(*arguments, "-f", "json", "-q", "--bootstrap", "0").stdout)
 
@@ -82,27 +99,26 @@ def test_the_text_leads_with_the_answer_and_fits(table: Path) -> None:
         assert heading in full
 
 
-def test_quiet_prints_one_line_and_csv_every_cell(table: Path) -> None:
+def test_quiet_prints_one_line_and_csv_every_cell(table: Path, small: Path) -> None:
     quiet = run(table, "--reference", "ideal", "--bootstrap", "0", "--quiet").stdout
     assert quiet.startswith("BREAKS SHOWN: big does worse in hostile than in ideal: −42.1 pp")
     assert quiet.count("\n") == 1
-    cells = pl.read_csv(run(table, "--bootstrap", "0", "--format", "csv").stdout.encode())
+    cells = pl.read_csv(run(small, "--bootstrap", "0", "--format", "csv").stdout.encode())
     assert cells.height == 9
 
 
-def test_a_plan_declares_clusters_and_columns(table: Path, tmp_path: Path) -> None:
+def test_a_plan_declares_clusters_and_columns(small: Path, tmp_path: Path) -> None:
     plan = tmp_path / "evalstats.toml"
     plan.write_text('[plan]\nclusters = ["topic"]\nconf_level = 0.9\n', encoding="utf-8")
-    values = values_of(table, "--reference", "ideal", "--plan", plan)
+    values = values_of(small, "--reference", "ideal", "--plan", plan)
     assert (values["clusters"], values["conf_level"]) == (["topic"], 0.9)
 
 
 def test_json_is_the_result_and_alone_on_stdout(table: Path) -> None:
-    result = run(table, "--reference", "ideal", "--format", "json", "--seed", "3", "--bootstrap", "0", "--explain")
+    result = run(table, "--reference", "ideal", "--format", "json", "--bootstrap", "0", "--explain")
     values = json.loads(result.stdout)
     assert {row["name"] for row in values["models"]} == set(RATES)
     assert values["scenarios"][0]["name"] == "ideal"
-    assert values["seed"] == 3
     assert len(values["cells"]) == 9
     assert len(values["drops"]) == 6
     assert values["reference"] == "ideal"
@@ -116,26 +132,27 @@ def test_json_is_the_result_and_alone_on_stdout(table: Path) -> None:
 @pytest.mark.parametrize(
     ("style", "sign"), [("markdown", "| Model |"), ("html", "<table>"), ("latex", r"\begin{tabular}")]
 )
-def test_other_formats_and_a_file(table: Path, style: str, sign: str, tmp_path: Path) -> None:
+def test_other_formats_and_a_file(small: Path, style: str, sign: str, tmp_path: Path) -> None:
     target = tmp_path / "out"
-    result = run(table, "--format", style, "--output", target, "--quiet", "--bootstrap", "0")
+    result = run(small, "--format", style, "--output", target, "--quiet", "--bootstrap", "0")
     assert result.output == ""
     assert sign in target.read_text(encoding="utf-8")
 
 
-def test_models_are_kept_by_name(table: Path) -> None:
-    values = values_of(table, "--models", "big", "--models", "comma,name", "--reference", "ideal")
+def test_models_are_kept_by_name(small: Path) -> None:
+    values = values_of(small, "--models", "big", "--models", "comma,name", "--reference", "ideal", "--seed", "3")
     assert {row["name"] for row in values["models"]} == {"big", "comma,name"}
+    assert values["seed"] == 3
 
 
-def test_another_column_may_name_the_scenarios(table: Path) -> None:
-    values = values_of(table, "--scenario", "topic", "--where", "scenario=ideal")
+def test_another_column_may_name_the_scenarios(small: Path) -> None:
+    values = values_of(small, "--scenario", "topic", "--where", "scenario=ideal")
     assert values["scenario"] == "topic"
-    assert values["n_scenarios"] == 20
+    assert values["n_scenarios"] == 9
     assert values["scenario_as"] == "random"
-    assert values_of(table, "--as", "fixed", "--reference", "ideal")["scenario_as"] == "fixed"
+    assert values_of(small, "--as", "fixed", "--reference", "ideal")["scenario_as"] == "fixed"
     with pytest.raises(InputError, match="fewer than 5"):
-        run(table, "--as", "random", "--bootstrap", "0")
+        run(small, "--as", "random", "--bootstrap", "0")
 
 
 def test_weights_move_the_means_and_no_change(table: Path) -> None:
@@ -149,12 +166,13 @@ def test_weights_move_the_means_and_no_change(table: Path) -> None:
         run(table, "--weights", "ideal=1,rude=2", "--bootstrap", "0")
 
 
-def test_a_formula_and_clusters_are_handed_on(table: Path) -> None:
-    values = values_of(table, "--formula", "score ~ model * scenario + (1 | item)", "--reference", "ideal")
+def test_a_formula_and_clusters_are_handed_on(small: Path) -> None:
+    of_two = ("--models", "big,small", "--reference", "ideal")
+    values = values_of(small, "--formula", "score ~ model * scenario + (1 | item)", *of_two)
     assert "(1 | item)" in values["formula"]
-    clustered = values_of(table, "--cluster", "topic", "--reference", "ideal")
+    clustered = values_of(small, "--cluster", "topic", *of_two)
     assert clustered["clusters"] == ["topic"]
-    assert clustered["n_clusters"] == 20
+    assert clustered["n_clusters"] == 9
 
 
 def test_bad_usage(table: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import fastjsonschema
 import jsonschema
 import polars as pl
 import pytest
@@ -30,7 +31,9 @@ def validator(name: str) -> jsonschema.Draft7Validator:
     return jsonschema.Draft7Validator(json.loads((SCHEMAS / f"{name}.schema.json").read_text()))
 
 
-LOG, SAMPLE = validator("eval"), validator("instance_level_eval")
+LOG = validator("eval")
+# Of samples there are thousands: this one is compiled.
+valid_sample = fastjsonschema.compile(json.loads((SCHEMAS / "instance_level_eval.schema.json").read_text()))
 
 
 def logs_in(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -62,7 +65,7 @@ def assert_valid(folder: Path) -> int:
             config, score = result["metric_config"], result["score_details"]["score"]
             assert config.get("min_score", score) <= score <= config.get("max_score", score)
         for sample in samples:
-            SAMPLE.validate(sample)
+            valid_sample(sample)
             assert (sample["evaluation_id"], sample["model_id"]) == (log["evaluation_id"], log["model_info"]["id"])
             assert sample.get("evaluation_result_id") in {None, *ids}
     everything = {path for path in folder.rglob("*") if path.is_file()}

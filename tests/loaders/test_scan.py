@@ -3,6 +3,7 @@
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -216,12 +217,18 @@ TRIALS_ASKED = QUESTIONS | {
 }
 
 
+@cache
+def both_of(kind: str) -> tuple[es.EvalData, es.EvalData]:
+    """Trials of a kind, held as rows and merged where they lie."""
+    made = rows().drop("latency") if kind == "with empty scores" else run_rows(named=kind == "named")
+    columns = COLUMNS | {"trial": "seed" if kind == "named" else "attempt"}
+    return es.from_frame(made, **columns), es.scan(duckdb.from_arrow(made.to_arrow()), **columns)
+
+
 @pytest.mark.parametrize("question", TRIALS_ASKED)
 @pytest.mark.parametrize("kind", ["numbered", "named", "with empty scores"])
-def test_of_several_trials_the_whole_answer_is_that_of_rows(kind: str, question: str, table: pl.DataFrame) -> None:
-    made = table.drop("latency") if kind == "with empty scores" else run_rows(named=kind == "named")
-    columns = COLUMNS | {"trial": "seed" if kind == "named" else "attempt"}
-    held, data = es.from_frame(made, **columns), es.scan(duckdb.from_arrow(made.to_arrow()), **columns)
+def test_of_several_trials_the_whole_answer_is_that_of_rows(kind: str, question: str) -> None:
+    held, data = both_of(kind)
     assert data.merged
     first, second = (TRIALS_ASKED[question](each) for each in (held, data))
     wanted, found = numbers(first.to_dict()), numbers(second.to_dict())

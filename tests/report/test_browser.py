@@ -1,39 +1,37 @@
 """The page in a real browser: nothing overflows, everything can be read, nothing is asked of a network."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tests.browsing import Visit
+
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture(scope="module")
+def visits(browser: Any, pages: Any, hostile_pages: Any) -> Iterator[dict[bool, Visit]]:
+    """The page, and the one with hostile names: each in a window that is resized, which is what a page goes by."""
+    made = {hostile: Visit(browser.new_page()) for hostile in (False, True)}
+    yield {hostile: visit.go((hostile_pages if hostile else pages).html_path) for hostile, visit in made.items()}
+    for visit in made.values():
+        visit.page.close()
+
+
 @pytest.fixture
-def opened(browser: Any, pages: Any, hostile_pages: Any) -> Iterator[Any]:
-    """Open a page; collects requests beyond the file itself, console errors and failures of scripts."""
-    contexts: list[Any] = []
+def opened(visits: dict[bool, Visit]) -> Callable[..., Any]:
+    """Look at a page in one way."""
 
     def open_page(width: int, scheme: str = "light", *, hostile: bool = False, media: str = "screen") -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.noise = []
-        page.on("console", lambda message: page.noise.append(message.text))
-        page.on("pageerror", lambda error: page.noise.append(str(error)))
-        path = (hostile_pages if hostile else pages).html_path
-        page.on("request", lambda request: request.url == path.as_uri() or page.noise.append(request.url))
-        page.emulate_media(media=media, color_scheme=scheme)
-        page.goto(path.as_uri())
-        return page
+        return visits[hostile].seen(width=width, scheme=scheme, media=media)
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 @pytest.mark.parametrize("names", ["plain", "hostile"])
 @pytest.mark.parametrize("width", [1280, 760, 390, 320])
-def test_nothing_overflows_sideways(opened: Any, width: int, names: str) -> None:
+def test_nothing_overflows_sideways(opened: Callable[..., Any], width: int, names: str) -> None:
     page = opened(width, hostile=names == "hostile")
     assert page.evaluate("document.documentElement.scrollWidth") == width
     outside = page.evaluate(
@@ -47,14 +45,15 @@ def test_nothing_overflows_sideways(opened: Any, width: int, names: str) -> None
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("names", ["plain", "hostile"])
-def test_nothing_is_asked_and_nothing_complains(opened: Any, scheme: str, names: str) -> None:
-    page = opened(1280, scheme, hostile=names == "hostile")
-    page.wait_for_timeout(200)
-    assert page.noise == []
+def test_nothing_is_asked_and_nothing_complains(visits: dict[bool, Visit], scheme: str, names: str) -> None:
+    visit = visits[names == "hostile"]
+    visit.seen(scheme=scheme)
+    visit.anew().wait_for_timeout(200)
+    assert visit.noise == []
 
 
 @pytest.mark.parametrize(("width", "wide"), [(1280, True), (390, False)])
-def test_the_drawing_fits_the_screen(opened: Any, width: int, wide: bool) -> None:
+def test_the_drawing_fits_the_screen(opened: Callable[..., Any], width: int, wide: bool) -> None:
     page = opened(width)
     assert page.locator("#fig-difference .es-wide svg").is_visible() is wide
     assert page.locator("#fig-difference .es-narrow svg").is_visible() is not wide
@@ -66,22 +65,23 @@ def test_the_drawing_fits_the_screen(opened: Any, width: int, wide: bool) -> Non
     assert smallest >= 11
 
 
-def test_dark_is_dark_and_print_is_light(opened: Any) -> None:
+def test_dark_is_dark_and_print_is_light(opened: Callable[..., Any]) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     assert opened(1280, "dark").evaluate(ground) == "rgb(18, 22, 27)"
     assert opened(1280, "light").evaluate(ground) == "rgb(255, 255, 255)"
     assert opened(1280, "dark", media="print").evaluate(ground) == "rgb(255, 255, 255)"
 
 
-def test_print_leaves_out_what_paper_cannot_do(opened: Any) -> None:
+def test_print_leaves_out_what_paper_cannot_do(opened: Callable[..., Any]) -> None:
     page = opened(1280, media="print")
     assert not page.locator("nav").is_visible()
     assert not page.locator(".es-data").first.is_visible()
     assert page.locator(".es-verdict").is_visible()
 
 
-def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Any) -> None:
-    page = opened(1280)
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(visits: dict[bool, Visit]) -> None:
+    visits[False].seen()
+    page = visits[False].anew()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
     reached = set()
@@ -99,7 +99,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Any) -> N
     assert {"A", "SUMMARY"} <= reached
 
 
-def test_wide_tables_scroll_inside_the_page_and_keep_the_name_of_the_row(opened: Any) -> None:
+def test_wide_tables_scroll_inside_the_page_and_keep_the_name_of_the_row(opened: Callable[..., Any]) -> None:
     page = opened(390)
     region = page.locator("#tbl-dependence .es-table")
     assert region.evaluate("e => e.scrollWidth > e.clientWidth")
@@ -108,13 +108,13 @@ def test_wide_tables_scroll_inside_the_page_and_keep_the_name_of_the_row(opened:
     assert stub.evaluate("e => e.getBoundingClientRect().left >= e.closest('.es-table').getBoundingClientRect().left")
 
 
-def test_the_verdict_is_on_the_first_screen(opened: Any) -> None:
+def test_the_verdict_is_on_the_first_screen(opened: Callable[..., Any]) -> None:
     for width in (1280, 390):
         box = opened(width).locator(".es-verdict").bounding_box()
         assert box["y"] + box["height"] < 900
 
 
-def test_data_can_be_saved(opened: Any) -> None:
+def test_data_can_be_saved(opened: Callable[..., Any]) -> None:
     page = opened(1280)
     with page.expect_download() as waiting:
         page.locator("#fig-difference").get_by_role("link", name="Data (CSV)").click()

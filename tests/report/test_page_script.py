@@ -1,6 +1,6 @@
 """What a reader can do with a page: sort, filter, ask marks, follow a name, take things along; and all without a script."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Tabs, Text
+from tests.browsing import Visit
 from tests.report.quick_pages import quick_page
 
 pytestmark = pytest.mark.browser
@@ -66,38 +67,39 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return quick_page(document(), tmp_path_factory.mktemp("page"))
 
 
+@pytest.fixture(scope="module")
+def visits(browser: Any, path: Path) -> Iterator[dict[bool, Visit]]:
+    """A window with scripts, and one without."""
+    made = {script: Visit(browser.new_page(java_script_enabled=script)).go(path) for script in (True, False)}
+    yield made
+    for visit in made.values():
+        visit.page.close()
+
+
 @pytest.fixture
-def opened(browser: Any, path: Path) -> Iterator[Any]:
+def opened(visits: dict[bool, Visit]) -> Iterator[Callable[..., Any]]:
     """Open the page; when all is done nothing has been asked of a network, nothing complained, no name was run."""
-    contexts: list[Any] = []
-    noise: list[str] = []
+    looked: list[Visit] = []
 
     def open_page(width: int = 1280, *, scheme: str = "light", script: bool = True, at: str = "") -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=script
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: noise.append(message.text))
-        page.on("pageerror", lambda error: noise.append(str(error)))
-        page.on(
-            "request", lambda request: request.url.startswith((path.as_uri(), "blob:")) or noise.append(request.url)
-        )
-        page.goto(path.as_uri() + at)
-        return page
+        visit = visits[script]
+        if visit not in looked:
+            visit.noise.clear()
+            looked.append(visit)
+        visit.seen(width=width, scheme=scheme)
+        return visit.anew(at)
 
     yield open_page
-    for context in contexts:
-        hits = [page.evaluate("window.hit") for page in context.pages]
-        context.close()
-        assert hits == [None] * len(hits)
-    assert noise == []
+    for visit in looked:
+        assert visit.page.evaluate("window.hit") is None
+        assert visit.noise == []
 
 
 def column(page: Any, number: int, table: str = "long") -> list[str]:
     """Return the cells of a column as far as they are seen, in their order."""
-    rows = page.locator(f"#tbl-{table} tbody tr:visible").all()
-    return [row.locator("th, td").nth(number).text_content() for row in rows]
+    # All at once: to ask for one cell after another takes longer than most tests.
+    script = "(rows, number) => rows.map(row => row.cells[number].textContent)"
+    return page.locator(f"#tbl-{table} tbody tr:visible").evaluate_all(script, number)
 
 
 def heading(page: Any, title: str, table: str = "long") -> Any:
@@ -108,7 +110,7 @@ def written(scores: Any) -> list[str]:
     return ["–" if score is None else f"{score:.1f}".replace("-", "−") for score in scores]
 
 
-def test_numbers_sort_as_numbers_and_what_has_none_stands_last(opened: Any) -> None:
+def test_numbers_sort_as_numbers_and_what_has_none_stands_last(opened: Callable[..., Any]) -> None:
     page = opened()
     page.get_by_role("button", name=f"Show all {N}").click()
     known = sorted(score for score in SCORES if score is not None)
@@ -125,7 +127,7 @@ def test_numbers_sort_as_numbers_and_what_has_none_stands_last(opened: Any) -> N
     assert column(page, 1) == written(SCORES)
 
 
-def test_words_sort_by_the_keyboard_with_numbers_in_them_as_numbers(opened: Any) -> None:
+def test_words_sort_by_the_keyboard_with_numbers_in_them_as_numbers(opened: Callable[..., Any]) -> None:
     page = opened()
     heading(page, "Model").focus()
     page.keyboard.press("Enter")
@@ -136,7 +138,7 @@ def test_words_sort_by_the_keyboard_with_numbers_in_them_as_numbers(opened: Any)
     assert page.locator("#tbl-long .es-first").text_content().strip().startswith(HOSTILE[0])
 
 
-def test_a_filter_finds_folded_rows_and_says_how_many(opened: Any) -> None:
+def test_a_filter_finds_folded_rows_and_says_how_many(opened: Callable[..., Any]) -> None:
     page = opened()
     assert len(column(page, 0)) == SHOWN
     field = page.locator("#tbl-long").get_by_role("searchbox")
@@ -148,7 +150,7 @@ def test_a_filter_finds_folded_rows_and_says_how_many(opened: Any) -> None:
     assert len(column(page, 0)) == SHOWN
 
 
-def test_all_rows_unfold_and_the_caption_stays_true(opened: Any) -> None:
+def test_all_rows_unfold_and_the_caption_stays_true(opened: Callable[..., Any]) -> None:
     page = opened()
     more = page.get_by_text(f"The first {SHOWN} of {N} are shown")
     assert more.is_visible()
@@ -157,7 +159,7 @@ def test_all_rows_unfold_and_the_caption_stays_true(opened: Any) -> None:
     assert not more.is_visible()
 
 
-def test_a_long_list_is_folded_and_found_in(opened: Any) -> None:
+def test_a_long_list_is_folded_and_found_in(opened: Callable[..., Any]) -> None:
     page = opened()
     findings = page.locator("main li").filter(has_text="finding")
     shown = findings.locator("visible=true")
@@ -174,7 +176,7 @@ def panels(page: Any) -> list[bool]:
     return [page.get_by_text(f"The answer for {place}.").is_visible() for place in range(3)]
 
 
-def test_panels_are_tabs_for_pointer_and_keyboard(opened: Any) -> None:
+def test_panels_are_tabs_for_pointer_and_keyboard(opened: Callable[..., Any]) -> None:
     page = opened()
     tabs = page.get_by_role("tab")
     assert tabs.all_text_contents() == ["accuracy", HOSTILE[0], "cost"]
@@ -194,7 +196,7 @@ def test_panels_are_tabs_for_pointer_and_keyboard(opened: Any) -> None:
     assert tabs.nth(1).get_attribute("aria-controls") == named.get_attribute("id")
 
 
-def test_an_address_names_a_tab(opened: Any) -> None:
+def test_an_address_names_a_tab(opened: Callable[..., Any]) -> None:
     page = opened(at="#tab-metrics-p1")
     assert panels(page) == [False, True, False]
     page.evaluate("location.hash = '#tab-metrics-p2'")
@@ -204,7 +206,7 @@ def test_an_address_names_a_tab(opened: Any) -> None:
     assert panels(page) == [False, False, True]
 
 
-def test_print_shows_every_panel_and_every_line(opened: Any) -> None:
+def test_print_shows_every_panel_and_every_line(opened: Callable[..., Any]) -> None:
     page = opened()
     page.emulate_media(media="print")
     assert panels(page) == [True] * 3
@@ -214,7 +216,7 @@ def test_print_shows_every_panel_and_every_line(opened: Any) -> None:
     assert len(column(page, 0)) == N
 
 
-def test_a_mark_tells_its_value_and_interval_to_pointer_and_keyboard(opened: Any) -> None:
+def test_a_mark_tells_its_value_and_interval_to_pointer_and_keyboard(opened: Callable[..., Any]) -> None:
     page = opened()
     tip, spots = page.locator(".es-tip"), page.locator(".es-wide .es-spot")
     assert not tip.is_visible()
@@ -239,7 +241,7 @@ def marked(page: Any, look: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [HOSTILE[0], HOSTILE[2]])
-def test_a_name_is_followed_through_figures_and_tables(opened: Any, name: str) -> None:
+def test_a_name_is_followed_through_figures_and_tables(opened: Callable[..., Any], name: str) -> None:
     page = opened()
     page.locator("#tbl-short .es-name").nth(NAMES.index(name)).click()
     assert marked(page, "es-picked") == [name] * 4  # both sizes of the drawing, two tables
@@ -255,7 +257,7 @@ def test_a_name_is_followed_through_figures_and_tables(opened: Any, name: str) -
     assert marked(page, "es-picked") == []
 
 
-def test_a_row_under_the_pointer_is_seen_in_the_figure_too(opened: Any) -> None:
+def test_a_row_under_the_pointer_is_seen_in_the_figure_too(opened: Callable[..., Any]) -> None:
     page = opened()
     page.locator("#tbl-long tbody tr").nth(3).locator("th").hover()
     assert marked(page, "es-near") == [NAMES[3]] * 3
@@ -265,7 +267,7 @@ def test_a_row_under_the_pointer_is_seen_in_the_figure_too(opened: Any) -> None:
     assert page.locator("#tbl-long tbody tr").nth(9).locator("button").count() == 0
 
 
-def test_a_drawing_is_saved_as_a_file_of_its_own(opened: Any) -> None:
+def test_a_drawing_is_saved_as_a_file_of_its_own(opened: Callable[..., Any]) -> None:
     page = opened(scheme="dark")
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Drawing (SVG)").click()
@@ -278,7 +280,7 @@ def test_a_drawing_is_saved_as_a_file_of_its_own(opened: Any) -> None:
     assert NAMES[3] in text
 
 
-def test_code_is_copied_as_it_is(opened: Any) -> None:
+def test_code_is_copied_as_it_is(opened: Callable[..., Any]) -> None:
     page = opened()
     page.locator("summary").get_by_text("Repeat this").click()
     page.get_by_role("button", name="Copy").click()
@@ -286,16 +288,14 @@ def test_code_is_copied_as_it_is(opened: Any) -> None:
     assert page.evaluate("getSelection().toString().trim()") == "import evalstats as es\nx = 1 < 2"
 
 
-def test_the_policy_stops_any_other_script(browser: Any, path: Path) -> None:
-    page = browser.new_page()
-    page.goto(path.as_uri())
+def test_the_policy_stops_any_other_script(visits: dict[bool, Visit]) -> None:
+    page = visits[True].anew()
     run = "const own = document.createElement('script'); own.textContent = 'window.hit = 1'; document.body.append(own);"
     page.evaluate(run)
     assert page.evaluate("window.hit") is None
-    page.close()
 
 
-def test_all_is_there_without_a_script(opened: Any) -> None:
+def test_all_is_there_without_a_script(opened: Callable[..., Any]) -> None:
     page = opened(script=False)
     assert page.get_by_role("button").count() == 0
     assert len(page.locator("#tbl-long tbody tr:visible").all()) == SHOWN
@@ -308,7 +308,7 @@ def test_all_is_there_without_a_script(opened: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_folds_the_contents_and_nothing_overflows(opened: Any, scheme: str) -> None:
+def test_a_phone_folds_the_contents_and_nothing_overflows(opened: Callable[..., Any], scheme: str) -> None:
     page = opened(390, scheme=scheme)
     assert not page.locator("nav li").first.is_visible()
     page.locator("nav summary").click()

@@ -13,6 +13,8 @@ from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.render import render_results
 
 KINDS = ("arena", "audit", "contamination", "dashboard", "frontier", "leaderboard", "power")
+# The others have tests of their own that render a page full of hostile names in both forms.
+RENDERED = tuple(kind for kind in KINDS if kind not in ("arena", "leaderboard"))
 HOSTILE = "<script>alert(1)</script>"
 
 
@@ -37,7 +39,7 @@ def test_the_example_says_that_it_is_simulated_and_answers_in_one_line(
     assert said.figures
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RENDERED)
 def test_a_page_is_one_file_that_loads_nothing_and_shows_names_as_text(
     kind: str, answered: Callable[[str], Result], tmp_path: Path
 ) -> None:

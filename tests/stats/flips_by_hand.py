@@ -1,4 +1,4 @@
-"""The definitions written out: every pattern of signs, one pair at a time, nothing saved."""
+"""The definitions written out: every pattern of signs, one pair at a time."""
 
 from itertools import product
 
@@ -6,17 +6,18 @@ import numpy as np
 
 
 def cr2_t(d, codes):
-    """Return t of a mean of clustered differences by its definition; NaN where the variance is 0."""
-    n = len(d)
-    mean = sum(d) / n
-    variance = 0.0
+    """Return t of the mean of clustered differences by its definition, of each row of `d`; NaN where the variance is 0."""
+    n = d.shape[-1]
+    mean = d.sum(axis=-1) / n
+    variance = np.zeros_like(mean)
     for g in sorted(set(codes)):
-        inside = [x for x, c in zip(d, codes, strict=True) if c == g]
-        variance += (sum(inside) - len(inside) * mean) ** 2 / (1 - len(inside) / n) / n**2
-    squares = sum(x * x for x in d) / n
-    if variance <= 1e-13 * squares:
-        return np.nan if abs(mean) <= 1e-13 else np.copysign(np.inf, mean)
-    return mean / variance**0.5
+        inside = d[..., np.array(codes) == g]
+        size = inside.shape[-1]
+        variance += (inside.sum(axis=-1) - size * mean) ** 2 / (1 - size / n) / n**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = mean / np.sqrt(variance)
+    flat = np.where(np.abs(mean) <= 1e-13, np.nan, np.copysign(np.inf, mean))
+    return np.where(variance <= 1e-13 * (d * d).sum(axis=-1) / n, flat, t)
 
 
 def all_flips(scores, codes, pairs):
@@ -24,17 +25,15 @@ def all_flips(scores, codes, pairs):
 
     A pair uses the items that both models have.
     """
-    groups = sorted(set(codes))
-    rows = []
-    for signs in product((1, -1), repeat=len(groups)):
-        sign = dict(zip(groups, signs, strict=True))
-        row = []
-        for i, j in pairs:
-            both = [k for k in range(len(scores)) if np.isfinite(scores[k][i]) and np.isfinite(scores[k][j])]
-            d = [sign[codes[k]] * (scores[k][i] - scores[k][j]) for k in both]
-            row.append(cr2_t(d, [codes[k] for k in both]))
-        rows.append(row)
-    return np.array(rows)
+    scores, groups = np.array(scores), sorted(set(codes))
+    patterns = np.array(list(product((1, -1), repeat=len(groups))))
+    signs = patterns[:, [groups.index(code) for code in codes]]  # of each item, one pattern a row
+    columns = []
+    for i, j in pairs:
+        both = np.flatnonzero(np.isfinite(scores[:, i]) & np.isfinite(scores[:, j]))
+        d = signs[:, both] * (scores[both, i] - scores[both, j])
+        columns.append(cr2_t(d, [codes[k] for k in both]))
+    return np.stack(columns, axis=1)
 
 
 def reaches(drawn, observed):

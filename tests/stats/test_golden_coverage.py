@@ -20,7 +20,7 @@ from evalstats.stats.paired.means import paired_t
 TOUCHING = 1e-9  # an end that equals the truth covers it, whatever the rounding
 NEGLIGIBLE = 1e-11  # tables of smaller probability are left out
 SIZES = (20, 43, 100, 300, 1000)
-DRAWN = 50_000
+DRAWN = 20_000
 
 
 def posterior(prior):

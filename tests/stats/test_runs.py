@@ -169,11 +169,11 @@ def test_weights_of_items_are_those_of_the_mean():
     assert equal.variance == pytest.approx(run_variance(y).variance, rel=1e-12)
     assert found.run_means[0] == pytest.approx(tuple(np.average(y, axis=0, weights=weights)))
     noise = []
-    for seed in range(3000):
+    for seed in range(1500):
         drawn = np.random.default_rng(seed).normal(size=(30, 3))
         side = run_variance(drawn, weights=[weights])
         noise.append(side.noise_sd[0] ** 2)
-    assert np.mean(noise) == pytest.approx((weights**2).sum() / weights.sum() ** 2, rel=0.02)
+    assert np.mean(noise) == pytest.approx((weights**2).sum() / weights.sum() ** 2, rel=0.028)
 
 
 def test_shared_trials_are_paired():

@@ -22,7 +22,7 @@ from evalstats.stats.paired.means import augmented_t, paired_t, sign_flip
 from evalstats.stats.trials import suite_pass
 
 LEVEL = 0.95
-REPLICATES = [pytest.param(1000, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
+REPLICATES = [pytest.param(500, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
 
 
 def allowance(replicates, rate=0.05):

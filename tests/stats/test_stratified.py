@@ -163,22 +163,22 @@ SIZES = {"even": [20] * 6 + [60] * 4, "tiny": [1] * 4 + [2] * 5 + [3] * 8 + [5] 
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("macro", [True, False], ids=["macro", "micro"])
 def test_intervals_hold_their_level(sizes, macro):
-    """Success .3 to .98 by stratum, unequal sizes; 1,000 tables see a coverage of .95 to within .025 (3.6 errors)."""
+    """Success .3 to .98 by stratum, unequal sizes; 400 tables see a coverage of .95 to within .039 (3.6 errors)."""
     rng = np.random.default_rng(12)
     n = np.array(SIZES[sizes])
     codes = np.repeat(np.arange(len(n)), n)
     p = rng.permutation(np.linspace(0.3, 0.98, len(n)))
     weights = np.ones(len(n)) if macro else n.astype(float)
     truth, own, between = weights @ p / weights.sum(), 0, 0
-    for _ in range(1000):
+    for _ in range(400):
         a, redrawn = rng.random(codes.size) < p[codes], rng.random(codes.size) < 0.3
         b = np.where(redrawn, rng.random(codes.size) < p[codes], a)
         one = stratified_wilson(a.astype(float), codes, weights=weights)
         two = stratified_augmented_t(b.astype(float) - a, codes, weights=weights)
         own += one.conf_low <= truth <= one.conf_high
         between += two.conf_low <= 0 <= two.conf_high
-    assert own >= 0.925 * 1000
-    assert between >= 0.925 * 1000
+    assert own >= 0.911 * 400
+    assert between >= 0.911 * 400
 
 
 def by_loops(values, strata, weights, clusters):

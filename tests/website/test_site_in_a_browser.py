@@ -124,12 +124,19 @@ def test_pages_fit_the_screen_and_hold_no_live_names(site: Site) -> None:
 
 def test_axe_finds_no_fault_and_all_can_be_read(site: Site) -> None:
     def check(page: Any) -> list[str]:
-        found = [*axe(page), *faint(page)]
+        # Contrast, half of what axe spends, is what `faint` measures, in drawings too.
+        found = [*axe(page, without=("color-contrast",)), *faint(page)]
         page.emulate_media(color_scheme="dark")
-        return [*found, *(f"in the dark: {each}" for each in (*axe(page, "color-contrast"), *faint(page)))]
+        return [*found, *(f"in the dark: {each}" for each in faint(page))]
 
     assert site.faults(check, site.sample()) == {}
     assert site.visit.noise == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_can_read_everything(site: Site, scheme: str) -> None:
+    assert site.faults(lambda page: axe(page, "color-contrast"), site.sample(), scheme=scheme) == {}
 
 
 def test_print_leaves_out_what_paper_cannot_do(site: Site) -> None:

@@ -129,9 +129,9 @@ def test_a_scale_that_hangs_by_few_votes_is_a_limit_and_no_suspicion() -> None:
 @pytest.mark.parametrize(
     "world",
     [
-        World(name="tastes, uneven raters", taste=0.8, zipf=1.0),
+        World(name="tastes, uneven raters", taste=0.8, zipf=1.0, n_votes=1_000, n_raters=50),
         World(name="equal models", spread=0.0, n_votes=1_000, n_raters=40),
-        World(name="shared prompts", n_prompts=13, prompt_taste=0.5),
+        World(name="shared prompts", n_prompts=13, prompt_taste=0.5, n_votes=1_000, n_raters=50),
     ],
     ids=lambda world: world.name,
 )

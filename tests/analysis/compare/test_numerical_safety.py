@@ -109,7 +109,7 @@ def test_a_column_of_half_the_width_is_the_numbers_that_it_holds(digits: int) ->
     assert values_of(compare(read(narrow), "a", "b")) == values_of(compare(read(wide), "a", "b"))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_rows_in_another_order_give_the_same_bits(seed: int) -> None:
     rng = np.random.default_rng(7)
     n, trials = 80, 5

@@ -177,7 +177,7 @@ def test_less_is_better_turns_the_line_and_not_the_meaning() -> None:
 
 
 def test_votes_against_outcomes_have_a_line_and_no_plain_difference() -> None:
-    both = simulate_lab_live(10, live="comparisons", n_items=140, seed=3)
+    both = simulate_lab_live(8, live="comparisons", n_items=70, seed=3)
     found = es.gap(both.lab, both.live, n_resamples=ROUNDS)
     assert not found.same_scale
     assert found.level is None

@@ -14,6 +14,9 @@ import evalstats as es
 from evalstats.analysis.gap.shared_models import normalised
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
+from evalstats.stats.errors_in_variables.line import fit_line
+from evalstats.stats.errors_in_variables.line_estimators import bend
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.analysis.gap.notes import lines_of
 
 ROUNDS = 200
@@ -122,6 +125,25 @@ def test_alpaca_eval_has_a_calibrated_gap_on_published_errors(alpaca) -> None:
     assert alpaca.line.tau > 20  # Elo points: what a win rate against one baseline does not tell
     assert {alpaca.lab.errors, alpaca.live.errors} == {"marginal"}
     assert lines_of(alpaca.notes, "fit").count("upper bound") == 1
+
+
+def test_win_rates_bend_and_their_log_odds_do_not(alpaca) -> None:
+    """A win rate against one baseline bends against open ratings; its log-odds are straight."""
+    assert alpaca.line.bend_p < 1e-5
+    assert "log-odds" in lines_of(alpaca.notes, "fit", caution=True)
+    rate, rate_error, live, live_error = np.array(
+        [(row.lab, row.lab_std_error, row.live, row.live_std_error) for row in alpaca.rows]
+    ).T
+    share, error = rate / 100.0, rate_error / 100.0
+    p = []
+    for lab, own in ((share, error), (np.log(share / (1 - share)), error / (share * (1 - share)))):
+        scores = LabLiveScores(
+            lab=lab, live=live, lab_covariance=np.diag(own**2), live_covariance=np.diag(live_error**2)
+        )
+        p.append(bend(scores, fit_line(scores)).p_value)
+    # Plain least squares (no errors) has t -7.3 for the square of the rate and -1.5 for that of its log-odds.
+    assert p[0] < 1e-5
+    assert p[1] > 0.05
 
 
 def test_alpaca_evals_line_lies_between_the_two_regressions(alpaca) -> None:

@@ -1,6 +1,7 @@
 """An overview asks each question that the data allow once, as its own command does, and says why the others are not."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import evalstats as es
 from evalstats.analysis.overview import overview as module
 from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.simulate.arena_world import ArenaDesign
 
 HOSTILE = ("::error::pwned", "<script>alert(1)</script>", "[x](javascript:alert(1))\x1b[2J")
 
@@ -38,7 +40,12 @@ def ratings(n: int = 80) -> es.EvalData:
 
 
 def votes() -> es.EvalData:
-    return es.simulate_arena(1500, seed=1)
+    return es.simulate_arena(500, design=ArenaDesign(models=4), seed=1)
+
+
+@cache
+def of_two_systems() -> es.Overview:
+    return es.overview(es.datasets.tenacious_held_out())
 
 
 def reasons(found: es.Overview) -> dict[tuple[str, str], str]:
@@ -50,7 +57,7 @@ def without_costs(data: es.EvalData, **columns: object) -> es.EvalData:
 
 
 def test_two_systems_are_compared_and_what_is_not_there_is_named() -> None:
-    found = es.overview(es.datasets.tenacious_held_out())
+    found = of_two_systems()
     assert [each.question for each in found.answers] == ["compare", "scenarios", "audit"]
     why = reasons(found)
     assert why["arena", ""] == "no votes"
@@ -63,7 +70,7 @@ def test_two_systems_are_compared_and_what_is_not_there_is_named() -> None:
 
 def test_every_answer_is_that_of_its_own_function() -> None:
     data = es.datasets.tenacious_held_out()
-    compared, broken, audited = es.overview(data).results
+    compared, broken, audited = of_two_systems().results
     assert compared == es.compare(data, "baseline", "trained")
     assert broken == es.scenarios(data)
     assert audited == es.audit(data)
@@ -168,7 +175,7 @@ def test_a_saved_overview_of_another_shape_is_refused(tmp_path) -> None:
 
 
 def test_the_terminal_says_it_in_25_lines() -> None:
-    lines = to_text(es.overview(es.datasets.tenacious_held_out()).document(), width=80, hint="x").splitlines()
+    lines = to_text(of_two_systems().document(), width=80, hint="x").splitlines()
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 80
 

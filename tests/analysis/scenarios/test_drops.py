@@ -20,7 +20,7 @@ from evalstats.simulate.benchmark_files import (
 )
 from evalstats.simulate.rutbench import rutbench_truth, write_rutbench
 from evalstats.simulate.rutbench_truth import BEHAVIOUR_EFFECTS, RutEffects, RutModel
-from tests.analysis.scenarios.inner import LEVEL, inner
+from tests.analysis.scenarios.inner import LEVEL, inner, without_the_split
 from tests.analysis.scenarios.tables import binary, graded, table
 from tests.simulate.points import expected_points
 
@@ -57,6 +57,11 @@ CASES = {
     "binary, near 100%": (flat_binary(25, logit=2.5), "binary", False),
     "binary, near 100%, in each": (flat_binary(25, logit=2.5, nested=True), "binary", True),
 }
+
+
+@pytest.fixture(autouse=True)
+def _cells_and_changes_alone(monkeypatch):
+    without_the_split(monkeypatch)
 
 
 @pytest.fixture

@@ -5,10 +5,16 @@ import pytest
 
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.errors import InputError
+from tests.analysis.scenarios.inner import without_the_split
 from tests.analysis.scenarios.tables import binary, graded, table
 
 ORDER = 1e-6
 LOGITS = np.array([[0.0, 1.0, 0.5], [1.0, 1.0, 1.0]])
+
+
+@pytest.fixture(autouse=True)
+def _cells_and_changes_alone(monkeypatch):
+    without_the_split(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +25,11 @@ def crossed():
 @pytest.fixture(scope="module")
 def nested():
     return graded(np.random.default_rng(4), n_items=12, n_scenarios=8)
+
+
+@pytest.fixture(scope="module")
+def without_formula(crossed):
+    return scenarios(table(crossed, extra={"topic": np.arange(24) % 8}), reference="s0", n_resamples=0)
 
 
 def ask(data, formula, **more):
@@ -40,13 +51,12 @@ def plain_parts(found):
         "score ~ model + scenario + (1 | item)",
     ],
 )
-def test_what_rests_on_the_data_alone(crossed, formula):
+def test_what_rests_on_the_data_alone(crossed, without_formula, formula):
     data = table(crossed, extra={"topic": np.arange(24) % 8})
-    default = scenarios(data, reference="s0", n_resamples=0)
     given = ask(data, formula, reference="s0")
     assert given.formula == formula
     assert given.scenario_reason == "the formula says so"
-    for one, two in zip(plain_parts(default), plain_parts(given), strict=True):
+    for one, two in zip(plain_parts(without_formula), plain_parts(given), strict=True):
         assert one.keys() == two.keys()
         for key, values in one.items():
             assert two[key] == pytest.approx(values, abs=1e-12), key
@@ -105,12 +115,10 @@ def test_slopes_by_scenario_are_refused_in_words():
         ask(data, "score ~ model + (1 + model | scenario) + (1 | item)")
 
 
-def test_items_are_units_though_the_formula_has_none(crossed):
+def test_items_are_units_though_the_formula_has_none(crossed, without_formula):
     """A formula that leaves items out does not make their answers independent."""
-    data = table(crossed)
-    found = ask(data, "score ~ model * scenario + (1 | item:model)", reference="s0")
-    default = scenarios(data, reference="s0", n_resamples=0)
+    found = ask(table(crossed), "score ~ model * scenario + (1 | item:model)", reference="s0")
     assert found.n_clusters == 24
-    for one, two in zip(default.drops, found.drops, strict=True):
+    for one, two in zip(without_formula.drops, found.drops, strict=True):
         assert two.estimate == pytest.approx(one.estimate, abs=1e-5)
         assert two.std_error == pytest.approx(one.std_error, rel=0.05)

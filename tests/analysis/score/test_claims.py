@@ -96,7 +96,7 @@ def unbounded() -> EvalData:
     ],
 )
 def test_p_agrees_with_the_interval_at_every_level(data: EvalData, claim: float, options: dict) -> None:
-    for level in (0.6, 0.9, 0.95, 0.99, 0.999, 0.99999):
+    for level in (0.6, 0.95, 0.99, 0.99999):
         test = one(data, against=claim, conf_level=level, **options).against
         assert test is not None
         assert test.conf_low is not None

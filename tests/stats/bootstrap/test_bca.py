@@ -20,7 +20,7 @@ def ends(estimate):
 
 def bca_by_listing(values, conf_level):
     """BCa with all n^n resamples and the formulae of the paper."""
-    means = np.array([np.mean(chosen) for chosen in itertools.product(values, repeat=len(values))])
+    means = np.array(list(itertools.product(values, repeat=len(values)))).mean(axis=1)
     means = np.sort(np.round(means, 9))
     centre = round(float(np.mean(values)), 9)
     z0 = stats.norm.ppf((np.mean(means < centre) + np.mean(means <= centre)) / 2)

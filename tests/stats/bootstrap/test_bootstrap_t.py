@@ -19,11 +19,11 @@ def ends(result):
 
 def all_t(values):
     """t* of all n^n resamples of the items, by the definition."""
-    found = []
-    for chosen in itertools.product(values, repeat=len(values)):
-        shift, sd = np.mean(chosen) - np.mean(values), np.std(chosen, ddof=1)
-        found.append(shift / (sd / math.sqrt(len(values))) if sd > 1e-9 else math.copysign(math.inf, shift))
-    return np.sort(found)
+    chosen = np.array(list(itertools.product(values, repeat=len(values))))
+    shift, sd = chosen.mean(axis=1) - np.mean(values), chosen.std(axis=1, ddof=1)
+    still = sd <= 1e-9
+    t = shift / (np.where(still, 1.0, sd) / math.sqrt(len(values)))
+    return np.sort(np.where(still, np.copysign(np.inf, shift), t))
 
 
 def test_ends_are_those_of_every_resample_listed():

@@ -80,7 +80,7 @@ def test_clustered_errors_cover() -> None:
     """95% intervals of a mean over users with an effect of their own, and unequal activity."""
     rng = np.random.default_rng(5)
     inside = 0
-    rounds = 1000
+    rounds = 400
     for _ in range(rounds):
         user = np.repeat(np.arange(60), rng.integers(1, 9, 60))
         model = rng.integers(0, 3, user.size)

@@ -129,7 +129,7 @@ def _all_slopes(scores: LabLiveScores) -> float:
     v_x, v_z = centred_variance(scores.lab_covariance), centred_variance(scores.live_covariance)
     i, j = np.triu_indices(x.size, 1)
     edges = np.sort((z[j] - z[i]) / (x[j] - x[i]))
-    edges = edges[(edges > 0.3) & (edges < 3.0)]  # slope 1 is planted, and residuals are smallest near it
+    edges = edges[(edges > 0.6) & (edges < 1.7)]  # slope 1 is planted, and residuals are smallest near it
     taus = []
     for b in (edges[1:] + edges[:-1]) / 2:
         r = z - b * x - np.median(z - b * x)
@@ -145,12 +145,12 @@ def test_the_line_by_ranks_of_many_models_is_found_as_if_each_slope_were_tried()
     assert theil_sen(scores).slope == pytest.approx(_all_slopes(scores), abs=0.005)
 
 
-def test_the_line_by_ranks_of_300_models_rests_on_drawn_pairs_and_is_the_same_twice() -> None:
-    scores = _scores(8, n=300)
+def test_the_line_by_ranks_of_210_models_rests_on_drawn_pairs_and_is_the_same_twice() -> None:
+    scores = _scores(8, n=210)  # 21,945 pairs, of which 20,000 are drawn
     slope = theil_sen(scores).slope
     assert slope == theil_sen(scores).slope
-    # Standard error of one slope of 300 models about 0.13 sqrt(30 / 300) = 0.04.
-    assert slope == pytest.approx(1.0, abs=0.13)
+    # Standard error of one slope of 210 models about 0.13 sqrt(30 / 210) = 0.05.
+    assert slope == pytest.approx(1.0, abs=0.15)
 
 
 @pytest.mark.parametrize(("seed", "tau"), [(3, 0.3), (5, 0.6), (6, 0.0)])
@@ -165,7 +165,7 @@ def test_the_structural_line_has_the_largest_likelihood_and_the_error_of_its_cur
     def deviance(at: np.ndarray) -> float:
         b, s2, t2 = at[0], at[1] ** 2, at[2] ** 2
         table = np.block([[(s2 + 0.25) * eye, b * s2 * eye], [b * s2 * eye, (b**2 * s2 + t2 + 0.04) * eye]])
-        return -2.0 * float(stats.multivariate_normal(np.zeros(2 * n - 2), table).logpdf(y))
+        return float(np.linalg.slogdet(2 * np.pi * table)[1] + y @ np.linalg.solve(table, y))
 
     starts = [np.array([b, 1.0, t]) for b in (0.5, 1.5) for t in (0.05, 0.5)]
     found = min(

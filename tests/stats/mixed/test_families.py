@@ -125,7 +125,7 @@ def some_estimates(df=12.0, seed=0, rows=PAIRS[4]):
     return linear_estimates(rows, rng.normal(size=4) * 1.5, a @ a.T / 9.0, df=df)
 
 
-@pytest.mark.parametrize("df", [12.0, math.inf, [8, 9, 10, 11, 12, 13.5]])
+@pytest.mark.parametrize("df", [12.0, math.inf, [8, 8, 11, 13.5, 11, 8]])
 def test_p_and_interval_say_the_same(df):
     for seed in range(2):
         plain = some_estimates(df, seed)

@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -69,13 +70,18 @@ def agree(found, expected, tolerance):
         assert interval.conf_low <= interval.estimate <= interval.conf_high
 
 
+@cache
+def profiled(name):
+    fit = fit_linear(golden_design(name, golden_cases()[name]), reml=False)
+    return profile(fit, contrasts=np.eye(len(fit.beta)))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_lme4(cases, name):
-    fit = fit_linear(golden_design(name, cases[name]), reml=False)
-    agree(profile(fit, contrasts=np.eye(len(fit.beta))), cases[name]["profile"], LME4)
+    agree(profiled(name), cases[name]["profile"], LME4)
 
 
-def test_golden_sleepstudy(cases, golden):
+def test_golden_sleepstudy(golden):
     expected = json.loads((golden / "r_mixed_models.json").read_text())["sleepstudy"]["profile_ci"]
     rows = [
         {
@@ -85,8 +91,7 @@ def test_golden_sleepstudy(cases, golden):
         }
         for row in expected
     ]
-    fit = fit_linear(golden_design("sleepstudy", cases["sleepstudy"]), reml=False)
-    agree(profile(fit, contrasts=np.eye(2)), rows, LME4)
+    agree(profiled("sleepstudy"), rows, LME4)
 
 
 def cbpp(golden):

@@ -10,7 +10,7 @@ from scipy import special, stats
 from evalstats.stats.mixed.likelihood_ratio import simulate
 from tests.stats.mixed.dense import fit_at, golden_cases, golden_design, random_matrices, rows_design, term
 
-N = 20_000
+N = 6000
 
 
 def draws(fit, seed, n):
@@ -80,10 +80,10 @@ def test_data_like_the_observed():
     """Refitting is what this is for: the mean squares of draws average to their expectation under the fit."""
     case = golden_cases()["pastes"]
     fit = fit_at(golden_design("pastes", case), case["theta"], case["sigma"])
-    drawn = draws(fit, 6, 4000).responses
+    drawn = draws(fit, 6, 1500).responses
     sample = fit.design.terms[0].level
     sums = np.stack([np.bincount(sample, weights=row) for row in drawn])
     means = (sums / np.bincount(sample))[:, sample]
     free = fit.design.n_cells - len(np.unique(sample))
     error = ((drawn - means) ** 2).sum(axis=1) / free
-    assert error.mean() == pytest.approx(fit.sigma**2, rel=4 * np.sqrt(2 / free / 4000))
+    assert error.mean() == pytest.approx(fit.sigma**2, rel=4 * np.sqrt(2 / free / 1500))

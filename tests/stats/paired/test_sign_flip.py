@@ -17,25 +17,28 @@ from evalstats.stats.paired.means import SignFlip, sign_flip
 
 
 def counted(differences):
-    """Every sign pattern, in exact arithmetic."""
+    """Every sign pattern, in exact arithmetic: whole numbers over a common denominator."""
     parts = [Fraction(d).limit_denominator(10**6) for d in differences if d != 0]
-    observed = abs(sum(parts))
-    patterns = list(product((1, -1), repeat=len(parts)))
-    hits = sum(abs(sum(s * d for s, d in zip(signs, parts, strict=True))) >= observed for signs in patterns)
-    return hits / len(patterns)
+    whole = math.lcm(*(part.denominator for part in parts))
+    sums = np.zeros(1, dtype=object)
+    for part in parts:
+        sums = np.concatenate([sums + int(part * whole), sums - int(part * whole)])
+    return np.mean(np.abs(sums) >= abs(int(sum(parts) * whole)))
 
 
 def exact_lattice_p(steps):
-    """Exact law of the signed sum by adding one step at a time, in whole numbers."""
-    law = {0: 1}
+    """Exact law of the signed sum by adding one step at a time, in whole numbers.
+
+    In how many ways the positive steps sum to 0, 1, ... stands side by side in one number: a step moves all by its size.
+    """
+    place = len(steps) // 8 + 1  # bytes that no number of ways fills
+    total, law = sum(abs(step) for step in steps), 1
     for step in steps:
-        grown = {}
-        for total, ways in law.items():
-            for sign in (step, -step):
-                grown[total + sign] = grown.get(total + sign, 0) + ways
-        law = grown
-    observed = abs(sum(steps))
-    return float(Fraction(sum(ways for total, ways in law.items() if abs(total) >= observed), 2 ** len(steps)))
+        law += law << (8 * place * abs(step))
+    digits = law.to_bytes((total + 1) * place, "little")
+    ways = [int.from_bytes(digits[k * place : (k + 1) * place], "little") for k in range(total + 1)]
+    reach = sum(count for positive, count in enumerate(ways) if abs(2 * positive - total) >= abs(sum(steps)))
+    return float(Fraction(reach, 2 ** len(steps)))
 
 
 @settings(deadline=None, max_examples=60)

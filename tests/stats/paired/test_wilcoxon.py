@@ -181,7 +181,7 @@ def test_what_does_not_fit_is_refused():
 
 
 @pytest.mark.parametrize(
-    "replicates", [pytest.param(600, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
+    "replicates", [pytest.param(300, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("ordinal", [False, True])
 def test_size_and_coverage_under_symmetry(ordinal, replicates):

@@ -28,7 +28,7 @@ from evalstats.stats.planning.clusters import (
 from evalstats.stats.planning.mean import mean_power
 from evalstats.stats.planning.power import mde_from_std_error
 
-REPLICATES = [pytest.param(1200, id="quick"), pytest.param(20_000, id="long", marks=pytest.mark.slow)]
+REPLICATES = [pytest.param(600, id="quick"), pytest.param(20_000, id="long", marks=pytest.mark.slow)]
 
 
 def claimed(d, clusters):

@@ -196,9 +196,9 @@ def test_intervals_of_alpha_hold_the_truth(n, accuracy, shares):
 
 
 def test_alpha_of_many_fine_numbers_is_its_definition_and_takes_little_room():
-    # 3,000 answers with 200 levels: all of their coincidences at once would be 1 GB.
+    # 1,500 answers with 200 levels: all of their coincidences at once would be 480 MB.
     rng = np.random.default_rng(5)
-    n, q = 3_000, 200
+    n, q = 1_500, 200
     levels = np.linspace(-3.0, 7.0, q)
     true = rng.integers(20, 180, n)
     codes = [np.clip(true + rng.integers(-20, 21, n), 0, q - 1) for _ in range(3)]
@@ -217,7 +217,7 @@ def test_alpha_of_many_fine_numbers_is_its_definition_and_takes_little_room():
     assert found.among_people.estimate == pytest.approx(plain, abs=1e-10)
     a, b = codes[0], codes[2]
     expected = np.mean((a[:, None] - b[rng.integers(0, n, (n, 20))]) ** 2)
-    assert kappa.estimate == pytest.approx(1.0 - np.mean((a - b) ** 2) / expected, abs=0.01)
+    assert kappa.estimate == pytest.approx(1.0 - np.mean((a - b) ** 2) / expected, abs=0.014)
 
 
 @pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval", "ratio"])
