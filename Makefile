@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all spark faults fuzz lint format report dist site notebooks pictures man bench bench-check mutate validate lock clean
+.PHONY: help demo test test-all pages spark faults fuzz lint format report dist site notebooks pictures man bench bench-check mutate validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -44,6 +44,9 @@ test: .venv/stamp ## The test suite (without the long simulations)
 
 test-all: .venv/stamp ## The whole suite, with coverage and type-I simulations
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --hypothesis-profile=search
+
+pages: .venv/stamp ## Notebooks to their last cell, and every page by all of axe's rules: too long for each `make test`
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m slow tests/test_notebooks.py tests/report/test_every_page.py tests/website
 
 # In a folder beside .venv, which is kept to what is locked for everyone; pyspark is built from its source archive.
 .spark/stamp: tests/requirements-spark.txt .venv/stamp .uv/stamp

@@ -446,8 +446,10 @@ def _permuted_effects(
     effects = np.empty((1 + draws, len(columns)))
     total = float(np.square(residuals).sum())
     permuted = residuals.copy()
+    of_each = np.empty((len(columns), residuals.size))
     for draw in range(1 + draws):
-        sums = np.bincount(levels, weights=np.tile(permuted, len(columns)), minlength=int(starts[-1]))
+        of_each[:] = permuted
+        sums = np.bincount(levels, weights=of_each.ravel(), minlength=int(starts[-1]))
         effects[draw] = np.add.reduceat(np.square(sums), starts[:-1]) / total
         rng.shuffle(permuted)
     return effects

@@ -214,7 +214,15 @@ TRIALS_ASKED = QUESTIONS | {
     "average": lambda data: es.compare(data, "Größe-β", "model.b", average="macro", over="scenario"),
     "some items": lambda data: es.compare(data.where(scenario="kind 1"), "model.b", "模型"),
     "pass^2": lambda data: es.compare(data, "Größe-β", "模型", pass_hat=2),
+    "some models": lambda data: es.leaderboard(data, models=("Größe-β", "模型")),
 }
+
+
+def test_a_run_and_its_model_are_one_system_in_merged_rows_too() -> None:
+    data = es.scan(run_rows(named=False).lazy(), **WITH_TRIALS)
+    run = data.outcomes.filter(pl.col("model") == "模型")["run"][0]
+    with pytest.raises(es.InputError, match=r"share rows of the run .*: a system cannot stand in a leaderboard twice"):
+        es.leaderboard(data, models=("模型", run, "Größe-β"))
 
 
 @cache

@@ -160,25 +160,27 @@ def test_small_heavy_strata_that_never_miss_are_not_taken_as_sure():
 SIZES = {"even": [20] * 6 + [60] * 4, "tiny": [1] * 4 + [2] * 5 + [3] * 8 + [5] * 15 + [10] * 15 + [40] * 10}
 
 
+@pytest.mark.parametrize("tables", [400, pytest.param(4000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("macro", [True, False], ids=["macro", "micro"])
-def test_intervals_hold_their_level(sizes, macro):
-    """Success .3 to .98 by stratum, unequal sizes; 400 tables see a coverage of .95 to within .039 (3.6 errors)."""
+def test_intervals_hold_their_level(sizes, macro, tables):
+    """Success .3 to .98 by stratum, unequal sizes; seen are coverages more than 3.6 errors below .95 (.911 of 400 tables)."""
     rng = np.random.default_rng(12)
     n = np.array(SIZES[sizes])
     codes = np.repeat(np.arange(len(n)), n)
     p = rng.permutation(np.linspace(0.3, 0.98, len(n)))
     weights = np.ones(len(n)) if macro else n.astype(float)
     truth, own, between = weights @ p / weights.sum(), 0, 0
-    for _ in range(400):
+    for _ in range(tables):
         a, redrawn = rng.random(codes.size) < p[codes], rng.random(codes.size) < 0.3
         b = np.where(redrawn, rng.random(codes.size) < p[codes], a)
         one = stratified_wilson(a.astype(float), codes, weights=weights)
         two = stratified_augmented_t(b.astype(float) - a, codes, weights=weights)
         own += one.conf_low <= truth <= one.conf_high
         between += two.conf_low <= 0 <= two.conf_high
-    assert own >= 0.911 * 400
-    assert between >= 0.911 * 400
+    least = 0.95 - 3.6 * math.sqrt(0.95 * 0.05 / tables)
+    assert own >= least * tables
+    assert between >= least * tables
 
 
 def by_loops(values, strata, weights, clusters):

@@ -125,7 +125,9 @@ def _named(data: EvalData, names: Sequence[str], contrast: str) -> tuple[pl.Data
         for name in names
     ]
     rows = pl.concat(parts) if parts else data.outcomes.with_columns(pl.lit("").alias(ENTRY)).clear()
-    shared = rows.filter(rows.select(_KEY).is_duplicated()).sort(*_KEY, nulls_last=True)
+    # Of one system a merged row stands once for each of its scores, which is no second system.
+    of_each = rows.select(*_KEY, ENTRY).unique()
+    shared = of_each.filter(of_each.select(_KEY).is_duplicated()).sort(*_KEY, ENTRY, nulls_last=True)
     if shared.height:
         raise InputError(
             f"{listed(shared[ENTRY].head(2))} share rows of the run {shared['run'][0]!r}: a system cannot stand in a leaderboard "
