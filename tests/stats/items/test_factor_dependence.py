@@ -53,6 +53,21 @@ def test_columns_that_repeat_each_other_are_worth_one():
     assert twice.estimate.estimate == pytest.approx(alone.estimate.estimate)
 
 
+def test_limits_invert_f_with_the_degrees_of_freedom_of_all_that_is_not_repeated():
+    rng = np.random.default_rng(5)
+    codes = np.repeat(np.arange(9), 4)
+    y = rng.normal(size=(36, 3)) @ [[1.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 1.0]] + rng.normal(size=(9, 1))[codes]
+    found = cluster_correlation(y, codes, conf_level=0.9).estimate
+    means = np.array([y[codes == g].mean(axis=0) for g in range(9)])
+    rest = y - means[codes]
+    s = np.cov(rest, rowvar=False)
+    worth = np.trace(s) ** 2 / np.trace(s @ s)
+    assert 1 < worth < 3
+    f = 4 * np.square(means - y.mean(axis=0)).sum() / 8 / (np.square(rest).sum() / 27)
+    ends = [f / stats.f.ppf(tail, 8 * worth, 27 * worth) for tail in (0.95, 0.05)]
+    assert (found.conf_low, found.conf_high) == pytest.approx([(end - 1) / (end + 3) for end in ends])
+
+
 def test_what_cannot_be_estimated_has_a_reason():
     constant = cluster_correlation([1.0, 1.0, 0.0, 0.0] * 3, np.repeat(np.arange(6), 2))
     assert constant.estimate.estimate == pytest.approx(1.0)

@@ -50,6 +50,28 @@ def test_reml_and_prediction_by_definition(rho):
     np.testing.assert_allclose(found.shrunken, mean + tau2 * inverse @ (x - mean), rtol=1e-5)
 
 
+@pytest.mark.parametrize("rho", [0.0, 0.8])
+def test_the_error_of_a_prediction_is_its_own_and_that_of_the_spread(rho):
+    """What tau^2 moves the prediction by counts twice: what was estimated is too small by as much (Prasad & Rao)."""
+    rng = np.random.default_rng(3)
+    sigma = related(rng, 8, rho)
+    x = rng.normal(size=8) * 2 + np.linalg.cholesky(sigma) @ rng.normal(size=8)
+    found = shrunken_means(x, covariance=sigma)
+
+    def predicted(tau2):
+        inverse = np.linalg.inv(tau2 * np.eye(8) + sigma)
+        return np.eye(8) - sigma @ (inverse - np.outer(inverse.sum(axis=0), inverse.sum(axis=0)) / inverse.sum())
+
+    tau2, step = found.between_sd**2, 1e-4
+    at, slope = predicted(tau2), (predicted(tau2 + step) - predicted(tau2 - step)) / (2 * step)
+    total = tau2 * np.eye(8) + sigma
+    # The prediction L x of true scores m + u misses u by (L - I) u + L e.
+    own = (at - np.eye(8)) @ (tau2 * np.eye(8)) @ (at - np.eye(8)).T + at @ sigma @ at.T
+    p = np.linalg.inv(sigma) @ (np.eye(8) - at)
+    of_spread = slope @ total @ slope.T * 2.0 / np.trace(p @ p)
+    np.testing.assert_allclose(found.std_error**2, np.diag(own + 2.0 * of_spread), rtol=1e-5)
+
+
 def test_equal_errors_have_a_closed_form():
     x, se = np.array([0.62, 0.55, 0.52, 0.50, 0.41]), 0.05
     tau2 = x.var(ddof=1) - se**2

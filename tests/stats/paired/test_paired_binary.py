@@ -71,6 +71,23 @@ def test_p_values_equal_published_tables(reference):
         assert mcnemar_midp(counts) == pytest.approx(case["mid_p"], rel=1e-8)
 
 
+@pytest.mark.parametrize("table", [(20, 0, 5, 0), (0, 4, 0, 16), (20, 5, 0, 0)])
+def test_newcombe_takes_models_as_unrelated_where_one_is_always_right_or_always_wrong(table):
+    """Square-and-add with phi = 0: the two Wilson intervals as of independent samples."""
+    both, b, c, _ = table
+    n, z = sum(table), stats.norm.ppf(0.975)
+
+    def wilson(hits):
+        centre, half = hits + z**2 / 2, z * math.sqrt(hits * (n - hits) / n + z**2 / 4)
+        return (centre - half) / (n + z**2), (centre + half) / (n + z**2)
+
+    p, q = (both + b) / n, (both + c) / n
+    (p_low, p_high), (q_low, q_high) = wilson(both + b), wilson(both + c)
+    found = newcombe(PairedCounts(*table))
+    assert found.conf_low == pytest.approx(p - q - math.hypot(p - p_low, q_high - q))
+    assert found.conf_high == pytest.approx(p - q + math.hypot(p_high - p, q - q_low))
+
+
 @pytest.mark.parametrize("cells", [(43, 0, 1, 0), (53, 16, 8, 9), (4, 9, 3, 16), (1, 1, 7, 12), (22, 21, 0, 0)])
 def test_tango_ends_solve_the_score_equation_with_a_numerical_profile(cells):
     counts = PairedCounts(*cells)
