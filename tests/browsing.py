@@ -96,8 +96,10 @@ _OUTSIDE = """() => [...document.querySelectorAll('body *')].filter(e => {
 }).map(e => e.outerHTML.slice(0, 80))"""
 _CUT = """() => [...document.querySelectorAll('main svg text')].filter(t => {
     const box = t.getBoundingClientRect(), own = t.ownerSVGElement.getBoundingClientRect();
-    const f = 1.5;  // the box of an f is wider than its ink and its advance
-    return box.width && (box.left < own.left - f || box.right > own.right + f || box.top < own.top - 1);
+    // The box of an f is wider than the room it takes in its line.
+    const svg = t.ownerSVGElement, room = t.getComputedTextLength() * own.width / svg.viewBox.baseVal.width;
+    const right = box.left + (room ? Math.min(box.width, room) : box.width);
+    return box.width && (box.left < own.left - 1 || right > own.right + 1 || box.top < own.top - 1);
 }).map(t => `cut: ${t.textContent}`)"""
 
 

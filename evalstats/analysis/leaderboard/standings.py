@@ -174,7 +174,7 @@ def standings(scores: Scores, plan: Plan) -> Standings:
     if plan.baseline is not None:
         others = [j for j in range(scores.n_models) if j != plan.baseline and linked[j, plan.baseline]]
         shown = pair_differences(scores, plan, [(j, plan.baseline) for j in others]) if others else _none_of(every)
-    ranks = _ranks(scores, plan, strict, both, part, table)
+    ranks = _ranks(scores, plan, strict, apart=both, part=part, table=table)
     low, high = _one_shortlist(_against_best(scores, plan, strict, part, table), ranks)
     # The answer is exact only where the ranks are too.
     drawn = max((each for each in (shown.n_resamples, ranks.n_resamples) if each), default=None)
@@ -198,7 +198,8 @@ def claims(scores: Scores, plan: Plan) -> tuple[Bools, Ranks]:
     plan = plan if scores.raw is None else plan.without_bounds()
     table = _one_table(scores, plan)
     every, strict, _, both = _claims(scores, plan, table, intervals=False)
-    ranks = _ranks(scores, plan, strict, both, components(scores.linked()), table, marginal=False)
+    part = components(scores.linked())
+    ranks = _ranks(scores, plan, strict, apart=both, part=part, table=table, marginal=False)
     return separated(every, plan.conf_level), ranks
 
 
@@ -307,14 +308,14 @@ def separated_matrix(found: PairwiseDifferences, n_models: int, conf_level: floa
     return matrix | matrix.T
 
 
-def _ranks(  # noqa: PLR0917 - what ranks are made of
+def _ranks(
     scores: Scores,
     plan: Plan,
     strict: PairwiseDifferences,
+    *,
     apart: Bools,
     part: Ints,
     table: PairTable | None,
-    *,
     marginal: bool = True,
 ) -> Ranks:
     """Find the rank sets of every part of the graph on its own; only pairs that are `apart` can be put in order."""

@@ -137,10 +137,11 @@ def pair_table(
     if codes is None:
         n, estimate, squares, std_error, df = _of_items(y, first, second)
     else:
-        blocks = cluster_blocks(y, codes, n_groups, first, second)
         if n_groups * first.size <= _BLOCK and np.isnan(y).any():
-            totals = _joined(blocks, n_groups, first.size)
+            totals = cluster_totals(y, codes, n_groups, first, second)
             blocks = iter([(slice(None), *totals)])
+        else:
+            blocks = cluster_blocks(y, codes, n_groups, first, second)
         n, n_clusters, estimate, std_error, df = _of_clusters(blocks, first.size)
         squares = np.full(first.size, np.nan)
     return PairTable(
@@ -160,16 +161,6 @@ def pair_table(
         df=df,
         totals=totals,
     )
-
-
-def _joined(
-    blocks: Iterator[tuple[slice, FloatArray, FloatArray]], n_groups: int, size: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return sums and counts of all pairs from those of some at a time."""
-    sums, counts = np.empty((n_groups, size)), np.empty((n_groups, size))
-    for part, differences, held in blocks:
-        sums[:, part], counts[:, part] = differences, held
-    return sums, counts
 
 
 def canonical_order(scores: FloatArray) -> tuple[IntArray, IntArray]:
@@ -235,6 +226,16 @@ def cluster_blocks(
     sums, counts = cluster_sums(y - y.mean(axis=1, keepdims=True), codes, n_groups)
     for part, d in difference_blocks(sums, first, second):
         yield part, d, counts[:, :1]
+
+
+def cluster_totals(
+    y: FloatArray, codes: IntArray, n_groups: int, first: IntArray, second: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what `cluster_blocks` yields of all pairs together, shape (n_groups, n_pairs) each."""
+    sums, counts = np.empty((n_groups, first.size)), np.empty((n_groups, first.size))
+    for part, differences, held in cluster_blocks(y, codes, n_groups, first, second):
+        sums[:, part], counts[:, part] = differences, held
+    return sums, counts
 
 
 def satterthwaite(share: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from scipy import linalg, special
 
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.many.max_t import ROWS, Draws, ReferenceLaw
-from evalstats.stats.many.pair_table import FLAT, PairTable, cluster_blocks, cluster_sums, difference_blocks
+from evalstats.stats.many.pair_table import FLAT, PairTable, cluster_sums, cluster_totals, difference_blocks
 from evalstats.stats.resample_law import common_step
 
 Signs: TypeAlias = NDArray[np.floating[Any]]
@@ -257,7 +257,7 @@ def flip_clusters(
             sums = sums - counts * (sums.sum(axis=0) / y.shape[0])
     else:
         if table.totals is None:
-            sums, counts = _cluster_differences(y, table.codes, table.n_groups, first, second)
+            sums, counts = cluster_totals(y, table.codes, table.n_groups, first, second)
         else:
             sums, counts = (each[:, pairs] for each in table.totals)
         if centred:
@@ -518,15 +518,6 @@ def _item_units(y: FloatArray) -> tuple[FloatArray, IntArray]:
     either = np.where(turned[:, np.newaxis], high - y, y - low)
     distinct, copies = np.unique(np.where(np.isnan(either), -1.0, either), axis=0, return_counts=True)
     return np.where(distinct < 0.0, np.nan, distinct), copies.astype(np.int64)
-
-
-def _cluster_differences(
-    y: FloatArray, codes: IntArray, n_groups: int, first: IntArray, second: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    sums, counts = np.empty((n_groups, first.size)), np.empty((n_groups, first.size))
-    for part, differences, held in cluster_blocks(y, codes, n_groups, first, second):
-        sums[:, part], counts[:, part] = differences, held
-    return sums, counts
 
 
 def _weighted_squares(sums: FloatArray, weight: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
