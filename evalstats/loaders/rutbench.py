@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head
+from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames_of_groups, read_head
 from evalstats.loaders.files import JsonMember, iter_json
 from evalstats.loaders.records import objects_in
 from evalstats.loaders.rows import Once, Row, held, metric_row, scored, unscored
@@ -208,7 +208,7 @@ class RutBenchLoader:
             message = f"is {original.name} rescored; that one is read, and its relaxed success follows the same rule"
             yield from Source(path=path).notes([message])
 
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes, metrics, the run, and what does not fit together."""
         metadata, summary = _preamble(source.path)
         model = _model_of(metadata)
@@ -216,8 +216,7 @@ class RutBenchLoader:
             raise InputError("metadata has no model (or source_model); a run needs its model")
         common: Row = {"run": source.run_id(), "model": model, "system": model, "benchmark": BENCHMARK}
         tally = _Tally(Once("a RUT-Bench file holds each once: split repeated runs into files of their own"))
-        rows = ({**common, **row} for row in _outcomes(source.path, tally))
-        yield from in_batches(rows, "outcomes")
+        yield from in_frames_of_groups(_outcomes(source.path, tally), "outcomes", common)
         if not len(tally.seen):
             raise InputError("holds no samples; expected an object with metadata, summary and samples")
         yield Rows(table="metrics", rows=list(METRICS))
@@ -291,14 +290,15 @@ def base_task(sample: Row, behaviour: str, where: str) -> str:
     return task
 
 
-def _outcomes(path: Path, tally: _Tally) -> Iterator[Row]:
+def _outcomes(path: Path, tally: _Tally) -> Iterator[tuple[Row, list[Row]]]:
     for place, locator, sample in objects_in(path, "samples", word="sample"):
         named = as_text(sample.get("sample_id")) or as_text(sample.get("task_id")) or "without an id"
-        for row in _of_sample(sample, f"{place} ({named})", tally):
-            yield {"locator": locator, **row}
+        facts, scores = _of_sample(sample, f"{place} ({named})", tally)
+        yield {"locator": locator, **facts}, scores
 
 
-def _of_sample(sample: Row, where: str, tally: _Tally) -> Iterator[Row]:
+def _of_sample(sample: Row, where: str, tally: _Tally) -> tuple[Row, list[Row]]:
+    """Return what all outcomes of a sample share, and what each metric adds."""
     behaviour = user_behaviour(sample, where)
     item = base_task(sample, behaviour, where)
     tally.seen.add((item, behaviour), f"task {item!r} with behaviour {behaviour!r}", where)
@@ -306,7 +306,7 @@ def _of_sample(sample: Row, where: str, tally: _Tally) -> Iterator[Row]:
     crash = get(sample, "run", "run_error")
     efficiency = sample.get("efficiency")
     turns = as_whole(get(efficiency, "actual_user_turn_count"))
-    common: Row = {
+    facts: Row = {
         "item": item,
         "variant": behaviour,
         "n_trials": 1,
@@ -322,8 +322,10 @@ def _of_sample(sample: Row, where: str, tally: _Tally) -> Iterator[Row]:
         # the row's own key, in the singular, is always 0
         "min_required_action_turns": as_whole(get(efficiency, "min_required_action_turns")),
     }
-    for metric, score in scores_of(sample).items():
-        yield {**common, "metric": metric, **(score if crash in (None, "") else _crashed(score, crash))}
+    scores = scores_of(sample).items()
+    return facts, [
+        {"metric": metric, **(score if crash in (None, "") else _crashed(score, crash))} for metric, score in scores
+    ]
 
 
 def _crashed(score: Row, crash: object) -> Row:
