@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +19,9 @@ from tests.tally import Tally
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a disk or be nobody"
+        not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a disk or be without its rights"
     ),
 ]
-_NOBODY = 65534
 
 
 @contextmanager
@@ -94,12 +92,20 @@ def test_a_report_with_a_full_folder_for_temporary_files(tmp_path: Path, tally: 
                     tally.failed(name, f"leaves {next(disk.iterdir()).name}")
 
 
-def as_nobody(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+def without_rights(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a command as a root to whom the rights of files apply: another user might not reach this Python."""
+    if shutil.which("setpriv") is None:
+        pytest.skip("there is no setpriv here, which takes root's right to all files")
     return subprocess.run(
-        [sys.executable, "-m", "evalstats", *arguments],
-        user=_NOBODY,
-        group=_NOBODY,
-        extra_groups=[],
+        [
+            "setpriv",
+            "--bounding-set=-dac_override,-dac_read_search",
+            "--",
+            sys.executable,
+            "-m",
+            "evalstats",
+            *arguments,
+        ],
         cwd=folder,
         env={**os.environ, "HOME": str(folder)},
         capture_output=True,
@@ -108,27 +114,18 @@ def as_nobody(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str
     )
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that another user reaches, which those of pytest are not."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-def test_folders_without_rights(open_folder: Path, tally: Tally) -> None:
+def test_folders_without_rights(tmp_path: Path, tally: Tally) -> None:
     """What may not be read is not called damaged, and nobody is told to delete it."""
-    store = sound_store(open_folder)
+    store = sound_store(tmp_path)
     source = next(iter(sorted((store / "sources").iterdir())))
     commands = [["store", str(store), "check"], ["store", str(store), "repair"], ["store", str(store)]]
-    commands += [["leaderboard", "--store", str(store)], ["ingest", str(open_folder / "src"), "--store", str(store)]]
+    commands += [["leaderboard", "--store", str(store)], ["ingest", str(tmp_path / "src"), "--store", str(store)]]
     places = [store, store / "evalstats-store.json", store / "sources", source, source / "manifest.json"]
     for place in [*places, *sorted(source.glob("*.parquet"))]:
         rights = place.stat().st_mode
         for command in commands:
             place.chmod(0o000)
-            run = as_nobody(*command, folder=open_folder)
+            run = without_rights(*command, folder=tmp_path)
             place.chmod(rights)
             name = "no right to read"
             tally.tried(name)
@@ -143,11 +140,14 @@ def test_folders_without_rights(open_folder: Path, tally: Tally) -> None:
                 tally.failed(name, wrong)
 
 
-def test_folders_that_may_not_be_written(open_folder: Path, tally: Tally) -> None:
-    store = sound_store(open_folder)
-    (open_folder / "more").mkdir()
-    (open_folder / "more" / "m9.csv").write_text("item,model,score\nq1,m9,1\n")
-    es.compare(es.datasets.tenacious_held_out(), "baseline", "trained").save(open_folder / "r.json")
+def test_folders_that_may_not_be_written(tmp_path: Path, tally: Tally) -> None:
+    store = sound_store(tmp_path)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "m9.csv").write_text("item,model,score\nq1,m9,1\n")
+    es.compare(es.datasets.tenacious_held_out(), "baseline", "trained").save(tmp_path / "r.json")
+    written = [tmp_path, *tmp_path.rglob("*")]
+    for path in written:
+        path.chmod(0o555 if path.is_dir() else 0o444)
     for command in (
         ["ingest", "more", "--store", "store"],
         ["ingest", "more", "--store", "new"],
@@ -156,8 +156,9 @@ def test_folders_that_may_not_be_written(open_folder: Path, tally: Tally) -> Non
         ["compare", "--store", "store", "m0", "m1", "--output", "answer.txt"],
         ["export", "src", "--to", "csv", "--output", "out"],
     ):
-        run = as_nobody(*command, folder=open_folder)
+        run = without_rights(*command, folder=tmp_path)
         tally.tried("no right to write")
         if run.returncode != 2 or "Traceback" in run.stderr:
             tally.failed("no right to write", f"{' '.join(command)}: {run.returncode} {run.stderr}")
+    assert {tmp_path, *tmp_path.rglob("*")} == set(written)
     assert what_is_wrong(store, {"m0", "m1"}) is None
