@@ -40,8 +40,9 @@ def as_codes(codes: ArrayLike, n: int, what: str = "clusters") -> tuple[IntArray
     low, high = int(array.min()), int(array.max())
     if low < 0:
         raise InputError(f"{what} hold {low}; codes are 0 or more: give items without a level one of their own")
-    if high < 2 * n + 1000:
-        present = np.bincount(array, minlength=high + 1) > 0
+    cheaper_to_count = high < 2 * n + 1000
+    if cheaper_to_count:
+        present = np.bincount(array) > 0
         return (np.cumsum(present) - 1)[array].astype(np.int64), int(np.count_nonzero(present))
     levels, compact = np.unique(array, return_inverse=True)
     return compact.astype(np.int64), int(levels.size)
@@ -60,7 +61,7 @@ _MOST = 1_000_000_000_000  # of anything that can be counted out in a computer's
 
 def check_count(value: float, what: str, *, least: int = 0) -> int:
     """Return a whole number of at least `least`."""
-    if _MOST < value < math.inf:
+    if value > _MOST:
         raise InputError(f"{what} is {value}; give at most {_MOST:,}")
     if not math.isfinite(value) or int(value) != value or value < least:
         raise InputError(f"{what} is {value}; give a whole number of at least {least}")

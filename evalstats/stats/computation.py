@@ -21,8 +21,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 OnStep = Callable[[int, int], None]
 _WORTH = 4.0  # seconds of work left that repay the start of other processes
-_EACH = 4  # replicates for each worker at least
-_SHARES = 20  # so many shares about, after each of which progress is told
+_LEAST_BATCH = 4  # replicates sent to a worker at once
+_BATCHES = 20  # for each worker, about
 _TRIAL = 8  # replicates after which the time of the others is estimated
 Result = TypeVar("Result")
 Replicate: TypeAlias = Callable[[np.random.Generator], Result]  # to be sent to other processes it must be picklable
@@ -84,16 +84,16 @@ def replicates(
 
 
 def _spread(compute: Replicate[Result], which: range, *, seed: int, workers: int | None) -> Generator[Result]:
-    """Yield replicates in order, a share at a time, as joblib's backend computes them."""
+    """Yield replicates in order, a block at a time, as joblib's backend computes them; each block is told as progress."""
     joblib = import_module("joblib")
     # Outside of `parallel_config`, joblib would take one.
     jobs = workers or (None if joblib.effective_n_jobs() > 1 else -1)
     at_once: int = joblib.effective_n_jobs(jobs)
-    batch = max(_EACH, math.ceil(len(which) / (_SHARES * at_once)))
-    share = 2 * batch * at_once
-    with joblib.Parallel(n_jobs=jobs, batch_size=batch, mmap_mode="c") as spread:
-        for at in range(0, len(which), share):
-            yield from spread(joblib.delayed(_replicate)(compute, seed, i) for i in which[at : at + share])
+    chunk = max(_LEAST_BATCH, math.ceil(len(which) / (_BATCHES * at_once)))
+    block = 2 * chunk * at_once
+    with joblib.Parallel(n_jobs=jobs, batch_size=chunk, mmap_mode="c") as spread:
+        for at in range(0, len(which), block):
+            yield from spread(joblib.delayed(_replicate)(compute, seed, i) for i in which[at : at + block])
 
 
 def _replicate(compute: Replicate[Result], seed: int, index: int) -> Result:

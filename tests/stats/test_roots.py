@@ -31,6 +31,19 @@ def test_each_root_is_that_of_its_own_function_alone(shares: list[float], unit: 
     assert roots == pytest.approx(special.ndtri(p) * unit, abs=9.0 * unit * NEAR, rel=1e-12)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (-3.0, 0.9), (0.2, 5.0)])
+def test_near_a_root_each_step_doubles_the_digits(low: float, high: float) -> None:
+    calls = 0
+
+    def counted(x):
+        nonlocal calls
+        calls += 1
+        return np.exp(x) - 2.0
+
+    assert found(counted, [low], [high]) == pytest.approx(np.log(2.0), rel=1e-15)
+    assert calls <= 2 + 2 * 7  # halving alone takes forty steps of two calls each, doubling six: 2^6 > 52 bits
+
+
 def test_rising_and_falling_functions_and_roots_at_an_end_stand_side_by_side() -> None:
     slope = np.array([1.0, -1.0, 3.0, -2.0])
     at = np.array([0.25, 0.5, 0.0, 1.0])

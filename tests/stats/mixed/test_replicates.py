@@ -71,12 +71,12 @@ def test_all_processors_unless_joblib_says_otherwise(monkeypatch):
     monkeypatch.setattr(computation, "_WORTH", -1.0)
     with joblib.parallel_config(backend="threading"):
         replicates(one_normal, 12, seed=1)
-    with joblib.parallel_config(backend="threading", n_jobs=3):
+    with joblib.parallel_config(backend="threading", n_jobs=2):
         replicates(one_normal, 12, seed=1)
-        replicates(one_normal, 12, seed=1, workers=2)
+        replicates(one_normal, 12, seed=1, workers=3)
         replicates(one_normal, 12, seed=1, workers=1)
     assert asked[0] in (-1, None)  # joblib's threads take all by themselves where there are several
-    assert asked[1:] == [None, 2]
+    assert asked[1:] == [None, 3]
 
 
 def test_a_number_of_workers_is_obeyed_and_quick_work_stays_here(monkeypatch):
@@ -94,13 +94,38 @@ def test_a_number_of_workers_is_obeyed_and_quick_work_stays_here(monkeypatch):
     monkeypatch.setattr(joblib, "delayed", counted)
     monkeypatch.setattr(joblib, "Parallel", watched)
     replicates(one_normal, 12, seed=1)
+    replicates(one_normal, 8, seed=1, workers=2)  # all of them tell how long one takes: none is left
     assert asked == []
     replicates(one_normal, 12, seed=1, workers=2)
-    assert len(sent) == 12 - computation._TRIAL
+    assert len(sent) == 12 - 8
     monkeypatch.setattr(computation, "_WORTH", -1.0)
     monkeypatch.setattr(joblib, "effective_n_jobs", lambda jobs=None: 1 if jobs is None else 2)
     replicates(one_normal, 12, seed=1)
     assert asked == [2, -1]  # all processors where nobody says otherwise
+
+
+class Slow:
+    """A clock that goes on by half a second with every replicate."""
+
+    now = 1000.0
+
+    def perf_counter(self):
+        return self.now
+
+    def __call__(self, rng):
+        self.now += 0.5
+        return one_normal(rng)
+
+
+@pytest.mark.parametrize(("n", "spread"), [(15, False), (16, True)])
+def test_work_is_spread_where_four_seconds_of_it_are_left(n, spread, monkeypatch):
+    """Eight replicates tell that each takes half a second."""
+    sent, slow = [], Slow()
+    monkeypatch.setattr(computation, "time", slow)
+    monkeypatch.setattr(computation, "_spread", lambda _, which, **options: sent.extend(which) or ())
+    found = replicates(slow, n, seed=1)
+    assert found == replicates(one_normal, n, seed=1, workers=1)
+    assert sent == (list(range(8, n)) if spread else [])
 
 
 def test_linear_algebra_has_one_thread_inside_and_as_many_as_before_after_it():
