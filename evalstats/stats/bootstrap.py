@@ -313,29 +313,28 @@ def _item_draws(y: FloatArray, rng: np.random.Generator, draws: int) -> Iterator
     """Yield chunks of t* of the mean of standardised values."""
     n = y.size
     kinds, counts = np.unique(y, return_counts=True)
-    by_count = kinds.size * _CHEAP_TO_COUNT <= n
-    rows = max(1, _CHUNK // (kinds.size if by_count else n))
+    cheaper_to_count = kinds.size * _CHEAP_TO_COUNT <= n
+    rows = max(1, _CHUNK // (kinds.size if cheaper_to_count else n))
     for start in range(0, draws, rows):
         size = min(rows, draws - start)
-        if by_count:
+        if cheaper_to_count:
             drawn = rng.multinomial(n, counts / n, size=size).astype(np.float64)
             mean, square = drawn @ kinds / n, drawn @ (kinds * kinds) / n
         else:
             sample = y[rng.integers(0, n, size=(size, n))]
             mean, square = sample.mean(axis=1), np.einsum("ij,ij->i", sample, sample) / n
-        yield _studentised(mean, (square - mean * mean) / (n - 1), mean * mean)
+        yield _studentised(mean, (square - mean * mean) / (n - 1))
 
 
-def _studentised(shift: FloatArray, variance: FloatArray, scale: FloatArray) -> FloatArray:
+def _studentised(shift: FloatArray, variance: FloatArray) -> FloatArray:
     """Return shift / se; where se is 0 up to rounding, infinite on the side of the shift, or 0 where there is none."""
-    flat = variance <= _FLAT * scale + _FLAT**2
+    flat = variance <= _FLAT * (shift * shift) + _FLAT**2
     endless = np.where(np.abs(shift) > _FLAT, np.copysign(np.inf, shift), 0.0)
     return np.where(flat, endless, shift / np.sqrt(np.where(flat, 1.0, variance)))
 
 
 def _inverted(x: FloatArray, t: FloatArray, level: float, seed: int) -> Resampled:
     mean, std_error, tail = float(x.mean()), float(x.std(ddof=1)) / math.sqrt(x.size), (1.0 - level) / 2.0
-    ordered = np.sort(t)
     flat = int(np.count_nonzero(np.isinf(t)))
 
     def low(draws: FloatArray) -> float:
@@ -344,7 +343,7 @@ def _inverted(x: FloatArray, t: FloatArray, level: float, seed: int) -> Resample
     def high(draws: FloatArray) -> float:
         return mean - order_statistic(np.sort(draws), tail) * std_error
 
-    start, end = low(ordered), high(ordered)
+    start, end = low(t), high(t)
     if not (math.isfinite(start) and math.isfinite(end)):
         reason = f"{flat} of {t.size} resamples had no spread, so an end of the interval cannot be told"
         return _refused(x, level, seed, reason)

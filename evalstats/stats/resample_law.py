@@ -11,11 +11,11 @@ from scipy import special
 from evalstats.stats.checks import FloatArray
 
 _FINEST = 2.0**20  # steps in the largest value: finer data count as continuous
-_PROBE = 512
+_PROBE_AT_ONCE = 512
 _TAIL = -math.log(1e-20)  # mass outside the window is below 2e-20
 _LONGEST_LATTICE = 2**22
 _CELLS_PER_SE = 400.0
-_SPILL = 2  # cells by which one draw can overrun its own; beyond 200 draws the window has room to spare
+_SLACK = 2  # cells by which one draw can overrun its own; beyond 200 draws the window has room to spare
 _LISTED = 10  # 92,378 different resamples of 10 clusters
 _SETTLED = 1e-6  # standard errors
 _ROUNDING = 1e-9
@@ -34,15 +34,16 @@ def common_step(values: FloatArray) -> float | None:
     >>> common_step(np.array([1.0, 2**0.5])) is None
     True
     """
-    largest = float(np.abs(values).max(initial=0.0))
+    magnitudes = np.abs(values)
+    largest = float(magnitudes.max(initial=0.0))
     if largest == 0.0:
         return None
-    probe = _greatest_divisor(np.unique(np.abs(values[:_PROBE])), largest)
+    probe = _greatest_divisor(np.unique(magnitudes[:_PROBE_AT_ONCE]), largest)
     if probe is None:
         return None
     if _all_multiples(values, probe):
         return probe
-    step = _greatest_divisor(np.unique(np.abs(values)), largest)
+    step = _greatest_divisor(np.unique(magnitudes), largest)
     return step if step is not None and _all_multiples(values, step) else None
 
 
@@ -137,27 +138,27 @@ def grid_law(values: FloatArray) -> SumLaw:
     n, low = values.size, float(values.min())
     offsets = values - low
     first, span, std_error = _window(offsets, n, float(offsets.max()))
-    spill = _SPILL * min(n, 200)
-    points = fast_length(math.ceil(_CELLS_PER_SE * span / std_error) + 2 * spill)
-    step = span / (points - 2 * spill)
+    slack = _SLACK * min(n, 200)
+    points = fast_length(math.ceil(_CELLS_PER_SE * span / std_error) + 2 * slack)
+    step = span / (points - 2 * slack)
     position = offsets / step
     cell = position.astype(np.int64)
     placed = _spread(position - cell, cell)
     centre = round(float(position.mean()))
     index = (np.arange(placed.size) - 1 - centre) % points
     mass = _convolved(np.bincount(index, weights=placed, minlength=points) / n, n)
-    start = math.floor(first / step) - spill
+    start = math.floor(first / step) - slack
     return SumLaw(start=n * low + step * start, step=step, mass=np.roll(mass, -((start - n * centre) % points)))
 
 
 def _spread(offset: FloatArray, cell: np.ndarray) -> FloatArray:
     """Return the weight at grid points -1, 0, 1, ...: sums of cubic Lagrange weights, from four moments per cell."""
-    cells = int(cell.max()) + 1
-    m0 = np.bincount(cell, minlength=cells).astype(np.float64)
-    m1 = np.bincount(cell, weights=offset, minlength=cells)
+    m0 = np.bincount(cell).astype(np.float64)
+    m1 = np.bincount(cell, weights=offset)
     square = offset * offset
-    m2 = np.bincount(cell, weights=square, minlength=cells)
-    m3 = np.bincount(cell, weights=square * offset, minlength=cells)
+    m2 = np.bincount(cell, weights=square)
+    m3 = np.bincount(cell, weights=square * offset)
+    cells = m0.size
     placed = np.zeros(cells + 3)
     placed[0:cells] += (-2.0 * m1 + 3.0 * m2 - m3) / 6.0
     placed[1 : cells + 1] += (2.0 * m0 - m1 - 2.0 * m2 + m3) / 2.0
@@ -180,8 +181,8 @@ def _window(offsets: FloatArray, n: int, largest: float) -> tuple[float, float, 
 def _convolved(mass: FloatArray, n: int) -> FloatArray:
     """Return the n-fold circular convolution of `mass` with itself."""
     transform = np.fft.rfft(mass)
-    modulus = np.abs(transform)
-    present = modulus > math.exp(-_TAIL / n)
+    tiny = math.exp(-_TAIL / n)
+    present = np.abs(transform) > tiny
     power = np.zeros_like(transform)
     power[present] = np.exp(n * np.log(transform[present]))
     return np.fft.irfft(power, n=mass.size)
@@ -197,9 +198,10 @@ def ratio_ends(sums: FloatArray, sizes: FloatArray, tail: float) -> tuple[float,
     `sizes` are positive. Equal sizes reduce to the law of a mean; up to 10 pairs all resamples are listed; otherwise
     the quantile is the root t of P(sum(s_g - t n_g) <= 0) = tail.
     """
-    if np.all(sizes == sizes[0]):
+    size = float(sizes[0])
+    if np.all(sizes == size):
         low, high = percentile_ends(sums, tail)
-        return low / float(sizes[0]), high / float(sizes[0])
+        return low / size, high / size
     if sums.size <= _LISTED:
         return _listed_ends(sums, sizes, tail)
     mirrored = _lower_root(-sums, sizes, tail)
@@ -245,15 +247,16 @@ def _lower_root(sums: FloatArray, sizes: FloatArray, tail: float) -> float:
     def excess(t: float) -> float:
         return grid_law(sums - t * sizes).cdf(0.0) - tail
 
-    mean = float(sums.sum() / sizes.sum())
-    std_error = math.sqrt(float(np.square(sums - mean * sizes).sum())) / float(sizes.sum())
-    near = mean + float(special.ndtri(tail)) * std_error
-    low, high = _bracket(excess, near, 0.125 * std_error, (least, most))
+    # The search starts where a normal law would have its quantile.
+    guessed_mean = float(sums.sum() / sizes.sum())
+    guessed_error = math.sqrt(float(np.square(sums - guessed_mean * sizes).sum())) / float(sizes.sum())
+    guess = guessed_mean + float(special.ndtri(tail)) * guessed_error
+    low, high = _bracket(excess, guess, 0.125 * guessed_error, (least, most))
     if excess(low) >= 0.0:
         return low
     if excess(high) <= 0.0:
         return high
-    return float(optimize.brentq(excess, low, high, xtol=_SETTLED * std_error))
+    return float(optimize.brentq(excess, low, high, xtol=_SETTLED * guessed_error))
 
 
 def _bracket(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap import acceleration, bca_law, corrected_tails, percentile_law
@@ -100,13 +100,23 @@ def test_one_failure_in_many_still_has_two_ends_or_a_reason():
 
 def test_corrections_written_out():
     influence = np.array([0.2, -0.7, 0.1, 0.9, -0.5])
-    assert acceleration(influence) == pytest.approx((influence**3).sum() / (6 * (influence**2).sum() ** 1.5))
-    z0, z, a = stats.norm.ppf(0.6), stats.norm.ppf(0.95), 0.03
-    low, high = corrected_tails(0.6, a, 0.9)
-    assert low == pytest.approx(stats.norm.cdf(z0 + (z0 - z) / (1 - a * (z0 - z))))
-    assert 1 - high == pytest.approx(stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))))
-    assert corrected_tails(1.0, a, 0.9) is None
-    assert corrected_tails(0.5, 0.7, 0.95) is None
+    for u in (influence, -influence, np.abs(influence), -np.abs(influence)):
+        assert acceleration(u) == pytest.approx((u**3).sum() / (6 * (u**2).sum() ** 1.5))
+        assert acceleration(1e-150 * u) == pytest.approx(acceleration(u))
+    z0, z = stats.norm.ppf(0.6), stats.norm.ppf(0.95)
+    for a in (0.03, -0.03):
+        low, high = corrected_tails(0.6, a, 0.9)
+        assert low == pytest.approx(stats.norm.cdf(z0 + (z0 - z) / (1 - a * (z0 - z))))
+        assert 1 - high == pytest.approx(stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_corrections_without_an_end_are_none(sign):
+    z = -float(special.ndtri((1 - 0.99) / 2))
+    assert corrected_tails(0.5 + 0.5 * sign, 0.0, 0.99) is None
+    assert corrected_tails(0.5, sign * 0.7, 0.99) is None
+    assert corrected_tails(0.5, sign / z, 0.99) is None  # one of the denominators is 0: z * (1 / z) is 1 here
+    assert corrected_tails(0.5, sign * 0.99 / z, 0.99) is not None
 
 
 def test_what_does_not_fit_is_refused():

@@ -16,10 +16,12 @@ from evalstats.stats.bootstrap import augmented_percentile, percentile_law
 from evalstats.stats.resample_law import (
     _all_multiples,
     _bracket,
+    _window,
     all_resamples,
     common_step,
     fast_length,
     grid_law,
+    lattice_law,
     law_of_sum,
     ratio_ends,
 )
@@ -125,6 +127,53 @@ def test_grid_and_lattice_agree_on_the_same_data():
     assert ends(near) == pytest.approx(ends(exact), abs=step + GRID_ERROR * exact.std_error)
 
 
+@settings(deadline=None, max_examples=15)
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=5), st.sampled_from([1.0, 40.0]))
+def test_a_grid_blurs_each_listed_sum_by_a_few_cells_only(values, unit):
+    """A draw is spread less than two cells to either side: between sums that are further apart the law is the listed one."""
+    values = unit * np.array(values)
+    assume(np.ptp(values) > 1e-3 * unit)
+    n, law = values.size, grid_law(values)
+    sums = np.sort([sum(drawn) for drawn in product(values.tolist(), repeat=n)])
+    gap = np.flatnonzero(np.diff(sums) > (4 * n + 2) * law.step)
+    for at in gap:
+        point = sums[at + 1] - (2 * n + 1) * law.step
+        assert law.cdf(point) == pytest.approx((at + 1) / sums.size, abs=1e-12)
+
+
+def test_a_lattice_keeps_its_accuracy_over_many_draws():
+    """Against SciPy's binomial law; the powers of a transform that turns with every draw would lose digits."""
+    n = 200_000
+    law = lattice_law(np.repeat([0.0, 1.0], [n // 4, n - n // 4]), 0.0, 1.0)
+    points = np.rint(law.start + law.step * np.arange(law.mass.size))
+    assert law.mass == pytest.approx(stats.binom.pmf(points, n, 0.75), abs=5e-14)
+
+
+def test_a_lattice_too_long_to_transform_is_laid_on_a_grid():
+    steps = np.zeros(100)
+    steps[:30] = 2.0**20 - np.arange(30.0)
+    assert lattice_law(steps, 0.0, 1.0) is None
+    law = law_of_sum(steps)
+    assert law.mass.size < 2**17
+    assert law.step * law.mass @ np.arange(law.mass.size) + law.start == pytest.approx(steps.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "right"), [(60_000, 40_000), (60_000, 3), (2_000, 700)])
+def test_the_window_is_where_bernsteins_bound_falls_to_1e_20(n, right):
+    values = np.repeat([0.0, 1.0], [n - right, right])
+    start, length, std_error = _window(values, n, 1.0)
+    assert std_error == pytest.approx(values.std() * math.sqrt(n))
+    assert start + 0.5 * length == pytest.approx(right)
+    bound = [reach**2 / (2.0 * (std_error**2 + reach / 3.0)) for reach in (0.5 * length - 1.0, 0.5 * length)]
+    assert bound[0] < -math.log(1e-20) <= bound[1]
+    assert stats.binom.cdf(start - 1, n, right / n) + stats.binom.sf(start + length, n, right / n) < 2e-20
+
+
+def test_a_window_is_never_longer_than_the_sums_that_there_are():
+    values = np.repeat([0.0, 3.0], [10, 20])
+    assert _window(values, 30, 3.0)[:2] == (0.0, 90.0)
+
+
 def test_grid_keeps_mean_and_variance():
     values = np.random.default_rng(9).exponential(size=1000)
     law = grid_law(values)
@@ -161,6 +210,11 @@ def test_constant_data_give_a_reason_and_no_interval(values):
     grouped = percentile_law(np.ones(20), clusters=np.arange(20) // 2)
     assert grouped.conf_low is None
     assert "width zero" in grouped.reason
+    sizes = np.arange(1, 7)
+    of_no_like_size = percentile_law(np.full(21, 0.3), clusters=np.repeat(np.arange(6), sizes))
+    assert "cluster means are equal" in of_no_like_size.reason
+    like_sums = percentile_law(np.repeat(1.0 / sizes, sizes), clusters=np.repeat(np.arange(6), sizes))
+    assert like_sums.conf_low < like_sums.conf_high
 
 
 def test_one_failure_in_a_million_is_poisson():
@@ -270,6 +324,12 @@ def test_common_step_of_unlike_trials_and_of_continuous_values():
     assert _all_multiples(np.array([1.0, 2.0, 5.0]), 1.0)
     assert not _all_multiples(np.array([1.0, 1.9]), 1.0)
     assert not _all_multiples(np.array([1.0, 2.1]), 1.0)
+    assert not _all_multiples(np.array([1.0, 2.00001]), 1.0)
+    assert common_step(np.array([-2.0, -3.0, -7.0])) == 1.0
+    assert common_step(np.append(np.tile([1 / 3, 1.0], 1000), -1 / 6)) == pytest.approx(1 / 6, rel=1e-12)
+    # A largest value of 2^20 steps is the finest lattice.
+    assert common_step(np.array([1.0, 2.0**-20])) == 2.0**-20
+    assert common_step(np.array([1.0, 1.0 / (2**20 + 1)])) is None
 
 
 def test_a_lattice_is_one_wherever_it_lies():

@@ -70,6 +70,7 @@ def test_the_same_seed_gives_the_same_interval_whatever_the_chunks(monkeypatch):
     monkeypatch.setattr(module, "_CHUNK", 7_000)
     again = bootstrap_t(values, seed=3)
     assert ends(first) == pytest.approx(ends(again), rel=1e-12)
+    assert again.estimate.n_resamples == 9999
     assert ends(bootstrap_t(values, seed=4)) != ends(first)
     assert (first.seed, first.estimate.n_resamples) == (3, 9999)
 
@@ -115,9 +116,17 @@ def test_exactly_half_tied_is_not_refused():
 
 
 def test_resamples_without_spread_that_decide_an_end_leave_no_interval():
-    """Three values: 3 of 27 resamples are constant, more than the tail of 95%; of two values, half of them."""
-    for values in ([1.0, 2.0, 4.0], [1.0, 2.0]):
-        found = bootstrap_t(values)
+    """Three values: 3 of 27 resamples are constant, more than the tail of 95%; of two values, half of them.
+
+    At 90% those of 1 and 2 (.074) are more than the lower tail, and that of 4 (.037) is less than the upper.
+    """
+    for values, level in (
+        ([1.0, 2.0, 4.0], 0.95),
+        ([1.0, 2.0], 0.95),
+        ([1.0, 2.0, 4.0], 0.9),
+        ([-1.0, -2.0, -4.0], 0.9),
+    ):
+        found = bootstrap_t(values, conf_level=level)
         assert "had no spread, so an end of the interval cannot be told" in found.estimate.reason
         assert ends(found) == (None, None)
 
@@ -135,7 +144,12 @@ def test_order_statistics_are_type_1_quantiles():
     values = np.sort(np.random.default_rng(0).normal(size=137))
     for level in (0.0, 0.01, 0.3, 0.5, 0.975, 1.0):
         assert order_statistic(values, level) == np.quantile(values, level, method="inverted_cdf")
-    assert check_resamples(1000, 0.95) == 1000
+    # 0.07 * 100 is above 7 by rounding.
+    assert order_statistic(np.arange(100.0), 0.07) == 6.0
+    assert check_resamples(100, 0.95) == 100
+    assert check_resamples(2000, 0.999) == 2000
+    with pytest.raises(InputError, match="draw at least 2000"):
+        check_resamples(1999, 0.999)
     assert block_error(np.array([math.inf] * 100), lambda block: float(block[0])) is None
     assert block_error(np.r_[math.inf, np.arange(99.0)], lambda block: float(block[0])) is None
 
@@ -148,10 +162,10 @@ def test_the_error_is_that_of_ten_blocks():
 
 
 def test_a_resample_without_spread_is_infinitely_far_on_its_side():
-    t = _studentised(np.array([2.0, -2.0, 0.0, 3.0, -3.0]), np.array([0.0, 0.0, 0.0, 4.0, 4.0]), np.full(5, 9.0))
+    t = _studentised(np.array([2.0, -2.0, 0.0, 3.0, -3.0]), np.array([0.0, 0.0, 0.0, 4.0, 4.0]))
     assert t.tolist() == [math.inf, -math.inf, 0.0, 1.5, -1.5]
     # Rounding leaves a trace of a variance that is none.
-    assert _studentised(np.array([2.0]), np.array([3e-12]), np.array([4.0])).tolist() == [math.inf]
+    assert _studentised(np.array([2.0]), np.array([3e-12])).tolist() == [math.inf]
 
 
 @pytest.mark.parametrize(
