@@ -21,11 +21,11 @@ from evalstats.stats.one_sample import wilson_ends
 
 MIN_DISCORDANT = 6  # with fewer discordant pairs no method tells the models apart reliably
 
-_BISECTIONS = 60
+_BISECTION_STEPS = 60
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 # The integrand changes where the discordance, or the candidate's share of it, passes one of these quantiles.
 _KNOTS = np.array([1e-16, 1e-9, 1e-5, 1e-3, 0.03, 0.2, 0.5])
-_CLOSE = 1e-12
+_CLOSE_ENOUGH = 1e-12
 _MOST_STEPS = 100
 
 
@@ -259,9 +259,7 @@ def tango_statistics(n: int | IntArray, b: FloatArray, c: FloatArray, delta: flo
 def _tango_upper(n: int, b: int, c: int, z: float) -> float:
     """Return the D in [estimate, 1] with T(D) = -z, by bisection; T falls from 0 at the estimate."""
     inside, outside = (b - c) / n, 1.0
-    if b == n:
-        return 1.0
-    for _ in range(_BISECTIONS):
+    for _ in range(_BISECTION_STEPS):
         middle = 0.5 * (inside + outside)
         if _tango_statistic(n, b, c, middle) >= -z:
             inside = middle
@@ -271,8 +269,8 @@ def _tango_upper(n: int, b: int, c: int, z: float) -> float:
 
 
 def _half_binomial_cdf(k: int, m: int) -> float:
-    """Return P(Bin(m, 1/2) <= k)."""
-    return float(special.betainc(m - k, k + 1, 0.5)) if k < m else 1.0
+    """Return P(Bin(m, 1/2) <= k), k < m."""
+    return float(special.betainc(m - k, k + 1, 0.5))
 
 
 def _newcombe_phi(counts: PairedCounts) -> float:
@@ -351,8 +349,6 @@ class DifferenceLaw:
         """Return P(q (2 s - 1) > point)."""
         if point < 0.0:
             return 1.0 - self.mirrored().above(-point)
-        if point >= 1.0:
-            return 0.0
         if point == 0.0:
             return float(special.betainc(self.losses, self.gains, 0.5))
         # q = point + w^2: at q = point the law of s starts like a root, which w makes smooth.
@@ -373,18 +369,20 @@ class DifferenceLaw:
         target = -float(special.ndtri(tail))
         mean, sd = self.moments()
         inside, outside = -1.0, 1.0
-        point, slope = min(mean + target * sd, 0.5 * (1.0 + mean)), 1.0 / sd
+        guess = min(mean + target * sd, 0.5 * (1.0 + mean))
+        guessed_slope = 1.0 / sd
+        point, slope = guess, guessed_slope
         last: tuple[float, float] | None = None
         for _ in range(_MOST_STEPS):
             share = self.above(point)
             inside, outside = (point, outside) if share > tail else (inside, point)
-            if abs(share - tail) < _CLOSE * tail or outside - inside < _CLOSE:
+            if abs(share - tail) < _CLOSE_ENOUGH * tail or outside - inside < _CLOSE_ENOUGH:
                 break
-            off = -float(special.ndtri(share)) - target if 0.0 < share < 1.0 else math.inf
+            off = -float(special.ndtri(share)) - target  # not finite where the tail is all or nothing
             if last is not None and math.isfinite(off) and off != last[1]:
                 slope = (off - last[1]) / (point - last[0])
             last = (point, off) if math.isfinite(off) else None
-            proposed = point - off / slope if math.isfinite(off) and slope > 0.0 else math.inf
+            proposed = point - off / slope if slope > 0.0 else math.inf
             point = proposed if inside < proposed < outside else 0.5 * (inside + outside)
         return point
 

@@ -113,12 +113,13 @@ def _exact_p(nonzero: FloatArray) -> float | None:
     m = int(nonzero.size)
     if m == 0:
         return 1.0
-    listed = 2.0 ** (m - 1) if m <= _ENUMERATED else math.inf
-    step = common_step(nonzero) if listed > _CHEAP else None
+    cheaper_to_list = m <= _ENUMERATED and 2.0 ** (m - 1) <= _CHEAP
+    step = None if cheaper_to_list else common_step(nonzero)
     if step is not None:
         steps = np.rint(nonzero / step).astype(np.int64)
         work = _lattice_work(steps)
-        if work <= min(listed, _MOST_WORK):
+        cheaper_to_list = m <= _ENUMERATED and 2.0 ** (m - 1) < work
+        if work <= _MOST_WORK and not cheaper_to_list:
             return _lattice_p(steps)
     return _enumerated_p(nonzero) if m <= _ENUMERATED else None
 
@@ -193,8 +194,8 @@ def _tilt(sizes: IntArray, counts: IntArray, observed: int) -> float:
 
 
 def _monte_carlo_p(nonzero: FloatArray, rng: np.random.Generator, draws: int) -> float:
-    magnitude = np.sort(np.abs(nonzero))
-    d = nonzero[np.argsort(np.abs(nonzero), kind="stable")]
+    magnitude = np.abs(nonzero)
+    d = nonzero[np.argsort(magnitude, kind="stable")]
     if d.size > _BLOCKS:
         # Flipping fixed blocks of items is a subgroup of all flips: the test stays exact. Blocks are made by rank of
         # size, which no flip changes.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level, few_items, too_few_clusters
-from evalstats.stats.clusters import cluster_mean, intersection, multiway_mean
+from evalstats.stats.clusters import intersection, multiway_mean
 from evalstats.stats.estimate import Estimate, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.paired.means import paired_t
@@ -149,8 +149,6 @@ def geometric_ratio(
 def _mean_log(logs: FloatArray, columns: list[IntArray], level: float) -> Estimate:
     if not columns:
         return paired_t(logs, conf_level=level)
-    if len(columns) == 1:
-        return cluster_mean(logs, columns[0], conf_level=level).estimate
     return multiway_mean(logs, columns, conf_level=level).estimate
 
 

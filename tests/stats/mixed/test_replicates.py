@@ -122,7 +122,7 @@ def test_work_is_spread_where_four_seconds_of_it_are_left(n, spread, monkeypatch
     """Eight replicates tell that each takes half a second."""
     sent, slow = [], Slow()
     monkeypatch.setattr(computation, "time", slow)
-    monkeypatch.setattr(computation, "_spread", lambda _, which, **options: sent.extend(which) or ())
+    monkeypatch.setattr(computation, "_spread", lambda _, which, **__: sent.extend(which) or ())
     found = replicates(slow, n, seed=1)
     assert found == replicates(one_normal, n, seed=1, workers=1)
     assert sent == (list(range(8, n)) if spread else [])

@@ -63,6 +63,9 @@ def test_an_odds_ratio_without_upper_limit_says_so():
     turned = conditional_odds_ratio(PairedCounts(22, 0, 21, 0))
     assert (turned.estimate, turned.conf_low, turned.reason) == (0.0, 0.0, None)
     assert turned.conf_high == pytest.approx(1 / found.conf_low, rel=1e-9)
+    none = conditional_odds_ratio(PairedCounts(22, 0, 0, 21))
+    assert (none.estimate, none.conf_low, none.conf_high, none.n, none.p_value) == (None, None, None, 0, 1.0)
+    assert none.reason == "no discordant items: the odds ratio is unknown"
 
 
 @pytest.mark.parametrize("heavy", [False, True])

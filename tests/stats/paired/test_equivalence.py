@@ -151,8 +151,9 @@ def test_what_does_not_fit_is_refused():
             tango_margin_test(PairedCounts(5, 2, 1, 3), margin=margin)
     with pytest.raises(InputError, match="no difference can exceed 1"):
         t_margin_test(augmented_t([0.1, 0.2, 0.4]), margin=2, bound=1.0)
-    with pytest.raises(InputError, match=r"above 0\.5"):
-        tango_margin_test(PairedCounts(5, 2, 1, 3), margin=0.1, conf_level=0.05)
+    for level in (0.05, 0.5):
+        with pytest.raises(InputError, match=r"above 0\.5"):
+            tango_margin_test(PairedCounts(5, 2, 1, 3), margin=0.1, conf_level=level)
     for other in (tango(PairedCounts(5, 2, 1, 3)), tango(PairedCounts(5, 0, 0, 3)), mean_t([0.1, 0.2, 0.4])):
         with pytest.raises(InputError, match="t type"):
             t_margin_test(other, margin=0.1)

@@ -71,8 +71,14 @@ def test_p_values_equal_published_tables(reference):
         assert mcnemar_midp(counts) == pytest.approx(case["mid_p"], rel=1e-8)
 
 
-@pytest.mark.parametrize("table", [(20, 0, 5, 0), (0, 4, 0, 16), (20, 5, 0, 0)])
-def test_newcombe_takes_models_as_unrelated_where_one_is_always_right_or_always_wrong(table):
+@pytest.mark.parametrize(
+    "table",
+    [
+        *((20, 0, 5, 0), (0, 4, 0, 16), (20, 5, 0, 0)),  # one model is always right or always wrong
+        *((1, 0, 0, 1), (3, 2, 1, 1), (4, 3, 2, 3), (7, 6, 2, 3)),  # 0 < ad - bc <= n/2, which Newcombe sets to 0
+    ],
+)
+def test_newcombe_takes_models_as_unrelated_where_their_association_is_none_or_less_than_its_correction(table):
     """Square-and-add with phi = 0: the two Wilson intervals as of independent samples."""
     both, b, c, _ = table
     n, z = sum(table), stats.norm.ppf(0.975)
@@ -169,6 +175,19 @@ def test_margin_zero_is_half_the_two_sided_test():
     assert 2 * tango_margin_p(counts, 0.0) == pytest.approx(score_test_p(counts), rel=1e-12)
     with pytest.raises(InputError, match="margin"):
         tango_margin_p(counts, 5.0)
+
+
+@pytest.mark.parametrize("cells", [(22, 21, 0, 0), (4, 9, 3, 16), (0, 1, 1, 0), (0, 2, 0, 3)])
+def test_the_standard_error_is_that_of_the_differences(cells):
+    differences = np.repeat([0.0, 1.0, -1.0, 0.0], cells)
+    for method in (tango, newcombe):
+        found = method(PairedCounts(*cells)).std_error
+        assert found == pytest.approx(differences.std() / math.sqrt(differences.size), rel=1e-12)
+
+
+def test_differences_that_are_all_equal_have_no_standard_error():
+    for cells in ((5, 0, 0, 3), (0, 4, 0, 0), (0, 0, 4, 0)):
+        assert tango(PairedCounts(*cells)).std_error is None
 
 
 def test_counts_from_scores():

@@ -127,6 +127,32 @@ def test_posterior_properties(counts, prior, conf_level, margin):
     assert there.p_below_margin == pytest.approx(found.p_above_margin, rel=1e-9, abs=0)
 
 
+@pytest.mark.parametrize("cells", [(0, 0, 60), (3, 40, 2), (200, 180, 620), (0, 900, 0), (12, 11, 10**6)])
+def test_the_chance_to_be_better_is_the_tail_of_one_beta_law(cells):
+    b, c, rest = cells
+    law = DifferenceLaw(gains=b + 0.5, losses=c + 0.5, agreeing=rest + 1.0)
+    assert law.above(0.0) == pytest.approx(float(special.betaincc(b + 0.5, c + 0.5, 0.5)), rel=2e-13, abs=0)
+
+
+@pytest.mark.parametrize("cells", [(0, 0, 60), (3, 16, 1), (188, 10, 102), (0, 900, 0), (12, 11, 10**6)])
+def test_a_quantile_takes_few_tails(cells, monkeypatch):
+    """The secant adds digits with every step; halving alone would take forty."""
+    b, c, rest = cells
+    law = DifferenceLaw(gains=b + 0.5, losses=c + 0.5, agreeing=rest + 1.0)
+    asked, above = [], DifferenceLaw.above
+
+    def counted(self, point):
+        if self is law:
+            asked.append(point)
+        return above(self, point)
+
+    monkeypatch.setattr(DifferenceLaw, "above", counted)
+    for tail in (0.3, 0.025, 1e-4):
+        asked.clear()
+        law.quantile(tail, upper=True)
+        assert len(asked) <= 16, (tail, len(asked))
+
+
 def test_many_items_are_the_normal_law():
     found = paired_posterior(PairedCounts(600_000, 80_000, 79_000, 241_000))
     wald = math.sqrt((159_000 / 1e6 - 0.001**2) / 1e6)

@@ -124,6 +124,18 @@ def test_counting_and_listing_averages_agree(monkeypatch, lumpy):
         assert getattr(counted, name) == pytest.approx(getattr(listed, name), abs=1e-10)
 
 
+@pytest.mark.parametrize(
+    "values", [[0.3, -1.1, 2.0, 0.4, 5.3, -0.2], [1.0, 1.0, 2.0, 2.0, 2.0], [4.0, 9.0], [-7.0, -3.0, -3.0]]
+)
+def test_each_counted_average_is_the_listed_one(values):
+    ordered = np.sort(values)
+    listed = sorted(
+        (first + second) / 2 for first, second in itertools.combinations_with_replacement(ordered.tolist(), 2)
+    )
+    counted = [module._counted(ordered, k) for k in range(1, len(listed) + 1)]
+    assert counted == pytest.approx(listed, abs=2e-12 * float(np.ptp(ordered)))
+
+
 def test_memory_and_place_of_many_items():
     """20,000 distinct differences have 200 million averages: 1.6 GB if they were listed."""
     d = np.random.default_rng(3).standard_t(2, size=20_000) + 0.02
