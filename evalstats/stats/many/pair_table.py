@@ -137,7 +137,8 @@ def pair_table(
     if codes is None:
         n, estimate, squares, std_error, df = _of_items(y, first, second)
     else:
-        if n_groups * first.size <= _BLOCK and np.isnan(y).any():
+        cheaper_to_keep = n_groups * first.size <= _BLOCK and np.isnan(y).any()
+        if cheaper_to_keep:
             totals = cluster_totals(y, codes, n_groups, first, second)
             blocks = iter([(slice(None), *totals)])
         else:
@@ -270,7 +271,7 @@ def _of_items(
     n, mean, squares, around = _block_moments(y, first, second) if exact is None else exact
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = around / (n - 1.0) / n
-        spread = (n > 1) & (around > FLAT * squares)
+        spread = around > FLAT * squares
     df = np.where(n > 1, n - 1.0, np.nan)
     return n, mean, squares, np.where(spread, np.sqrt(variance), np.nan), df
 
@@ -334,9 +335,9 @@ def _of_clusters(
             residual = sums - counts * mean
             variance = (residual**2 / (1.0 - share)).sum(axis=0) / total**2
             squares = (sums**2 / (1.0 - share)).sum(axis=0) / total**2
-            spread = (n_clusters > 1) & (variance > FLAT * squares)
-            std_error[part] = np.where(spread, np.sqrt(variance), np.nan)
-            df[part] = np.where(n_clusters > 1, satterthwaite(share), np.nan)
+            # Of one cluster, whose share is 1, all of these are infinite or NaN.
+            std_error[part] = np.where(variance > FLAT * squares, np.sqrt(variance), np.nan)
+            df[part] = satterthwaite(share)
         n[part], groups[part], estimate[part] = total.astype(np.int64), n_clusters, mean
     return n, groups, estimate, std_error, df
 

@@ -66,10 +66,8 @@ def _upper(n: IntArray, b: FloatArray, c: FloatArray, z: FloatArray) -> FloatArr
         angle = np.arctan2(tango_statistics(n, b, c, d), z)
         return np.sin(angle + np.pi / 4)
 
-    ends = np.full((2, n.size), np.sqrt(0.5))
-    return np.where(
-        b == n, 1.0, bracketed_roots(beyond, (b - c) / n, np.ones(n.size), at_low=ends[0], at_high=-ends[1])
-    )
+    end = np.full(n.size, np.sqrt(0.5))
+    return np.where(b == n, 1.0, bracketed_roots(beyond, (b - c) / n, np.ones(n.size), at_low=end, at_high=-end))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

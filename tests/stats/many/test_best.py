@@ -115,6 +115,7 @@ def test_few_items_that_cannot_be_told_apart_are_no_lack_of_clusters():
     reason = "no difference between two models has a standard error"
     assert with_the_best(np.tile([0.1, 0.5], (3, 1))).reason == reason
     assert with_the_best(np.ones((30, 3)), clusters=np.arange(30) % 10).reason == reason
+    assert with_the_best(np.ones((30, 3)), clusters=np.arange(30) % 6).reason == reason
     none = with_the_best(np.ones((30, 3)), clusters=np.zeros(30, int))
     assert none.reason == "1 cluster: at least 6 are needed"
     assert (none.exact, none.n_resamples, none.seed, none.method) == (True, None, None, "none")

@@ -37,6 +37,16 @@ def test_both_differences_are_needed() -> None:
     assert not certain_dominance(scores[:, :2], costs[:, 1::-1], binary=True).any()
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_what_is_better_and_dearer_dominates_nothing_in_any_unit(unit: float) -> None:
+    scores, costs = settled()
+    good, cheap = np.column_stack([scores[:, 0], scores[:, 1]]), np.column_stack([costs[:, 1], costs[:, 0]])
+    for order in ([0, 1], [1, 0]):
+        assert not certain_dominance(unit * good[:, order], unit * cheap[:, order]).any()
+        found = certain_dominance(unit * good[:, order], unit * cheap[:, order[::-1]])
+        assert found.tolist() == [[False, order == [1, 0]], [order == [0, 1], False]]
+
+
 def test_the_larger_p_decides_and_holm_adjusts_for_pairs() -> None:
     """Against the tests of pairs themselves, at levels on either side of the adjusted p."""
     scores, costs = settled(40, 3)
@@ -129,6 +139,9 @@ def test_one_system_dominates_nobody() -> None:
         (np.ones(5), np.ones(5)),
         (np.full((5, 2), np.nan), np.ones((5, 2))),
         (np.ones((5, 2)), np.full((5, 2), np.inf)),
+        (np.array([[1.0, np.nan], [0.0, 1.0]]), np.ones((2, 2))),
+        (np.ones((2, 2)), np.array([[1.0, 2.0], [np.inf, 1.0]])),
+        (np.ones((0, 2)), np.ones((0, 2))),
     ],
 )
 def test_tables_that_do_not_match_are_refused(scores: np.ndarray, costs: np.ndarray) -> None:

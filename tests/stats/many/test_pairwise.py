@@ -33,7 +33,7 @@ from evalstats.stats.many.pairwise import pair_tests, pairwise_differences, tang
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.many.reference_laws import _item_units, flip_clusters, flip_items, normal_items, sign_patterns
 from evalstats.stats.one_sample import pair_failures
-from evalstats.stats.paired.binary import PairedCounts, tango
+from evalstats.stats.paired.binary import PairedCounts, score_test_p, tango
 from evalstats.stats.paired.means import augmented_t, paired_t
 from tests.stats.flips_by_hand import all_flips, reaches, step_down
 
@@ -434,6 +434,10 @@ def test_models_that_agree_have_p_1_and_their_methods_interval():
     plain = pairwise_differences(np.ones((20, 3)))
     assert plain.p_adjusted.tolist() == [1, 1, 1]
     assert np.isnan(plain.conf_low).all()
+    beside = pairwise_differences(np.column_stack([np.ones(20), np.ones(20), np.random.default_rng(0).random(20)]))
+    assert beside.adjust == "max-t"
+    assert beside.p_adjusted[0] == 1
+    assert (beside.p_adjusted[1:] < 0.01).all()
 
 
 def test_a_constant_difference_is_separated_by_the_sign_flips():
@@ -662,7 +666,16 @@ def test_the_score_test_counts_items_that_differ_and_knows_nothing_of_pairs_with
     for k, (i, j) in enumerate(ALL_OF_4):
         differ = [a != b for a, b in scores[:, [i, j]].tolist() if not (math.isnan(a) or math.isnan(b))]
         assert (found.n_items[k], found.n_differing[k]) == (len(differ), sum(differ))
+        counts = (
+            PairedCounts.from_scores(*scores[~np.isnan(scores[:, [i, j]]).any(axis=1)][:, [j, i]].T) if differ else None
+        )
+        assert counts is None or found.p_value[k] == pytest.approx(score_test_p(counts), rel=1e-12)
     assert np.isnan(found.p_value).tolist() == [False] * 5 + [True]
+
+
+def test_one_item_that_differs_is_one_standard_error_of_the_score_test():
+    found = pairwise_differences(np.column_stack([np.ones(9), np.arange(9) > 0, np.arange(9) > 1]), binary=True)
+    assert found.p_value == pytest.approx(2 * stats.norm.sf([1.0, 2**0.5, 1.0]))
 
 
 def test_scores_are_graded_unless_they_are_said_to_be_shares_or_right_or_wrong():
@@ -775,6 +788,48 @@ def test_items_of_one_model_alone_are_left_out_of_the_table():
 def test_a_single_bounded_item_has_an_augmented_interval():
     found = pairwise_differences([[0.0, 0.3]], bounds=(0, 1))
     assert -1.0 <= found.conf_low[0] < -0.3 < found.conf_high[0] <= 1.0
+    alone = augmented_t([-0.3], n_trials=None)
+    assert (found.conf_low[0], found.conf_high[0]) == pytest.approx((alone.conf_low, alone.conf_high))
+
+
+@pytest.mark.parametrize("unit", [1.0, 100.0])
+def test_shares_on_any_scale_have_the_augmented_t_of_that_scale(unit):
+    scores = unit * np.random.default_rng(5).integers(0, 5, (40, 3)) / 4
+    found = pairwise_differences(scores, bounds=(0.0, unit), shares=True, adjust="none")
+    for k, (i, j) in enumerate(((0, 1), (0, 2), (1, 2))):
+        alone = augmented_t(scores[:, i] - scores[:, j], bound=unit, n_trials=None)
+        assert (found.conf_low[k], found.conf_high[k], found.p_value[k]) == pytest.approx(
+            (alone.conf_low, alone.conf_high, alone.p_value), rel=1e-9
+        )
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_a_table_made_before_gives_the_same_answers(clustered):
+    scores = made(12, n=40, missing=0.1)
+    clusters = np.arange(40) % 8 if clustered else None
+    table = pair_table(scores, [(1, 0), (2, 3)], clusters)
+    assert pair_table(table) is table
+    here = pairwise_differences(table)
+    there = pairwise_differences(scores, pairs=[(1, 0), (2, 3)], clusters=clusters)
+    assert here.first.tolist() == [1, 2]
+    for name in ("estimate", "std_error", "p_adjusted", "conf_low", "conf_high"):
+        assert getattr(here, name).tolist() == getattr(there, name).tolist()
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("step", [0.25, 2**0.5])
+def test_one_item_or_cluster_has_no_spread_and_no_degrees_of_freedom(clustered, step):
+    """The first two models share one item, or several of one cluster; the third has all."""
+    scores = step * np.random.default_rng(3).integers(0, 9, (30, 3)) + np.random.default_rng(4).normal(size=(30, 3)) * (
+        step > 1
+    )
+    codes = np.arange(30) % 6
+    scores[np.arange(30) != 4 if not clustered else codes != 4, 0] = np.nan
+    table = pair_table(scores, [(0, 1), (1, 2)], codes if clustered else None)
+    at, other = table.position
+    assert np.isnan([table.std_error[at], table.df[at]]).all()
+    assert np.isfinite([table.std_error[other], table.df[other]]).all()
+    assert table.n_items[at] == (5 if clustered else 1)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -827,6 +882,14 @@ def test_p_values_too_small_for_a_number_are_not_0(kind):
         scores[::2, 0] = 1.01
     found = pairwise_differences(scores, binary=kind == "binary")
     assert found.p_value.tolist() == [SMALLEST_P]
+
+
+def test_a_single_infinite_score_is_refused():
+    scores = made(3)
+    scores[2, 1] = -math.inf
+    scores[4, 0] = math.nan
+    with pytest.raises(InputError, match="1 scores are infinite"):
+        as_scores(scores)
 
 
 @pytest.mark.parametrize(("shape", "says"), [((0, 3), "at least 1 item"), ((4, 1), "2 models"), ((4,), "1 dimensions")])

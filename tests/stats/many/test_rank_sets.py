@@ -219,6 +219,7 @@ def test_a_model_with_one_score_has_no_variance():
     with pytest.raises(InputError, match="model 1 has 1 scored items; at least 2 are needed"):
         score_covariance(scores)
     assert score_covariance(scores[1:, [0, 2]]).shape == (2, 2)
+    assert score_covariance(scores[:, :1]) == pytest.approx(np.var(scores[:, :1], ddof=1) / 3)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -284,4 +285,7 @@ def test_many_draws_are_taken_of_the_normal_law_of_few_pairs():
     for n_pairs, draws in ((1, 99_999), (10, 99_999), (28, 1_000_000 // 28), (28 * 8, 9_999)):
         assert _draws(table, np.arange(n_pairs) % 28) == draws
     assert _draws(pair_table(rng.normal(size=(99, 8))), np.arange(3)) == 9_999
+    scores = rng.normal(size=(130, 3))
+    scores[:31, 0] = np.nan  # 99 of one model with either of the others, 130 of these
+    assert _draws(pair_table(scores), np.arange(3)) == 9_999
     assert _draws(pair_table(rng.normal(size=(100, 8)), None, np.arange(100) % 50), np.arange(3)) == 9_999
