@@ -223,6 +223,8 @@ def levels_needed(study: GStudy, facet: str, target: float, *, coefficient: Coef
     >>> levels_needed(study, "item", 0.9).n, levels_needed(study, "item", 0.9, coefficient="absolute").n
     (45, 50)
     """
+    if not 0.0 < target < 1.0:
+        raise InputError(f"target is {target:g}; give a reliability between 0 and 1, such as 0.8")
     if study.facet(facet).fixed:
         raise InputError(f"{facet} is fixed at its levels; ask about a facet that is a sample")
     single = reliability(study, {facet: 1})
@@ -245,6 +247,8 @@ def levels_needed(study: GStudy, facet: str, target: float, *, coefficient: Coef
 
 def _out_of_reach(study: GStudy, facet: str, coefficient: Coefficient, limit: float, stays: Mapping[str, float]) -> str:
     """Say what error is left with unlimited levels of a facet, and which facets reduce it."""
+    if not stays:
+        return f"more than {_MOST:,} levels of {facet} are needed; aim lower"
     fixed = {each.name for each in study.facets if each.fixed}
     factors = {part.name: part.factors for part in study.components}
     most = max(stays, key=lambda name: stays[name])

@@ -1,6 +1,7 @@
 """Coefficients of a design, D-studies and their intervals."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -106,6 +107,39 @@ def test_what_cannot_be_reached_says_what_would_help():
         levels_needed(fixed_scenarios(), "scenario", 0.9)
     with pytest.raises(InputError, match="not a facet"):
         levels_needed(STUDY, "trial", 0.9)
+
+
+def test_all_facets_that_would_help_are_named_in_order():
+    study = from_components(
+        {"model": 1.0, "model:user": 4.0, "model:scenario": 3.0, "residual": 2.0},
+        {"model": 12, "user": 4, "scenario": 4, "item": 10},
+    )
+    reason = str(levels_needed(study, "item", 0.9).reason)
+    assert reason.endswith("mostly model:user, falls only with more of scenario or user")
+
+
+def test_a_component_that_is_not_given_is_0_and_named():
+    study = from_components({"model": 1.0, "residual": 3.0}, {"model": 12, "item": 5})
+    assert {part.name: part.variance for part in study.components} == {"model": 1.0, "item": 0.0, "model:item": 3.0}
+    assert study.warnings == ("no variance was given for item: taken as 0",)
+    few = from_components({"model": 1.0, "item": 2.0, "residual": 3.0}, {"model": 9, "item": 5}).warnings
+    assert [each.startswith("only 9 levels of model") for each in few] == [True]
+    assert not from_components({"model": 1.0, "item": 2.0, "residual": 3.0}, {"model": 10, "item": 5}).warnings
+
+
+def test_more_levels_than_can_be_had_are_out_of_reach():
+    """The error of one item is 1; the room for it falls with the target."""
+    study = from_components({"model": 1.0, "item": 0.0, "residual": 1.0}, {"model": 12, "item": 5})
+    assert levels_needed(study, "item", 1 - 2.0**-29).n == 2**29 - 1
+    found = levels_needed(study, "item", 1 - 2.0**-31)
+    assert (found.n, found.limit) == (None, 1.0)
+    assert found.reason == "more than 1,000,000,000 levels of item are needed; aim lower"
+
+
+@pytest.mark.parametrize("target", [-0.5, 0.0, 1.0, 80.0, math.nan])
+def test_a_target_is_a_reliability(target):
+    with pytest.raises(InputError, match=r"target is .*; give a reliability between 0 and 1"):
+        levels_needed(STUDY, "item", target)
 
 
 def test_error_falls_with_every_facet():
