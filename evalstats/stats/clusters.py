@@ -449,7 +449,7 @@ def _permuted_effects(
     of_each = np.empty((len(columns), residuals.size))
     for draw in range(1 + draws):
         of_each[:] = permuted
-        sums = np.bincount(levels, weights=of_each.ravel(), minlength=int(starts[-1]))
+        sums = np.bincount(levels, weights=of_each.ravel())
         effects[draw] = np.add.reduceat(np.square(sums), starts[:-1]) / total
         rng.shuffle(permuted)
     return effects
@@ -496,7 +496,7 @@ def _dealt_effects(  # noqa: PLR0917 - what a permutation needs, and how many
             dealt[-1] = room
         else:
             dealt = counts
-        sums = np.bincount(every, weights=np.tile(values @ dealt, len(levels)), minlength=int(starts[-1]))
+        sums = np.bincount(every, weights=np.tile(values @ dealt, len(levels)))
         effects[draw] = np.add.reduceat(np.square(sums), starts[:-1]) / total
     return effects
 

@@ -260,12 +260,12 @@ def double_centred(scores: FloatArray, seen: BoolArray) -> FloatArray:
     """
     rest = np.where(seen, scores, 0.0)
     of_item, of_model = np.maximum(seen.sum(axis=1, keepdims=True), 1), np.maximum(seen.sum(axis=0), 1)
-    scale = float(np.abs(rest).max(initial=0.0))
+    close_enough = 1e-10 * float(np.abs(rest).max(initial=0.0))
     for _ in range(_SWEEPS):
         rest -= np.where(seen, rest.sum(axis=1, keepdims=True) / of_item, 0.0)
         shift = rest.sum(axis=0) / of_model
         rest -= np.where(seen, shift, 0.0)
-        if float(np.abs(shift).max(initial=0.0)) <= 1e-10 * scale:
+        if float(np.abs(shift).max(initial=0.0)) <= close_enough:
             break
     return rest
 

@@ -340,7 +340,8 @@ def _mean(y: ScoreBlocks) -> float:
 def _noise_of_items(y: FloatArray) -> FloatArray:
     """Return the variance of every item's mean over its trials, 0 where they differ by rounding."""
     variance = y.var(axis=1, ddof=1)
-    return np.where(variance > (_ROUNDING * np.abs(y).max(axis=1)) ** 2, variance, 0.0) / y.shape[1]
+    rounding = (_ROUNDING * np.abs(y).max(axis=1)) ** 2
+    return np.where(variance > rounding, variance, 0.0) / y.shape[1]
 
 
 def _checked(scores: ArrayLike | ScoreBlocks, what: str, *, least_items: int = 2) -> ScoreBlocks:

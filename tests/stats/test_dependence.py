@@ -47,6 +47,7 @@ def test_equals_the_definition_in_slow_form():
     assert [d.design_effect for d in found] == pytest.approx(effects[0].tolist(), rel=1e-9)
     assert [d.p_value for d in found] == pytest.approx(raw, rel=1e-12)
     assert [d.p_adjusted for d in found] == pytest.approx(adjusted, rel=1e-12)
+    assert [d.band_low for d in found] == pytest.approx(np.quantile(effects[1:], 0.025, axis=0).tolist(), rel=1e-9)
     assert [d.band_high for d in found] == pytest.approx(np.quantile(effects[1:], 0.975, axis=0).tolist(), rel=1e-9)
 
 

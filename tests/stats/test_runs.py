@@ -388,9 +388,10 @@ def test_runs_leave_an_estimate_as_it_is_where_either_is_unknown():
     assert with_runs(plain, replace(runs, variance=0.0, always=False)) == plain
 
 
-def test_equal_runs_have_no_spread_whatever_rounding_leaves():
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_equal_runs_have_no_spread_whatever_rounding_leaves(sign):
     y = np.random.default_rng(2).random((20, 1)) * 1e6 + 0.1
-    found = run_variance(np.tile(y, 3) + 1e-10 * np.arange(3))
+    found = run_variance(sign * (np.tile(y, 3) + 1e-10 * np.arange(3)))
     assert (found.variance, found.noise_sd, found.run_sd) == (0.0, (0.0,), (0.0,))
 
 

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import _WEBB, _statistics, wild_cluster_p
@@ -48,12 +49,29 @@ def test_webb_s_p_is_the_share_of_all_patterns_of_the_six_weights(shift):
     hits = [slow_t(np.array(each)[clusters] * values, clusters) >= observed for each in product(six, repeat=4)]
     p = float(np.mean(hits))
     assert 0.02 < p < 0.98
-    assert wild_cluster_p(values, clusters) == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 9999))
+    assert wild_cluster_p(values, clusters, n_resamples=200_000) == pytest.approx(
+        p, abs=4 * np.sqrt(p * (1 - p) / 200_000)
+    )
 
 
 def test_a_p_value_is_never_zero_and_no_difference_is_one():
     assert wild_cluster_p(np.ones(8), np.arange(8), n_resamples=99, weights="webb") >= 1 / 100
     assert wild_cluster_p(np.zeros(8), np.arange(8), n_resamples=99) == 1.0
+
+
+def test_draws_that_tie_with_the_observed_reach_it():
+    """Sixteen equal clusters of sums +-1: |t| rises with |S|, and S is twice a binomial count less 16."""
+    values, codes = np.repeat([1.0, -1.0], [24, 8]), np.repeat(np.arange(16), 2)
+    p = 2 * float(stats.binom.cdf(4, 16, 0.5))
+    found = wild_cluster_p(values, codes, weights="rademacher")
+    assert found == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 9999))
+
+
+def test_two_clusters_are_enough_for_a_test():
+    values, codes = np.array([1.0, 1.5, 0.5]), np.array([0, 0, 1])
+    t = [slow_t(np.array(signs)[codes] * values, codes) for signs in product((1.0, -1.0), repeat=2)]
+    expected = np.mean([each >= t[0] * (1 - 1e-9) for each in t])
+    assert wild_cluster_p(values, codes, weights="rademacher") == expected
 
 
 def test_bad_arguments_are_refused():

@@ -135,6 +135,7 @@ def test_a_grid_blurs_each_listed_sum_by_a_few_cells_only(values, unit):
     assume(np.ptp(values) > 1e-3 * unit)
     n, law = values.size, grid_law(values)
     sums = np.sort([sum(drawn) for drawn in product(values.tolist(), repeat=n)])
+    assert law.step <= values.std() * math.sqrt(n) / 400
     gap = np.flatnonzero(np.diff(sums) > (4 * n + 2) * law.step)
     for at in gap:
         point = sums[at + 1] - (2 * n + 1) * law.step
@@ -280,6 +281,22 @@ def test_a_ceiling_that_most_resamples_reach_is_an_end():
     assert percentile_law(values, clusters=clusters).conf_high == 1.0
     # (8/12)^12 = .008
     assert percentile_law(np.where(clusters == 8, 0.0, values), clusters=clusters).conf_high < 1.0
+
+
+def test_ends_that_fall_on_one_value_are_no_interval():
+    """Of ten draws from nine 0 and one 1, P(sum = 0) = .35 and P(sum <= 1) = .74: both 45% ends are one 1."""
+    found = percentile_law([0.0] * 9 + [1.0], conf_level=0.1)
+    assert ends(found) == (None, None)
+    assert "both ends fall on it" in found.reason
+    assert percentile_law([0.0] * 9 + [1.0], conf_level=0.5).conf_low == 0.0
+
+
+def test_the_resamples_of_ten_clusters_are_listed():
+    """An end of whole sums over whole sizes is such a ratio."""
+    sizes = np.arange(1.0, 11.0)
+    for end in ratio_ends(np.array([0.0, 2, 1, 3, 1, 6, 2, 8, 4, 9]), sizes, 0.025):
+        parts = end * np.arange(10, 101)
+        assert np.abs(parts - np.rint(parts)).min() < 1e-9
 
 
 def test_four_clusters_are_too_few():

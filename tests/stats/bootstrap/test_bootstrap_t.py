@@ -88,6 +88,8 @@ def test_unit_and_sign_carry_over():
     base = bootstrap_t(values, seed=1)
     moved = bootstrap_t(5 + 100 * values, seed=1)
     assert ends(moved) == pytest.approx([5 + 100 * end for end in ends(base)], rel=1e-9)
+    tiny = bootstrap_t(1e-9 * values, seed=1)
+    assert ends(tiny) == pytest.approx([1e-9 * end for end in ends(base)], rel=1e-9)
     turned = bootstrap_t(-values, seed=1)
     assert ends(turned) == pytest.approx([-end for end in reversed(ends(base))], rel=1e-9)
 

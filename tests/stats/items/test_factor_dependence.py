@@ -190,6 +190,15 @@ def test_unrelated_factors_are_flagged_as_rarely_as_promised(tables):
         assert alarms / tables <= share + 3 * np.sqrt(share * (1 - share) / tables)
 
 
+def test_items_of_one_model_or_of_none_say_nothing():
+    rng = np.random.default_rng(13)
+    scores, codes = rng.normal(size=(24, 3)), np.arange(24) // 4
+    more = np.full((12, 3), np.nan)
+    more[:8, 1] = rng.normal(size=8)
+    found = factor_dependence(np.vstack([scores, more]), {"f": np.concatenate([codes, np.arange(12) % 7])})
+    assert found == factor_dependence(scores, {"f": codes})
+
+
 def test_nothing_to_say_is_empty():
     assert factor_dependence(np.ones((20, 2)), {"f": np.arange(20) // 5}) == ()
     assert (
