@@ -276,6 +276,6 @@ def reliability_interval(
     variances = np.maximum(np.asarray(draws, dtype=np.float64), 0.0) / np.array(divisor, dtype=np.float64)
     universe = variances @ np.array([roles[part.name] == "universe" for part in study.components], dtype=np.float64)
     total = variances @ np.array([roles[part.name] in counted for part in study.components], dtype=np.float64)
-    drawn = np.where(total > 0.0, universe / np.where(total > 0.0, total, 1.0), 0.0)
+    drawn = universe / np.where(total > 0.0, total, 1.0)
     low, high = np.quantile(drawn, [0.5 - 0.5 * level, 0.5 + 0.5 * level]).tolist()
     return low, high

@@ -51,6 +51,16 @@ def test_equals_the_definition_in_slow_form():
     assert [d.band_high for d in found] == pytest.approx(np.quantile(effects[1:], 0.975, axis=0).tolist(), rel=1e-9)
 
 
+def test_tails_of_the_gamma_law_with_the_permutations_moments():
+    effects = np.random.default_rng(6).gamma(3.0, [0.2, 5.0, 0.0], (50, 3)) + [0.0, 0.0, 2.0]
+    found = clusters._smooth_p(effects)
+    for j in range(2):
+        mean, variance = effects[:, j].mean(), effects[:, j].var()
+        law = stats.gamma(mean**2 / variance, scale=variance / mean)
+        assert found[:, j] == pytest.approx(law.sf(effects[:, j]))
+    assert (found[:, 2] == 1.0).all()  # nothing varies: every draw reaches it
+
+
 def test_the_published_audit_is_caught(reference):
     """The design effect without small-sample correction is 6.74 (19.787^2 over the variance with divisor n)."""
     items, gained = np.array(reference["tenacious"]["clusters"]).T

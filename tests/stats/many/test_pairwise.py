@@ -803,6 +803,26 @@ def test_shares_on_any_scale_have_the_augmented_t_of_that_scale(unit):
         )
 
 
+@pytest.mark.parametrize("nonzero", [0, 4, 5, 6])
+def test_five_items_that_differ_say_how_large_a_difference_is(nonzero):
+    shares = np.zeros((30, 3))
+    shares[:nonzero, 1] = 0.25
+    shares[:9, 2] = 0.5
+    found = pairwise_differences(shares, bounds=(0.0, 1.0), shares=True, adjust="none")
+    alone = augmented_t(shares[:, 0] - shares[:, 1], n_trials=None)
+    assert (found.conf_low[0], found.conf_high[0]) == pytest.approx((alone.conf_low, alone.conf_high))
+
+
+def test_the_most_clusters_of_any_pair_are_named_where_they_are_too_few_for_flips():
+    """Two of the pairs share 4 clusters and cannot be tested at all; one shares 5."""
+    scores, clusters = made(16, n=40, models=3), np.arange(40) % 5
+    scores[clusters == 0, 2] = np.nan
+    found = pairwise_differences(scores, clusters=clusters)
+    assert found.adjust == "holm"
+    assert found.warnings[0].startswith("5 clusters are too few for max-T, which needs 6")
+    assert np.isnan(found.p_adjusted).tolist() == [False, True, True]
+
+
 @pytest.mark.parametrize("clustered", [False, True])
 def test_a_table_made_before_gives_the_same_answers(clustered):
     scores = made(12, n=40, missing=0.1)

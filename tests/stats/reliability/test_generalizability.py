@@ -116,6 +116,11 @@ def test_all_facets_that_would_help_are_named_in_order():
     )
     reason = str(levels_needed(study, "item", 0.9).reason)
     assert reason.endswith("mostly model:user, falls only with more of scenario or user")
+    without = from_components(
+        {"model": 1.0, "model:user": 0.0, "model:scenario": 3.0, "residual": 2.0},
+        {"model": 12, "user": 4, "scenario": 4, "item": 10},
+    )
+    assert str(levels_needed(without, "item", 0.9).reason).endswith("falls only with more of scenario")
 
 
 def test_a_component_that_is_not_given_is_0_and_named():
@@ -125,6 +130,13 @@ def test_a_component_that_is_not_given_is_0_and_named():
     few = from_components({"model": 1.0, "item": 2.0, "residual": 3.0}, {"model": 9, "item": 5}).warnings
     assert [each.startswith("only 9 levels of model") for each in few] == [True]
     assert not from_components({"model": 1.0, "item": 2.0, "residual": 3.0}, {"model": 10, "item": 5}).warnings
+
+
+@pytest.mark.parametrize(("residual", "n"), [(0.9, 9), (0.05, 1), (1.0, 10), (1.01, 11), (40.0, 400)])
+def test_levels_are_the_error_of_one_over_the_room_for_it(residual, n):
+    """True scores of 1 leave room for an error of .1 at a reliability of 1/1.1."""
+    study = from_components({"model": 1.0, "item": 3.0, "residual": residual}, {"model": 12, "item": 5})
+    assert levels_needed(study, "item", 1 / 1.1).n == n
 
 
 def test_more_levels_than_can_be_had_are_out_of_reach():
