@@ -254,8 +254,6 @@ def _lower_root(sums: FloatArray, sizes: FloatArray, tail: float) -> float:
     low, high = _bracket(excess, guess, 0.125 * guessed_error, (least, most))
     if excess(low) >= 0.0:
         return low
-    if excess(high) <= 0.0:
-        return high
     return float(optimize.brentq(excess, low, high, xtol=_SETTLED * guessed_error))
 
 

@@ -251,6 +251,28 @@ def test_codes_that_do_not_fit_are_refused():
         multiway_mean([1.0, 2.0], [])
 
 
+def test_values_beyond_the_bounds_are_refused():
+    values, codes = np.linspace(-1.0, 1.0, 12), np.arange(12) % 6
+    for low, high, words in (
+        (-0.5, 1.0, "below the lowest"),
+        (-1.0, 0.5, "above the highest"),
+        (1.0, -1.0, "below high"),
+    ):
+        with pytest.raises(InputError, match=words):
+            cluster_mean(values, codes, low=low, high=high)
+        with pytest.raises(InputError, match=words):
+            multiway_mean(values, [codes, np.arange(12) // 2], low=low, high=high)
+
+
+def test_two_clusters_have_a_standard_error():
+    """Their residuals are r and -r: with shares f and 1 - f, V = r^2 (1/(1 - f) + 1/f)/n^2."""
+    values, codes = np.array([1.0, 2.0, 4.0, 3.0, 9.0]), np.array([0, 0, 0, 1, 1])
+    found = cluster_mean(values, codes).estimate
+    rest = (values - values.mean())[:3].sum()
+    assert found.std_error == pytest.approx(abs(rest) * np.sqrt(1 / 0.4 + 1 / 0.6) / 5)
+    assert cluster_mean(values, np.zeros(5, int)).estimate.std_error is None
+
+
 @pytest.mark.parametrize(("df", "few"), [(4.0, False), (4.0 - 1e-12, False), (3.99, True), (1.0, True)])
 def test_clusters_worth_fewer_than_five_are_told(df, few):
     told = _few_effective(df)

@@ -334,9 +334,9 @@ def _of_clusters(
             mean = sums.sum(axis=0) / total
             residual = sums - counts * mean
             variance = (residual**2 / (1.0 - share)).sum(axis=0) / total**2
-            squares = (sums**2 / (1.0 - share)).sum(axis=0) / total**2
+            rounding = FLAT * ((sums**2 / (1.0 - share)).sum(axis=0) / total**2)
             # Of one cluster, whose share is 1, all of these are infinite or NaN.
-            std_error[part] = np.where(variance > FLAT * squares, np.sqrt(variance), np.nan)
+            std_error[part] = np.where(variance > rounding, np.sqrt(variance), np.nan)
             df[part] = satterthwaite(share)
         n[part], groups[part], estimate[part] = total.astype(np.int64), n_clusters, mean
     return n, groups, estimate, std_error, df
@@ -394,7 +394,7 @@ def as_estimates(estimates: ArrayLike, covariance: ArrayLike) -> tuple[FloatArra
     scale = np.sqrt(np.abs(np.diagonal(sigma)))
     if not np.isfinite(sigma).all() or not (np.diagonal(sigma) > 0.0).all():
         raise InputError("the covariance holds NaN, infinity or a variance that is not above 0; leave such models out")
-    if (np.abs(sigma - sigma.T) > _ROUNDING * np.outer(scale, scale)).any():
+    if (sigma - sigma.T > _ROUNDING * np.outer(scale, scale)).any():
         raise InputError("the covariance is not symmetric; entry (a, b) and entry (b, a) are the same number")
     if float(np.linalg.eigvalsh(sigma / np.outer(scale, scale))[0]) < -_ROUNDING * theta.size:
         raise InputError("the covariance is not one: some combination of the estimates has a negative variance")

@@ -174,7 +174,6 @@ def _upper_ends(tests: PairTests, critical: FloatArray, level: float) -> FloatAr
     high = tests.joint_ends(critical[table.first], one_sided)[1]
     low = tests.joint_ends(critical[table.second], one_sided)[0]
     upper = _matrix(table, high, -low)
-    np.fill_diagonal(upper, np.inf)
     return np.where(np.isnan(upper), np.inf, upper)
 
 

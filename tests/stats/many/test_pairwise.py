@@ -813,6 +813,20 @@ def test_five_items_that_differ_say_how_large_a_difference_is(nonzero):
     assert (found.conf_low[0], found.conf_high[0]) == pytest.approx((alone.conf_low, alone.conf_high))
 
 
+@pytest.mark.parametrize(("count", "adjust"), [(5, "none"), (5, "holm"), (6, "max-t")])
+def test_clusters_that_are_just_enough_are_not_warned_of(count, adjust):
+    assert pairwise_differences(made(17, n=30), clusters=np.arange(30) % count, adjust=adjust).warnings == ()
+
+
+@pytest.mark.parametrize(("n", "whole"), [(8191, True), (8192, False)])
+def test_moments_by_models_are_taken_where_sums_of_squares_are_exact(n, whole):
+    """A million squared, 8,192 times, is 2^53: one more than whole numbers that doubles hold without gaps."""
+    scores = np.zeros((n, 2))
+    scores[0, 0] = 2.0**20
+    scores[:, 1] = np.arange(n) % 2
+    assert (_lattice_moments(scores, np.array([0]), np.array([1])) is not None) == whole
+
+
 def test_the_most_clusters_of_any_pair_are_named_where_they_are_too_few_for_flips():
     """Two of the pairs share 4 clusters and cannot be tested at all; one shares 5."""
     scores, clusters = made(16, n=40, models=3), np.arange(40) % 5
