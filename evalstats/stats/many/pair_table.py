@@ -101,10 +101,6 @@ def as_scores(scores: ArrayLike, *, least_models: int = 2) -> FloatArray:
     return y
 
 
-# Sums of whole numbers below this are exact.
-_WHOLE_BELOW = 2.0**53
-
-
 def pair_table(
     scores: ArrayLike | PairTable, pairs: Sequence[tuple[int, int]] | None = None, clusters: ArrayLike | None = None
 ) -> PairTable:
@@ -182,7 +178,8 @@ def canonical_order(scores: FloatArray) -> tuple[IntArray, IntArray]:
 
 def _exact_sum(values: FloatArray) -> float:
     """Return the sum rounded once; whole numbers add up without rounding, and right and wrong answers are such."""
-    if float(np.abs(values).sum()) < _WHOLE_BELOW and bool((values == np.rint(values)).all()):
+    cheaper_to_add = float(np.abs(values).sum()) < 2.0**53 and bool((values == np.rint(values)).all())
+    if cheaper_to_add:
         return float(values.sum())
     return math.fsum(values.tolist())
 
@@ -255,12 +252,17 @@ def _unique_pairs(
     if pairs is None:
         i, j = np.triu_indices(n_models, k=1)
     else:
-        asked = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+        asked = np.asarray(pairs, dtype=np.int64).reshape(len(pairs), 2)
         i, j = asked[:, 0], asked[:, 1]
+        wrong = (i == j) | (asked.min(axis=1) < 0) | (asked.max(axis=1) >= n_models)
+        if wrong.any():
+            raise InputError(
+                f"({i[wrong][0]}, {j[wrong][0]}) is no pair; give two different columns, 0 to {n_models - 1}"
+            )
     a, b = place[i], place[j]
     low, high = np.minimum(a, b), np.maximum(a, b)
     codes, position = np.unique(low * n_models + high, return_inverse=True)
-    sign = np.where(a < b, 1.0, -1.0)
+    sign = np.sign(b - a).astype(np.float64)
     return codes // n_models, codes % n_models, position.astype(np.int64), sign
 
 

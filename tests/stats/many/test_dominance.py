@@ -128,6 +128,14 @@ def test_crossed_clusters_take_the_multiway_variance() -> None:
         assert certain_dominance(scores, costs, clusters=[first, second], conf_level=level)[1, 0] == expected
 
 
+def test_the_column_of_the_fewest_clusters_decides_whether_they_are_enough() -> None:
+    scores, costs = settled()
+    items = np.arange(60)
+    assert certain_dominance(scores, costs, clusters=[items % 30, items % 20], binary=True).any()
+    for columns in ([items % 4, items % 30], [items % 30, items % 4], [items % 4]):
+        assert not certain_dominance(scores, costs, clusters=columns, binary=True).any()
+
+
 def test_one_system_dominates_nobody() -> None:
     assert certain_dominance(np.ones((9, 1)), np.ones((9, 1))).tolist() == [[False]]
 
