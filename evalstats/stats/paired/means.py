@@ -140,11 +140,9 @@ def _lattice_work(steps: IntArray) -> float:
 
 
 def _lattice_p(steps: IntArray) -> float:
-    """Return P(|sum of randomly signed steps| >= |observed sum|)."""
+    """Return P(|sum of randomly signed steps| >= |observed sum|), above 1 where 0 was observed and counts on both sides."""
     sizes, counts = np.unique(np.abs(steps), return_counts=True)
     observed, total = abs(int(steps.sum())), int(np.abs(steps).sum())
-    if observed == 0:
-        return 1.0
     if observed == total:
         return _least_p(int(steps.size))
     theta = _tilt(sizes, counts, observed)

@@ -174,7 +174,7 @@ class _Units:
 
     @property
     def df(self) -> float:
-        return min(form.df for form in self.forms)
+        return self.forms[0].df  # all have the same
 
     @property
     def n_clusters(self) -> int | None:

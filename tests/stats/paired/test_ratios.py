@@ -200,6 +200,14 @@ def test_no_interval_of_width_zero(a, b, clusters, words):
     assert words in found.reason
 
 
+@pytest.mark.parametrize("clusters", [None, [0, 0, 1, 1, 2]])
+def test_a_ratio_without_an_interval_is_a_ratio_all_the_same(clusters):
+    """The same ratio of every item, and three clusters, are too little for an interval."""
+    found = geometric_ratio([1.0, 2.0, 4.0, 3.0, 5.0], [3.0, 6.0, 12.0, 9.0, 15.0], clusters=clusters)
+    assert found.estimate == pytest.approx(3.0)
+    assert (found.conf_low, found.conf_high, found.std_error) == (None, None, None)
+
+
 def test_fieller_without_bounds_is_refused():
     a, b = [0.0, 0.0, 0.0, 0.0, 10.0, 0.1], [1.0, 2.0, 1.0, 1.5, 1.0, 2.0]
     found = ratio_of_means(a, b)
