@@ -260,6 +260,13 @@ def test_what_cannot_be_tested_has_a_p_of_1() -> None:
     assert (estimates.tolist(), p.tolist()) == ([2.0], [pytest.approx(2.0**-29)])
 
 
+def test_a_difference_that_is_the_same_on_every_item_is_tested_by_its_signs() -> None:
+    values = np.random.default_rng(2).normal(size=12)
+    estimates, p = _tests(np.column_stack([values, values + 1.0]), [(0, 1)], [], None, binary=False)
+    assert estimates == pytest.approx([-1.0])
+    assert p == pytest.approx([2.0**-11])
+
+
 def test_each_pair_is_tested_by_its_difference() -> None:
     """Crossed clusters by the multiway variance; the same difference on every item by its signs."""
     rng = np.random.default_rng(8)

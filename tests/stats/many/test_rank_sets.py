@@ -198,6 +198,12 @@ def test_a_covariance_that_is_none_is_refused(covariance, says):
         rank_sets_normal([1.0, 2.0, 3.0], covariance)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_negative_variance_is_found_in_any_unit(unit):
+    with pytest.raises(InputError, match="negative variance"):
+        rank_sets_normal(unit * np.array([0.9, 0.5]), unit**2 * np.array([[1.0, 1.01], [1.01, 1.0]]))
+
+
 def test_bad_options_are_refused():
     with pytest.raises(InputError, match="an entry of top"):
         rank_sets(made(0, 20), top=(0,))
