@@ -358,11 +358,9 @@ def variance_parameters(fit: MixedFit) -> VarianceParameters:
 def most_effects(design: MixedDesign) -> int:
     """Random effects of the largest set of cells that shares none with the others."""
     member = independent_sets(design)
-    total = np.zeros(int(member.max()) + 1, dtype=np.int64)
-    for term in design.terms:
-        first = np.unique(term.level, return_index=True)[1]
-        total += np.bincount(member[first], minlength=len(total)) * term.n_columns
-    return int(total.max())
+    firsts = [np.unique(term.level, return_index=True)[1] for term in design.terms]
+    owners = [np.repeat(member[first], term.n_columns) for first, term in zip(firsts, design.terms, strict=True)]
+    return int(np.bincount(np.concatenate(owners)).max())
 
 
 def _derivatives(fit: MixedFit) -> tuple[Floats, Floats]:

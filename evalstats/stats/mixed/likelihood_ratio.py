@@ -81,7 +81,8 @@ def ratio_statistic(null: MixedFit, alternative: MixedFit) -> float:
     difference = 2.0 * (alternative.log_likelihood - null.log_likelihood)
     if not np.isfinite(difference):
         raise CannotAnswerError("one of the two models has no finite likelihood, so they cannot be compared")
-    if difference < -_SLACK * max(1.0, 1e-6 * abs(null.log_likelihood)):
+    slack = _SLACK * max(1.0, 1e-6 * abs(null.log_likelihood))
+    if difference < -slack:
         raise CannotAnswerError(
             f"the larger model has the smaller likelihood (by {-difference / 2:.3g}), so it was not fitted to its maximum "
             "or does not contain the smaller one; refit it"
@@ -134,7 +135,7 @@ def _totals(fit: MixedFit) -> tuple[float, float, float]:
 
 
 def _same_cells(first: MixedDesign, second: MixedDesign) -> bool:
-    return first.n_cells == second.n_cells and np.array_equal(first.response, second.response)
+    return np.array_equal(first.response, second.response)
 
 
 def variance_ratio(null: MixedFit, alternative: MixedFit) -> LikelihoodRatio:
@@ -285,9 +286,7 @@ def parametric_bootstrap(
     Halekoh & Hojsgaard 2014, doi:10.18637/jss.v059.i09 (PBmodcomp).
     """
     check_nested(null, alternative)
-    if null.design.n_cells != alternative.design.n_cells or not np.array_equal(
-        null.design.response, alternative.design.response
-    ):
+    if not _same_cells(null.design, alternative.design):
         raise InputError(
             f"the models have {null.design.n_cells} and {alternative.design.n_cells} cells; fit the smaller one to "
             "null_design(alternative.design, ...), so that both are refitted to the same draws"

@@ -357,7 +357,8 @@ def _search(criterion: LinearCriterion, start: Floats | None) -> tuple[Minimum, 
     evaluations = best.n_evaluations
     theta, singular = boundary(criterion, np.sinh(best.x) / scale)
     if singular or not best.converged:
-        for x in (np.where(_diagonal(design) > 0, size, 0.0) for size in (0.3, 3.0)):
+        guesses = [np.where(_diagonal(design) > 0, size, 0.0) for size in (0.3, 3.0)]
+        for x in guesses:
             other = _minimise(criterion, scale, x)
             evaluations += other.n_evaluations
             if other.value < best.value - 1e-7 or (other.converged and not best.converged):

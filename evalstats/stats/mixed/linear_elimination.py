@@ -23,12 +23,12 @@ _CHEAPER_AT = 4  # grouped products may hold this many times the numbers of z: t
 class Scaling:
     """The block-diagonal matrix Lambda of one axis: the factor of each term at its places, ones elsewhere.
 
-    `parts` holds for every term its first position, number of places and covariance factor; `diagonal` the diagonal where Lambda
-    is diagonal, else None.
+    `parts` holds for every term its first position, number of places and covariance factor; `cheaper_diagonal` the diagonal where
+    Lambda is diagonal, with which products are cheaper, else None.
     """
 
     parts: tuple[tuple[int, int, Floats], ...]
-    diagonal: Floats | None
+    cheaper_diagonal: Floats | None
 
     @classmethod
     def of(cls, size: int, slots: Sequence[Slot], factors: Sequence[Floats]) -> Self:
@@ -43,8 +43,8 @@ class Scaling:
 
     def right(self, array: Floats) -> Floats:
         """Return array @ Lambda over the last axis."""
-        if self.diagonal is not None:
-            return array * self.diagonal
+        if self.cheaper_diagonal is not None:
+            return array * self.cheaper_diagonal
         out = array.copy()
         for start, n, factor in self.parts:
             k = len(factor)
@@ -54,8 +54,8 @@ class Scaling:
 
     def left(self, array: Floats) -> Floats:
         """Return Lambda' @ array over the last but one axis."""
-        if self.diagonal is not None:
-            return array * self.diagonal[:, None]
+        if self.cheaper_diagonal is not None:
+            return array * self.cheaper_diagonal[:, None]
         return np.swapaxes(self.right(np.swapaxes(array, -1, -2)), -1, -2)
 
     def both(self, array: Floats) -> Floats:
@@ -64,7 +64,7 @@ class Scaling:
 
     def transposed(self) -> "Scaling":
         """Return the same with every factor transposed."""
-        return Scaling(tuple((start, n, factor.T) for start, n, factor in self.parts), self.diagonal)
+        return Scaling(tuple((start, n, factor.T) for start, n, factor in self.parts), self.cheaper_diagonal)
 
 
 def slot_products(left: Floats, right: Floats, slot: Slot) -> Floats:
@@ -298,8 +298,9 @@ def _row_products(left: Floats, right: Floats) -> Floats:
 
 
 def _combine(weight: Floats, arrays: list[Floats]) -> Floats:
-    if len(arrays) == 1:
-        return arrays[0] if weight[0] == 1.0 else weight[0] * arrays[0]
+    uncopied_is_cheaper = len(arrays) == 1 and weight[0] == 1.0
+    if uncopied_is_cheaper:
+        return arrays[0]
     out = weight[0] * arrays[0]
     for w, array in zip(weight[1:], arrays[1:], strict=True):
         out += w * array
@@ -355,11 +356,11 @@ class Structured:
     def __init__(self, design: MixedDesign, plan: Plan, fixed: Floats, response: Floats, within: float) -> None:
         self.design, self.plan, self.within = design, plan, within
         self.fixed, self.response = fixed, response
-        self._counts, self._n_cells, self._weights = np.ones(1), np.zeros(1), [design.count]
+        self._counts, self._weights = np.ones(1), [design.count]
         if plan.cell_term is not None:  # cells with the same number of rows keep a common weight
             self._counts, which = _distinct_counts(design.count)
             self._weights = [np.asarray(which == k, dtype=np.float64) for k in range(len(self._counts))]
-            self._n_cells = np.array([w.sum() for w in self._weights])
+        self._n_cells = np.array([np.count_nonzero(w) for w in self._weights])
         self._inner = Inner(plan, tuple(cross_products(design, plan, fixed, response, w) for w in self._weights))
         self._last: _Factored | None = None
 
@@ -431,9 +432,7 @@ class Structured:
 
     def _class_weights(self, factors: tuple[Floats, ...]) -> tuple[Floats, float]:
         """Weight of every class of cells, and the log-determinant of the cell stage."""
-        if self.plan.cell_term is None:
-            return np.ones(1), 0.0
-        t2 = float(factors[self.plan.cell_term][0, 0]) ** 2
+        t2 = 0.0 if self.plan.cell_term is None else float(factors[self.plan.cell_term][0, 0]) ** 2
         return self._counts / (1.0 + t2 * self._counts), float(self._n_cells @ np.log1p(t2 * self._counts))
 
     def _factor(self, theta: Floats) -> _Factored:

@@ -139,7 +139,7 @@ def prediction_errors(fit: MixedFit, terms: Sequence[int]) -> PredictionErrors:
 
 def _block_inverse(matrix: Sparse) -> Sparse | None:
     """Invert a symmetric positive definite matrix block by block; None where its blocks fill much of it."""
-    n = int(matrix.shape[0])
+    n, _ = matrix.shape
     matrix.eliminate_zeros()
     n_blocks, owner = connected_components(matrix, directed=False)
     owner = owner.astype(np.int64)

@@ -23,7 +23,7 @@ from evalstats.stats.mixed.linear_criterion import LinearCriterion
 _STEP = 1e-6
 Surface = Callable[[Floats], tuple[float, Floats]]  # deviance and gradient
 _PRECISE = 1e-6  # of the end of an interval, relative to its distance from the estimate
-_LOWER = 1e-2  # a profile that falls below the minimum by more shows that the fit was none
+_SLACK = 1e-2  # a profile that falls below the minimum by more shows that the fit was none
 _FLAT = 1e-2  # largest slope of the deviance by a standard error at the end of a search
 _VANISHED = 1e-3  # relative to where the search began
 _FARTHEST = 60  # doublings of a step before a profile is called flat
@@ -281,7 +281,7 @@ class _Walk:
                 above, at, good = min((above, at, good), self._search(surface, self.start), key=lambda found: found[0])
             if good:
                 self.at = at
-            if above < -_LOWER:
+            if above < -_SLACK:
                 raise CannotAnswerError(
                     f"the deviance falls by {-above:.3g} below that of the fit where {self.what} is {value:.4g}: the fit is not "
                     "at its maximum; refit it from another start"

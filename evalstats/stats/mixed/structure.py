@@ -12,10 +12,10 @@ from scipy.sparse.csgraph import connected_components
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm, nested_in
 
 _SAMPLE = 4  # cells for each block or level in which components are sought first
-_HOPS = 3  # from a block over shared levels to others, in a first look
+_STEPS = 3  # from a block over shared levels to others, in a first look
 _CANDIDATES = 3  # groupings tried as T
 _SHARE = 0.05  # least number of effects, of those of the largest, for a grouping to be tried
-_FEW_COLUMNS = 12  # fixed columns summed one by one; more are multiplied as a matrix
+_CHEAPER_ONE_BY_ONE = 12  # fixed columns up to which sums of each are cheaper than a product of matrices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +174,7 @@ def _all_joined(top: Ints, n_blocks: int, term: RandomTerm) -> bool:
     blocks, levels = top[sample], term.level[sample]
     reached = np.zeros(n_blocks, dtype=bool)
     reached[blocks[0]] = True
-    for _ in range(_HOPS):
+    for _ in range(_STEPS):
         met = np.zeros(term.n_levels, dtype=bool)
         met[levels[reached[blocks]]] = True
         reached[blocks[met[levels]]] = True
@@ -437,7 +437,7 @@ def _sums(index: Ints, like: Floats, weight: Floats, values: Floats | None, othe
 def _dense_sums(column: _Column, size: int, dense: Floats) -> Floats:
     """Sum weighted dense columns over cells with the same effect: shape (size, n_columns)."""
     n, p = dense.shape
-    if p > _FEW_COLUMNS:
+    if p > _CHEAPER_ONE_BY_ONE:
         values = np.ones(n) if column.values is None else column.values
         cells = cast("Any", csr_array)((values, (column.at, np.arange(n))), (size, n))  # its types lose the numbers
         return np.asarray(cells @ dense, dtype=np.float64)

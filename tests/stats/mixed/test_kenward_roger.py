@@ -118,7 +118,7 @@ def made(variances, single):
     return KenwardRoger(covariance=np.eye(p), unadjusted=np.eye(p), variances=variances, single=single)
 
 
-@pytest.mark.parametrize("a", [0.02, 0.3, 0.49, 0.7, 0.99, 1.5])
+@pytest.mark.parametrize("a", [0.02, 0.3, 0.49, 0.7, 0.99, 1.5, 3.0])
 def test_a_single_contrast_has_two_over_a_degrees_of_freedom(a):
     """The formulas with q = 1 and equal traces a come down to 2 / a, and the scaling to 1."""
     assert made(np.array([[a / 9.0]]), np.array([[[3.0]]])).f_law(np.eye(1)) == pytest.approx((2.0 / a, 1.0))
