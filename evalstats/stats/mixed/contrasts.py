@@ -24,7 +24,7 @@ from evalstats.stats.many.multiplicity import holm
 Adjustment = Literal["none", "holm", "tukey", "max-t"]
 
 _ROUNDING = 1e-10  # relative: a variance this small against its terms is rounding, and so is a sum of weights
-_RANK = 1e-10  # an eigenvalue of the correlation below this share of the largest is rounding
+_RANK_TOLERANCE = 1e-10  # an eigenvalue of the correlation below this share of the largest is rounding
 _DEGREE = 8
 
 
@@ -386,7 +386,7 @@ def joint_test(
         return none(hypotheses, "the estimates tested have a standard error of 0")
     scale = np.where(scale > 0.0, scale, float(scale.max()))
     values, vectors = np.linalg.eigh(together / np.outer(scale, scale))
-    kept = values > _RANK * values[-1]
+    kept = values > _RANK_TOLERANCE * values[-1]
     rank = int(kept.sum())
     along = vectors.T @ (estimate / scale)
     if rank < hypotheses and (np.abs(along[~kept]) > 1e-6 * max(1.0, float(np.abs(along).max()))).any():

@@ -252,7 +252,8 @@ def _times_spread(a: Floats, block: Block, relative: list[Floats]) -> Floats:
     out, start = np.empty(a.shape), 0
     for k, t in zip(block.n_levels, relative, strict=True):
         own = slice(start, start + k * len(t))
-        if len(t) == 1:
+        scaling_is_cheaper = len(t) == 1
+        if scaling_is_cheaper:
             out[:, own] = a[:, own] * t[0, 0]
         else:
             out[:, own] = (a[:, own].reshape(len(a), k, len(t)) @ t).reshape(len(a), -1)

@@ -27,7 +27,7 @@ _MOST_STEPS = 100  # whether taken or refused
 _STEP = 1e-5  # of the differences of the gradient
 _GAIN = 1e-9  # predicted decrease at which the search ends
 _NEARLY = 1e-5  # the same with an updated Hessian, after which it is computed anew
-_CLOSE = 1e-2  # length of a step after which the Hessian is as good as new
+_CLOSE_ENOUGH = 1e-2  # length of a step after which the Hessian is as good as new
 _FLOOR = 1e-14  # relative size of the rounding errors of the function
 _FAR = 30.0  # parameters are logarithms in the main; beyond this nothing changes any more
 _SLOPE = (
@@ -199,13 +199,14 @@ def minimise(function: ValueGradient, start: Floats) -> Minimum:
             radius = min(2.0 * radius, 8.0)
         if np.isfinite(new_value):
             hessian = symmetric_update(hessian, step, new_gradient - gradient)
-            exact = exact and length < _CLOSE
+            exact = exact and length < _CLOSE_ENOUGH
         if ratio > 1e-4:
             x, value, gradient = x + step, new_value, new_gradient
         elif radius < 1e-10 * (1.0 + float(np.abs(x).max())):
             message = "the search stopped where no step lowers the deviance, though its slope says one should"
             break
-        if ratio < 0.1:
+        renewing_is_cheaper = ratio < 0.1  # than going on with a model that predicts badly
+        if renewing_is_cheaper:
             hessian, exact, count = difference_hessian(function, x, gradient), True, count + len(x)
         if np.abs(x).max() > _FAR:
             message = "a parameter grew without bound"

@@ -362,11 +362,11 @@ class Structured:
             self._weights = [np.asarray(which == k, dtype=np.float64) for k in range(len(self._counts))]
         self._n_cells = np.array([np.count_nonzero(w) for w in self._weights])
         self._inner = Inner(plan, tuple(cross_products(design, plan, fixed, response, w) for w in self._weights))
-        self._last: _Factored | None = None
+        self._cheaper_last: _Factored | None = None  # cheaper to keep than to make again
 
     def set_response(self, response: Floats, within: float) -> None:
         """Replace the response; what does not involve it stays."""
-        self.response, self.within, self._last = response, within, None
+        self.response, self.within, self._cheaper_last = response, within, None
         for weight, products in zip(self._weights, self._inner.classes, strict=True):
             replace_response(products, self.design, self.plan, (self.fixed, response), weight)
         if self._inner.grouped is not None:
@@ -436,8 +436,8 @@ class Structured:
         return self._counts / (1.0 + t2 * self._counts), float(self._n_cells @ np.log1p(t2 * self._counts))
 
     def _factor(self, theta: Floats) -> _Factored:
-        if self._last is not None and np.array_equal(self._last.theta, theta):
-            return self._last
+        if self._cheaper_last is not None and np.array_equal(self._cheaper_last.theta, theta):
+            return self._cheaper_last
         plan = self.plan
         r, p = plan.outer_size, self.fixed.shape[1]
         factors = self.design.factors(theta)
@@ -468,10 +468,10 @@ class Structured:
             beta=-inverse_root[-1, r:-1] / inverse_root[-1, -1],
             unscaled=fixed.T @ fixed,
         )
-        self._last = _Factored(
+        self._cheaper_last = _Factored(
             theta.copy(), pieces, inner, reduced, middle, outer, middle_inverse, middle_gain, inverse_root
         )
-        return self._last
+        return self._cheaper_last
 
 
 def _rest_derivative(inverse_root: Floats, k: int, precision: float) -> Floats:

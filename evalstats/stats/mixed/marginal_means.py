@@ -475,7 +475,8 @@ def _quantiles(logit: FloatArray, covariance: FloatArray, z: float) -> tuple[flo
     spread = np.sqrt(np.diagonal(covariance))
     rho = float(np.clip(covariance[0, 1] / (spread[0] * spread[1]), -1.0, 1.0))
     own = max(math.sqrt(1.0 - rho * rho), 2.0 * _FINEST)
-    step = max(min(_STEP, 0.5 * own), _FINEST)
+    precise = min(_STEP, 0.5 * own)
+    step = max(precise, _FINEST)
     u = np.arange(-math.ceil(_TAIL / step), math.ceil(_TAIL / step) + 1) * step
     weight = np.exp(-0.5 * u * u) * (step / math.sqrt(2.0 * math.pi))
     x = np.asarray(special.expit(logit[a] + spread[a] * u), dtype=np.float64)

@@ -19,6 +19,7 @@ from evalstats.stats.mixed.structure import term_columns, within_owner
 # Golden-section steps end when the variance is known to this share of the largest that is tried.
 _TOLERANCE = 1e-8
 _RIDGE = 1e-9
+_ROUNDING = 1e-9  # a singular value below this share of the largest is rounding
 # Share of a matrix that its blocks fill, above which it is kept whole.
 _FULL = 0.2
 
@@ -251,12 +252,11 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
 
 def _row_and_column(has: npt.NDArray[np.bool_]) -> Floats:
     """Orthogonal basis of all sums of a row and a column; empty rows and columns have no part in it."""
-    rows, columns = np.nonzero(has)
-    by_row = (rows[:, None] == np.unique(rows)).astype(np.float64)
-    by_column = (columns[:, None] == np.unique(columns)).astype(np.float64)
+    codes = (np.unique(each, return_inverse=True) for each in np.nonzero(has))
+    sides = [np.eye(len(levels))[code] for levels, code in codes]
     # One column too many, and one more for every part of the table that shares no row or column with the rest.
-    left, size, _ = np.linalg.svd(np.hstack([by_row, by_column]), full_matrices=False)
-    return left[:, size > _RIDGE * size[0]]
+    left, size, _ = np.linalg.svd(np.hstack(sides), full_matrices=False)
+    return left[:, size > _ROUNDING * size[0]]
 
 
 def _criterion(y: Floats, design: Floats, noise: Floats, variance: float) -> float:

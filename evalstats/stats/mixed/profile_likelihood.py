@@ -26,7 +26,7 @@ _PRECISE = 1e-6  # of the end of an interval, relative to its distance from the 
 _SLACK = 1e-2  # a profile that falls below the minimum by more shows that the fit was none
 _FLAT = 1e-2  # largest slope of the deviance by a standard error at the end of a search
 _VANISHED = 1e-3  # relative to where the search began
-_FARTHEST = 60  # doublings of a step before a profile is called flat
+_FARTHEST_STEPS = 60  # each longer than the one before, after which a profile is called flat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Target:
         else:
             # The sign of a row says nothing; with a positive diagonal the formula is smooth where the row passes 0.
             if factor[self.other, self.other] < 0.0:
-                factor[self.other] *= -1.0
+                factor[self.other] = -factor[self.other]
             along = _unit(factor[self.other, : self.row + 1])
             across = _unit(row - (row @ along) * along)
             factor[self.row, : self.row + 1] = np.linalg.norm(row) * (value * along + np.sqrt(1.0 - value**2) * across)
@@ -242,13 +242,13 @@ def _contrast_interval(fit: MixedFit, row: Floats, conf_level: float) -> Profile
 
         least = _surface(fit)(best)[0]
     else:
-        rest = np.linalg.lstsq(smaller.fixed, design.fixed @ fit.beta - estimate * direction, rcond=None)[0]
+        first_guess = np.linalg.lstsq(smaller.fixed, design.fixed @ fit.beta - estimate * direction, rcond=None)[0]
         onto = np.linalg.lstsq(smaller.fixed, design.fixed, rcond=None)[0]
-        turn = np.zeros((len(best) + len(rest), len(best) + len(fit.beta)))
+        turn = np.zeros((len(best) + len(first_guess), len(best) + len(fit.beta)))
         turn[: len(best), : len(best)], turn[len(best) :, len(best) :] = np.eye(len(best)), onto
         spread = _root(turn @ _joint(fit) @ turn.T, len(fit.theta))
         least = _surface(fit)(np.append(best, fit.beta))[0]
-        best = np.append(best, rest)
+        best = np.append(best, first_guess)
 
         def held(value: float) -> Surface:
             return _surface(replace(fit, design=replace(smaller, offset=offset + value * direction)))
@@ -333,10 +333,10 @@ def _interval(
 
 def _end(walk: _Walk, estimate: float, step: float, bound: float, quantile: float) -> float | None:
     """Return where the profile reaches the quantile, or the bound if it does not before that."""
-    sign = -1.0 if bound < estimate else 1.0
-    inside, outside = estimate, estimate + sign * step * quantile
-    for _ in range(_FARTHEST):
-        if sign * (outside - bound) >= 0.0:
+    guess = math.copysign(step * quantile, bound - estimate)
+    inside, outside = estimate, estimate + guess
+    for _ in range(_FARTHEST_STEPS):
+        if guess * (outside - bound) >= 0.0:
             outside = bound
         if inside == bound or (outside == bound and walk(bound) <= quantile):
             return bound

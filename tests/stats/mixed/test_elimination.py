@@ -10,7 +10,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed import linear_elimination
 from evalstats.stats.mixed.design import RandomTerm, check_levels, semidefinite_factor
 from evalstats.stats.mixed.linear import _reduce, _words, boundary, canonical
-from evalstats.stats.mixed.linear_criterion import LinearCriterion, _FixedPart
+from evalstats.stats.mixed.linear_criterion import LinearCriterion, _alike, _FixedPart
 from evalstats.stats.mixed.linear_elimination import Scaling, _distinct_rows, invert_blocks, invert_lower, slot_products
 from evalstats.stats.mixed.structure import Rest, Slot
 from tests.stats.mixed.dense import rows_design, term
@@ -249,3 +249,22 @@ def test_a_factor_of_a_singular_covariance():
         assert np.all(np.diag(factor) >= 0.0)
     least = np.array([0.0, 0.5, 0.0])
     assert semidefinite_factor(np.diag([1.0, 0.5, 4.0]), least) == pytest.approx(np.diag([1.0, 0.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    ("block", "gain", "same"),
+    [
+        ([[1.0, 0.0]], 2.0, True),
+        ([[0.0, 0.0]], 5.0, True),
+        ([[1.0, 3.0]], 2.0, False),
+        ([[0.0, 3.0]], 2.0, False),
+        ([[1.0, 0.0]], 5.0, False),
+    ],
+)
+@pytest.mark.parametrize("place", [1, 2])
+def test_blocks_are_alike_that_are_equal_or_hold_nothing(block, gain, same, place):
+    z, gains = np.tile([[1.0, 0.0]], (1, 3, 1, 1)), np.full((1, 3, 1, 1), 2.0)
+    assert _alike(z, gains)
+    z[0, place], gains[0, place] = block, gain
+    # Padding stands behind the blocks; where the second is some, nothing is gained by looking further.
+    assert _alike(z, gains) == (same and (place == 2 or gain == 2.0))

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, mixture_p
+from evalstats.stats.mixed.likelihood_ratio import check_nested, likelihood_ratio, mixture_p
 from tests.stats.mixed.dense import fit_dense, golden_cases, golden_design, merged
 
 
@@ -41,6 +41,9 @@ def test_cells_need_not_be_merged_alike(cases, pastes):
     cells = replace(null, design=merged(null.design))
     assert cells.design.n_cells != alternative.design.n_cells
     assert likelihood_ratio(cells, alternative) == likelihood_ratio(null, alternative)
+    check_nested(cells, null)
+    with pytest.raises(InputError, match="has fixed effects that the larger has not"):
+        check_nested(alternative, cells)
 
 
 def test_mixtures_are_weighted_tails():

@@ -398,3 +398,12 @@ def test_the_error_of_a_mean_has_the_slope_of_its_spread_by_every_parameter():
     gradient = np.array([(mean(h * e) - mean(-h * e)) / (2 * h) for e in np.eye(4)])
     found = population_means(rows, beta, [s], joint, sd_jacobian=jacobian)
     assert found.covariance[0, 0] == pytest.approx(gradient @ joint @ gradient, rel=1e-6)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_an_interval_that_ends_at_0_holds_it(side):
+    """Holm's p of the larger of two is its own, Bonferroni's interval is for both."""
+    wide = adjusted(linear_estimates(np.eye(2), [0.0, 0.0], np.eye(2)), "holm").conf_high[0]
+    found = adjusted(linear_estimates(np.eye(2), [side * wide, 9.0], np.eye(2)), "holm")
+    assert 0.0 in (found.conf_low[0], found.conf_high[0])
+    assert ["row 0" in note for note in found.warnings] == [True]

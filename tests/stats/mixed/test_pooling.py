@@ -140,15 +140,16 @@ def test_order_of_rows_and_columns_leaves_no_trace():
     np.testing.assert_allclose(flipped.values.T, plain.values, atol=SEARCH)
 
 
-def test_shift_and_scale():
+@pytest.mark.parametrize("unit", [1e-4, 10.0])
+def test_shift_and_scale(unit):
     rng = np.random.default_rng(6)
     noise = 0.3 * spread_out(rng, 12)
     _, estimates = drawn(rng, (4, 3), 0.7, noise)
     plain = pooled_table(estimates, noise)
-    turned = pooled_table(5 - 10 * estimates, 100 * noise)
-    np.testing.assert_allclose(turned.values, 5 - 10 * plain.values, atol=10 * SEARCH)
-    assert turned.variance == pytest.approx(100 * plain.variance, rel=1e-3)
-    np.testing.assert_allclose(turned.covariance, 100 * plain.covariance, atol=100 * SEARCH)
+    turned = pooled_table(5 * unit - unit * estimates, unit**2 * noise)
+    np.testing.assert_allclose(turned.values, unit * (5 - plain.values), atol=unit * SEARCH)
+    assert turned.variance == pytest.approx(unit**2 * plain.variance, rel=1e-3)
+    np.testing.assert_allclose(turned.covariance, unit**2 * plain.covariance, atol=unit**2 * SEARCH)
 
 
 def test_a_table_of_two_parts_is_two_tables_with_one_variance():

@@ -34,7 +34,10 @@ def fit():
         count=rng.integers(2, 7, size=80).astype(float),
         terms=(replace(items, level=items.level[keep], values=items.values[keep]),),
     )
-    return fit_binomial(replace(design, response=rng.binomial(design.count.astype(int), 0.6) / design.count))
+    share = special.expit(0.4 + 0.9 * rng.normal(size=30)[design.terms[0].level])
+    found = fit_binomial(replace(design, response=rng.binomial(design.count.astype(int), share) / design.count))
+    assert found.theta[0] > 0.3  # at 0 its score would say nothing
+    return found
 
 
 def test_sandwich_and_df_by_their_definition(fit):

@@ -20,9 +20,20 @@ from evalstats.stats.mixed.binomial import (
 from evalstats.stats.mixed.design import MixedDesign
 from evalstats.stats.mixed.glm import fit_logistic
 from evalstats.stats.mixed.laplace import Point
-from evalstats.stats.mixed.linear import difference_hessian, minimise, symmetric_update, trust_step
+from evalstats.stats.mixed.linear import (
+    _scales,
+    _standard,
+    difference_hessian,
+    fit_linear,
+    minimise,
+    symmetric_update,
+    trust_step,
+)
+from evalstats.stats.mixed.linear_criterion import LinearCriterion
 from evalstats.stats.mixed.linear_elimination import _combine
 from tests.stats.mixed.binomial_by_definition import design_of, term
+from tests.stats.mixed.dense import rows_design
+from tests.stats.mixed.dense import term as term_of
 
 
 def _quartic(x):
@@ -378,3 +389,20 @@ def test_a_step_leaves_a_ridge_to_one_side(radius, gradient):
     lowest = (slope @ points + 0.5 * (points * (hessian @ points)).sum(axis=0)).min()
     assert np.linalg.norm(step) == pytest.approx(radius)
     assert -promised == pytest.approx(lowest, abs=1e-6)
+
+
+@pytest.mark.parametrize(("columns", "off"), [(1, 0.02), (2, 0.1)])
+def test_a_search_begins_near_its_end_where_levels_have_many_rows(columns, off):
+    """EM's first steps forget where they came from where the data say what every effect is."""
+    rng = np.random.default_rng(columns)
+    level, x = np.repeat(np.arange(20), 150), rng.normal(size=3000)
+    ones = ("(Intercept)", np.ones(3000))
+    slopes = [ones, ("x", x)][:columns]
+    root = np.array([[0.6, 0.0], [0.9, 0.5]])[:columns, :columns]
+    effects = rng.normal(size=(20, columns)) @ root.T
+    y = rng.normal(size=3000) + sum(effects[level, k] * values for k, (_, values) in enumerate(slopes))
+    design = rows_design([ones], [term_of("item", level, *slopes)], y)
+    criterion = LinearCriterion(design)
+    first, found = _standard(criterion, _scales(design)), fit_linear(design)
+    (begun,), (ended,) = design.factors(first), design.factors(found.theta)
+    assert begun @ begun.T == pytest.approx(ended @ ended.T, rel=off, abs=off * np.trace(ended @ ended.T))
