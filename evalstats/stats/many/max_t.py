@@ -94,7 +94,8 @@ class TwoSided:
             _suffix_maxima(rows, rest)
             rest = rows[0].copy()
             here = bound[start : start + ROWS]
-            if rest.max() >= here[-1]:
+            skipping_is_cheaper = rest.max() < here[-1]
+            if not skipping_is_cheaper:
                 self.hits[start : start + ROWS] += _weighed(rows >= here[:, np.newaxis], weight)
         self.total += float(weight.sum())
         self.largest.append(rest)
@@ -150,7 +151,8 @@ class OneSided:
         """Count one chunk of draws, shape (n_draws, all pairs), and their mirror images."""
         starts = range(0, self.members.size, ROWS)
         # The blocks of a small family are gathered once; all pairs at once would leave the cache.
-        blocks = [self._ahead(t, start) for start in starts] if self.members.size <= _KEPT else None
+        keeping_is_cheaper = self.members.size <= _KEPT
+        blocks = [self._ahead(t, start) for start in starts] if keeping_is_cheaper else None
         gathered = blocks or (self._ahead(t, start) for start in starts)
         ends = [(ahead.min(axis=0), ahead.max(axis=0)) for ahead in gathered]
         low, high = np.min([each for each, _ in ends], axis=0), np.max([each for _, each in ends], axis=0)
@@ -459,7 +461,8 @@ def range_critical(conf_level: float, n_means: int, df: float = math.inf) -> flo
     3.578
     """
     beyond = 1.0 - check_level(conf_level)
-    high = 8.0
+    first_guess = 8.0
+    high = first_guess
     while range_p(high, n_means, df) > beyond:
         high *= 2.0
     goal = math.log(beyond)

@@ -28,7 +28,7 @@ _TAKEN = 16_000_000  # statistics worked on at once: long rows of draws for ever
 _KEPT = 40_000_000  # differences kept between chunks of draws; more are made anew for each
 _KEPT_DRAWS = 8_000_000  # statistics kept of a law that is asked for again: 64 MB
 _MOST_STATISTICS = 6.0e7  # patterns times pairs listed at most: some seconds; 20 clusters of up to 15 models
-_EXACT_IN_SINGLE = 2.0**24  # whole numbers up to here are exact in single precision
+_SINGLE_PRECISION = 2.0**24  # whole numbers up to here are exact in it
 _MOST_CORRELATED = 5000  # pairs whose correlation matrix is made: 200 MB
 _RIDGE = 1e-9  # keeps the factor of a singular correlation matrix real
 
@@ -168,7 +168,8 @@ def _once(
 
 def _kept(law: ReferenceLaw) -> ReferenceLaw:
     """Keep random draws that are few for whoever passes through the law next: counting them costs less than drawing."""
-    if law.n_resamples is None or law.n_resamples * law.observed.size > _KEPT_DRAWS:
+    making_anew_is_cheaper = law.n_resamples is None or law.n_resamples * law.observed.size > _KEPT_DRAWS
+    if making_anew_is_cheaper:
         return law
     held: list[tuple[FloatArray, FloatArray]] = []
 
@@ -348,7 +349,7 @@ def _on_lattice(units: FloatArray, copies: IntArray) -> tuple[Signs, float]:
     if step is None:
         return units, 1.0
     whole = np.rint(units / step)
-    exact = float(copies @ np.nanmax(whole, axis=1)) < _EXACT_IN_SINGLE
+    exact = float(copies @ np.nanmax(whole, axis=1)) < _SINGLE_PRECISION
     return (whole.astype(np.float32) if exact else whole), step
 
 
@@ -358,14 +359,15 @@ class _SignedSums:
     def __init__(self, complete: Signs, partial: Signs, first: IntArray, second: IntArray) -> None:
         self._complete, self._partial = complete, partial
         self._first, self._second = first, second
-        few = partial.shape[0] * first.size <= _KEPT
-        self._blocks = list(self._differences()) if few else None
+        keeping_is_cheaper = partial.shape[0] * first.size <= _KEPT
+        self._blocks = list(self._differences()) if keeping_is_cheaper else None
 
     def __call__(self, signs: Signs) -> Callable[[slice], FloatArray]:
         """Return what gives the sums of some pairs, shape (pairs, draws)."""
         split = self._complete.shape[0]
         models = np.ascontiguousarray((signs[:, :split] @ self._complete).T).astype(np.float64)
-        if not self._partial.shape[0]:
+        models_alone_are_cheaper = not self._partial.shape[0]
+        if models_alone_are_cheaper:
             return lambda part: models[self._first[part]] - models[self._second[part]]
         rest = np.empty((self._first.size, signs.shape[0]), dtype=signs.dtype)
         for part, d in self._blocks or self._differences():
@@ -507,7 +509,7 @@ def _studentised(table: PairTable, pairs: IntArray) -> FloatArray:
 
 def _item_units(y: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the distinct rows that tell models apart, up to a shift and a change of sign, and how often they occur."""
-    y = y[np.count_nonzero(~np.isnan(y), axis=1) > 1]
+    y = y[~np.isnan(y).all(axis=1)]
     low: FloatArray = np.nanmin(y, axis=1)
     high: FloatArray = np.nanmax(y, axis=1)
     telling = high - low > FLAT * float(np.nanmax(np.abs(y)))

@@ -18,10 +18,10 @@ from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.pair_table import as_estimates
 
 _SHARE = 0.1  # beta = alpha / 10, the authors' choice
-_BISECTIONS = 80
+_BISECTION_STEPS = 80
 _ROUNDING = 1e-12
-_GRID = 120
-_FINER = 41  # every round narrows the search twentyfold
+_GUESSES = 120
+_FINER_STEPS = 41  # every round narrows the search twentyfold
 _ROUNDS = 6
 
 
@@ -136,8 +136,6 @@ def _truncated_cdf(z: float, start: float, end: float) -> float:
 
 def _log_between(start: float, end: float) -> float:
     """Return log P(start < Z < end) for start <= 0."""
-    if end <= start:
-        return -math.inf
     if end > 0.0:
         return math.log1p(-float(special.ndtr(start)) - float(special.ndtr(-end)))
     upper, lower = float(special.log_ndtr(end)), float(special.log_ndtr(start))
@@ -145,7 +143,7 @@ def _log_between(start: float, end: float) -> float:
 
 
 def _root(falling: Callable[[float], float], share: float, low: float, high: float) -> float:
-    for _ in range(_BISECTIONS):
+    for _ in range(_BISECTION_STEPS):
         middle = 0.5 * (low + high)
         if falling(middle) > share:
             low = middle
@@ -225,9 +223,9 @@ def _between_variance(x: FloatArray, ones: FloatArray, values: FloatArray) -> fl
         return -np.log(weight).sum(axis=1) + np.log(information) + (residual**2 * weight).sum(axis=1)
 
     scale = float(np.square(x).sum()) / x.size + float(values.mean())
-    grid = np.append(0.0, np.geomspace(1e-8 * scale, 10.0 * scale, _GRID))
+    grid = np.append(0.0, np.geomspace(1e-8 * scale, 10.0 * scale, _GUESSES))
     for _ in range(_ROUNDS):
         best = int(np.argmin(deviance(grid)))
         low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, grid.size - 1)])
-        grid = np.linspace(low, high, _FINER)
+        grid = np.linspace(low, high, _FINER_STEPS)
     return float(grid[int(np.argmin(deviance(grid)))])

@@ -15,7 +15,7 @@ from evalstats.stats.many.max_t import (
     upper_quantile,
 )
 from evalstats.stats.many.pair_table import pair_table
-from evalstats.stats.many.reference_laws import normal_items, normal_known, sign_patterns
+from evalstats.stats.many.reference_laws import _on_lattice, normal_items, normal_known, sign_patterns
 
 FIRST, SECOND = np.array([0, 0, 1]), np.array([1, 2, 2])
 
@@ -129,17 +129,23 @@ def test_draws_of_a_known_covariance_are_differences_in_their_own_units(df):
     assert given.observed == pytest.approx(law.observed / 2)
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_draws_for_items_have_their_fewest_degrees_of_freedom(missing):
-    """t of 8 items and fewer: a variance of df / (df - 2), where the normal law would have 1."""
+@pytest.mark.parametrize(("missing", "most_correlated"), [(False, 5000), (True, 5000), (True, 2)])
+def test_draws_for_items_have_their_fewest_degrees_of_freedom(missing, most_correlated, monkeypatch):
+    """t of 8 items and fewer: a variance of df / (df - 2), where the normal law would have 1; correlations of what was seen."""
+    monkeypatch.setattr(reference_laws, "_MOST_CORRELATED", most_correlated)
     scores = np.random.default_rng(4).normal(size=(40, 3))
     scores[8:, 2] = np.nan if missing else 0.0
     table = pair_table(scores)
-    law = normal_items(table, np.arange(3), seed=5, n_resamples=6000)
+    n = 60_000
+    law = normal_items(table, np.arange(3), seed=5, n_resamples=n)
     df = 7 if missing else 39
     kurtosis = 3.0 + 6.0 / (df - 4)
-    mean_square = (law_of(law)[1:] ** 2).mean(axis=0)
-    assert mean_square == pytest.approx(df / (df - 2), rel=5 * np.sqrt((kurtosis - 1) / 6000))
+    drawn = law_of(law)[1:]
+    assert (drawn**2).mean(axis=0) == pytest.approx(df / (df - 2), rel=5 * np.sqrt((kurtosis - 1) / n))
+    d = table.scores[:, table.first] - table.scores[:, table.second]
+    left = np.nan_to_num(d - np.nanmean(d, axis=0))
+    size = np.sqrt((left**2).sum(axis=0))
+    assert np.corrcoef(drawn, rowvar=False) == pytest.approx(left.T @ left / np.outer(size, size), abs=0.03)
 
 
 def test_draws_come_in_chunks_and_all_of_them_once(monkeypatch):
@@ -226,3 +232,19 @@ def test_a_run_of_places_is_a_slice_and_others_stay_places():
         assert reference_laws._as_slice(np.arange(first, first + n)) == slice(first, first + n)
     for places in (np.array([0, 2]), np.array([1, 3, 4]), np.empty(0, dtype=np.int64)):
         assert reference_laws._as_slice(places) is places
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_a_p_too_small_to_be_drawn_is_the_sum_over_the_estimates(k):
+    for df in (np.inf, 300.0):
+        single = 2.0 * (stats.norm.sf(12.0) if np.isinf(df) else stats.t.sf(12.0, df))
+        assert MaxLaw(np.eye(k)).p(12.0, df) == (pytest.approx(k * single, rel=1e-6), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("copies", "kind"), [([1, 1], np.float32), ([2**22, 2**22], np.float64), ([2**23, 1], np.float64)]
+)
+def test_whole_steps_are_in_single_precision_where_their_sums_are_exact(copies, kind):
+    units, step = _on_lattice(np.array([[0.0, 1.5], [0.5, 1.0]]), np.array(copies))
+    assert (units.dtype, step) == (kind, 0.5)
+    assert units.tolist() == [[0.0, 3.0], [1.0, 2.0]]
