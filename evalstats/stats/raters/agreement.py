@@ -322,14 +322,14 @@ def _unit_sums(counts: IntArray) -> FloatArray:
     """Return a row for each unit: agreement of its pairs, whether it has pairs, 1 if it has ratings, and their shares."""
     m = counts.sum(axis=1)
     paired = m > 1
-    agreed = (counts * (counts - 1)).sum(axis=1) / np.where(paired, m * (m - 1), 1)
+    agreed = (counts * (counts - 1)).sum(axis=1) / np.maximum(m * (m - 1), 2)
     return np.column_stack((agreed, paired, m > 0, counts / np.maximum(m, 1)[:, None])).astype(np.float64)
 
 
 def _table_sums(counts: IntArray, levels: FloatArray, metric: Metric) -> FloatArray:
     """Return what alpha needs of each unit's coincidences: every ordered pair of its ratings, with weight 1 / (ratings - 1)."""
     m = counts.sum(axis=1)
-    weight = np.where(m > 1, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
+    weight = 1.0 / np.maximum(m - 1.0, 1.0)  # a single rating has no pairs to weigh
     if metric != "ordinal":
         n = counts.astype(np.float64)
         return _margin_sums(

@@ -508,9 +508,10 @@ def labels_needed(
         # A judge that goes against people has the weight 0: then labels stand alone.
         square = max(correlation, 0.0) ** 2
         room = std_error**2 / variance - square / n_items
-        n = (1.0 - square) / room if room > 0 else math.inf
-        n = max(math.ceil(n - 1e-9) + _FITTED, FEWEST_LABELS) if n <= n_items else math.inf
-        return int(n) if n <= n_items else None
+        if room <= 0:
+            return None
+        n = max(math.ceil((1.0 - square) / room - 1e-9) + _FITTED, FEWEST_LABELS)
+        return n if n <= n_items else None
 
     return LabelsNeeded(
         n=needed(r),

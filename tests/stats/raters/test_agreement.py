@@ -394,3 +394,17 @@ def test_an_estimate_outside_its_resamples_has_plain_percentiles():
         100.0, rows, np.ones(12), np.linspace(-1, 1, 12), lambda sums: sums[:, 0], level=0.9, n_resamples=150, seed=5
     )
     assert found == pytest.approx(tuple(np.quantile(law, [0.05, 0.95])), rel=1e-12)
+
+
+def test_units_of_one_rating_are_not_pairable_and_tell_nothing():
+    counts = np.array([[3, 0], [2, 1], [0, 2], [1, 0], [0, 1], [0, 0], [0, 1]])
+    table = RatingTable(counts=counts, levels=np.array([0.0, 1.0]))
+    assert (table.n_pairable, table.n_telling) == (3, 2)
+
+
+def test_five_units_are_enough_for_an_interval():
+    units, ratings = np.repeat(np.arange(5), 3), [1, 1, 0, 1, 1, 1, 0, 1, 0, 1, 1, 1, 0, 0, 1]
+    assert raw_agreement(rating_table(units, ratings), n_resamples=200).conf_low is not None
+    few = raw_agreement(rating_table(units[:12], ratings[:12]), n_resamples=200)
+    assert few.conf_low is None
+    assert "4 units are too few" in str(few.reason)

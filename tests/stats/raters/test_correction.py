@@ -139,8 +139,18 @@ def test_what_cannot_be_corrected_says_why():
         rogan_gladen(10, 20, JudgeErrors(yes_yes=5, no_yes=5, yes_no=5, no_no=5))
     with pytest.raises(CannotAnswerError, match="only one of yes and no"):
         rogan_gladen(10, 20, JudgeErrors(yes_yes=5, no_yes=5, yes_no=0, no_no=0))
-    with pytest.raises(InputError, match="0 or 1"):
-        judge_errors([0.5], [1])
+    sure = JudgeErrors(yes_yes=9, no_yes=1, yes_no=1, no_no=9)
+    with pytest.raises(InputError, match="n_yes is 21 of n = 20"):
+        rogan_gladen(21, 20, sure)
+    with pytest.raises(InputError, match="n "):
+        rogan_gladen(0, 0, sure)
+    assert (rogan_gladen(1, 1, sure).estimate, rogan_gladen(0, 1, sure).estimate) == (1.0, 0.0)
+    assert rogan_gladen(20, 20, sure).estimate == 1.0
+    for verdicts, labels in (([0.5], [1]), ([1], [0.5]), ([1, 0], [1])):
+        with pytest.raises(InputError, match="0 or 1"):
+            judge_errors(verdicts, labels)
+    with pytest.raises(InputError, match="20 labels and 21 scores"):
+        powered_mean(np.ones(50), np.arange(21.0), np.arange(20.0))
     with pytest.raises(CannotAnswerError, match="19 labels are too few"):
         powered_mean(np.ones(50), np.ones(19), np.ones(19))
     with pytest.raises(InputError, match="probability"):

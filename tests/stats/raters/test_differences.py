@@ -78,6 +78,12 @@ def test_what_cannot_be_corrected_says_why():
         judged_pair(pair.judged[:, 0], pair.labels[:, 0])
     with pytest.raises(InputError, match="lacks a score"):
         judged_pair(np.full((5, 2), np.nan), np.zeros((5, 2)))
+    with pytest.raises(InputError, match="4 probabilities of 5 items"):
+        judged_pair(np.zeros((5, 2)), np.zeros((5, 2)), probabilities=np.full(4, 0.5))
+    with pytest.raises(InputError, match="two columns"):
+        judged_pair(np.zeros((5, 3)), np.zeros((5, 3)))
+    with pytest.raises(InputError, match="two columns"):
+        judged_pair(np.zeros((5, 2)), np.zeros((4, 2)))
 
 
 def test_a_random_part_is_seldom_called_odd():

@@ -54,6 +54,10 @@ def test_what_cannot_be_planned_says_why():
         labels_needed(np.arange(30), np.ones(30), 0.1, n_items=100)
     with pytest.raises(InputError, match="above 0"):
         labels_needed(np.arange(30), np.arange(30), 0.0, n_items=100)
+    with pytest.raises(InputError, match="above 0"):
+        labels_needed(np.arange(30), np.arange(30), 0.1, n_items=100, inflation=0.0)
+    with pytest.raises(InputError, match="20 labels and 21 scores"):
+        labels_needed(np.arange(21), np.arange(20), 0.1, n_items=100)
 
 
 def test_the_error_for_a_power_is_that_of_the_normal_formula():

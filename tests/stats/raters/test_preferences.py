@@ -64,6 +64,8 @@ def test_what_cannot_be_told_says_why():
     assert place_effect([1.0, 0.0] * 10, [0.0] * 20).first.estimate == 0.75  # 20 pairs are enough
     with pytest.raises(CannotAnswerError, match="go one of the ways"):
         covariate_effect(np.ones(50), np.arange(50), np.ones((50, 1)))
+    with pytest.raises(CannotAnswerError, match="19 rows are too few"):
+        covariate_effect(np.arange(19.0) ** 2, np.arange(19), np.ones((19, 1)), family="linear")
     few, x = np.arange(50) % 5 == 0, np.random.default_rng(0).normal(size=(50, 1))
     assert np.isfinite(covariate_effect(few, x[:, 0], np.ones((50, 1))).estimate)  # 10 go one way
     for turned in (few & (np.arange(50) > 0), ~few | (np.arange(50) == 0)):
