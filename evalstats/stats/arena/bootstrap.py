@@ -163,7 +163,7 @@ def _parts(once: tuple[FloatArray, ...], place: IntArray, unit: IntArray, n_cell
 # Votes won, and as many lost, by every model against an average one: added where a replicate's wins do not connect models.
 LENT_VOTES = 0.5
 
-_STEP = 1e-9  # log-units
+_STEP_TOLERANCE = 1e-9  # log-units
 _MOST_STEPS = 40
 _LARGEST_STEP = 2.0
 _HELD = 1_000_000  # numbers in one array of a block
@@ -263,7 +263,7 @@ def _chord(frame: _Frame, won: FloatArray, lost: FloatArray) -> tuple[FloatArray
         step = frame.bread @ gradient
         largest = np.abs(step).max(axis=0)
         theta = theta + step * np.minimum(1.0, _LARGEST_STEP / np.maximum(largest, 1e-300))
-        done = largest <= _STEP
+        done = largest <= _STEP_TOLERANCE
         out[:, active[done]] = theta[:, done]
         settled[active[done]] = True
         if done.all():

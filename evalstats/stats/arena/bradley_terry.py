@@ -31,8 +31,8 @@ from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import legendre
 
 _GRADIENT = 1e-10  # of the total weight
-_STEP = 1e-9  # log-units; the next step would be of its square
-_PROMISED = 1e-8
+_STEP_TOLERANCE = 1e-9  # log-units; the next step would be of its square
+_PROMISED_TOLERANCE = 1e-8
 _SMALL_STEP = 1e-5
 _LONGEST = 6.0  # log-odds by which one step may move a vote: where all is certain, there is no information left
 _MOST_STEPS = 100
@@ -123,7 +123,9 @@ def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 
         step = inverse.times(here.gradient)
         left = float(np.abs(step).max())
         # A step that is small and shrinks no more is rounding.
-        if np.abs(here.gradient).max() <= tolerance and (left <= _STEP or before / 2.0 < left <= _PROMISED):
+        if np.abs(here.gradient).max() <= tolerance and (
+            left <= _STEP_TOLERANCE or before / 2.0 < left <= _PROMISED_TOLERANCE
+        ):
             converged, bread = True, inverse.matrix()
             break
         before = left
@@ -413,9 +415,9 @@ def row_scores(fit: PairFit, rows: VoteRows) -> RowScores:
 
 def _scaled(cells: PairCells) -> tuple[PairCells, FloatArray]:
     """Return cells with covariates of mean square 1, and by what they were divided."""
-    weight, k = cells.weight, cells.n_covariates
-    if not k or not weight.size:
-        return cells, np.ones(k)
+    weight = cells.weight
+    if not weight.size:
+        return cells, np.ones(cells.n_covariates)
     scale: FloatArray = np.sqrt(weight @ cells.covariates**2 / weight.sum()).astype(np.float64)
     if np.any(scale == 0.0):
         raise CannotAnswerError(

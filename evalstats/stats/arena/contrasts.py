@@ -198,10 +198,10 @@ def _in_one_law(
 ) -> FloatArray:
     """Return standard errors that make each t of its own degrees of freedom as unlikely as one of those of the law."""
     df = contrast_df(covariance, first, second)
-    t = (fit.strengths[first] - fit.strengths[second]) / size
-    p = np.maximum(special.stdtr(df, -np.abs(t)), SMALLEST_P)
+    t = np.abs(fit.strengths[first] - fit.strengths[second]) / size
+    p = np.maximum(special.stdtr(df, -t), SMALLEST_P)
     alike = -special.stdtrit(covariance.df, p)
-    return np.where((df < covariance.df) & (alike > 0.0), size * np.abs(t) / np.where(alike > 0.0, alike, 1.0), size)
+    return np.where((df < covariance.df) & (alike > 0.0), size * t / np.where(alike > 0.0, alike, 1.0), size)
 
 
 def _flipped(covariance: StrengthCovariance, rows: VoteRows) -> tuple[IntArray, str]:

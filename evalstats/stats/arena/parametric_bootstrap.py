@@ -11,7 +11,7 @@ from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, summed
 from evalstats.stats.checks import FloatArray, IntArray, check_count
 from evalstats.stats.computation import one_thread
 
-_STEP = 1e-6  # log-units: far below what a statistic of a drawn table needs
+_STEP_TOLERANCE = 1e-6  # log-units: far below what a statistic of a drawn table needs
 _LARGEST_STEP = 1.5
 _MOST_STEPS = 30
 _RIDGE = 1e-9
@@ -91,7 +91,7 @@ def _search(
         factor = np.minimum(1.0, _LARGEST_STEP / np.maximum(largest, 1e-300))
         strengths[active] = s + factor * step
         parameter[active] = _moved(ties, nu, factor * move)
-        far = np.maximum(largest, np.abs(move))[:, 0] > _STEP
+        far = np.maximum(largest, np.abs(move))[:, 0] > _STEP_TOLERANCE
         active = active[far]
         if not active.size:
             break

@@ -24,7 +24,7 @@ from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, 
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile
 
-_RANK = 1e-9
+_RANK_TOLERANCE = 1e-9
 _ENTRIES = 300  # random deviations drawn to see what deviations add
 _FINE = 12  # values of tau by which a drawn maximum is sought below the first of the grid
 
@@ -113,7 +113,7 @@ def deviation_model(
     noise: list[FloatArray] = []
     for s in range(n_categories):
         size, vectors = np.linalg.eigh(scores.information[s])
-        kept = size > _RANK * max(float(size[-1]), 1e-300)
+        kept = size > _RANK_TOLERANCE * max(float(size[-1]), 1e-300)
         told, known = vectors[:, kept], size[kept]
         # Estimates in those directions: one Newton step from where the likelihood was expanded.
         y = told.T @ strengths[s] + (told.T @ gradient[s]) / known
@@ -450,7 +450,8 @@ def _interval(model: DeviationModel, tau: float, level: float) -> tuple[float, f
             inside, outside = (middle, outside) if model.log_lik(middle) >= least else (inside, middle)
         return (inside + outside) / 2.0
 
-    high = max(2.0 * tau, 0.05 * model.largest_tau())
+    first_guess = max(2.0 * tau, 0.05 * model.largest_tau())
+    high = first_guess
     while model.log_lik(high) >= least:
         high *= 2.0
     low = 0.0 if model.log_lik(0.0) >= least else crossing(tau, 0.0)

@@ -221,7 +221,7 @@ def gained(data: Contrasts, at: Parameters, given: Conditional, shared: FloatArr
 # Spreads are this size times the hyperbolic sine of a coordinate: linear near 0, where the density is flat, logarithmic above.
 _SMALL_SIGMA = 0.3
 _SMALL_TAU = 0.5
-_LEAST_NOISE = 1e-6
+_TINY_NOISE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,8 +263,8 @@ class Coordinates:
 
     def _slope_law(self, sigma: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         variance = np.square(sigma)
-        reliable = variance / (variance + self.lab_noise + _LEAST_NOISE)
-        left = np.square(tau) + self.live_noise + variance * (1 - reliable) * self.correlation**2 + _LEAST_NOISE
+        reliable = variance / (variance + self.lab_noise + _TINY_NOISE)
+        left = np.square(tau) + self.live_noise + variance * (1 - reliable) * self.correlation**2 + _TINY_NOISE
         precision = 1 / self.prior_slope**2 + np.square(reliable) * self.n / left
         return reliable * self.n * self.correlation / left / precision, 1 / np.sqrt(precision)
 

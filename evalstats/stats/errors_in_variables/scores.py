@@ -182,13 +182,13 @@ def shrunken_covariances(scores: LabLiveScores, n_clusters: float) -> LabLiveSco
 
 def _simple(table: FloatArray) -> FloatArray:
     """Each model's own variance, and one number that all share."""
-    n, own = table.shape[0], unique_variances(table)
+    n, own = len(table), unique_variances(table)
     return np.diag(own) + float(table.mean() - own.mean() / n)
 
 
 def _simple_cross(cross: FloatArray, v_x: FloatArray, v_z: FloatArray) -> FloatArray:
     """Return the same covariance of both sides' errors for each model, no larger than variances allow, and what all share."""
-    n = cross.shape[0]
+    n = len(cross)
     own = (float(np.trace(cross)) - float(cross.sum()) / n) / (n - 1.0)
     most = np.sqrt(unique_variances(v_x) * unique_variances(v_z))
     return np.diag(np.clip(own, -most, most)) + float(cross.mean() - own / n)

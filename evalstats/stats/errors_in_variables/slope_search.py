@@ -16,7 +16,7 @@ _MOST_STEPS = 80
 _LONGEST_TURN = 0.2
 _ROUNDS = 4
 _HALVINGS = 45
-_CLOSE = 1e-11
+_CLOSE_ENOUGH = 1e-11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ def _newton(
         before = tau2[at]
         tau2[at] = np.clip(before + spread, floor[at], 10.0 * (before + 1.0))
         statistic[at] = s
-        rest = (np.abs(turn) < _CLOSE) & (np.abs(tau2[at] - before) <= _CLOSE * (1e-3 + before))
+        rest = (np.abs(turn) < _CLOSE_ENOUGH) & (np.abs(tau2[at] - before) <= _CLOSE_ENOUGH * (1e-3 + before))
         converged[at] = rest
         if rest.all():
             break

@@ -20,6 +20,7 @@ from evalstats.stats.arena.covariance import (
     contrast_variance,
     covariance_of,
     covariance_of_meat,
+    few_factor,
     jackknifed,
     nested_in,
     vote_meat,
@@ -500,3 +501,7 @@ def test_two_clusters_can_be_left_out_one_cannot(n_clusters, taken):
     rows = votes(23, ways=((n_clusters,),))
     (way,) = covariance_of(fit_strengths(rows), rows).ways
     assert (way.n_clusters, way.jackknife) == (n_clusters, taken)
+
+
+def test_what_makes_up_for_fitted_residuals_takes_two_clusters():
+    assert [few_factor(n) for n in (1, 2, 5)] == [1.0, 2.0, 1.25]

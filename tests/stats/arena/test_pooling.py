@@ -368,3 +368,11 @@ def test_the_inflation_told_is_what_deviations_leave_of_clusters(rater_sd):
     assert found.tau > 0.1
     assert found.inflation == pytest.approx(max(1.0, way.at_zero - found.tau**2 * way.by_deviations))
     assert (found.inflation > 1.0) is (rater_sd > 0.0)
+
+
+def test_what_a_whole_category_shares_is_no_way_of_clustering_within_it():
+    category = np.array([0, 0, 0, 1, 1])
+    ways = ([0, 0, 0, 1, 1], [0, 0, 1, 2, 2], [0, 1, 2, 3, 4], [7, 7, 7, 7, 7])
+    rows = vote_rows([0, 1, 0, 1, 0], [1, 2, 2, 0, 2], [0, 1, 0, 1, 0], clusters=tuple(map(np.array, ways)))
+    found = partial_pooling._within(rows, category)
+    assert [codes.tolist() for codes in found] == [list(ways[1]), list(ways[2])]

@@ -351,6 +351,7 @@ def test_each_t_is_as_unlikely_in_the_common_law_as_in_its_own():
     first, second = np.triu_indices(4, k=1)
     size = np.linspace(0.2, 0.5, 6)
     found = _in_one_law(fit, covariance, first, second, size)
+    assert _in_one_law(fit, covariance, second, first, size) == pytest.approx(found, rel=0.0, abs=0.0)
     for k, (i, j) in enumerate(zip(first, second, strict=True)):
         own = min(12.0, *(covariance.model_effective[[i, j]] - 1.0))
         difference = abs(fit.strengths[i] - fit.strengths[j])

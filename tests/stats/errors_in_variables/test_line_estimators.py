@@ -190,7 +190,7 @@ def test_the_structural_line_has_the_largest_likelihood_and_the_error_of_its_cur
 TIGHT = {"xatol": 1e-8, "fatol": 1e-10, "maxiter": 4000, "maxfev": 4000}
 
 
-@pytest.mark.parametrize("lab", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("lab", [0.0, 0.3, 1.0, 2.0])
 def test_demings_slope_makes_the_weighted_distances_least(lab: float) -> None:
     scores = _scores(9, n=12, lab=lab, live=0.4)
     x, z = scores.lab - scores.lab.mean(), scores.live - scores.live.mean()

@@ -10,8 +10,9 @@ import pytest
 from scipy import optimize, stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.errors_in_variables.line import fit_line
+from evalstats.stats.errors_in_variables.line import fit_line, lab_spread_p
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.slope_search import Problems
 
 CLOSED = 1e-8  # closed forms and published values held to full precision
 SEARCHED = 1e-6  # two searches that stop by themselves
@@ -299,3 +300,14 @@ def test_where_live_scores_differ_by_noise_alone_no_slope_is_judged_by_the_noise
     scores = _exact_lab(0.5, noise=4.0)
     x, z = (side - side.mean() for side in (scores.lab, scores.live))
     assert fit_line(scores).slope_p_value == pytest.approx(2.0 * stats.norm.sf(x @ z / (4.0 * np.sqrt(x @ x))))
+
+
+def test_lab_scores_without_error_are_apart_or_the_same_but_for_rounding() -> None:
+    """Three contrasts: of error of every size, of none and far from 0, of none and of the size of rounding."""
+    x = np.array([[1.0, -2.0, 0.5], [1.0, -2.0, 0.5], [1e-9, 0.0, -1e-9]])
+    root = np.array([[1.0, 0.0, 0.0], [0.3, 0.8, 0.0], [-0.2, 0.1, 0.5]])
+    v = np.stack([root @ root.T, np.zeros((3, 3)), np.zeros((3, 3))])
+    p = lab_spread_p(Problems(x=x, z=x, v_x=v, v_z=v, v_cross=None))
+    assert p[0] == pytest.approx(stats.chi2.sf(x[0] @ np.linalg.solve(v[0], x[0]), 3), rel=1e-6)
+    assert 0.0 < p[1] < 1e-200
+    assert p[2] == pytest.approx(1.0)

@@ -196,6 +196,9 @@ def test_pooling_is_pooled_table_where_errors_are_exchangeable():
     np.testing.assert_allclose(found.value, known.values, atol=1e-9)
     assert found.tau**2 == pytest.approx(known.variance, rel=1e-6)
     assert found.p_value == pytest.approx(stats.chi2.sf(known.deviance_drop, 1) / 2.0, rel=1e-6, abs=0.0)
+    # Noise that explains all: half of the law is the point 0, which is always reached.
+    quiet = pooled_gaps(table, 100 * half, 100 * half)
+    assert (quiet.tau, quiet.p_value) == (0.0, 1.0)
 
 
 def test_one_model_is_not_pooled():
