@@ -55,7 +55,7 @@ def clustered_meat(fit: PairFit, chunks: Iterable[VoteRows]) -> Meat:
     n_clusters, sum_k, sum_k2, largest = 0, 0.0, 0.0, 0.0
     for rows in chunks:
         for part, local in cluster_parts(rows, rows.clusters[0], max(1, _HELD // fit.n_parameters)):
-            scores, k = score_sums(fit, part, local), summed(local, part.weight, int(local[-1]) + 1)
+            scores, k = score_sums(fit, part, local), np.bincount(local, weights=part.weight)
             matrix += scores.T @ scores
             n_clusters += k.size
             sum_k += float(k.sum())
@@ -461,7 +461,7 @@ def df_words(df: float) -> str:
 FEWEST_CLUSTERS = 6  # with fewer in some way no interval is claimed
 _MOST_WAYS = 6
 _FEW_DF = 4.0
-_NEGATIVE = 1e-9  # of the largest eigenvalue: less than that below 0 is rounding
+_NEGATIVE_ROUNDING = 1e-9  # of the largest eigenvalue: less than that below 0 is rounding
 
 
 def covariance_of(
@@ -619,7 +619,7 @@ def _repaired(covariance: FloatArray, n_models: int) -> tuple[FloatArray, float]
     """Return the strengths' part with negative eigenvalues set to 0, and how much that was."""
     strengths = covariance[:n_models, :n_models]
     values, vectors = np.linalg.eigh(strengths)
-    if values[0] >= -_NEGATIVE * values[-1]:
+    if -values[0] <= _NEGATIVE_ROUNDING * values[-1]:
         return strengths, 0.0
     above = np.maximum(values, 0.0)
     return (vectors * above) @ vectors.T, float((above - values).sum() / above.sum())

@@ -59,7 +59,7 @@ ALTERNATIVES: tuple[tuple[str, Priors], ...] = (
 
 # Keeps a variance of exactly 0 from making a matrix singular; in units of the variance of the scores.
 _JITTER = 1e-11
-_NEGATIVE = 1e-8
+_NEGATIVE_ROUNDING = 1e-8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ def _check_joint(lab: FloatArray, live: FloatArray, cross: FloatArray | None) ->
     """Raise InputError where the errors of both sides have no covariance of this kind."""
     off = np.zeros_like(lab) if cross is None else cross
     smallest = np.linalg.eigvalsh(np.block([[lab, off.T], [off, live]]))
-    if smallest[0] < -_NEGATIVE * max(1.0, float(smallest[-1])):
+    if -smallest[0] > _NEGATIVE_ROUNDING * max(1.0, float(smallest[-1])):
         raise InputError(
             "the covariances of lab and live errors together are no covariance: some combination of scores would have a "
             "negative variance; check that `cross` belongs to them"

@@ -395,7 +395,7 @@ def _quantile(beyond: float, df: float) -> float:
 def _root(matrix: FloatArray) -> FloatArray:
     """Return F with F F' = matrix and no more columns than its rank."""
     values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    if values[0] < -1e-8 * values[-1]:
+    if -values[0] > 1e-8 * values[-1]:
         raise InputError(f"correlation has the negative eigenvalue {values[0]:.3g}; give the matrix of a covariance")
     kept = values > 1e-12 * values[-1]
     factor = vectors[:, kept] * np.sqrt(values[kept])

@@ -100,7 +100,7 @@ def linear_estimates(
     labels = tuple(f"row {i}" for i in range(n)) if names is None else tuple(names)
     estimate, together = rows @ b, rows @ v @ rows.T
     variance, terms = np.diagonal(together).copy(), np.square(np.abs(rows) @ np.sqrt(np.diagonal(v)))
-    wrong = variance < -_ROUNDING * terms
+    wrong = -variance > _ROUNDING * terms
     if wrong.any():
         raise InputError(f"the variance of {labels[int(np.argmax(wrong))]} is negative; covariance must be one")
     lost = np.zeros(n, dtype=np.bool_) if null_basis is None else _not_estimable(rows, null_basis)

@@ -169,3 +169,11 @@ def test_noise_that_both_sides_share_lifts_what_is_seen(share: float) -> None:
     assert found.observed == pytest.approx(np.corrcoef(made.lab, made.live)[0, 1])
     assert found.ceiling == pytest.approx(reliable + lift)
     assert found.disattenuated == pytest.approx((found.observed - lift) / reliable)
+
+
+def test_noise_as_large_as_the_spread_leaves_no_true_agreement() -> None:
+    x = np.arange(8.0)
+    scores = LabLiveScores(lab=x, live=x, lab_covariance=9.0 * np.eye(8), live_covariance=np.eye(8))
+    found = true_agreement(scores, n_resamples=9)
+    assert found.estimate is None
+    assert found.reason == true_correlation(scores).reason

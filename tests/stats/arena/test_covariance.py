@@ -503,5 +503,31 @@ def test_two_clusters_can_be_left_out_one_cannot(n_clusters, taken):
     assert (way.n_clusters, way.jackknife) == (n_clusters, taken)
 
 
+def test_what_one_cluster_alone_says_is_taken_out_of_its_step():
+    """All votes on model 3 are of one cluster: without it nothing is known of that model, and no step is made along it."""
+    rng = np.random.default_rng(3)
+    first, second = rng.integers(0, 3, 200), rng.integers(1, 3, 200)
+    second = (first + second) % 3
+    cluster = rng.integers(1, 9, 200)
+    first, second = np.append(first, [3] * 12), np.append(second, [0, 1, 2] * 4)
+    rows = vote_rows(
+        first,
+        second,
+        np.append(rng.integers(0, 2, 200), [0, 1, 0, 1, 0, 1] * 2),
+        clusters=(np.append(cluster, [0] * 12),),
+    )
+    fit, codes = fit_strengths(rows), rows.clusters[0]
+    total, n_whole = jackknifed(fit, rows, codes)
+    every = np.linalg.pinv(fit.bread, hermitian=True)
+    scores = single_scores(fit, rows)
+    wanted = np.zeros_like(total)
+    for g in range(9):
+        rest = every - _information(fit, rows.take(codes == g))
+        step = np.linalg.pinv(rest, rcond=1e-7, hermitian=True) @ scores[codes == g].sum(axis=0)
+        wanted += np.outer(step, step)
+    assert n_whole == 1
+    np.testing.assert_allclose(total, wanted, rtol=1e-4, atol=1e-6)
+
+
 def test_what_makes_up_for_fitted_residuals_takes_two_clusters():
     assert [few_factor(n) for n in (1, 2, 5)] == [1.0, 2.0, 1.25]

@@ -186,6 +186,25 @@ def test_averages_that_are_no_correlations_are_lifted_and_others_left():
     np.testing.assert_allclose(averaged_correlations(fine, kind), fine, atol=1e-12)
 
 
+def test_weights_of_any_size_and_entries_of_nothing_change_no_degrees_of_freedom(some):
+    scores, cluster = some
+    rates = rates_of(scores, cluster)
+    w = np.random.default_rng(2).normal(size=(4, 6)) * (np.arange(6) != 3)
+    one, five = combined(rates, w), combined(rates, 5.0 * w)
+    np.testing.assert_allclose(five.df, one.df)
+    np.testing.assert_allclose(five.estimate, 5.0 * one.estimate)
+    np.testing.assert_allclose(five.covariance, 25.0 * one.covariance)
+    assert np.isnan(combined(rates, 0.0 * w).df).all()
+    item, model, cell = np.nonzero(~np.isnan(scores))
+    count, total = np.ones(item.size), scores[item, model, cell]
+    count[0] = total[0] = 0.0
+    sizes = {"n_clusters": 9, "n_models": 3, "n_cells": 2}
+    with_it = cell_rates(cluster[item], model, cell, count, total, **sizes)
+    without = cell_rates(cluster[item][1:], model[1:], cell[1:], count[1:], total[1:], **sizes)
+    np.testing.assert_array_equal(with_it.rate, without.rate)
+    assert combined(with_it, w).n_clusters.tolist() == combined(without, w).n_clusters.tolist()
+
+
 def test_pooling_is_pooled_table_where_errors_are_exchangeable():
     rng = np.random.default_rng(4)
     table = rng.normal(0, 0.1, (4, 3))

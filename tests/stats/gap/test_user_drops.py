@@ -64,6 +64,13 @@ def test_what_is_not_known_of_the_shares_moves_all_forecasts_alike(some: Drops):
     np.testing.assert_allclose(unsure.forecast_covariance - sure.forecast_covariance, 0.01)
 
 
+def test_one_model_has_no_pairs_to_flip(some: Drops):
+    one = Drops(
+        ideal=some.ideal[:1], drop=some.drop[:1], covariance=some.covariance[np.ix_([0, 7], [0, 7])], df=some.df[:1]
+    )
+    assert flipped_pairs(one, pooled_drops(one, 0.5)) == []
+
+
 def test_the_order_of_models_does_not_matter(some: Drops):
     at = np.array([3, 0, 6, 1, 5, 2, 4])
     both = np.concatenate([at, at + 7])

@@ -148,3 +148,21 @@ def test_the_law_of_several_contrasts_is_the_paper_s(q):
             with pytest.raises(CannotAnswerError, match="too few units"):
                 found.f_law(rows)
     assert seen > 20
+
+
+def test_a_law_without_degrees_of_freedom_is_refused():
+    """Of two contrasts with traces far beyond what few units can give."""
+    rng, seen = np.random.default_rng(1), 0
+    for _ in range(40):
+        single = rng.normal(size=(1, 2, 2))
+        found = made(np.array([[rng.uniform(0.5, 3.0)]]), single + np.swapaxes(single, 1, 2))
+        moved = found.single[0]
+        a1, a2 = (float(found.variances[0, 0] * each) for each in (np.trace(moved) ** 2, np.trace(moved @ moved)))
+        df, scaling = law_by_the_paper(2, a1, a2)
+        if df > 0.0:
+            assert found.f_law(np.eye(2)) == pytest.approx((df, scaling))
+            continue
+        seen += 1
+        with pytest.raises(CannotAnswerError, match="degrees of freedom for these contrasts"):
+            found.f_law(np.eye(2))
+    assert 0 < seen < 40

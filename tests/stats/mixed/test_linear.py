@@ -288,6 +288,9 @@ def test_many_fixed_columns_and_their_covariance(monkeypatch):
     assert other.covariance == pytest.approx(fit.covariance, rel=1e-5, abs=1e-7)
     with pytest.raises(InputError, match="'twice' follows from the columns before"):
         fit_linear(rows_design([*x, ("twice", x[1][1] * 2)], rows.terms, rows.response))
+    equal = rows_design([x[0], ("again", x[0][1])], rows.terms, rows.response)
+    with pytest.raises(InputError, match="'again' follows from the columns before"):
+        fit_linear(equal)  # whose crossproducts have no root at all
 
 
 def refused(error, match, **changes):
@@ -357,6 +360,11 @@ def test_non_convergence_is_said(monkeypatch):
     short = minimise(lambda x: (float(np.sum(x**4)), 4 * x**3), np.full(2, 20.0))
     assert not short.converged
     assert "no minimum found in 2 steps" in short.message
+    design = random_design(np.random.default_rng(6), "one")
+    monkeypatch.setattr(linear, "_MOST_STEPS", 1)
+    fit = fit_linear(design)
+    assert not fit.convergence.converged
+    assert any("did not converge: no minimum found in 1 steps" in warning for warning in fit.warnings)
 
 
 def test_variance_without_evidence_is_0_whatever_the_start():

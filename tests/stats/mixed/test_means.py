@@ -407,3 +407,16 @@ def test_an_interval_that_ends_at_0_holds_it(side):
     found = adjusted(linear_estimates(np.eye(2), [side * wide, 9.0], np.eye(2)), "holm")
     assert 0.0 in (found.conf_low[0], found.conf_high[0])
     assert ["row 0" in note for note in found.warnings] == [True]
+
+
+def test_a_reference_is_one_of_the_means():
+    with pytest.raises(InputError, match="reference 'c' is not one of a, b"):
+        against(("a", "b"), "c")
+
+
+def test_a_probability_that_is_known_has_no_interval():
+    found = population_means(np.eye(2), [0.4, -0.4], [0.0, 0.0], np.diag([0.0, 0.04]))
+    assert found.estimate == pytest.approx(special.expit([0.4, -0.4]))
+    assert np.isnan(found.std_error).tolist() == np.isnan(found.conf_low).tolist() == [True, False]
+    assert "standard error is 0" in str(found.reasons[0])
+    assert found.reasons[1] is None

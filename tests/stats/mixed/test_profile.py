@@ -382,3 +382,11 @@ def test_coverage_with_twenty_groups():
     noise = 3 * np.sqrt(0.95 * 0.05 / n_rep)
     assert hits[1] / n_rep == pytest.approx(0.95, abs=noise)
     assert np.all(hits[[0, 2]] / n_rep > 0.95 - 0.02 - noise)
+
+
+def test_a_correlation_with_a_variance_of_0_has_no_profile(cases):
+    fit = fit_at(golden_design("sleepstudy", cases["sleepstudy"]), [0.9, 0.0, 0.0], 25.0, method="ML")
+    name = next(target.name for target in variance_targets(fit) if target.kind == "correlation")
+    (found,) = profile(fit, names=[name], conf_level=0.9)
+    assert (found.estimate, found.conf_low, found.conf_high, found.conf_level) == (None, None, None, 0.9)
+    assert "no correlation" in found.notes[0]

@@ -327,6 +327,7 @@ def test_kappa_is_its_definition_category_by_category(weights):
     seen = sum(cost(i, j) for i, j in zip(one.tolist(), other.tolist(), strict=True)) / 60
     chance = sum(cost(i, j) * (one == i).mean() * (other == j).mean() for i in range(4) for j in range(4))
     found = cohen_kappa(one, other, 4, weights, n_resamples=200)
+    assert found.method.startswith("Cohen's kappa;" if weights == "none" else f"Cohen's kappa, {weights} weights;")
     assert found.estimate == pytest.approx(1 - seen / chance, rel=1e-12)
     assert found.conf_low < found.estimate < found.conf_high
     without = [

@@ -75,8 +75,16 @@ def test_what_cannot_be_told_says_why():
         covariate_effect(np.arange(50) % 2, np.ones(50), np.ones((50, 1)))
     with pytest.raises(CannotAnswerError, match="did not settle"):
         covariate_effect(np.arange(50) >= 25, np.arange(50.0) - 24.5, np.ones((50, 1)))
-    with pytest.raises(InputError, match="from 0 to 1"):
-        covariate_effect(np.arange(50.0), np.arange(50.0) % 7, np.ones((50, 1)))
+    for beyond in (np.arange(50.0), np.arange(50) % 2 + 0.5, np.arange(50) % 2 - 0.5):
+        with pytest.raises(InputError, match="from 0 to 1"):
+            covariate_effect(beyond, np.arange(50.0) % 7, np.ones((50, 1)))
+    with pytest.raises(InputError, match="30 and 29 preferences"):
+        place_effect([0.5] * 30, [0.5] * 29)
+    few_clusters = covariate_effect(few, x[:, 0], np.ones((50, 1)), clusters=np.arange(50) % 4)
+    assert (few_clusters.conf_low, few_clusters.estimate) == (
+        None,
+        covariate_effect(few, x[:, 0], np.ones((50, 1))).estimate,
+    )
     same = place_effect([0.5] * 30, [0.5] * 30)
     assert same.first.conf_low is None
 
