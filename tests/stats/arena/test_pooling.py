@@ -376,3 +376,15 @@ def test_what_a_whole_category_shares_is_no_way_of_clustering_within_it():
     rows = vote_rows([0, 1, 0, 1, 0], [1, 2, 2, 0, 2], [0, 1, 0, 1, 0], clusters=tuple(map(np.array, ways)))
     found = partial_pooling._within(rows, category)
     assert [codes.tolist() for codes in found] == [list(ways[1]), list(ways[2])]
+
+
+def test_a_part_rates_the_models_that_its_votes_connect_or_with_a_prior_all_that_have_one():
+    rows = vote_rows([5, 5, 1, 4, 4], [2, 2, 2, 1, 1], [0, 1, 0, 0, 0], weight=[1.0, 1.0, 1.0, 1.0, 0.0])
+    assert slice_strengths(rows)[0].tolist() == [2, 5]
+    models, fit, numbered = slice_strengths(rows, prior=0.5)
+    assert models.tolist() == [1, 2, 4, 5]
+    assert fit.strengths.size == numbered.n_models == 4
+    with pytest.raises(CannotAnswerError, match="connect no two models"):
+        slice_strengths(rows.take(rows.first != 5))
+    with pytest.raises(CannotAnswerError, match="no votes of any weight"):
+        slice_strengths(vote_rows([0, 1], [1, 0], [0, 0], weight=[0.0, 0.0]), prior=0.5)

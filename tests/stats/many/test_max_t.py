@@ -248,3 +248,15 @@ def test_whole_steps_are_in_single_precision_where_their_sums_are_exact(copies, 
     units, step = _on_lattice(np.array([[0.0, 1.5], [0.5, 1.0]]), np.array(copies))
     assert (units.dtype, step) == (kind, 0.5)
     assert units.tolist() == [[0.0, 3.0], [1.0, 2.0]]
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 1.0 - 1e-9])
+@pytest.mark.parametrize("rho", [0.0, 0.5, 1.0 - 1e-9])
+def test_a_critical_value_lies_between_that_of_one_estimate_and_bonferroni(rho, level):
+    law = MaxLaw((1.0 - rho) * np.eye(3) + rho)
+    c, error = law.critical(level)
+    one, all_three = (stats.norm.isf((1.0 - level) / 2.0 / m) for m in (1, 3))
+    assert one * (1.0 - 1e-12) <= c <= all_three * (1.0 + 1e-12)
+    assert 0.0 <= error < 0.01
+    exact = {0.0: stats.norm.isf((1.0 - level ** (1.0 / 3.0)) / 2.0), 1.0 - 1e-9: one}
+    assert c == pytest.approx(exact.get(rho, c), abs=2e-3)
