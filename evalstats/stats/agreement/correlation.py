@@ -155,6 +155,7 @@ _FUNCTIONS: dict[CoefficientName, Callable[[ArrayLike, ArrayLike], FloatArray]] 
 COUNTED = 300  # models up to which Kendall's law is counted; beyond it takes seconds
 LISTED = 8  # models up to which every one of the n! orders is looked at: 40320
 _P_ROUNDING = 1e-10
+_DRAWN_AT_ONCE = 1_000_000  # scores of drawn orders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +244,7 @@ def _drawn_hits(
 ) -> int:
     rng, hits, done, n = np.random.default_rng(seed), 0, 0, sides[0].size
     while done < n_resamples:
-        take = min(max(1, 1_000_000 // n), n_resamples - done)
+        take = min(max(1, _DRAWN_AT_ONCE // n), n_resamples - done)
         orders = np.argsort(rng.random((take, n)), axis=-1)
         hits += _hits(name, *sides, estimate, orders)
         done += take

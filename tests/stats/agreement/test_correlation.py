@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
+from evalstats.stats.agreement import correlation
 from evalstats.stats.agreement.correlation import (
     NAMES,
     CoefficientName,
@@ -105,7 +106,11 @@ def test_published_benchmarks(golden: Path, benchmark_name: str) -> None:
     assert float(spearman(top.lab, top.live)) == pytest.approx(known["spearman_top10"], abs=ROUNDING)
 
 
-def test_drawn_orders_count_those_with_a_coefficient_as_far_from_0() -> None:
+@pytest.mark.parametrize("at_once", [1_000_000, 35])
+def test_drawn_orders_count_those_with_a_coefficient_as_far_from_0(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(correlation, "_DRAWN_AT_ONCE", at_once)
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=5), rng.normal(size=5)
     estimate = stats.kendalltau(a, b).statistic

@@ -477,3 +477,15 @@ def test_a_score_is_outside_beyond_the_mean_space_of_the_others() -> None:
     # The other five lie from 0 to 8, 2 apart on average.
     for place, outside in ((10.1, True), (9.9, False), (-1.9, False), (-2.1, True)):
         assert _outside(np.array([0.0, 1.0, 5.0, 7.0, 8.0, place]))[-1] == outside
+
+
+@pytest.mark.parametrize("other", [Priors(tau=0.5), Priors(tau=0.01), Priors(slope=0.05)])
+def test_other_priors_give_the_posterior_that_they_give_from_the_start(other: Priors) -> None:
+    """Near ones on the lattice that is there; of those that leave it, a lattice of their own."""
+    data = contrasts_of(drawn(8, 5))
+    moments = []
+    for found in (posterior_of(data, Priors()).under(other), posterior_of(data, other)):
+        weight, at = found.lattice.weights()[:, 0], found.at
+        means = [float(weight @ each) for each in (at.slope, at.sigma, at.tau)]
+        moments.append([*means, float(weight @ np.square(at.slope - means[0])) ** 0.5])
+    assert moments[0] == pytest.approx(moments[1], abs=FAR)
