@@ -92,7 +92,8 @@ def invert_blocks(blocks: Floats) -> tuple[Floats, Floats]:
     size = blocks.shape[-1]
     if size == 1:
         return 1.0 / blocks, np.log(blocks[..., 0, 0])
-    if size < _BATCH:
+    batch_is_cheaper = size < _BATCH
+    if batch_is_cheaper:
         factor = cholesky(blocks)
         inverse = np.asarray(np.linalg.inv(blocks), dtype=np.float64)
         return inverse, 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
@@ -184,8 +185,9 @@ class Inner:
             return factors, np.array([by_weight])
         zm_bar, zr_bar = _times_rest(state.zm, state.zr, bar)
         factors, zz_bar = self._factors(state, _row_products(zm_bar, state.zm) + _row_products(zr_bar, state.zr))
-        if self.plan.cell_term is None:
-            return factors, np.zeros(1)
+        stopping_is_cheaper = self.plan.cell_term is None  # nobody asks by weights that do not move
+        if stopping_is_cheaper:
+            return factors, np.zeros(0)
         zm_bar, zr_bar = state.gain @ zm_bar, state.gain @ zr_bar
         by_weight = [
             np.vdot(bar.flat(doubled=True), each.ww.flat())

@@ -342,7 +342,8 @@ def _end(walk: _Walk, estimate: float, step: float, bound: float, quantile: floa
             return bound
         if walk(outside) > quantile:
             break
-        inside, outside = outside, outside + 1.6 * (outside - inside)
+        guess = 1.6 * (outside - inside)
+        inside, outside = outside, outside + guess
     else:
         return None
     precise = _PRECISE * abs(outside - estimate)

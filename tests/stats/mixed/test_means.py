@@ -420,3 +420,9 @@ def test_a_probability_that_is_known_has_no_interval():
     assert np.isnan(found.std_error).tolist() == np.isnan(found.conf_low).tolist() == [True, False]
     assert "standard error is 0" in str(found.reasons[0])
     assert found.reasons[1] is None
+
+
+def test_a_level_may_have_a_share_of_nothing():
+    notes = []
+    assert _one_factor(("a", "b", "c"), "f", {"a": 0.25, "b": 0.0, "c": 0.75}, notes).tolist() == [0.25, 0.0, 0.75]
+    assert notes == []
