@@ -1,5 +1,7 @@
 """Laws of the largest |t|: what is counted draw by draw, what chunks and blocks must not change, and the normal law's parts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,7 +17,7 @@ from evalstats.stats.many.max_t import (
     upper_quantile,
 )
 from evalstats.stats.many.pair_table import pair_table
-from evalstats.stats.many.reference_laws import _on_lattice, normal_items, normal_known, sign_patterns
+from evalstats.stats.many.reference_laws import _on_lattice, flip_clusters, normal_items, normal_known, sign_patterns
 
 FIRST, SECOND = np.array([0, 0, 1]), np.array([1, 2, 2])
 
@@ -260,3 +262,28 @@ def test_a_critical_value_lies_between_that_of_one_estimate_and_bonferroni(rho, 
     assert 0.0 <= error < 0.01
     exact = {0.0: stats.norm.isf((1.0 - level ** (1.0 / 3.0)) / 2.0), 1.0 - 1e-9: one}
     assert c == pytest.approx(exact.get(rho, c), abs=2e-3)
+
+
+def test_p_is_never_below_that_of_one_estimate_nor_above_the_sum():
+    law = MaxLaw(np.eye(4))
+    for c in np.linspace(0.2, 7.5, 30):
+        single = 2.0 * stats.norm.sf(c)
+        p, error = law.p(c)
+        assert single <= p * (1.0 + 1e-12)
+        assert p <= 4 * single * (1.0 + 1e-12)
+        assert p == pytest.approx(-np.expm1(4 * np.log1p(-single)), rel=0.01)
+        assert error < 0.01 * p
+
+
+def test_totals_of_clusters_that_are_not_held_are_made_again():
+    rng = np.random.default_rng(6)
+    scores = np.where(rng.random((40, 3)) < 0.2, np.nan, rng.normal(size=(40, 3)))
+    table = pair_table(scores, clusters=np.arange(40) % 9)
+    assert table.totals is not None
+    one, other = (
+        flip_clusters(each, np.arange(3), seed=1, n_resamples=50)
+        for each in (table, replace(table, totals=None, laws={}))
+    )
+    assert law_of(other) == pytest.approx(law_of(one), rel=1e-9)
+    with pytest.raises(ValueError, match="no clusters"):
+        flip_clusters(pair_table(scores), np.arange(3), seed=1, n_resamples=50)
