@@ -350,6 +350,7 @@ def test_refuses_a_start_that_does_not_fit():
 def test_warns_of_few_levels():
     fit = fit_linear(random_design(np.random.default_rng(6), "scenarios"))
     assert any("model has only 4 levels" in warning for warning in fit.warnings)
+    assert (fit.convergence.converged, fit.convergence.message) == (True, "a minimum was found")
 
 
 def test_non_convergence_is_said(monkeypatch):

@@ -70,6 +70,7 @@ def test_what_cannot_be_corrected_says_why():
     pair = sample()
     with pytest.raises(CannotAnswerError, match="19 items have labels for both sides"):
         powered_difference(sample(n_labels=19))
+    assert powered_difference(sample(n_labels=20)).n_labels == 20
     with pytest.raises(CannotAnswerError, match="no judge is needed"):
         powered_difference(judged_pair(pair.judged, pair.judged))
     with pytest.raises(CannotAnswerError, match="only one of yes and no"):
