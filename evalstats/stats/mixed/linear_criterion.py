@@ -73,7 +73,7 @@ def effect_covariances(core: Structured, theta: Floats) -> tuple[Floats, ...]:
     rest[:, :ell, ell:], rest[:, ell:, :ell] = found.mr[..., :r], np.swapaxes(found.mr[..., :r], -1, -2)
     zm, zr, gain = core.inner_blocks(theta)
     z = np.concatenate([zm, zr[..., :r]], axis=-1)
-    alike = z.shape[1] > 1 and _alike(z, gain)
+    alike = _alike(z, gain)
     if alike:  # complete data: one block of each component stands for all
         z, gain = z[:, :1], gain[:, :1]
     gain_z = gain @ z
@@ -102,7 +102,7 @@ def _alike(z: Floats, gain: Floats) -> bool:
     if not z.size:
         # Nothing stands beside the blocks: no zero tells padding from a block, and gains alone tell blocks apart.
         return bool((gain == gain[:, :1]).all())
-    if np.array_equal(z[:, 0], z[:, 1]):
+    if (z[:, :2] == z[:, :1]).all():
         padding = ~z.any(axis=(2, 3))
         same = (z == z[:, :1]).all(axis=(2, 3)) & (gain == gain[:, :1]).all(axis=(2, 3))
         return bool((same | padding).all())
