@@ -27,7 +27,7 @@ from mutation.reach import STORE  # noqa: E402 - as above
 STATE = STORE / "state.json"
 N, LIMIT, ROUND = 60, 10.0, 10
 # Another one after tests were written for the survivors of the last: what was drawn before would flatter the tests.
-SEED = 12
+SEED = 13
 
 
 def main(arguments: list[str]) -> int:

@@ -365,6 +365,8 @@ def _excluded(parent: ast.AST, name: str, child: ast.AST) -> bool:
         return isinstance(target, ast.Name) and (target.id in _WORDS or _limit(target.id))
     if isinstance(parent, ast.Call) and _name(parent.func) == "reshape":
         return isinstance(child, ast.UnaryOp)
+    if isinstance(parent, ast.If) and isinstance(child, ast.Break):
+        return _at_a_limit(parent.test)
     if isinstance(parent, ast.For) and name == "iter":  # a loop that nobody counts is left when it is good enough
         return isinstance(parent.target, ast.Name) and parent.target.id == "_"
     return (
@@ -380,6 +382,8 @@ def _limit(name: str) -> bool:
 
 
 def _is_limit(node: ast.AST) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return _is_limit(node.operand)
     tiny = isinstance(node, ast.Constant) and isinstance(node.value, float) and 0.0 < abs(node.value) <= _TINY
     return tiny or bool(_LIMITS.search(_name(node)))
 
@@ -394,7 +398,11 @@ def _boundary_of_a_limit(node: ast.AST, operator: str) -> bool:
 def _left_later(node: ast.AST, operator: str) -> bool:
     if operator != "branch" or not isinstance(node, ast.If) or not isinstance(node.body[0], ast.Break):
         return False
-    return any(_is_limit(part) or _limit(_name(part)) for part in ast.walk(node.test))
+    return _at_a_limit(node.test)
+
+
+def _at_a_limit(test: ast.expr) -> bool:
+    return any(_is_limit(part) or _limit(_name(part)) for part in ast.walk(test))
 
 
 def _filled_with_nothing(node: ast.AST, operator: str) -> bool:

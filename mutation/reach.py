@@ -4,6 +4,7 @@ import ast
 import hashlib
 import json
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -46,10 +47,12 @@ class Tracer:
         """Forget what ran, and trace."""
         self._seen, self._left = set(), {}
         sys.settrace(self._called)
+        threading.settrace(self._called)  # of threads that the test starts
 
     def end(self) -> dict[str, list[int]]:
         """Stop, and return the lines by file."""
         sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type] - as documented
         out: dict[str, list[int]] = {}
         for file, line in sorted(self._seen):
             out.setdefault(str(Path(file).relative_to(STATS)), []).append(line)

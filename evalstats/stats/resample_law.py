@@ -117,7 +117,7 @@ def lattice_law(values: FloatArray, low: float, step: float) -> SumLaw | None:
     n = values.size
     steps = np.rint((values - low) / step).astype(np.int64)
     first, span, _ = _window(steps.astype(np.float64), n, float(steps.max()))
-    length = fast_length(int(span) + 1)
+    length = fast_length(math.ceil(span) + 1)
     if length > _LONGEST_LATTICE:
         return None
     centre = round(float(steps.mean()))
@@ -172,7 +172,7 @@ def _window(offsets: FloatArray, n: int, largest: float) -> tuple[float, float, 
     mean, variance = float(offsets.mean()), float(offsets.var())
     std_error = math.sqrt(n * variance)
     linear = _TAIL * largest / 3.0
-    reach = math.ceil(linear + math.sqrt(linear**2 + 2.0 * _TAIL * n * variance))
+    reach = linear + math.sqrt(linear**2 + 2.0 * _TAIL * n * variance)
     if 2.0 * reach >= n * largest:
         return 0.0, n * largest, std_error
     return n * mean - reach, 2.0 * reach, std_error

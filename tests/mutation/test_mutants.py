@@ -61,6 +61,7 @@ def test_the_mutants_of_a_module_are_these(module):
         ("x = cast('list[int]', a)", {"True"}),
         ("reason = 'only ' + 'words'", {"+"}),
         ("raise InputError(f'{1 + 1} items')", {"1 + 1"}),
+        ("x = -1e-8 * b", {"*"}),
         ("rows_are_cheaper = a < 3 * b", {"3"}),
         ("first_guess = 3 * b", {"3"}),
         ("n_steps += 1", {"1"}),
@@ -94,6 +95,7 @@ def test_branches_that_only_choose_the_cheaper_way_or_leave_a_loop_later_are_lef
         ("a < b", "a >= b"),
         ("break", "continue"),
     }
+    assert [mutant.before for mutant in mutants(file)].count("break") == 1
 
 
 def test_a_mutant_runs_as_its_change_says(module):

@@ -164,7 +164,7 @@ def model_clusters(rows: VoteRows, codes: IntArray | None) -> tuple[FloatArray, 
     return total**2 / np.where(squares > 0.0, squares, 1.0), largest / some
 
 
-_TINY_LEVERAGE = 0.01  # below this leverage a cluster's own information changes its step by less than one part in 100
+_LIGHT = 0.01  # below this leverage a cluster's own information changes its step by less than one part in 100
 _ALL = 1e-9  # information that would be left in a direction, relative, below which the cluster holds all of it
 
 
@@ -191,7 +191,7 @@ def jackknifed(fit: PairFit, rows: VoteRows, codes: IntArray) -> tuple[FloatArra
         starts = np.concatenate([[0], np.cumsum(np.bincount(local))])
         leverage = information_roots(fit, part, root)
         traces = np.bincount(np.repeat(local, leverage.shape[1]), weights=np.square(leverage).sum(axis=2).ravel())
-        for g in np.flatnonzero(traces >= _TINY_LEVERAGE).tolist():
+        for g in np.flatnonzero(traces >= _LIGHT).tolist():
             own = leverage[starts[g] : starts[g + 1]].reshape(-1, root.shape[0])
             _, size, turn = np.linalg.svd(own, full_matrices=False)
             left = 1.0 - np.square(size)

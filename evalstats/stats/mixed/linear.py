@@ -205,8 +205,7 @@ def minimise(function: ValueGradient, start: Floats) -> Minimum:
         elif radius < 1e-10 * (1.0 + float(np.abs(x).max())):
             message = "the search stopped where no step lowers the deviance, though its slope says one should"
             break
-        renewing_is_cheaper = ratio < 0.1  # than going on with a model that predicts badly
-        if renewing_is_cheaper:
+        if ratio < 0.1:
             hessian, exact, count = difference_hessian(function, x, gradient), True, count + len(x)
         if np.abs(x).max() > _FAR:
             message = "a parameter grew without bound"

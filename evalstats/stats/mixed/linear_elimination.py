@@ -23,12 +23,12 @@ _CHEAPER_AT = 4  # grouped products may hold this many times the numbers of z: t
 class Scaling:
     """The block-diagonal matrix Lambda of one axis: the factor of each term at its places, ones elsewhere.
 
-    `parts` holds for every term its first position, number of places and covariance factor; `cheaper_diagonal` the diagonal where
-    Lambda is diagonal, with which products are cheaper, else None.
+    `parts` holds for every term its first position, number of places and covariance factor; `diagonal` the diagonal where Lambda
+    is diagonal, else None.
     """
 
     parts: tuple[tuple[int, int, Floats], ...]
-    cheaper_diagonal: Floats | None
+    diagonal: Floats | None
 
     @classmethod
     def of(cls, size: int, slots: Sequence[Slot], factors: Sequence[Floats]) -> Self:
@@ -43,8 +43,8 @@ class Scaling:
 
     def right(self, array: Floats) -> Floats:
         """Return array @ Lambda over the last axis."""
-        if self.cheaper_diagonal is not None:
-            return array * self.cheaper_diagonal
+        if self.diagonal is not None:
+            return array * self.diagonal
         out = array.copy()
         for start, n, factor in self.parts:
             k = len(factor)
@@ -54,8 +54,8 @@ class Scaling:
 
     def left(self, array: Floats) -> Floats:
         """Return Lambda' @ array over the last but one axis."""
-        if self.cheaper_diagonal is not None:
-            return array * self.cheaper_diagonal[:, None]
+        if self.diagonal is not None:
+            return array * self.diagonal[:, None]
         return np.swapaxes(self.right(np.swapaxes(array, -1, -2)), -1, -2)
 
     def both(self, array: Floats) -> Floats:
@@ -64,7 +64,7 @@ class Scaling:
 
     def transposed(self) -> "Scaling":
         """Return the same with every factor transposed."""
-        return Scaling(tuple((start, n, factor.T) for start, n, factor in self.parts), self.cheaper_diagonal)
+        return Scaling(tuple((start, n, factor.T) for start, n, factor in self.parts), self.diagonal)
 
 
 def slot_products(left: Floats, right: Floats, slot: Slot) -> Floats:
@@ -364,11 +364,11 @@ class Structured:
             self._weights = [np.asarray(which == k, dtype=np.float64) for k in range(len(self._counts))]
         self._n_cells = np.array([np.count_nonzero(w) for w in self._weights])
         self._inner = Inner(plan, tuple(cross_products(design, plan, fixed, response, w) for w in self._weights))
-        self._cheaper_last: _Factored | None = None  # cheaper to keep than to make again
+        self._last: _Factored | None = None
 
     def set_response(self, response: Floats, within: float) -> None:
         """Replace the response; what does not involve it stays."""
-        self.response, self.within, self._cheaper_last = response, within, None
+        self.response, self.within, self._last = response, within, None
         for weight, products in zip(self._weights, self._inner.classes, strict=True):
             replace_response(products, self.design, self.plan, (self.fixed, response), weight)
         if self._inner.grouped is not None:
@@ -438,8 +438,8 @@ class Structured:
         return self._counts / (1.0 + t2 * self._counts), float(self._n_cells @ np.log1p(t2 * self._counts))
 
     def _factor(self, theta: Floats) -> _Factored:
-        if self._cheaper_last is not None and np.array_equal(self._cheaper_last.theta, theta):
-            return self._cheaper_last
+        if self._last is not None and np.array_equal(self._last.theta, theta):
+            return self._last
         plan = self.plan
         r, p = plan.outer_size, self.fixed.shape[1]
         factors = self.design.factors(theta)
@@ -470,10 +470,10 @@ class Structured:
             beta=-inverse_root[-1, r:-1] / inverse_root[-1, -1],
             unscaled=fixed.T @ fixed,
         )
-        self._cheaper_last = _Factored(
+        self._last = _Factored(
             theta.copy(), pieces, inner, reduced, middle, outer, middle_inverse, middle_gain, inverse_root
         )
-        return self._cheaper_last
+        return self._last
 
 
 def _rest_derivative(inverse_root: Floats, k: int, precision: float) -> Floats:

@@ -165,14 +165,24 @@ def test_the_window_is_where_bernsteins_bound_falls_to_1e_20(n, right):
     start, length, std_error = _window(values, n, 1.0)
     assert std_error == pytest.approx(values.std() * math.sqrt(n))
     assert start + 0.5 * length == pytest.approx(right)
-    bound = [reach**2 / (2.0 * (std_error**2 + reach / 3.0)) for reach in (0.5 * length - 1.0, 0.5 * length)]
-    assert bound[0] < -math.log(1e-20) <= bound[1]
-    assert stats.binom.cdf(start - 1, n, right / n) + stats.binom.sf(start + length, n, right / n) < 2e-20
+    reach = 0.5 * length
+    assert reach**2 / (2.0 * (std_error**2 + reach / 3.0)) == pytest.approx(-math.log(1e-20))
+    outside = stats.binom.cdf(math.ceil(start) - 1, n, right / n) + stats.binom.sf(start + length, n, right / n)
+    assert outside < 2e-20
 
 
 def test_a_window_is_never_longer_than_the_sums_that_there_are():
     values = np.repeat([0.0, 3.0], [10, 20])
     assert _window(values, 30, 3.0)[:2] == (0.0, 90.0)
+
+
+def test_the_unit_of_values_changes_neither_the_grid_nor_its_law():
+    """Costs are 1e-6 dollars: a window that is rounded up to whole units would take millions of points."""
+    values = np.random.default_rng(3).exponential(size=3000)
+    plain, small = grid_law(values), grid_law(values * 2.0**-20)
+    assert plain.mass.size == small.mass.size
+    assert np.array_equal(plain.mass, small.mass)
+    assert (small.start, small.step) == (plain.start * 2.0**-20, plain.step * 2.0**-20)
 
 
 def test_grid_keeps_mean_and_variance():
