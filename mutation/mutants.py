@@ -6,7 +6,7 @@ text
     Strings, what is raised, and arguments that are words for the reader. Messages have tests of their own; a changed comma is
     no wrong number.
 declarations
-    Annotations, decorators, fields of classes, casts, assertions, imports: they say what pyright checks.
+    Annotations, names of types, decorators, fields of classes, casts, assertions, imports: they say what pyright checks.
 limits of precision
     Numbers of 0.0001 and less, and those of 1,000 and more (one more is no change); names and keywords that speak of
     tolerances, of numbers of steps or of the first guess of a search; what these are multiplied with; the count of a loop
@@ -251,6 +251,8 @@ def _places(tree: ast.Module) -> Iterator[_Place]:
         path: Path_ = (("body", at),)
         if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
             yield from _in_definition(statement, path, "")
+        elif isinstance(statement, ast.AnnAssign) and _name(statement.annotation) == "TypeAlias":
+            continue
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
             names = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if (

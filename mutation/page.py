@@ -19,7 +19,8 @@ Would our tests notice if a statistic were wrong? We put small faults into `eval
 tests that reach the changed line.
 
 A fault turns `+` into `-`, `<` into `<=`, `min` into `max` or 1 into 2, drops a call or a branch, and the like. A killed one made
-a test fail; one that timed out ran for ever; a survivor went unnoticed. Up to {n} faults a chapter are drawn at random.
+a test fail; one that timed out ran for ever; a survivor went unnoticed. Up to {n} faults a chapter are drawn at random, and
+others after tests were written for the survivors.
 
 {table}
 
@@ -34,7 +35,10 @@ Run on {date}; `make mutate` tries 60 faults a chapter (a quarter of an hour on 
 
 
 def store(
-    drawn: Mapping[str, tuple[Sequence[Mutant], int]], verdicts: Mapping[str, Mapping[str, Any]], **settings: Any
+    drawn: Mapping[str, tuple[Sequence[Mutant], int]],
+    verdicts: Mapping[str, Mapping[str, Any]],
+    seeds: Mapping[str, int],
+    **settings: Any,
 ) -> None:
     """Store what became of the mutants of these chapters beside what is stored of the others, and make the page."""
     stored: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"chapters": {}}
@@ -43,6 +47,7 @@ def store(
             continue
         ends = [verdicts[mutant.key] for mutant in mutants]
         stored["chapters"][chapter] = {
+            "seed": seeds[chapter],
             "possible": possible,
             "mutants": len(mutants),
             **{name: sum(end["outcome"] == kind for end in ends) for name, kind in _ENDS.items()},

@@ -16,8 +16,11 @@ from mutation.mutants import compiled, mutants, sample, source_of
 SOURCE = '''
 """A module."""
 
+from typing import TypeAlias
+
 LIMIT = 3
 _TOLERANCE = 0.5
+Maybe: TypeAlias = int | None
 
 def f(a: int, b: int = 2) -> int:
     """Words with 1 and 2."""
@@ -100,7 +103,7 @@ def test_branches_that_only_choose_the_cheaper_way_or_leave_a_loop_later_are_lef
 
 def test_a_mutant_runs_as_its_change_says(module):
     (swapped,) = (mutant for mutant in mutants(module) if mutant.after == "a - b * LIMIT")
-    assert (swapped.function, list(swapped.lines), swapped.operator) == ("f", [13], "arithmetic")
+    assert (swapped.function, list(swapped.lines), swapped.operator) == ("f", [16], "arithmetic")
     space: dict[str, Any] = {}
     exec(compiled(swapped), space)  # noqa: S102 - made above
     assert space["f"](5) == 5 - 2 * 3

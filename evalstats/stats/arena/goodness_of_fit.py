@@ -345,7 +345,6 @@ def _split(cells: CheckCells, flow: FloatArray, weight: FloatArray, solve: Float
     """Return the best ratings of every table, and what they leave over of the log-odds."""
     i, j = cells.pair_first, cells.pair_second
     potential = (flow * weight) @ cells.incidence() @ solve
-    potential -= potential.mean(axis=1, keepdims=True)
     return potential, flow - (potential[:, i] - potential[:, j])
 
 

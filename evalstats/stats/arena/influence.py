@@ -291,11 +291,11 @@ class _Search:
             if turn == 0:
                 predicted = _enough(effect, self.limit[order], self._gap)
             ceiling = int(self.limit[order].sum()) if best is None else int(best[0].sum()) - 1
-            start = predicted if predicted is not None else max(ceiling // 2, 1)
-            found = self._halve(order, ceiling, min(start, ceiling))
+            guess = predicted if predicted is not None else max(ceiling // 2, 1)
+            found = self._halve(order, ceiling, min(guess, ceiling))
             while found is None and best is None and self._spare(order):
                 ceiling = int(self.limit[order].sum())
-                found = self._halve(order, ceiling, min(start, ceiling))
+                found = self._halve(order, ceiling, min(guess, ceiling))
             if found is None:
                 break
             best, at = (found[0], found[1]), found[2]
@@ -316,29 +316,29 @@ class _Search:
         order = order[(effect[order] > 0.0) & (self.limit[order] > 0)]
         return order.astype(np.int64), effect[order]
 
-    def _halve(self, order: IntArray, ceiling: int, start: int) -> tuple[IntArray, float, PairFit] | None:
+    def _halve(self, order: IntArray, ceiling: int, first_guess: int) -> tuple[IntArray, float, PairFit] | None:
         """Return the fewest votes in this order, at most `ceiling`, that turn the models, if they do."""
-        low, high, step = 0, ceiling + 1, max(start // 16, 1)
+        low, high, step = 0, ceiling + 1, max(first_guess // 16, 1)
         self.blocked = 0
         gap_low, found = self._gap, None
-        size = max(start, 1)
+        guess = max(first_guess, 1)
         while low + 1 < high and self.n_refits < _MOST_REFITS:
             before = high - low
-            tried = self._without(_first_votes(order, self.limit, size))
+            tried = self._without(_first_votes(order, self.limit, guess))
             if tried is not None and tried[1] > _TURNED:
-                low, gap_low = size, tried[1]
+                low, gap_low = guess, tried[1]
             else:
                 # Turned, or so many are gone that models are not connected: then more cannot help.
-                high, found = size, found if tried is None else tried
-                self.blocked = size if tried is None else self.blocked
+                high, found = guess, found if tried is None else tried
+                self.blocked = guess if tried is None else self.blocked
             if found is None and high == ceiling + 1:
-                size, step = min(low + step, ceiling), 2 * step
+                guess, step = min(low + step, ceiling), 2 * step
             elif found is None or high - low > before // 2:
-                size = (low + high) // 2
+                guess = (low + high) // 2
             else:
                 # The gap falls nearly in a line.
-                size = low + int(np.ceil((high - low) * gap_low / (gap_low - found[1])))
-                size = min(max(size, low + 1), high - 1)
+                guess = low + int(np.ceil((high - low) * gap_low / (gap_low - found[1])))
+                guess = min(max(guess, low + 1), high - 1)
         return found
 
     def _spare(self, order: IntArray) -> bool:

@@ -1,5 +1,7 @@
 """Further votes between two models: by adding them, by simulation, and where there is no answer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -126,3 +128,11 @@ def test_few_clusters_are_what_is_lacking():
     found = more_votes(fit, covariance, contrasts, critical=ranks.critical)[0]
     assert found == (None, "more clusters by rater are needed, not more votes: there are 12")
     assert more_votes(fit, covariance, contrasts)[0][0] > 0
+
+
+def test_a_pair_is_separated_by_the_p_of_the_claim_that_is_asked_for():
+    """One pair alone by its own p, a claim among all pairs by the adjusted one."""
+    _, fit, covariance, ranks, contrasts = analysed()
+    between = replace(contrasts, p_value=np.full(6, 0.03), p_adjusted=np.full(6, 0.2))
+    assert {reason for _, reason in more_votes(fit, covariance, between)} == {SEPARATED}
+    assert SEPARATED not in {reason for _, reason in more_votes(fit, covariance, between, critical=ranks.critical)}

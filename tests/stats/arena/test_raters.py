@@ -523,6 +523,14 @@ def test_the_weight_of_some_raters_is_their_largest_share_of_a_models_votes() ->
     assert _weight_of(votes, some) == pytest.approx(max(shares))
     wider = replace(votes, uncertainty=np.ones(6))  # two models without votes
     assert _weight_of(wider, some) == pytest.approx(max(shares))
+    theirs_alone = decided_votes(
+        np.array([0, 0, 1]),
+        (np.array([0, 0, 2]), np.array([1, 1, 1])),
+        np.array([True, False, True]),
+        np.zeros(3),
+        np.ones(3),
+    )
+    assert _weight_of(theirs_alone, np.array([False, True])) == 1.0  # the one vote on the third model
 
 
 def test_a_suspect_is_left_out_of_ratings_line_and_taste_and_judged_by_the_rest() -> None:

@@ -36,6 +36,10 @@ def test_with_clusters_it_is_the_cluster_mean() -> None:
     assert found.std_error == pytest.approx(by_hand.std_error, rel=1e-12)
     assert found.df == pytest.approx(by_hand.df, rel=1e-12)
     assert (found.conf_low, found.conf_high) == pytest.approx((by_hand.conf_low, by_hand.conf_high), rel=1e-12)
+    assert found.statistic == pytest.approx((won.mean() - 0.5) / by_hand.std_error, rel=1e-12)
+    # The p is the level at which the interval ends at a half.
+    at_p = side_preference(_rows(won, codes), conf_level=1.0 - found.p_value)
+    assert min(abs(at_p.conf_low - 0.5), abs(at_p.conf_high - 0.5)) < 1e-9
 
 
 def test_turning_sides_and_shuffling_rows() -> None:

@@ -146,6 +146,8 @@ def test_bad_arguments_are_refused():
         precision_n(0.0, 0.2)
     with pytest.raises(InputError, match="margin is 2"):
         paired_binary_margin_power(10, 0.1, 0.1, 2)
+    with pytest.raises(InputError, match=r"above 0\.5"):
+        paired_binary_margin_power(10, 0.1, 0.1, 0.1, conf_level=0.5)
     with pytest.raises(InputError, match="two discordant cells"):
         paired_binary_margin_power(10, 0.7, 0.7, 0.1)
 

@@ -183,6 +183,12 @@ def test_the_same_answer_every_time_and_for_either_direction():
     assert mde_clusters(1.0, 7, 8) == mde_clusters(1.0, 7, 8)
     assert cluster_power(-3.0, 1.0, 7, 8) == cluster_power(3.0, 1.0, 7, 8)
     assert mde_clusters(3.0, 7, 8) == pytest.approx(3 * mde_clusters(1.0, 7, 8), rel=1e-12)
+    assert cluster_power(6.0, 2.0, 7, 8, step=1.0) == cluster_power(3.0, 1.0, 7, 8, step=0.5)
+
+
+def test_where_a_step_takes_the_whole_effect_half_the_level_is_left():
+    """A claim of this direction, where there is nothing to find."""
+    assert cluster_power(0.4, 1.0, 40, 41, step=1.0) == pytest.approx(0.025, abs=1e-9)
 
 
 @pytest.mark.parametrize("size_cv", [0.0, 0.4])
