@@ -228,8 +228,8 @@ def test_bad_arguments_are_refused():
         mde_clusters(1.0, 5, 6, shares=[1, 1, 1, 1, 1, 0])
     halves = [0.5, 0.25, 0.5, 0.5, 0.25, 0.5]
     assert mde_clusters(1.0, 5, 6, shares=halves) == mde_clusters(1.0, 5, 6, shares=[2 * each for each in halves])
-    with pytest.raises(InputError, match="between is 3"):
-        mde_clusters(1.0, 5, 6, between=3)
+    with pytest.raises(InputError, match=r"between is 1\.01"):
+        mde_clusters(1.0, 5, 6, between=1.01)
     with pytest.raises(InputError, match="icc is 2"):
         design_effect(5, 2)
     with pytest.raises(InputError, match="cluster_size is 0"):
