@@ -52,7 +52,7 @@ class Tracer:
     def end(self) -> dict[str, list[int]]:
         """Stop, and return the lines by file."""
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type] - as documented
+        threading.settrace(None)
         out: dict[str, list[int]] = {}
         for file, line in sorted(self._seen):
             out.setdefault(str(Path(file).relative_to(STATS)), []).append(line)

@@ -28,7 +28,7 @@ _TAKEN = 16_000_000  # statistics worked on at once: long rows of draws for ever
 _KEPT = 40_000_000  # differences kept between chunks of draws; more are made anew for each
 _KEPT_DRAWS = 8_000_000  # statistics kept of a law that is asked for again: 64 MB
 _MOST_STATISTICS = 6.0e7  # patterns times pairs listed at most: some seconds; 20 clusters of up to 15 models
-_SINGLE_PRECISION = 2.0**24  # whole numbers up to here are exact in it
+_EXACT_IN_SINGLE = 2.0**24  # whole numbers up to here are exact in single precision
 _MOST_CORRELATED = 5000  # pairs whose correlation matrix is made: 200 MB
 _RIDGE = 1e-9  # keeps the factor of a singular correlation matrix real
 
@@ -349,7 +349,7 @@ def _on_lattice(units: FloatArray, copies: IntArray) -> tuple[Signs, float]:
     if step is None:
         return units, 1.0
     whole = np.rint(units / step)
-    exact = float(copies @ np.nanmax(whole, axis=1)) < _SINGLE_PRECISION
+    exact = float(copies @ np.nanmax(whole, axis=1)) < _EXACT_IN_SINGLE
     return (whole.astype(np.float32) if exact else whole), step
 
 

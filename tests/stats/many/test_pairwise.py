@@ -407,7 +407,7 @@ def test_normal_law_and_flips_agree_for_many_items():
 def test_whole_numbers_and_single_precision_change_nothing(monkeypatch):
     scores = made(16, n=300, kind="trials", missing=0.05)
     one = pairwise_differences(scores, n_resamples=199)
-    monkeypatch.setattr(reference_laws, "_SINGLE_PRECISION", 0.0)
+    monkeypatch.setattr(reference_laws, "_EXACT_IN_SINGLE", 0.0)
     monkeypatch.setattr(reference_laws, "_KEPT", 0)
     other = pairwise_differences(scores, n_resamples=199)
     close(one.p_adjusted, other.p_adjusted)
