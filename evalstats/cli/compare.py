@@ -131,8 +131,8 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
     # Where the gate failed, the line on stderr names the file.
     quiet = showing.quiet or (failed and showing.output is not None)
     replace(showing, quiet=quiet).present(with_gate(result, gated), more=gate_values(gated))
-    if gated is not None and failed:
-        say(gate_line(gated, showing.output))
+    if gated is not None:
+        say(gate_line(gated, showing.output if failed else None), quiet=showing.quiet and not failed)
     rows = result.rows if isinstance(result, Comparisons) else (result,)
     if any(row.verdict == "invalid" for row in rows):
         raise typer.Exit(CANNOT_ANSWER)

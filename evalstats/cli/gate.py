@@ -57,7 +57,8 @@ def _add_cases(suite: Element, result: "Comparison", gate: "Gate | None", which:
         _add(case, "error", result.verdict, result.verdict_reason)
     elif gate is not None and not gate.passed:
         _add(case, "failure", gate.rule, gate.reason)
-    SubElement(case, "system-out").text = _clean(result.summary())
+    told = "" if gate is None else f"\n{gate_line(gate, None)}"
+    SubElement(case, "system-out").text = _clean(result.summary() + told)
     for group in result.groups:
         level = _case(suite, f"{title} [{result.by}={group.level}]", result)
         if group.verdict == "invalid":
@@ -143,12 +144,12 @@ def with_gate(result: "Comparison | Comparisons", found: "Gate | None") -> "Comp
 
 
 def gate_line(found: "Gate", output: Path | None) -> str:
-    """Return what stderr says of a gate that did not pass, wherever the result goes."""
+    """Return what stderr says of a gate, wherever the result goes."""
     return f"{_label(found)}: {found.reason}.{'' if output is None else f' Written: {output}'}"
 
 
 def _label(found: "Gate") -> str:
-    return "gate failed" if found.passed is False else "gate: no answer"
+    return {True: "gate passed", False: "gate failed", None: "gate: no answer"}[found.passed]
 
 
 def gate_values(found: "Gate | None") -> Mapping[str, Any]:

@@ -84,7 +84,7 @@ def item_sets(panel: Panel) -> Iterator[Observation | NotChecked]:
         n_items=int(lacking.sum()),
         models=tuple(panel.models[j] for j in order[:5] if sizes[j] < n),
         examples=panel.item_names(lacking),
-        treatments=_complete(panel, present),
+        treatments=(*_complete(panel, present), *_absent(panel, present)),
     )
 
 
@@ -152,6 +152,14 @@ def _complete(panel: Panel, there: Bools) -> tuple[Treatment, ...]:
     return (
         Treatment(words=f"on the {plural(int(whole.sum()), 'item')} that all models have", keep=panel.of_items(whole)),
     )
+
+
+def _absent(panel: Panel, there: Bools) -> tuple[Treatment, ...]:
+    """Give what a model has no row of the worst score: failures may be what is missing. Only where most is there."""
+    worst = panel.metric.worst
+    if worst is None or float((there.sum(axis=1) == there.shape[1]).mean()) < _MOST:
+        return ()
+    return (Treatment(words=f"counted as {worst:g} where they are missing", absent=worst),)
 
 
 class _Concerned(TypedDict):

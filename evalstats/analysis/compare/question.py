@@ -111,6 +111,9 @@ class Question:
             low, high = watched.equivalence_low, watched.equivalence_high
             at_the_margin = withheld(sequential_at_margin(watched), "; ".join(found.no_equivalence) or None)
         at_the_margin = withheld(at_the_margin, self._open_direction)
+        gain = missing_beyond(missing, metric, self.margin, loss=False)
+        if beyond is None and gain is not None:
+            found = replace(found, no_equivalence=(*found.no_equivalence, gain))
         evidence = self._evidence(found, self.conf_level, low, high)
         verdict, reason = decide(evidence)
         headline = found.headline
@@ -354,6 +357,7 @@ class Question:
                 method=self.method,
                 strata=strata,
                 ignorable=self.ignorable,
+                margin=self.margin,
             )
 
         every = account(self.pairs)
@@ -366,6 +370,8 @@ class Question:
         return replace(
             every,
             rows=done.rows,
+            least=done.least,
+            most=done.most,
             share_baseline=done.share_baseline,
             share_candidate=done.share_candidate,
             explanation=f"{words}; of the items that both sides finished, {done.explanation}",

@@ -1,6 +1,6 @@
 """The verdict on a difference, how missing scores and margins limit it, and the gate that a build passes or fails by it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -14,6 +14,7 @@ from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, number, p_value, plural, scaled, share_in_percent
 from evalstats.errors import InputError
+from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
 from evalstats.stats.stratified import Strata
@@ -89,6 +90,7 @@ def missing_account(
     method: str,
     strata: Strata | None = None,
     ignorable: bool = False,
+    margin: float | None = None,
 ) -> Missing:
     """Count what is missing and repeat the headline analysis with every missing score put at either end.
 
@@ -114,29 +116,46 @@ def missing_account(
     n_trials = pairs.steps or int(min(_smallest(pairs.baseline.present), _smallest(pairs.candidate.present)))
     codes = tuple(pairs.codes(name) for name in clusters)
 
-    def assigned(words: str, *, baseline_high: bool, candidate_high: bool) -> MethodRow:
-        scores = PairedScores(
+    def assigned(*, baseline_high: bool, candidate_high: bool) -> PairedScores:
+        return PairedScores(
             baseline=pairs.baseline.filled(high if baseline_high else low, expected),
             candidate=pairs.candidate.filled(high if candidate_high else low, expected),
             n_trials=n_trials,
             clusters=codes,
             strata=strata,
         )
-        return method_row(headline_interval(scores, metric, conf_level=conf_level, method=method), "sensitivity", words)
+
+    def interval(scores: PairedScores, level: float) -> Estimate:
+        return headline_interval(scores, metric, conf_level=level, method=method)
 
     good = metric.higher_is_better
-    rows = (
-        assigned("every missing score at the lowest value", baseline_high=False, candidate_high=False),
-        assigned("every missing score at the highest value", baseline_high=True, candidate_high=True),
-        assigned("missing scores against the candidate", baseline_high=good, candidate_high=not good),
-        assigned("missing scores for the candidate", baseline_high=not good, candidate_high=good),
-    )
+    cases = {
+        "every missing score at the lowest value": assigned(baseline_high=False, candidate_high=False),
+        "every missing score at the highest value": assigned(baseline_high=True, candidate_high=True),
+        "missing scores against the candidate": assigned(baseline_high=good, candidate_high=not good),
+        "missing scores for the candidate": assigned(baseline_high=not good, candidate_high=good),
+    }
+    rows = tuple(method_row(interval(case, conf_level), "sensitivity", words) for words, case in cases.items())
+    if margin is not None:
+        narrower = [interval(case, 2 * conf_level - 1) for case in cases.values()]
+        counted = replace(counted, least=_least(e.conf_low for e in narrower), most=_most(e.conf_high for e in narrower))
     words = [_range_words(rows, metric)]
     if metric.low is None or metric.high is None:
         words.append("the metric has no bounds, so the lowest and the highest score seen stand for them")
     if ignorable:
         words.append("they are declared to be missing for a reason that has nothing to do with the answers")
     return replace(counted, rows=rows, explanation="; ".join(words))
+
+
+def _least(ends: Iterable[float | None]) -> float | None:
+    """Return the lowest of the limits; None where one of them is not known."""
+    known = list(ends)
+    return None if None in known else min(end for end in known if end is not None)
+
+
+def _most(ends: Iterable[float | None]) -> float | None:
+    lowest = _least(None if end is None else -end for end in ends)
+    return None if lowest is None else -lowest
 
 
 def _share(side: Side) -> float:
@@ -329,19 +348,33 @@ def withheld(account: AtMargin | None, why: str | None) -> AtMargin | None:
     return replace(account, noninferior=False, reason=f"{account.reason}, but {why}")
 
 
-def missing_beyond(missing: Missing, metric: Metric, margin: float | None) -> str | None:
-    """Say that the missing scores alone could make a loss beyond the margin, where they could."""
-    estimates = [row.estimate for row in missing.rows if row.estimate is not None]
-    if margin is None or not estimates or missing.ignorable:
+def missing_beyond(missing: Missing, metric: Metric, margin: float | None, *, loss: bool = True) -> str | None:
+    """Say that the missing scores alone could make a loss (or a gain) beyond the margin, where they could.
+
+    Up to 5% missing of either side, the estimate with all of them at their worst has to stay within the margin. Above, the
+    bounds decide: the limit of that interval has to, as it has to where nothing is missing. A gain beyond the margin, which
+    only equivalence excludes, is looked at above 5%.
+    """
+    if margin is None or not missing.rows or missing.ignorable:
         return None
-    worst = min(estimates) if metric.higher_is_better else max(estimates)
-    if (worst if metric.higher_is_better else -worst) > -margin:
+    many_missing = max(missing.share_baseline, missing.share_candidate) > MOST_MISSING + _ROUNDING
+    if not loss and not many_missing:
+        return None
+    downward = loss == metric.higher_is_better
+    if many_missing:
+        end = missing.least if downward else missing.most
+        what = f"the {'lower' if downward else 'upper'} limit of the difference on all items"
+    else:
+        estimates = [row.estimate for row in missing.rows if row.estimate is not None]
+        end = min(estimates, default=None) if downward else max(estimates, default=None)
+        what = "the difference on all items"
+    whom = f"with the missing scores {'against' if loss else 'for'} the candidate"
+    if end is None:
+        return f"{whom} there is no interval"
+    if (end if downward else -end) > -margin:
         return None
     unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-    shown = f"{scaled(worst, metric.scale, sign=True)}{unit}"
-    return (
-        f"with the missing scores against the candidate the difference on all items would be {shown}, beyond the margin"
-    )
+    return f"{whom} {what} would be {scaled(end, metric.scale, sign=True)}{unit}, beyond the margin"
 
 
 def _tested(found: Difference, scores: PairedScores, metric: Metric, margin: float, conf_level: float) -> MarginTest:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.comparability.comparability import identical_runs
+from evalstats.analysis.compare.verdict import MOST_MISSING
 from evalstats.analysis.grouping import crossed_factors, dependence_rows, without_nested
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph
 from evalstats.analysis.leaderboard.entries import EntryTable
@@ -312,7 +313,8 @@ def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> l
     names = [row.name for row in short]
     who = several(names, 2) if len(names) < 3 else plural(len(names), "model")
     pairs = _better_first(found, plan)
-    shaken = sum(_could_turn(lines[one], lines[other], plan) for one, other in pairs)
+    half = _half_widths(found)
+    shaken = sum(_could_turn(lines[one], lines[other], plan, half[one, other]) for one, other in pairs)
     if not shaken and all(row.n_missing <= row.n_error for row in short):
         return []  # the note on errors says it
     if not shaken:
@@ -323,19 +325,25 @@ def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> l
     return [Note(kind="missing", text=f"at worst, missing scores of {who} turn round {which}")]
 
 
-def best_if_missing(plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[str, ...]:
+def best_if_missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[str, ...]:
     """Name the models that could overtake the one best if every missing score went against it."""
-    best = [row for row in lines if row.may_be_best]
+    best = [k for k, row in enumerate(lines) if row.may_be_best]
     if len(best) != 1:
         return ()
-    rivals = [row for row in lines if row is not best[0] and row.component == best[0].component]
-    return tuple(row.name for row in rivals if _could_turn(best[0], row, plan))
+    top, half = best[0], _half_widths(found)
+    rivals = [k for k, row in enumerate(lines) if k != top and row.component == lines[top].component]
+    turning = [k for k in rivals if _could_turn(lines[top], lines[k], plan, half.get((top, k), 0.0))]
+    return tuple(lines[k].name for k in turning)
 
 
 def missing_share(lines: Sequence[LeaderboardRow], rivals: Sequence[str]) -> float:
     """Return the largest share of items without a score, of the one best and of those that could overtake it."""
     named = [row for row in lines if rivals and (row.may_be_best or row.name in rivals)]
-    return max((row.n_missing / max(row.n_missing + (row.n_items or 0), 1) for row in named), default=0.0)
+    return max((_share_missing(row) for row in named), default=0.0)
+
+
+def _share_missing(row: LeaderboardRow) -> float:
+    return row.n_missing / max(row.n_missing + (row.n_items or 0), 1)
 
 
 def _better_first(found: Standings, plan: Plan) -> list[tuple[int, int]]:
@@ -346,8 +354,19 @@ def _better_first(found: Standings, plan: Plan) -> list[tuple[int, int]]:
     return [(i, j) if plan.sign * estimate > 0 else (j, i) for i, j, estimate in pairs]
 
 
-def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan) -> bool:
-    """Tell whether the worst case of the better model lies beyond the best case of the worse one."""
+def _half_widths(found: Standings) -> dict[tuple[int, int], float]:
+    """Return how far the interval of every pair reaches to either side, by the pair in both orders."""
+    every = found.every
+    half = np.nan_to_num((every.conf_high - every.conf_low) / 2).tolist()
+    pairs = list(zip(every.first.tolist(), every.second.tolist(), strict=True))
+    return dict(zip(pairs, half, strict=True)) | {(j, i): h for (i, j), h in zip(pairs, half, strict=True)}
+
+
+def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan, half_width: float) -> bool:
+    """Tell whether the worst case of the better model lies beyond the best case of the worse one.
+
+    Above 5% missing it has to stay on its side by as much as chance could move the difference, as in a comparison of two.
+    """
     if better.missing_low is None and worse.missing_low is None:
         return False
     at_worst, at_best = (
@@ -355,7 +374,11 @@ def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan) -> bo
     )
     low = better.estimate if at_worst is None else at_worst
     high = worse.estimate if at_best is None else at_best
-    return low is not None and high is not None and plan.sign * (low - high) < 0
+    if low is None or high is None:
+        return False
+    many_missing = max(_share_missing(better), _share_missing(worse)) > MOST_MISSING
+    lead = plan.sign * (low - high)
+    return lead <= half_width if many_missing else lead < 0
 
 
 def turned_round(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> bool:

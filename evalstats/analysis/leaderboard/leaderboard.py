@@ -300,7 +300,7 @@ def _answer(
     gate, no_gate = omnibus_of(scores)
     suspects, untested = lead_dependence(table, found, plan, clusters)
     is_settled = asked_for or bool(set(clusters) - {ITEM_OF_VARIANTS})
-    rivals = () if ignorable else best_if_missing(plan, lines)
+    rivals = () if ignorable else best_if_missing(found, plan, lines)
     best = [row.name for row in lines if row.may_be_best]
     other = None if is_settled else if_clustered(table, found, plan, clusters, suspects)
     limits = for_these_items(other, best)

@@ -131,7 +131,10 @@ def test_item_sets_that_differ_are_counted():
     (found,) = of_kind(es.audit(read(frame)), "item sets")
     assert (found.n_items, found.models) == (40, ("m2",))
     assert "all share 160 of 200" in found.text
-    assert found.shifts[0].treatment == "on the 160 items that all models have"
+    assert {each.treatment for each in found.shifts} == {
+        "on the 160 items that all models have",
+        "counted as 0 where they are missing",
+    }
 
 
 def test_runs_of_one_model_that_hold_other_items_are_told():

@@ -12,6 +12,8 @@ from evalstats.cli.main import app
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
+from evalstats.stats.paired.binary import PairedCounts
+from evalstats.stats.paired.effect_sizes import tango_margin_test
 from evalstats.testing import assert_not_worse
 from tests.analysis.builders import data_of, rows_of, told
 
@@ -102,6 +104,33 @@ def test_a_worse_candidate_that_also_lost_scores_passes_no_gate() -> None:
     assert not gate(found, "worse").passed
     with pytest.raises(AssertionError, match="worse on the items that both have"):
         assert_not_worse(data(30, worse=True), "old", "new")
+
+
+def pair(new: list[float | None]) -> EvalData:
+    return data_of(rows_of("old", [1.0] * 100 + [0.0] * 100), rows_of("new", new, status="error"), kind="binary")
+
+
+@pytest.mark.parametrize(("lost", "passes"), [(0, True), (10, True), (11, False)])
+def test_a_margin_is_held_against_the_limit_with_what_is_missing_at_its_worst(lost: int, passes: bool) -> None:
+    """The candidate gains 16 and loses 8; up to 5% missing the worst estimate decides, above the limit around it."""
+    new = [None] * lost + [1.0] * (92 - lost) + [0.0] * 8 + [1.0] * 16 + [0.0] * 84
+    found = es.compare(pair(new), "old", "new", margin="5pp")
+    assert gate(found, "not-noninferior").passed is passes
+    assert found.at_margin is not None
+    if not passes:
+        worst = tango_margin_test(PairedCounts(92 - lost, 16, 8 + lost, 84), margin=0.05).low_one_sided
+        assert found.missing.least == pytest.approx(worst)
+        assert f"the lower limit of the difference on all items would be −{-100 * worst:.2f} pp" in found.at_margin.reason
+    assert gate(es.compare(pair(new), "old", "new", margin="5pp", missing="ignorable"), "not-noninferior").passed
+
+
+def test_scores_that_are_missing_may_forbid_equivalence_by_a_gain_alone() -> None:
+    new = [1.0] * 98 + [0.0] * 2 + [1.0] * 3 + [None] * 12 + [0.0] * 85
+    found = es.compare(pair(new), "old", "new", margin="5pp")
+    assert gate(found, "not-noninferior").passed
+    assert found.verdict == "inconclusive"
+    assert "with the missing scores for the candidate the upper limit" in found.verdict_reason
+    assert es.compare(pair(new), "old", "new", margin="5pp", missing="ignorable").verdict == "equivalent"
 
 
 def test_scores_without_bounds_are_bounded_by_those_seen() -> None:
