@@ -97,6 +97,29 @@ def _native(frame: object) -> "nw.LazyFrame[Any]":
 _ROW, _COLUMN = f"{HELPER}row", f"{HELPER}column"
 
 
+_USUAL, _NEARLY_ALL = 0.5, 0.9
+
+
+def trials_meant(present: Ints) -> Ints:
+    """Return how many trials each cell was meant to have, shape (n_items, n_models), given how many rows it has.
+
+    A harness that writes no row for a trial that timed out leaves failures out. As many were meant as a model has at most, where
+    most of its items have that many, or nearly all items of another model do; elsewhere, as many as there are.
+
+    >>> trials_meant(np.array([[3, 3], [3, 1], [3, 2], [3, 0]])).tolist()
+    [[3, 3], [3, 3], [3, 3], [3, 0]]
+    >>> trials_meant(np.array([[3, 4], [2, 1], [1, 2]])).tolist()
+    [[3, 4], [2, 1], [1, 2]]
+    """
+    seen = present > 0
+    n_seen = np.maximum(seen.sum(axis=0), 1)
+    most = present.max(axis=0, initial=0)
+    at_most = ((present == most) & seen).sum(axis=0) / n_seen
+    steady = set(most[at_most >= _NEARLY_ALL].tolist())
+    told = np.isin(most, list(steady)) | (at_most > _USUAL)
+    return np.where(seen & told, most, present)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreMatrix:
     """Counts and sums of the scores of every item under every model: arrays of shape (n_items, n_models).
@@ -120,6 +143,10 @@ class ScoreMatrix:
     def means(self) -> Floats:
         """Mean score of every cell; NaN where nothing is scored."""
         return np.divide(self.total, self.n_scored, out=np.full(self.total.shape, np.nan), where=self.n_scored > 0)
+
+    def with_absent_trials(self) -> "ScoreMatrix":
+        """Count among the lost ones trials that were plainly meant and have no row."""
+        return replace(self, n_lost=trials_meant(self.n_scored + self.n_lost) - self.n_scored)
 
     def subset(self, keep: Bools) -> "ScoreMatrix":
         """Keep some of the items."""

@@ -257,6 +257,10 @@ class Metric:
             return True
         return not all(((each == self.low) | (each == self.high) | np.isnan(each)).all() for each in scores)
 
+    def bad_to_good(self) -> tuple[float | None, float | None]:
+        """Return its bounds, the one of failures first; None where it has none."""
+        return (self.low, self.high) if self.higher_is_better else (self.high, self.low)
+
     @property
     def worst(self) -> float | None:
         """The score of an outright failure, where the metric has a bound on that side."""

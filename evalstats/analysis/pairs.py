@@ -30,13 +30,16 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 _ARM = f"{HELPER}arm"
+# Above this share of a side's scores, what is missing forbids a verdict that it could undo.
+MOST_MISSING = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """One arm's counts and sums over all items of the union; shape (n_items,) each.
 
-    `present` counts rows of any status; an item the arm never saw has `present` 0. Where an item's trials have become one
+    `present` counts rows of any status, and trials that were plainly meant and have no row; an item the arm never saw has
+    `present` 0. Where an item's trials have become one
     value (pass^k), that value counts as one, `trials` keeps how many scored trials stand behind it, and `lowest` and `highest`
     what the value would be if every trial without a score had failed, or succeeded.
     """
@@ -156,7 +159,7 @@ def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contras
         pl.DataFrame([arm.rows[name] for name in needed]).with_columns(pl.lit(label).alias(_ARM))
         for label, arm in (("a", baseline), ("b", candidate))
     ]
-    matrix = score_matrix(pl.concat(rows), arm=_ARM, models=("a", "b"), factors=factors, key=key)
+    matrix = score_matrix(pl.concat(rows), arm=_ARM, models=("a", "b"), factors=factors, key=key).with_absent_trials()
     pairs = Pairs(items=matrix.items, baseline=_side(matrix, 0), candidate=_side(matrix, 1))
     if not pairs.paired.any():
         raise CannotAnswerError(_nothing_shared(pairs, baseline.name, candidate.name))

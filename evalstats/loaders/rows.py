@@ -154,6 +154,7 @@ class _Seen:
     low: float = inf
     high: float = -inf
     only_ends: bool = True
+    only_percents: bool = True
     averages: bool = False
 
 
@@ -161,7 +162,8 @@ class Ranges:
     """Range of the scores seen of each (benchmark, metric), and the row of `metrics` that follows from it.
 
     A metric of which only 0 and 1 were seen is binary; one with averages of several binary parts is a proportion; one
-    inside [0, 1] is bounded by 0 and 1, unless its name says that it is money or time; anything else is continuous and has
+    inside [0, 1] is bounded by 0 and 1, unless its name says that it is money or time; one of which 0 and 100 were seen and
+    nothing else is right or wrong in percent, bounded by these; anything else is continuous and has
     no known bounds. What was seen is all that is known: a scale from 0 to 10 of which only 0 and 1 were given is called
     binary, and so is, as the narrowest kind, a metric without any score. Where other files show more of the metric, the
     widest kind counts (`schema.metrics`).
@@ -185,6 +187,8 @@ class Ranges:
         seen.high = max(seen.high, score)
         if seen.only_ends and score not in {0.0, 1.0}:
             seen.only_ends = False
+        if seen.only_percents and score not in {0.0, 100.0}:
+            seen.only_percents = False
         if average:
             seen.averages = True
 
@@ -195,6 +199,11 @@ class Ranges:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(tuple(self._seen))
+
+    def in_percent(self, benchmark: str, metric: str) -> bool:
+        """Tell whether 0 and 100 were seen, and nothing else."""
+        seen = self._seen.get((benchmark, metric), _Seen())
+        return seen.only_percents and (seen.low, seen.high) == (0.0, 100.0)
 
     def row(
         self,
@@ -211,6 +220,15 @@ class Ranges:
         in_unit = empty or 0.0 <= seen.low <= seen.high <= 1.0
         # Dollars or seconds below 1 are no shares, and nothing holds them below 1.
         in_unit = in_unit and (empty or seen.averages or seen.only_ends or not is_money_or_time(metric))
+        if not in_unit and self.in_percent(benchmark, metric):
+            found = {"kind": "bounded", "low": 0.0, "high": 100.0, "unit": unit or "percent"}
+            return {
+                "benchmark": benchmark,
+                "metric": metric,
+                **found,
+                "higher_is_better": higher_is_better,
+                "primary": primary,
+            }
         if not in_unit:
             kind = "continuous"
         elif seen.averages:

@@ -43,6 +43,7 @@ _SHOWN = 3
 _SHOWN_LEVELS = 12
 _LOOKED_AT = 200
 _REASON_CHARS = 500
+_ROUNDING = 1e-9
 _SIMULATED = frozenset({"yes", "true", "1"})
 _NOT_SIMULATED = frozenset({"", "no", "false", "0"})
 
@@ -69,7 +70,7 @@ class Tidier:
     _items: GroupCounter = field(default_factory=GroupCounter)
     _trials: GroupCounter = field(default_factory=GroupCounter)
     _trial_labels: dict[str, int] = field(default_factory=dict[str, int])
-    _outside: set[str] = field(default_factory=set[str])
+    _outside: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _presumed: Presumed = field(init=False)
     _levels: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _makers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -185,7 +186,10 @@ class Tidier:
                 "1 row has no score; it is" if self._n_empty == 1 else f"{self._n_empty:,} rows have no score; they are"
             )
             yield f"{rows} kept as unscored, which is not the same as wrong"
-        for metric in sorted(self._outside):
+        percent = {key for key in self._outside if self._ranges.in_percent(*key)}
+        for metric in sorted({metric for _, metric in percent}):
+            yield f"scores of {metric!r} are 0 or 100 and nothing else, and are taken for right or wrong in percent"
+        for metric in sorted({metric for _, metric in self._outside - percent}):
             yield (
                 f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; "
                 f"if there are bounds, say so: {spelled('scale', 'percent')}, or 1..5 in its place"
@@ -269,7 +273,7 @@ class Tidier:
         error = self.binding.columns.get("error")
         failure = block.repeated(None) if error is None else failures_of(self.survey.cells(block, error, "error"))
         frame = shared.with_columns(
-            found.number.alias("score"),
+            _at_the_ends(found.number).alias("score"),
             found.label.alias("value_raw"),
             found.state.alias(STATE),
             failure.str.slice(0, _REASON_CHARS).alias(FAILURE),
@@ -404,16 +408,26 @@ class Tidier:
     def _take_note(self, frame: pl.DataFrame) -> None:
         empty = frame.filter(pl.col("status") == "unscored")
         self._n_empty += int(empty["n_trials"].sum()) if self.merged else empty.height
-        between = pl.col("score").filter(~pl.col("score").is_in([0.0, 1.0])).first().alias("between")
+        others = [
+            pl.col("score").filter(~pl.col("score").is_in([0.0, end])).first().alias(f"not {end}") for end in (1, 100)
+        ]
         ends = [pl.col("score").min().alias("low"), pl.col("score").max().alias("high")]
-        seen = frame.group_by("benchmark", "metric", maintain_order=True).agg(*ends, between)
-        for benchmark, metric, low, high, other in seen.iter_rows():
-            for score in (low, high, other):
+        seen = frame.group_by("benchmark", "metric", maintain_order=True).agg(*ends, *others)
+        for benchmark, metric, low, high, *between in seen.iter_rows():
+            for score in (low, high, *between):
                 self._ranges.add(benchmark, metric, score)
             facts = self._facts(metric)
             told = (facts.low, facts.high, facts.unit, facts.kind) != (None, None, None, None)
             if low is not None and (low < 0 or high > 1) and not told:
-                self._outside.add(metric)
+                self._outside.add((benchmark, metric))
+
+
+def _at_the_ends(scores: pl.Series) -> pl.Series:
+    """Put what lies outside 0 to 1 by rounding alone at the end: a sum of weights comes to 1.0000000000000002."""
+    name = scores.name
+    above, below = (pl.col(name) > 1) & (pl.col(name) < 1 + _ROUNDING), (pl.col(name) < 0) & (pl.col(name) > -_ROUNDING)
+    kept = pl.when(above).then(1.0).when(below).then(0.0).otherwise(pl.col(name)).alias(name)
+    return scores.to_frame().select(kept).to_series()
 
 
 def _code_remedy(outside: pl.Series) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from evalstats.analysis.arms import Metric, open_direction
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import DECIDED, AtMargin, Comparison, Missing, OtherLevels, Verdict
-from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels
+from evalstats.analysis.pairs import MOST_MISSING, Ints, Pairs, Side, item_labels
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, number, p_value, plural, scaled, share_in_percent
@@ -19,8 +19,6 @@ from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
 from evalstats.stats.stratified import Strata
 
-# Above this share of either side's scores, what is missing forbids a verdict that it could undo.
-MOST_MISSING = 0.05
 _ROUNDING = 1e-9
 BOUNDED, IGNORABLE = "bounded", "ignorable"
 
@@ -42,12 +40,14 @@ def judged(
     """Forbid a direction that the missing scores could undo, or, where few are missing, limit it.
 
     Scores that are missing because they would have been failures make a side look better than it is. Where the interval with
-    all of them at their worst includes 0, no direction is claimed from the rest, unless the user declares the reason harmless
-    or at most 5% of either side are missing. `upward` tells that the difference is above 0; `cause` is what all missing scores
-    are, where that is one thing ("harness errors").
+    all of them at their worst includes 0, or the metric has no bound on the side of a failure, no direction is claimed from the
+    rest, unless the user declares the reason harmless or at most 5% of either side are missing. `upward` tells that the
+    difference is above 0; `cause` is what all missing scores are, where that is one thing ("harness errors").
     """
     lost = [row for row in missing.rows if not _beyond_0(row, upward=upward)]
-    if verdict not in ("better", "worse") or missing.ignorable or not lost:
+    few = max(missing.share_baseline, missing.share_candidate) <= MOST_MISSING + _ROUNDING
+    unlimited = not few and (missing.open_below if upward else missing.open_above)
+    if verdict not in ("better", "worse") or missing.ignorable or not (lost or unlimited):
         return Judged(verdict=verdict, reason=reason)
     shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
     lacking = [(share_in_percent(share), name) for share, name in shares if share > 0]
@@ -60,13 +60,14 @@ def judged(
             for i, (share, name) in enumerate(lacking)
         )
         are = f"{' and '.join((first, *rest))} {are_what}"
-    case = lost[0].note.partition(";")[0]
-    if max(missing.share_baseline, missing.share_candidate) <= MOST_MISSING + _ROUNDING:
+    case = lost[0].note.partition(";")[0] if lost else ""
+    if few:
         told = notes("missing", (f"{are}, and with {case} the interval includes 0",))
         return Judged(verdict=verdict, reason=reason, qualifiers=told, names_missing=bool(cause))
+    could = f"with {case} it includes 0" if lost else "the metric has no bound that limits what they could be"
     why = (
-        f"{reason}, but {are}, and with {case} it includes 0; where the reason they are missing has nothing to do with the "
-        "answers, --missing ignorable says so"
+        f"{reason}, but {are}, and {could}; where the reason they are missing has nothing to do with the answers, "
+        "--missing ignorable says so"
     )
     return Judged(verdict="inconclusive", reason=why, withheld=verdict, names_missing=bool(cause))
 
@@ -128,6 +129,12 @@ def missing_account(
     def interval(scores: PairedScores, level: float) -> Estimate:
         return headline_interval(scores, metric, conf_level=level, method=method)
 
+    lacks = (counted.share_baseline > 0, counted.share_candidate > 0)
+    counted = replace(
+        counted,
+        open_below=(metric.high is None and lacks[0]) or (metric.low is None and lacks[1]),
+        open_above=(metric.low is None and lacks[0]) or (metric.high is None and lacks[1]),
+    )
     good = metric.higher_is_better
     cases = {
         "every missing score at the lowest value": assigned(baseline_high=False, candidate_high=False),
@@ -138,7 +145,9 @@ def missing_account(
     rows = tuple(method_row(interval(case, conf_level), "sensitivity", words) for words, case in cases.items())
     if margin is not None:
         narrower = [interval(case, 2 * conf_level - 1) for case in cases.values()]
-        counted = replace(counted, least=_least(e.conf_low for e in narrower), most=_most(e.conf_high for e in narrower))
+        counted = replace(
+            counted, least=_least(e.conf_low for e in narrower), most=_most(e.conf_high for e in narrower)
+        )
     words = [_range_words(rows, metric)]
     if metric.low is None or metric.high is None:
         words.append("the metric has no bounds, so the lowest and the highest score seen stand for them")
@@ -212,7 +221,9 @@ def _range_words(rows: tuple[MethodRow, ...], metric: Metric) -> str:
     low, high = min(estimates) * metric.scale, max(estimates) * metric.scale
     unit = f" {metric.shown_unit}" if metric.shown_unit else ""
     ends = f"{number(low, 1)} and {number(high, 1)}{unit}"
-    return f"whatever the missing scores are, the difference on all items lies between {ends}"
+    bounded = metric.low is not None and metric.high is not None
+    where = "whatever the missing scores are" if bounded else "with the missing scores at either end"
+    return f"{where}, the difference on all items lies between {ends}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,6 +374,8 @@ def missing_beyond(missing: Missing, metric: Metric, margin: float | None, *, lo
     downward = loss == metric.higher_is_better
     if many_missing:
         end = missing.least if downward else missing.most
+        if missing.open_below if downward else missing.open_above:
+            return "scores are missing, and the metric has no bound that limits what they could be"
         what = f"the {'lower' if downward else 'upper'} limit of the difference on all items"
     else:
         estimates = [row.estimate for row in missing.rows if row.estimate is not None]

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.comparability.comparability import identical_runs
-from evalstats.analysis.compare.verdict import MOST_MISSING
 from evalstats.analysis.grouping import crossed_factors, dependence_rows, without_nested
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph
 from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.result import TIED, IfClustered, LeaderboardRow, Winner
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, claims, separated
-from evalstats.analysis.pairs import Floats, Pairs, Side
+from evalstats.analysis.pairs import MOST_MISSING, Floats, Pairs, Side
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, plural, several, share_in_percent
@@ -306,7 +305,7 @@ def _lost(table: EntryTable, lines: Sequence[LeaderboardRow]) -> list[Note]:
 
 def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> list[Note]:
     """Say how many models miss items, and how many separated pairs could turn round if these were scored."""
-    short = [row for row in lines if row.n_missing and row.estimate is not None]
+    short = [row for row in lines if row.share_missing and row.estimate is not None]
     if not short:
         return []
     most = max(row.n_missing for row in short)
@@ -337,13 +336,9 @@ def best_if_missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow
 
 
 def missing_share(lines: Sequence[LeaderboardRow], rivals: Sequence[str]) -> float:
-    """Return the largest share of items without a score, of the one best and of those that could overtake it."""
+    """Return the largest share of scores that are missing, of the one best and of those that could overtake it."""
     named = [row for row in lines if rivals and (row.may_be_best or row.name in rivals)]
-    return max((_share_missing(row) for row in named), default=0.0)
-
-
-def _share_missing(row: LeaderboardRow) -> float:
-    return row.n_missing / max(row.n_missing + (row.n_items or 0), 1)
+    return max((row.share_missing for row in named), default=0.0)
 
 
 def _better_first(found: Standings, plan: Plan) -> list[tuple[int, int]]:
@@ -365,8 +360,13 @@ def _half_widths(found: Standings) -> dict[tuple[int, int], float]:
 def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan, half_width: float) -> bool:
     """Tell whether the worst case of the better model lies beyond the best case of the worse one.
 
-    Above 5% missing it has to stay on its side by as much as chance could move the difference, as in a comparison of two.
+    Above 5% missing it has to stay on its side by as much as chance could move the difference, as in a comparison of two; and
+    nothing limits what is missing where the metric has no bound on that side.
     """
+    many_missing = max(better.share_missing, worse.share_missing) > MOST_MISSING
+    bad, good = plan.metric.bad_to_good()
+    if many_missing and ((better.share_missing and bad is None) or (worse.share_missing and good is None)):
+        return True
     if better.missing_low is None and worse.missing_low is None:
         return False
     at_worst, at_best = (
@@ -376,7 +376,6 @@ def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan, half_
     high = worse.estimate if at_best is None else at_best
     if low is None or high is None:
         return False
-    many_missing = max(_share_missing(better), _share_missing(worse)) > MOST_MISSING
     lead = plan.sign * (low - high)
     return lead <= half_width if many_missing else lead < 0
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from evalstats.analysis.arms import asked_direction, direction_notes
-from evalstats.analysis.compare.verdict import MOST_MISSING
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.pairs import MOST_MISSING
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, Tone

@@ -203,6 +203,15 @@ class ItemValues:
         given = self.matrix.n_scored[:, members] + self.matrix.n_lost[:, members]
         return np.asarray((given > 0).any(axis=1), dtype=np.bool_)
 
+    def share_missing(self, j: int, items: Bools) -> float:
+        """Return the share of the model's scores on `items` that is missing, each item counting once."""
+        scored, lost = self.matrix.n_scored[items, j], self.matrix.n_lost[items, j]
+        if self.wanted is not None:
+            return float(np.isnan(self.values[items, j]).mean()) if items.any() else 0.0
+        meant = scored + lost
+        share = np.divide(lost, meant, out=np.ones(len(meant)), where=meant > 0)
+        return float(share.mean()) if len(share) else 0.0
+
     def bounds_if_missing(self, j: int, items: Bools, weights: Floats | None = None) -> tuple[float, float] | None:
         """Return the model's score on `items` if all that is missing had scored the lowest, the highest value.
 
@@ -235,6 +244,7 @@ def item_values(matrix: ScoreMatrix, metric: Metric, wanted: tuple[PassKind, int
 
     An item with fewer than k scored trials of a model has no pass^k there and counts as missing, by name.
     """
+    matrix = matrix.with_absent_trials()
     if wanted is None:
         return ItemValues(metric=metric, matrix=matrix, values=matrix.means())
     kind, k = wanted

@@ -35,6 +35,8 @@ class LeaderboardRow(RankedRow):
         Items (item x variant) with a score, scored trials, harness errors, unscored rows, clusters.
     n_missing
         Items that some model was scored on and this one was not.
+    share_missing
+        Share of its scores that is missing: an item with some of its trials scored counts in part.
     missing_low, missing_high
         Its score on all items if everything that is missing had scored the lowest, the highest value. None where nothing is
         missing or the metric has no bounds.
@@ -55,6 +57,7 @@ class LeaderboardRow(RankedRow):
     n_unscored: int = 0
     n_clusters: int | None = None
     n_missing: int = 0
+    share_missing: float = 0.0
     missing_low: float | None = None
     missing_high: float | None = None
     tier: str = ""

@@ -67,6 +67,7 @@ def _row(  # noqa: PLR0917 - what a line is made of
         n_unscored=score.n_unscored,
         n_clusters=score.n_clusters,
         n_missing=int(items.sum()) - score.n_items,
+        share_missing=lines.values.share_missing(j, items),
         missing_low=None if bounds is None else bounds[0],
         missing_high=None if bounds is None else bounds[1],
         rank_low=ranks.low[j],

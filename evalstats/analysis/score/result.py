@@ -17,7 +17,8 @@ class ClaimTest(Estimate):
     """Does a system's score differ from a published number?
 
     `claim` is that number, with the items (`n`) or the standard error behind it where these are known; `estimate` is the score
-    minus it. The interval excludes 0 exactly where p is below 1 - `conf_level`.
+    minus it. The interval excludes 0 exactly where p is below 1 - `conf_level`; the verdict needs more where over 5% of the
+    scores are missing.
     """
 
     claim: float

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import constant_factors, item_sums
+from evalstats.aggregate.items import constant_factors, item_sums, trials_meant
 from evalstats.analysis.arms import (
     Arm,
     Metric,
@@ -32,6 +32,7 @@ from evalstats.analysis.grouping import (
 )
 from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import (
+    MOST_MISSING,
     Floats,
     Ints,
     Pairs,
@@ -48,7 +49,7 @@ from evalstats.analysis.result import estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.result import ClaimTest, Score
 from evalstats.analysis.settings import recorded
-from evalstats.document.numbers import scaled
+from evalstats.document.numbers import scaled, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import levels_of
@@ -153,13 +154,29 @@ def tested_claim(claim: Claim, interval_at: IntervalAt, conf_level: float) -> Cl
     return replace(base, conf_low=ends[0], conf_high=ends[1], p_value=p, verdict=verdict)
 
 
-def missing_warning(test: ClaimTest, lowest: float, highest: float, *, scale: float, unit: str) -> str | None:
-    """Say that scores which are missing could undo the verdict; `lowest` and `highest` are the score with them at either end."""
-    undone = {"above": lowest <= test.claim, "below": highest >= test.claim}.get(test.verdict, False)
+def limited_by_missing(
+    test: ClaimTest, ends: tuple[float, float] | None, share: float, *, name: str, scale: float, unit: str
+) -> tuple[ClaimTest, str | None]:
+    """Say that scores which are missing could undo the verdict, and above 5% missing take it back.
+
+    `ends` are the score with all that is missing at either end of the scale, None where the scale has none; `share` is how much
+    is missing. Above 5% the score with all of it at its worst has to be apart from the claim by as much as chance could move it.
+    """
+    if test.verdict not in ("above", "below") or not share:
+        return test, None
+    upward, decides = test.verdict == "above", share > MOST_MISSING
+    if ends is None:
+        undone, could = decides, "the metric has no bounds that limit what they could be"
+    else:
+        limit = test.conf_low if upward else test.conf_high
+        reach = abs(test.estimate - limit) if decides and limit is not None else 0.0
+        undone = ends[0] - reach <= test.claim if upward else ends[1] + reach >= test.claim
+        worst = f"{scaled(ends[0] if upward else ends[1], scale, 1)}{unit}"
+        could = f"with them at their worst the score is {worst}, which is not told from the claim"
     if not undone:
-        return None
-    ends = f"{scaled(lowest, scale, 1)} and {scaled(highest, scale, 1)}{unit}"
-    return f"scores are missing, and with them the score lies between {ends}: that does not tell it from the claim"
+        return test, None
+    told = f"{share_in_percent(share)} of the scores of {name} are missing, and {could}"
+    return (replace(test, verdict="not shown to differ") if decides else test), told
 
 
 def _difference_ends(own: Estimate, claim: Claim, conf_level: float) -> tuple[float, float] | None:
@@ -311,14 +328,30 @@ def _check_claim(
         )
 
 
-def _undone_by_missing(test: ClaimTest, pairs: Pairs, metric: Metric, average: Average | None) -> str | None:
-    if metric.low is None or metric.high is None or not pairs.incomplete():
-        return None
+def _held_with_missing(
+    test: ClaimTest, pairs: Pairs, metric: Metric, average: Average | None, *, name: str, n_absent: int
+) -> tuple[ClaimTest, str | None]:
+    """Hold the claim against what is missing: lost trials, and items that other systems have and this one has not."""
     side, strata = pairs.baseline, None if average is None else average.strata(pairs.items)
-    expected = max(1, int(side.present.max()))
-    weights = np.full(pairs.items.height, 1 / pairs.items.height) if strata is None else strata.item_weights
-    lowest, highest = (float(weights @ side.filled(end, expected)) for end in (metric.low, metric.high))
-    return missing_warning(test, lowest, highest, scale=metric.scale, unit=metric.score_unit)
+    n, n_absent = pairs.items.height, n_absent if strata is None else 0
+    weights = np.full(n, 1 / n) if strata is None else strata.item_weights
+    lost = 1.0 - np.divide(side.n_scored, side.present, out=np.zeros(n), where=side.present > 0)
+    share = (float(lost.sum()) + n_absent) / (n + n_absent)
+    ends = None
+    if metric.low is not None and metric.high is not None:
+        expected = max(1, int(side.present.max()))
+        low, high = (
+            (float(weights @ side.filled(end, expected)) * n + end * n_absent) / (n + n_absent)
+            for end in (metric.low, metric.high)
+        )
+        ends = (low, high)
+    return limited_by_missing(test, ends, share, name=name, scale=metric.scale, unit=metric.score_unit)
+
+
+def _n_items_of_any(data: EvalData, metric: Metric) -> int:
+    """Count the items of a metric that any system has."""
+    of_metric = (pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name)
+    return data.outcomes.lazy().filter(of_metric).select("task", "item", "variant").unique().collect().height
 
 
 def _named_arm(data: EvalData, name: str, metric: str | None, column: str) -> tuple[Arm, Metric]:
@@ -357,6 +390,7 @@ def _score_alone(
     averaged: Mapping[str, Any],
     claim: Claim | None,
 ) -> Score:
+    n_any = 0 if claim is None else _n_items_of_any(data, metric)
     named = named_clusters(data, cluster)
     over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
     factors = sorted({*group_columns(arm.rows), *named, *over})
@@ -365,6 +399,7 @@ def _score_alone(
     sums = items.select(key).join(item_sums(arm.rows, arm="metric"), on=key, how="left", maintain_order="left")
     scored = sums["n_scored"].to_numpy().astype(np.int64)
     present = scored + (sums["n_error"] + sums["n_unscored"]).to_numpy().astype(np.int64)
+    present = trials_meant(present[:, np.newaxis])[:, 0]
     side = Side(n_scored=scored, present=present, total=sums["total"].fill_null(0.0).to_numpy().astype(np.float64))
     pairs = with_item_column(Pairs(items=items, baseline=side, candidate=side))
     if not pairs.paired.any():
@@ -394,6 +429,7 @@ def _score_alone(
         words = average.words(scored_pairs.items)
         found = replace(found, estimand=f"{average.how()}, for new items of these same levels")
     if claim is not None:
+        n_absent = n_any - pairs.items.height
         codes = _grouping(scored_pairs, clusters)
         strata = None if average is None else average.strata(scored_pairs.items)
 
@@ -403,7 +439,7 @@ def _score_alone(
             return _counting(_headline(scored_pairs.baseline, metric, codes, strata, level), runs, metric)
 
         test = tested_claim(claim, interval_at, conf_level)
-        undone = _undone_by_missing(test, pairs, metric, average)
+        test, undone = _held_with_missing(test, pairs, metric, average, name=arm.name, n_absent=n_absent)
         found = replace(found, against=test, notes=(*as_notes("missing", [undone] if undone else []), *found.notes))
     told = (
         *metric.cautions,

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -98,6 +99,55 @@ def test_an_item_with_half_of_its_trials_is_half_missing() -> None:
     assert account.share_candidate == pytest.approx(20 / 50 / 2)
 
 
+def trials(lost: float, *, absent: bool, seed: int) -> EvalData:
+    """Two models that succeed alike, five trials an item; a share of the second's failures is missing."""
+    rng = np.random.default_rng(seed)
+    rate = rng.beta(2, 1.5, 50)[:, None]
+    old, new = ((rng.random((50, 5)) < rate).astype(float) for _ in range(2))
+    gone = (new == 0) & (rng.random((50, 5)) < lost)
+    gone[:, 0] = False  # an item without any trial is another matter
+    scores = [None if empty else score for score, empty in zip(new.ravel().tolist(), gone.ravel(), strict=True)]
+    lines = rows_of("new", scores, trials=5)
+    return data_of(
+        rows_of("old", old.ravel().tolist(), trials=5), [r for r in lines if r["score"] is not None or not absent]
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_trials_without_a_row_are_missing_as_empty_ones_are(seed: int) -> None:
+    absent, empty = (es.compare(trials(0.5, absent=each, seed=seed), "old", "new") for each in (True, False))
+    assert absent.missing.share_candidate == empty.missing.share_candidate > 0.1
+    assert absent.missing.rows == empty.missing.rows
+    assert absent.verdict == empty.verdict
+    boards = [es.leaderboard(trials(0.5, absent=each, seed=seed)) for each in (True, False)]
+    assert [board.row("new").share_missing for board in boards] == [absent.missing.share_candidate] * 2
+    assert [board.best_if_missing for board in boards] == [("old",) if boards[0].best() == ("new",) else ()] * 2
+
+
+def test_a_harness_that_drops_failed_trials_makes_no_model_better() -> None:
+    """Of 40 pairs of equal models at most three may be called better by chance (binomial, 2.5%: 98.1%); it were a quarter."""
+    found = [es.compare(trials(0.5, absent=True, seed=seed), "old", "new").verdict for seed in range(100, 140)]
+    assert found.count("better") <= 3
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_nothing_bounds_what_is_missing_of_costs(scale: float) -> None:
+    """Runs that take longest are those that are cut off, and a unit does not make that better or worse."""
+    old = [scale * (20 + i % 5) for i in range(60)]
+    new: list[float | None] = [None] * 12 + [scale * (10 + i % 4) for i in range(12, 60)]
+    data = data_of(rows_of("old", old), rows_of("new", new), kind="continuous", low=0.0, higher_is_better=False)
+    found = es.compare(data, "old", "new", margin=3 * scale)
+    assert (found.verdict, found.missing.withheld) == ("inconclusive", "better")
+    assert (found.missing.open_below, found.missing.open_above) == (False, True)
+    assert "no bound that limits what they could be" in found.verdict_reason
+    assert not gate(found, "not-noninferior").passed
+    assert es.leaderboard(data).best_if_missing == ("old",)
+    # Costs end at 0, so a candidate that is dearer on what there is may be called so where its missing runs cost nothing.
+    dear = [None] * 6 + [scale * (90 + i % 4) for i in range(6, 60)]
+    turned = data_of(rows_of("old", old), rows_of("new", dear), kind="continuous", low=0.0, higher_is_better=False)
+    assert es.compare(turned, "old", "new").verdict == "worse"
+
+
 def test_a_worse_candidate_that_also_lost_scores_passes_no_gate() -> None:
     found = es.compare(data(30, worse=True), "old", "new")
     assert (found.verdict, found.missing.withheld) == ("inconclusive", "worse")
@@ -120,7 +170,9 @@ def test_a_margin_is_held_against_the_limit_with_what_is_missing_at_its_worst(lo
     if not passes:
         worst = tango_margin_test(PairedCounts(92 - lost, 16, 8 + lost, 84), margin=0.05).low_one_sided
         assert found.missing.least == pytest.approx(worst)
-        assert f"the lower limit of the difference on all items would be −{-100 * worst:.2f} pp" in found.at_margin.reason
+        assert (
+            f"the lower limit of the difference on all items would be −{-100 * worst:.2f} pp" in found.at_margin.reason
+        )
     assert gate(es.compare(pair(new), "old", "new", margin="5pp", missing="ignorable"), "not-noninferior").passed
 
 

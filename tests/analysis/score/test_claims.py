@@ -165,9 +165,36 @@ def test_missing_scores_that_could_undo_it_are_said() -> None:
     data = from_frame(rows, item="item", score="score", model="model")
     found = one(data, against=0.85)
     assert found.against is not None
-    assert found.against.verdict == "above"
-    assert "with them the score lies between 80.0 and 95.0%" in found.summary()
-    assert "scores are missing" not in one(data, against=0.5).summary()
+    assert found.against.verdict == "not shown to differ"
+    assert "15% of the scores of m are missing, and with them at their worst the score is 80.0%" in found.summary()
+    assert "are missing" not in one(data, against=0.5).summary()
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(4, "above"), (20, "not shown to differ")])
+@pytest.mark.parametrize("absent", [True, False])
+def test_items_that_another_system_has_are_missing_as_empty_scores_are(
+    lost: int, verdict: str, *, absent: bool
+) -> None:
+    n = 100
+    own = [1] * (n - lost - 12) + [0] * 12 + [None] * lost
+    rows = [("m", i, s) for i, s in enumerate(own) if s is not None or not absent]
+    rows += [("other", i, i % 2) for i in range(n)]
+    model, item, scores = zip(*rows, strict=True)
+    data = from_frame({"model": model, "item": item, "score": scores}, item="item", score="score", model="model")
+    found = one(data, against=0.75)
+    assert found.against is not None
+    assert found.against.verdict == verdict
+    least = (n - lost - 12) / n
+    assert (f"at their worst the score is {100 * least:.1f}%" in found.summary()) == (verdict != "above")
+
+
+def test_nothing_bounds_what_is_missing_of_costs() -> None:
+    rows = {"item": np.arange(40), "model": ["m"] * 40, "seconds": [*np.linspace(20, 25, 34), *[None] * 6]}
+    data = from_frame(rows, item="item", score="seconds", model="model")
+    found = one(data, against=60, higher_is_better=False)
+    assert found.against is not None
+    assert found.against.verdict == "not shown to differ"
+    assert "no bounds that limit what they could be" in found.summary()
 
 
 def test_every_form_tells_it(tmp_path: Path) -> None:
