@@ -71,12 +71,16 @@ def shares_with_df(n_clusters: int, df: float) -> FloatArray:
     For where only G and df are known: gamma-distributed sizes, unequal enough.
     """
     equal = gamma_shares(n_clusters, 0.0)
-    if n_clusters < 2 or df >= satterthwaite_df(equal) - 1e-6:
+    # Two have 1 degree of freedom whatever their sizes.
+    if n_clusters < 3 or df >= satterthwaite_df(equal) - 1e-6:
         return equal
     low, high = 0.0, 20.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if satterthwaite_df(gamma_shares(n_clusters, middle)) > df else (low, middle)
+        shares = gamma_shares(n_clusters, middle)
+        # A share that rounds to 1 is worth no more than 1 degree of freedom, and the formula divides by what is left of 1.
+        wider = float(shares.max()) < 1.0 and satterthwaite_df(shares) > df
+        low, high = (middle, high) if wider else (low, middle)
     return gamma_shares(n_clusters, high)
 
 
@@ -168,7 +172,7 @@ def _hopeless(n_clusters: int, df: float, level: float) -> bool:
     """Whether no direction is ever claimed: too few clusters, in number or in effect, or a sign-flip that cannot reach."""
     positive(df, "df")
     clusters = check_count(n_clusters, "n_clusters", least=1)
-    unreachable = math.ldexp(1.0, 1 - min(clusters, 1000)) > 1.0 - level + _ROUNDING**2
+    unreachable = math.ldexp(1.0, 1 - clusters) > 1.0 - level
     return clusters < FEW_CLUSTERS or df < MIN_DF - _ROUNDING or unreachable
 
 
@@ -395,7 +399,7 @@ def _standardised(pool: FloatArray) -> FloatArray:
 
 
 def _chunks(draws: int, width: int) -> list[int]:
-    rows = max(1, min(draws, _CHUNK // max(1, width)))
+    rows = max(1, _CHUNK // width)
     return [min(rows, draws - start) for start in range(0, draws, rows)]
 
 
@@ -434,7 +438,7 @@ def _flips_agree(sums: FloatArray, level: float) -> int:
         signs = np.random.default_rng(_FLIPS).choice(np.array([-1.0, 1.0]), size=(_FLIPS, n_clusters))
         extra = 1.0
     agreed, start = 0, 0
-    for rows in _chunks(len(sums), len(signs)) if len(sums) else []:
+    for rows in _chunks(len(sums), len(signs)):
         part = sums[start : start + rows]
         start += rows
         slack = _ROUNDING * np.abs(part).sum(axis=1, keepdims=True)

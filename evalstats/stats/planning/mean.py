@@ -180,7 +180,9 @@ def cheapest_trials(item: float, trials: float, *, cost_item: float, cost_trial:
     """
     if not (item >= 0.0 and trials >= 0.0 and cost_item >= 0.0 and cost_trial > 0.0):
         raise InputError("variances and costs must be numbers from 0, and the cost of a trial above 0")
-    return math.inf if item == 0.0 and trials > 0.0 else max(1.0, math.sqrt(cost_item * trials / (cost_trial * item)))
+    if item == 0.0:
+        return math.inf if trials > 0.0 else 1.0
+    return max(1.0, math.sqrt(cost_item * trials / (cost_trial * item)))
 
 
 def _counts(counts: ArrayLike, n: int) -> FloatArray:
@@ -320,13 +322,13 @@ def _is_normal(df: float) -> bool:
 def _upper_noncentral(t: float, df: float, shift: float) -> float:
     """Return P(T > t) for noncentral T, from scipy's lower tail, which is NaN here and there beyond a shift of 37."""
     below = float(special.nctdtr(df, shift, t))
-    return 1.0 if math.isnan(below) else min(1.0, max(0.0, 1.0 - below))
+    return 1.0 if math.isnan(below) else 1.0 - below
 
 
 def _owen(t: float, df: float, low: float, high: float) -> float:
     """Return the mean over S = chi_df / sqrt(df) of P(t S - low < Z < high - t S), where that is an interval."""
-    end = min((low + high) / (2.0 * t), math.sqrt(2.0 * float(special.gammainccinv(df / 2.0, _TAIL)) / df))
-    start = math.sqrt(2.0 * float(special.gammaincinv(df / 2.0, _TAIL)) / df)
+    start, end = (math.sqrt(float(special.chdtri(df, tail)) / df) for tail in (1.0 - _TAIL, _TAIL))
+    end = min((low + high) / (2.0 * t), end)
     if end <= start:
         return 0.0
     nodes, weights = legendre(_NODES)

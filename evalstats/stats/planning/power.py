@@ -73,9 +73,9 @@ def fewest_wins(m: FloatArray, conf_level: float, test: PairedTest) -> FloatArra
     if test == "score":
         return wins
     size = (1.0 - conf_level) * (1.0 + _ROUNDING)
-    while (too_few := (wins <= m) & (_two_sided(wins, m, test) > size)).any():
+    while (too_few := _two_sided(wins, m, test) > size).any():
         wins = wins + too_few
-    while (spare := (wins - 1.0 > 0.5 * m) & (_two_sided(wins - 1.0, m, test) <= size)).any():
+    while (spare := _two_sided(wins - 1.0, m, test) <= size).any():
         wins = wins - spare
     return wins
 
@@ -209,7 +209,7 @@ def _rejections(
     n: int, discordance: float, level: float, min_discordant: int, test: PairedTest = "score"
 ) -> Rejections:
     """Return the likely numbers of discordant items, their weights, and the fewest wins at which the test rejects in each."""
-    m, weight = likely_counts(n, min(1.0, discordance)) if discordance > 0.0 else (np.empty(0), np.empty(0))
+    m, weight = likely_counts(n, min(1.0, discordance))
     keep = m >= max(1, min_discordant)
     m, weight = thinned(m[keep], weight[keep])
     return m, weight, fewest_wins(m, level, test)
@@ -217,10 +217,7 @@ def _rejections(
 
 def _power(rejections: Rejections, shares: tuple[float, float]) -> float:
     m, weight, least = rejections
-    discordance = min(1.0, sum(shares))
-    if discordance <= 0.0:
-        return 0.0
-    share = shares[0] / discordance
+    share = shares[0] / max(sum(shares), 1e-300)
     return float(weight @ (at_least(least, m, share) + at_least(least, m, 1.0 - share)))
 
 
@@ -305,7 +302,7 @@ def paired_binary_margin_power(
     z = normal_quantile(2.0 * level - 1.0)
     c, weight = thinned(*likely_counts(n, p01))
     rest = n - c
-    share = min(1.0, p10 / (1.0 - p01)) if p01 < 1.0 else 0.0
+    share = p10 / max(p10, 1.0 - p01, 1e-300)
     above = at_least(_first_b(n, c, -margin, z), rest, share)
     if test == "noninferiority":
         return float(weight @ above)

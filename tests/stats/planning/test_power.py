@@ -83,6 +83,8 @@ def test_the_minimum_of_discordant_items_can_be_lifted():
     assert everything == pytest.approx(1.0, abs=1e-12)
     assert paired_binary_power(5, 1.0, 0.0) == 0.0
     assert paired_binary_power(40, 0.0, 0.0) == 0.0
+    assert paired_binary_power(1, 0.5, 0.2) == 0.0
+    assert mde_paired_binary(1, 0.2) is None
 
 
 def test_power_of_a_million_items_is_the_normal_one():
@@ -177,8 +179,9 @@ def test_smallest_cluster_p_is_that_of_clusters_that_agree(n_clusters):
 def test_bad_arguments_are_refused():
     with pytest.raises(InputError, match="two discordant cells"):
         paired_binary_power(10, 0.7, 0.7)
-    with pytest.raises(InputError, match="discordance is 20"):
-        mde_paired_binary(10, 20)
+    for discordance in (-0.01, 1.01):
+        with pytest.raises(InputError, match=f"discordance is {discordance}"):
+            mde_paired_binary(10, discordance)
     with pytest.raises(InputError, match="power is 80"):
         mde_paired_binary(10, 0.2, power=80)
     with pytest.raises(InputError, match="std_error is 0"):

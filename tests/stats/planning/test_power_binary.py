@@ -52,6 +52,19 @@ def test_margin_powers_equal_the_sum_over_all_tables(p10, p01, margin, conf_leve
     assert both <= found
 
 
+@pytest.mark.parametrize(("p10", "p01"), [(0.3, 0.2), (0.0, 1.0), (1.0, 0.0)])
+def test_margin_power_of_one_item_is_a_sum_over_three_tables(p10, p01):
+    """At a level of .6 one item can show something, at .95 none."""
+    for test, above, below in (("noninferiority", True, False), ("equivalence", True, True)):
+        for level in (0.6, 0.95):
+            wanted = 0.0
+            for counts, chance in (((0, 1, 0), p10), ((0, 0, 1), p01), ((1, 0, 0), 1 - p10 - p01)):
+                found = tango(PairedCounts(*counts, 0), conf_level=2 * level - 1)
+                claimed = (not above or found.conf_low > -0.5) and (not below or found.conf_high < 0.5)
+                wanted += chance * claimed
+            assert paired_binary_margin_power(1, p10, p01, 0.5, test=test, conf_level=level) == pytest.approx(wanted)
+
+
 def test_equivalence_is_the_same_for_both_directions():
     one = paired_binary_margin_power(300, 0.08, 0.05, 0.06, test="equivalence")
     other = paired_binary_margin_power(300, 0.05, 0.08, 0.06, test="equivalence")
@@ -144,8 +157,9 @@ def test_bad_arguments_are_refused():
         connor_n(0.0, 0.2)
     with pytest.raises(InputError, match="half_width is 0"):
         precision_n(0.0, 0.2)
-    with pytest.raises(InputError, match="margin is 2"):
-        paired_binary_margin_power(10, 0.1, 0.1, 2)
+    for margin in (0.0, 1.0, 2.0):
+        with pytest.raises(InputError, match=f"margin is {margin:g}"):
+            paired_binary_margin_power(10, 0.1, 0.1, margin)
     with pytest.raises(InputError, match=r"above 0\.5"):
         paired_binary_margin_power(10, 0.1, 0.1, 0.1, conf_level=0.5)
     with pytest.raises(InputError, match="two discordant cells"):
@@ -186,12 +200,15 @@ def test_an_effect_at_either_end_is_found_without_a_search():
     assert smallest_effect(lambda x: x, 0.2, low=0.2, high=0.9) == 0.2
     assert smallest_effect(lambda x: x, 0.9, low=0.2, high=0.9) == pytest.approx(0.9, rel=1e-7)
     assert smallest_effect(lambda x: x, 0.91, low=0.2, high=0.9) is None
-    assert smallest_effect(lambda x: float(x >= 0.37), 0.5, low=0.0, high=1.0) == pytest.approx(0.37, rel=2e-8)
+    for reached in (0.5, 0.6, 1.0):
+        found = smallest_effect(lambda x, reached=reached: reached * (x >= 0.37), 0.5, low=0.0, high=1.0)
+        assert 0.37 <= found <= 0.37 * (1 + 1e-8)
 
 
 def test_a_count_that_has_just_the_power_asked_for_is_enough():
     for start in (5, 36, 37, 100):
-        assert smallest_count(lambda n: 0.8 if n >= 37 else 0.5, 0.8, start=start) == 37
+        assert smallest_count(lambda n: 0.8 if n >= 37 else 0.5, 0.8, start=start, wave=5) == 37
+        assert smallest_count(lambda n: 0.8 if n >= 37 else 0.5, 0.8, start=start, most=37) == 37
         assert smallest_count(lambda n: 0.8 + 0.0 * n, 0.8, start=start, least=4) == 4
 
 

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
@@ -13,11 +14,15 @@ from evalstats.stats.paired.means import augmented_t, paired_t
 from evalstats.stats.planning.clusters import (
     _FLIPS,
     _augmented,
+    _cr2_claims,
     _flips_agree,
     _hopeless,
+    _Judge,
     _Noise,
     _plain,
     _sets,
+    _sign_flip_effects,
+    _whole_sizes,
     cluster_power,
     design_effect,
     gamma_shares,
@@ -114,8 +119,6 @@ def test_ties_of_right_or_wrong_items_are_counted(n_clusters, size, replicates):
 
 def test_all_clusters_must_agree_where_only_that_is_significant():
     """At 6 clusters the sign-flip needs all sums on one side: with a known spread that is Phi(delta sqrt(6)/sd)^6."""
-    from scipy import stats
-
     shift = 4.0
     all_agree = stats.norm.cdf(shift / math.sqrt(6)) ** 6
     assert cluster_power(shift, 1.0, 5, 6) <= all_agree + 0.005
@@ -154,7 +157,7 @@ def test_rows_of_a_simulation_have_the_t_and_augmented_t_of_each(n_trials):
     d = rng.integers(-3, 4, size=(10, 12)) / 3.0
     d[0, 3:], d[1, :] = 0.0, 0.0
     for row, told in ((7, 4), (8, 5), (9, 6)):  # below five that are not 0 the pseudo-items are whole
-        d[row] = np.arange(12) < told
+        d[row] = (np.arange(12) < told) / 3.0
     for of_rows, of_one in ((_plain(d[2:]), paired_t), (_augmented(d, n_trials, 2.0), augmented_t)):
         rows = d[2:] if of_one is paired_t else 2.0 * d
         for row, mean, std_error in zip(rows, *of_rows[:2], strict=True):
@@ -166,7 +169,9 @@ def test_rows_of_a_simulation_have_the_t_and_augmented_t_of_each(n_trials):
 
 
 def test_many_clusters_need_no_more_than_t():
-    assert cluster_power(0.03, 0.01, 49, 50) == mean_power(0.03, 0.01, 49)
+    for n_clusters in (40, 50):
+        df = n_clusters - 1
+        assert cluster_power(0.03, 0.01, df, n_clusters) == mean_power(0.03, 0.01, df)
     close = mde_clusters(1.0, 38, 39) / mde_from_std_error(1.0, 38)
     assert 1.0 <= close < 1.015
 
@@ -206,8 +211,14 @@ def test_made_up_sizes_have_the_degrees_of_freedom():
         assert satterthwaite_df(shares) == pytest.approx(df, abs=1e-6)
         assert shares.sum() == pytest.approx(1.0)
     assert np.ptp(shares_with_df(10, 9.0)) == 0.0
+    assert shares_with_df(1, 0.0).tolist() == [1.0]
+    assert shares_with_df(2, 0.5).tolist() == [0.5, 0.5]  # two have 1 degree of freedom whatever their sizes
+    assert satterthwaite_df(shares_with_df(3, 1.5)) == pytest.approx(1.5)
     wide = gamma_shares(200, 0.7) * 200
     assert wide.std() == pytest.approx(0.7, rel=0.03)
+    quantiles = stats.gamma.ppf((np.arange(5) + 0.5) / 5, 0.7**-2)
+    assert gamma_shares(5, 0.7) == pytest.approx(quantiles / quantiles.sum())
+    assert gamma_shares(1, 0.7).tolist() == gamma_shares(1, 0.0).tolist() == [1.0]
 
 
 def test_bad_arguments_are_refused():
@@ -279,6 +290,7 @@ def test_no_direction_is_claimed_with_too_few_clusters_in_number_in_effect_or_fo
 def test_items_of_a_cluster_may_be_unrelated_or_all_alike():
     assert design_effect(7, 0.0) == 1.0
     assert design_effect(7, 1.0) == 7.0
+    assert design_effect(1, 0.4) == 1.0
     for icc in (-0.01, 1.01):
         with pytest.raises(InputError, match="between 0 and 1"):
             design_effect(7, icc)
@@ -299,6 +311,9 @@ def test_rounded_sums_of_clusters_keep_their_variance(pool):
     assert sums.var(axis=0) == pytest.approx(
         0.25 * sizes + (0.3 * sizes) ** 2 - 0.6**2 / 12, rel=4 * np.sqrt(2 / 40_000)
     )
+    wide = noise.cluster_sums(sizes, 0.0, 40_000, 1.4)
+    assert wide.var(axis=0) == pytest.approx(0.25 * sizes - 1.4**2 / 12, rel=4 * np.sqrt(2 / 40_000))
+    assert (noise.cluster_sums(sizes, 0.0, 5, 1.8)[:, 0] == 0.0).all()  # less than a step's own variance
     rounded = np.rint(sums / 0.6) * 0.6
     assert rounded.var(axis=0) == pytest.approx(0.25 * sizes + (0.3 * sizes) ** 2, rel=4 * np.sqrt(2 / 40_000) + 0.01)
 
@@ -308,3 +323,84 @@ def test_a_fine_step_changes_no_power():
     fine, none = (simulated_power(0.5, **told, step=step, n_resamples=400, seed=3).power for step in (0.01, 0.0))
     assert 0.3 < none < 0.98
     assert fine == pytest.approx(none, abs=0.02)
+
+
+@pytest.mark.parametrize("n_clusters", [6, 9])
+@pytest.mark.parametrize("conf_level", [0.9, 0.95])
+def test_the_sign_flip_rejects_from_the_critical_effect_on(n_clusters, conf_level):
+    """The test itself just below and just above, on sums that the effect moves by the clusters' shares."""
+    rng = np.random.default_rng(n_clusters)
+    f = rng.uniform(1.0, 3.0, n_clusters)
+    f /= f.sum()
+    e = rng.normal(size=(20, n_clusters)) * np.sqrt(f)
+    found = _sign_flip_effects(e, f, _sets(n_clusters, rng), conf_level, 0.0)
+    for noise, effect in zip(e, found, strict=True):
+        for moved, rejected in ((-1e-4, False), (1e-4, True)):  # single precision
+            p = cluster_sign_flip((effect + moved) * f + noise, np.arange(n_clusters)).p_value
+            assert (p <= 1 - conf_level + 1e-9) is rejected
+
+
+def test_on_a_lattice_sets_that_add_up_to_half_a_step_count_against_the_effect():
+    rng = np.random.default_rng(3)
+    f, e, room = np.array([0.1, 0.2, 0.3, 0.15, 0.15, 0.1]), rng.normal(size=(12, 6)), 0.3
+    sets = np.array(list(itertools.product((0.0, 1.0), repeat=6))[1:])
+    found = _sign_flip_effects(e, f, _sets(6, rng), 0.9, room)
+    for noise, effect in zip(e, found, strict=True):
+        against = [int((sets @ ((effect + moved) * f + noise) <= room).sum()) for moved in (-1e-4, 1e-4)]
+        # p = (1 + number) / 2^5 is at most .1 with 2 sets at most.
+        assert against[0] > 2 >= against[1]
+
+
+@pytest.mark.parametrize("between", [0.0, 1.0])
+def test_the_sign_flip_costs_unequal_clusters_what_it_takes_from_draws(between):
+    """Seven clusters, one of them large; sums that vary with the size where items differ, with its square where clusters do."""
+    sizes = np.array([12.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0])
+    f, draws, shift = sizes / 36.0, 20_000, 3.6
+    spread = f / math.sqrt((f**2).sum()) if between else np.sqrt(f)
+    sums = shift * f + np.random.default_rng(5).normal(size=(draws, 7)) * spread
+    both = _cr2_claims(sums, sizes, _Judge(claim="difference", margin=0.0, level=0.95, upward=True))
+    by_t = _cr2_claims(sums, sizes, _Judge(claim="noninferiority", margin=0.0, level=0.975, upward=True))
+    df = satterthwaite_df(f)
+    found = mean_power(shift, 1.0, df) - cluster_power(shift, 1.0, df, 7, shares=f, between=between)
+    lost = (by_t - both) / draws
+    assert lost > 0.02
+    assert found == pytest.approx(lost, abs=0.01)  # as the docstring promises
+
+
+@pytest.mark.parametrize("conf_level", [0.8, 0.95])
+def test_claims_by_clusters_are_those_of_the_methods(conf_level):
+    rng = np.random.default_rng(8)
+    sizes = np.array([3.0, 5.0, 4.0, 4.0, 6.0, 3.0, 5.0])
+    clusters = np.repeat(np.arange(7), sizes.astype(int))
+    sums = rng.normal(0.25, 0.7, size=(60, 1)) * sizes + rng.normal(size=(60, 7)) * np.sqrt(sizes)
+    wanted = {"up": 0, "down": 0, "noninferiority": 0, "equivalence": 0}
+    for row in sums:
+        d = np.repeat(row / sizes, sizes.astype(int))
+        two_sided = cluster_mean(d, clusters, conf_level=conf_level).estimate
+        agrees = cluster_sign_flip(d, clusters).p_value <= 1 - conf_level + 1e-9
+        wanted["up"] += two_sided.conf_low > 0 and agrees
+        wanted["down"] += two_sided.conf_high < 0 and agrees
+        one_sided = cluster_mean(d, clusters, conf_level=2 * conf_level - 1).estimate
+        wanted["noninferiority"] += one_sided.conf_low > -0.6
+        wanted["equivalence"] += one_sided.conf_low > -0.6 and one_sided.conf_high < 0.6
+    judges = {
+        "up": _Judge(claim="difference", margin=0.0, level=conf_level, upward=True),
+        "down": _Judge(claim="difference", margin=0.0, level=conf_level, upward=False),
+        "noninferiority": _Judge(claim="noninferiority", margin=0.6, level=conf_level, upward=True),
+        "equivalence": _Judge(claim="equivalence", margin=0.6, level=conf_level, upward=True),
+    }
+    assert {name: _cr2_claims(sums, sizes, judge) for name, judge in judges.items()} == wanted
+    assert min(wanted.values()) > 0
+
+
+def test_whole_sizes_add_up_and_are_as_near_to_the_shares_as_one_item_each_allows():
+    assert _whole_sizes(np.ones(4), 12).tolist() == [3.0, 3.0, 3.0, 3.0]
+    assert _whole_sizes(np.array([5.0, 1.0]), 8).tolist() == [6.0, 2.0]
+    assert _whole_sizes(np.array([100.0, 1.0, 1.0]), 3).tolist() == [1.0, 1.0, 1.0]
+    shares = np.random.default_rng(0).dirichlet(np.ones(30))
+    sizes = _whole_sizes(shares, 400)
+    assert sizes.sum() == 400
+    assert np.abs(sizes - (1 + shares * 370)).max() <= 1.0
+    for bad in (np.ones(1), np.array([1.0, 0.0]), np.ones((2, 2))):
+        with pytest.raises(InputError, match="at least 2 clusters"):
+            _whole_sizes(bad, 40)

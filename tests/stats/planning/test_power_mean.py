@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, stats
 
 from evalstats.errors import InputError
-from evalstats.stats.planning.mean import _cut_off, mean_margin_power, mean_power, miller_n
+from evalstats.stats.planning.mean import _cut_off, check_power, mean_margin_power, mean_power, miller_n
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +70,16 @@ def test_bad_arguments_are_refused():
     with pytest.raises(InputError, match="variance is 0"):
         miller_n(0.1, 0.0)
     with pytest.raises(InputError, match=r"above 0\.5"):
-        mean_margin_power(0.0, 1.0, 1.0, conf_level=0.4)
+        mean_margin_power(0.0, 1.0, 1.0, conf_level=0.5)
     with pytest.raises(InputError, match="df is nan"):
         mean_power(1.0, 1.0, math.nan)
+    with pytest.raises(InputError, match="variance is inf"):
+        miller_n(0.1, math.inf)
+    assert mean_power(1.0, 1.0, math.inf) == mean_power(1.0, 1.0)
+    for power in (0.25, 1.0):  # at a level of .5 a quarter is the size
+        with pytest.raises(InputError, match="above the test's size"):
+            check_power(power, 0.5)
+    assert check_power(0.2501, 0.5) == 0.2501
 
 
 @pytest.mark.parametrize(

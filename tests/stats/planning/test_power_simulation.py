@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
@@ -20,7 +21,8 @@ def near(found, expected):
 def test_normal_items_give_the_noncentral_t():
     found = simulated_power(0.4, n_items=30, variance=0.5, n_resamples=8000)
     assert near(found, mean_power(0.4, math.sqrt(0.5 / 30), 29))
-    assert found.conf_low < found.power < found.conf_high
+    wilson = stats.binomtest(round(found.power * 8000), 8000).proportion_ci(method="wilson")
+    assert (found.conf_low, found.conf_high) == pytest.approx((wilson.low, wilson.high))
 
 
 @pytest.mark.parametrize("claim", ["noninferiority", "equivalence"])
@@ -143,3 +145,17 @@ def test_bad_arguments_are_refused():
         simulated_power(0.1, n_items=10, variance=1.0, rule="cr2", shares=np.ones(12))
     with pytest.raises(InputError, match="all differences of the pool are equal"):
         simulated_power(0.1, n_items=10, variance=1.0, pool=[0.1, 0.1])
+
+
+def test_non_inferiority_at_no_margin_is_a_difference_by_a_one_sided_test():
+    told = {"n_items": 20, "variance": 0.2, "n_resamples": 500, "seed": 4}
+    one_sided = simulated_power(0.2, **told, claim="noninferiority", margin=0.0, conf_level=0.95)
+    assert one_sided.power == simulated_power(0.2, **told, conf_level=0.9).power
+    assert 0.3 < one_sided.power < 0.9
+
+
+def test_one_simulated_comparison_of_two_items_is_the_least():
+    assert simulated_power(90.0, n_items=2, variance=1e-4, n_resamples=1).power == 1.0
+    for few in ({"n_items": 1}, {"n_items": 2, "n_resamples": 0}):
+        with pytest.raises(InputError, match="at least"):
+            simulated_power(1.0, variance=1.0, **few)

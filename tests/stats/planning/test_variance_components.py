@@ -93,6 +93,8 @@ def test_planned_sizes_are_spread_as_the_seen_ones():
     doubled = parts.shares(6)
     assert sorted(doubled.tolist()) == pytest.approx([0.05, 0.05, 0.1, 0.1, 0.35, 0.35])
     assert parts.df(6) == pytest.approx(satterthwaite_df(doubled))
+    assert parts.shares(1).tolist() == [1.0]
+    assert parts.df(1) == 0.0
 
 
 def test_negative_estimates_are_cut_off_and_said():
@@ -118,6 +120,9 @@ def test_what_cannot_be_told_apart_is_said():
     one_side = difference_parts([0.0, 1.0, 3.0], trial_variances=([np.nan] * 3, [0.1] * 3), n_trials=([1] * 3, [2] * 3))
     assert one_side.trials == (None, pytest.approx(0.1))
     assert one_side.per_item((1, 4)) == pytest.approx(one_side.item + 0.025)
+    for known, noise in (([0.1, 0.3, np.nan], 0.2), ([0.1, np.nan, np.nan], None)):
+        told = difference_parts([0.0, 1.0, 3.0], trial_variances=(known, known), n_trials=([2] * 3, [2] * 3))
+        assert told.trials[0] == (None if noise is None else pytest.approx(noise))
 
 
 def test_cheapest_trials_minimise_the_variance_of_a_budget():
@@ -130,7 +135,9 @@ def test_cheapest_trials_minimise_the_variance_of_a_budget():
     grid = np.linspace(1, 40, 40_000)
     assert best == pytest.approx(grid[np.argmin(variance(grid))], abs=0.01)
     assert cheapest_trials(0.5, 0.01, cost_item=0.0, cost_trial=1.0) == 1.0
+    assert cheapest_trials(0.5, 0.0, cost_item=1.0, cost_trial=1.0) == 1.0
     assert cheapest_trials(0.0, 0.1, cost_item=1.0, cost_trial=1.0) == math.inf
+    assert cheapest_trials(0.0, 0.0, cost_item=1.0, cost_trial=1.0) == 1.0  # nothing varies, so one is enough
 
 
 def test_bad_arguments_are_refused():
@@ -162,3 +169,15 @@ def test_scaled_parts_scale_the_variance_of_every_design_and_leave_what_is_unkno
         assert more.variance(**design) == pytest.approx(4.0 * parts.variance(**design), rel=1e-12)
     bare = DifferenceParts(item=0.5, trials=(0.1, None), n_items=12).scaled(2.0)
     assert (bare.cluster, bare.item, bare.trials) == (None, 1.0, (0.2, None))
+
+
+def test_two_clusters_are_enough_to_tell_items_from_clusters():
+    """Mean squares of a one-way analysis of variance, equal sizes: MSW, and (MSB - MSW) / 3."""
+    d = np.array([0.0, 1.0, 2.0, 5.0, 7.0, 6.0])
+    found = difference_parts(d, clusters=[0, 0, 0, 1, 1, 1])
+    within = (d[:3].var(ddof=1) + d[3:].var(ddof=1)) / 2
+    among = 3 * np.var([d[:3].mean(), d[3:].mean()], ddof=1)
+    assert (found.item, found.cluster) == pytest.approx((within, (among - within) / 3))
+    alone = difference_parts(d, clusters=np.zeros(6, dtype=int))
+    assert (alone.cluster, alone.item) == (None, pytest.approx(d.var(ddof=1)))
+    assert difference_parts([0.0, 1.0]).item == pytest.approx(0.5)
