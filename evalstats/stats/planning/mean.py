@@ -470,21 +470,20 @@ def _distance(power_at: Callable[..., float], goal: float) -> Callable[[float], 
 
 def _bracket(distance: Callable[[float], float], start: int, *, least: int, most: int) -> Bracket:
     """Return a count that is too small and one that is enough, each with its distance; None where there is none."""
-    found, factor = distance(start), 1.1
-    count = start
+    count, found = start, distance(start)
     if found >= 0.0:
         enough = (start, found)
         while count > least:
-            count = max(least, min(count - 1, int(count / factor)))
-            found, factor = distance(count), min(2.0, factor**2)
+            count = max(least, count // 2)
+            found = distance(count)
             if found < 0.0:
                 return (count, found), enough
             enough = (count, found)
         return None, enough
     short = (start, found)
     while count < most:
-        count = min(most, max(count + 1, math.ceil(count * factor)))
-        found, factor = distance(count), min(2.0, factor**2)
+        count = min(most, 2 * count)
+        found = distance(count)
         if found >= 0.0:
             return short, (count, found)
         short = (count, found)
