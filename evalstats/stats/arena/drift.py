@@ -224,7 +224,7 @@ def _fitted(
     """Return scores at the linear fit, its slopes, and the inverse of its information (strengths, then slopes)."""
     n, span = rows.n_models, max(float(np.ptp(tau)), 1e-300)
     change = np.zeros(2 * n)
-    inverse = np.zeros((2 * n, 2 * n))
+    inverse = np.empty((0, 0))
     scores = period_scores(fit, rows, period)
     for _ in range(_STEPS):
         by_period = scores.gradient()

@@ -163,7 +163,7 @@ def _deviance(cells: CheckCells, table: VoteTables) -> FloatArray:
         )
     # Rounding may leave a share of 0 as -1e-17; an outcome that was seen has an expected count above 0.
     parts = tuple((np.maximum(seen, 0.0), np.maximum(chance, 1e-300)) for seen, chance in parts)
-    return 2.0 * sum((xlogy(seen, seen / chance) for seen, chance in parts), np.zeros(())).sum(axis=-1)
+    return 2.0 * sum((xlogy(seen, seen / chance) for seen, chance in parts), np.zeros(())).sum(axis=1)
 
 
 def _residual_sizes(votes: Simulated) -> FloatArray:
@@ -432,7 +432,7 @@ def _calibration_errors(cells: CheckCells, table: VoteTables) -> FloatArray:
 def _bin_labels(count: FloatArray) -> IntArray:
     """Return the bin of each entry in order, bins of about equally many votes."""
     passed = np.cumsum(count)
-    return np.minimum((passed - count / 2.0) / passed[-1] * N_BINS, N_BINS - 1).astype(np.int64)
+    return ((passed - count / 2.0) / passed[-1] * N_BINS).astype(np.int64)
 
 
 def clustered_mean(values: FloatArray, count: FloatArray, codes: IntArray | None) -> tuple[float, float, float]:
@@ -572,7 +572,7 @@ def _folds(rows: VoteRows, way: int | None, n_folds: int, rng: np.random.Generat
         size = np.bincount(codes, weights=rows.count, minlength=n)[order]
         fold = np.empty(n, dtype=np.int64)
         # By votes passed, so that folds are as equal as whole clusters allow.
-        fold[order] = np.minimum((np.cumsum(size) - size / 2.0) / size.sum() * n_folds, n_folds - 1).astype(np.int64)
+        fold[order] = ((np.cumsum(size) - size / 2.0) / size.sum() * n_folds).astype(np.int64)
         return rows, fold[codes]
     shares = rng.multinomial(rows.count, np.full(n_folds, 1.0 / n_folds))
     at, fold = np.nonzero(shares)

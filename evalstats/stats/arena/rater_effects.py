@@ -220,7 +220,7 @@ def decided_line(eta: FloatArray, a_won: BoolArray) -> tuple[float, float]:
     the votes that are decided. A weak prior (slope 1, intercept 0, standard deviations 1) keeps both finite.
     """
     x = np.column_stack([np.ones_like(eta), eta])
-    prior, beta = np.array([0.0, 1.0]), np.array([0.0, 1.0])
+    prior = beta = np.array([0.0, 1.0])
     for _ in range(50):
         p = expit(x @ beta)
         step = np.linalg.solve((x.T * (p * (1.0 - p))) @ x + np.eye(2), x.T @ (a_won - p) - (beta - prior))
@@ -344,19 +344,19 @@ def tastes_of(fit: PairFit, rows: VoteRows) -> Tastes:
 
 def _together(rows: VoteRows, codes: IntArray, count: FloatArray, residual: FloatArray, slope: FloatArray) -> float:
     """Return the variance of tastes to first order; 0 where no cluster has two votes."""
-    n, k = int(codes.max()) + 1, rows.n_models
+    k = rows.n_models
     low, high = np.minimum(rows.first, rows.second), np.maximum(rows.first, rows.second)
     cell, place = np.unique(np.concatenate([codes * k + rows.first, codes * k + rows.second]), return_inverse=True)
     pull = summed(place, np.concatenate([count * residual, -count * residual]), cell.size)
     known = summed(place, np.tile(count * slope, 2), cell.size)
     _, pair = np.unique((codes * k + low) * k + high, return_inverse=True)
-    met = summed(pair, count * slope, int(pair.max()) + 1)
+    met = np.bincount(pair, weights=count * slope)
     # A vote together with itself tells nothing of tastes.
     found = float(pull @ pull) - 2.0 * float(count @ residual**2)
     expected = float(known @ known) + 2.0 * float(met @ met) - 4.0 * float(count @ slope**2)
     if expected <= 1e-9 * float(known @ known):
         return 0.0
-    size = summed(codes, count, n)
+    size = np.bincount(codes, weights=count)
     worth = float(size.sum()) ** 2 / float(size @ size)
     return found / expected * worth / max(worth - 1.0, 0.5)
 

@@ -498,7 +498,7 @@ def side_log_e(wins_a: IntArray, wins_b: IntArray, low: FloatArray, high: FloatA
 def _side_bands(wins_a: IntArray, n: IntArray, everyone: DecidedVotes) -> tuple[FloatArray, FloatArray]:
     """Return for each rater the shares of side a that the others show, stretched to hold 1/2."""
     others = np.maximum(everyone.rater.size - n, 1)
-    share = np.clip((everyone.a_won.sum() - wins_a) / others, 0.0, 1.0)
+    share = (everyone.a_won.sum() - wins_a) / others
     reach = 2.0 * np.sqrt((share * (1.0 - share) + 1.0 / others) / others)
     low = np.maximum(np.minimum(share - reach, 0.5), 0.01)
     high = np.minimum(np.maximum(share + reach, 0.5), 0.99)

@@ -539,3 +539,34 @@ def test_scores_of_slopes_have_the_largest_error_of_any_way():
         variances.append((sums**2).sum(axis=0) * len(sums) / (len(sums) - 1))
     p = 2.0 * stats.t.sf(np.abs(own.sum(axis=0)) / np.sqrt(np.max(variances, axis=0)), df)
     np.testing.assert_allclose(found, p, rtol=1e-6)
+
+
+def test_slopes_of_which_nothing_is_known_are_left_out():
+    """No information on the second model's slope, and no variance of the fourth's."""
+    found = _measured(
+        np.arange(4), np.array([0]), np.array([2.0, 0.0, 1.0, 1.0]), np.array([0.0, 0.4, 0.2, 0.3]), inverse=np.eye(8),
+        meats=[(1.0, np.diag([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0])), (0.0, np.zeros((8, 8)))],
+        df=np.full(4, 7.0), least_p=np.zeros(4),
+    )  # fmt: skip
+    assert found.models.tolist() == [2]
+    np.testing.assert_allclose((found.slope, found.std_error), ([0.2], [1.0]))
+
+
+def test_half_of_four_models_may_be_taken_out_of_the_anchors():
+    """One rises and one falls as fast: the two that stay where they are remain to measure against."""
+    rng = np.random.default_rng(19)
+    when = rng.integers(0, 6, 20_000)
+    moving = np.array([0.4, -0.4, 0.0, 0.0])
+    rows = drawn_votes(
+        rng, np.zeros(4), 20_000, clusters=(when,), extra=lambda a, b: (when - 2.5) * (moving[a] - moving[b])
+    )
+    rows, period = with_slices(rows)
+    found = linear_drift(fit_strengths(rows), rows, period)
+    assert found.anchors.tolist() == [2, 3]
+    np.testing.assert_allclose(found.slope, moving, atol=0.05)
+
+
+def test_periods_count_from_0():
+    rows, period = over_time(13, n=300)
+    with pytest.raises(InputError, match="give one of 0, 1"):
+        period_test(fit_strengths(rows), rows, period - 1)

@@ -280,3 +280,18 @@ def test_equal_strengths_and_one_model_alone_have_no_order_to_turn() -> None:
 def test_an_order_is_turned_where_the_gap_is_below_zero(after: float | None, confirmed: bool) -> None:
     rows = vote_rows([0, 0], [1, 1], [0, 1])
     assert Flip(first=0, second=1, gap=1.0, rows=rows, gap_after=after).confirmed is confirmed
+
+
+def test_all_votes_for_a_model_may_have_to_go() -> None:
+    """Three wins against one loss, held by a prior: with one win left the two are level, with none the order turns."""
+    rows = vote_rows([0, 0], [1, 1], [0, 1], count=[3, 1])
+    found = smallest_flip(fit_strengths(rows, prior=0.5), rows)
+    assert (found.n_votes, found.confirmed) == (3, True)
+
+
+def test_votes_of_different_raters_are_exchangeable() -> None:
+    rows = vote_rows([0] * 6, [1] * 6, [0, 0, 0, 0, 1, 1], clusters=(np.arange(6),))
+    found = smallest_flip(fit_strengths(rows), rows)
+    assert (found.rows.n_rows, found.rows.clusters) == (2, ())
+    assert found.removed is not None
+    assert sorted(found.removed.tolist()) == [0, 3]

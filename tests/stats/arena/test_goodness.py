@@ -624,3 +624,35 @@ def test_two_votes_of_a_bin_have_an_interval_and_one_has_none():
     assert two[0].conf_low < 0.5 < two[0].conf_high
     (one,) = share_bins(np.full(1, 0.4), np.ones(1), np.ones(1), None)
     assert (one.conf_low, one.conf_high) == (None, None)
+
+
+def test_votes_that_stand_alone_have_the_standard_error_of_their_mean():
+    values, count = np.array([1.0, 0.5, 0.0, 0.7]), np.array([3.0, 1.0, 4.0, 2.0])
+    mean, error, df = clustered_mean(values, count, None)
+    single = np.repeat(values, count.astype(int))
+    assert (mean, error, df) == pytest.approx((single.mean(), stats.sem(single), 9.0))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "df"), [((30, 10), 0.6), ((20, 20), 1.0), ((30, 20, 10), 3600 / 1400 - 1), ((30, 25, 28), None)]
+)
+def test_a_gain_has_an_interval_from_one_degree_of_freedom_on(sizes, df):
+    rng = np.random.default_rng(15)
+    rows = drawn_votes(rng, [0.8, 0.0, -0.8], sum(sizes), clusters=(np.repeat(np.arange(len(sizes)), sizes),))
+    found = held_out(fit_strengths(rows), rows, n_folds=2)
+    df = df or sum(sizes) ** 2 / sum(n**2 for n in sizes) - 1
+    assert found.way == 0
+    if df < 1.0:
+        assert (found.gain_low, found.gain_high, found.loss_p) == (None, None, None)
+        return
+    error = (found.gain_high - found.gain_low) / (2 * stats.t.ppf(0.975, df))
+    assert found.loss_p == pytest.approx(stats.t.cdf(found.gain / error, df))
+
+
+@pytest.mark.parametrize("n_clusters", [2, 9])
+def test_clusters_that_all_won_are_worth_as_many_votes_as_there_are_clusters(n_clusters):
+    """A bin of no variance: Wilson's interval at df + 1 votes, which all were won."""
+    codes = np.repeat(np.arange(n_clusters), 4)
+    (one,) = share_bins(np.full(codes.size, 0.9), np.ones(codes.size), np.ones(codes.size), codes)
+    z = stats.t.ppf(0.975, n_clusters - 1)
+    assert (one.conf_low, one.conf_high) == pytest.approx((n_clusters / (n_clusters + z**2), 1.0))

@@ -26,6 +26,7 @@ from evalstats.stats.arena.raters import (
     _evidence,
     _largest,
     _lower_ratings,
+    _Model,
     _rings_of_the_careful,
     _side_against,
     _side_bands,
@@ -463,7 +464,7 @@ def test_evidence_is_put_together_from_its_bets() -> None:
     """Who votes as expected, how often, and the bet on a side, which where sides are unbalanced must also beat the forecasts."""
     for seed, lead in ((1, 0.0), (2, 1.5)):
         votes = _gathered(seed, n=200)
-        votes = replace(votes, eta=votes.eta + lead)
+        votes = replace(votes, eta=np.where(np.arange(200) % 9, votes.eta + lead, 0.0))  # models may be level
         line, taste = (0.1, 0.9), 0.6
         found = _evidence(votes, votes, line, taste)
         p = honest_forecasts(votes, taste=taste, line=line)
@@ -641,3 +642,17 @@ def test_forecasts_of_what_is_certain_are_still_within_0_and_1() -> None:
     found = honest_forecasts(votes, taste=0.3, line=PLAIN)
     assert (found[0], found[1]) == (pytest.approx(1.0), pytest.approx(0.0, abs=1e-11))
     assert ((found > 0.0) & (found < 1.0)).all()
+
+
+def test_votes_that_a_taste_hardly_explains_have_the_likelihood_of_the_sum_in_logs() -> None:
+    """Beside raters whose votes it does explain: products below all numbers are those of the far ones alone."""
+    grid = raters._GRID
+    logs = -0.5 * (np.array([0.0, 4.0, 6.5, -9.0])[:, None] - grid) ** 2 / 0.02
+    logs -= logs.max(axis=1, keepdims=True)
+    most = np.array([-1.0, -2.0, -3.0, -4.0])
+    model = _Model(most=most, logs=logs, likelihood=np.exp(logs), loyal=np.zeros(4), taste=0.15, sharper=1.3)
+    for shift in (0.0, -0.5):
+        weight = -0.5 * ((grid - 1.3 * shift) / 0.15) ** 2
+        wanted = most + logsumexp(logs + weight, axis=1) - logsumexp(weight)
+        assert wanted.min() < -590.0 < wanted.max()
+        assert model.honest(shift) == pytest.approx(wanted)

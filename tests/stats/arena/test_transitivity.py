@@ -1,6 +1,7 @@
 """Contradicted triples against a count by loops, the published arena, and their law by simulation."""
 
 import json
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -136,3 +137,19 @@ def test_power_to_find_circles():
         rows = drawn_votes(rng, rng.normal(0, 0.3, 12), 13_200, extra=round_table)
         p.append(transitivity(simulated(fit_strengths(rows), rows, n_resamples=99)).share.p_value)
     assert np.mean(np.array(p) <= 0.05) >= 0.9
+
+
+@pytest.mark.parametrize(("with_majorities", "told"), [(1, False), (2, True), (3, True)])
+def test_half_of_the_draws_must_have_majorities(with_majorities, told):
+    rows = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1] * 3, count=[4, 2] * 3)
+    votes = simulated(fit_strengths(rows), rows, n_resamples=4)
+    won = np.full((4, 3), 3.0)
+    won[:with_majorities] = 4.0
+    votes = replace(votes, drawn=replace(votes.drawn, won=won, lost=6.0 - won, tied=0.0 * won))
+    if told:
+        # 0 leads 1, 1 leads 2 and 0 leads 2: one triple, in order.
+        found = transitivity(votes)
+        assert (found.triples, found.violations, found.share.n_resamples) == (1, 0, with_majorities)
+        return
+    with pytest.raises(CannotAnswerError, match="most tables drawn"):
+        transitivity(votes)
