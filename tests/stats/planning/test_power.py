@@ -207,8 +207,9 @@ def test_discordant_shares_add_up_and_differ_as_asked():
     for discordance in (-0.1, 1.5, math.nan):
         with pytest.raises(InputError, match="between 0 and 1"):
             discordant_shares(discordance, 0.0)
-    with pytest.raises(InputError, match="at least as large"):
-        discordant_shares(0.1, 0.2)
+    for delta in (-0.2, 0.2):
+        with pytest.raises(InputError, match="at least as large"):
+            discordant_shares(0.1, delta)
 
 
 @pytest.mark.parametrize(("n", "share"), [(1, 0.3), (7, 1.0), (7, 0.0), (60, 0.02), (5000, 0.5), (200_000, 0.999)])
@@ -218,6 +219,8 @@ def test_likely_counts_are_those_of_the_binomial_and_none_beyond(n, share):
     assert np.diff(m).tolist() == [1.0] * (m.size - 1)
     assert weight == pytest.approx(stats.binom.pmf(m, n, share), rel=1e-8, abs=1e-300)
     assert weight.sum() == pytest.approx(1.0, abs=1e-9)
+    # No more are summed over than within 9 standard deviations and 40.
+    assert np.abs(m - n * share).max() <= 9.0 * math.sqrt(n * share * (1.0 - share)) + 41.0
 
 
 def test_shares_that_add_up_to_one_but_for_rounding_are_all_discordant():

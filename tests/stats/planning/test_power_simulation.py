@@ -159,3 +159,9 @@ def test_one_simulated_comparison_of_two_items_is_the_least():
     for few in ({"n_items": 1}, {"n_items": 2, "n_resamples": 0}):
         with pytest.raises(InputError, match="at least"):
             simulated_power(1.0, variance=1.0, **few)
+
+
+def test_one_trial_an_item_is_what_is_supposed():
+    told = {"n_items": 30, "variance": 0.2, "rule": "augmented-t", "n_resamples": 500}
+    none, one, nine = (simulated_power(0.25, **told, **more).power for more in ({}, {"n_trials": 1}, {"n_trials": 9}))
+    assert none == one < nine
