@@ -154,7 +154,7 @@ def largest_influences(steps: StepsWithout, *, n_clusters: int | None = None) ->
             chosen = present[np.argsort(values[present], kind="stable")[:_REFITS]]
             kept.extend((float(values[i]), low + int(i)) for i in chosen)
     chosen = {code for kept in (largest, nearest) for _, code in sorted(kept)[:_REFITS]}
-    found = [one for one in (_refitted(steps, code, int(top[0])) for code in sorted(chosen)) if one is not None]
+    found = [one for one in (_refitted(steps, code, int(top[0])) for code in chosen) if one is not None]
     return tuple(sorted(found, key=lambda one: (one.new_first is None, -abs(one.move), one.rater)))
 
 

@@ -273,10 +273,9 @@ def estimated_taste(votes: DecidedVotes, line: tuple[float, float], *, seed: int
         best += 1 if value(best + 1) > value(best - 1) else -1
     if best in {0, _TASTES.size - 1}:
         return float(_TASTES[best])
-    # The top of the parabola through the best and its neighbours.
-    around = _TASTES[best - 1 : best + 2]
-    c = np.polyfit(around, [value(best + k) for k in (-1, 0, 1)], 2)
-    return float(np.clip(-c[1] / (2.0 * c[0]), around[0], around[2]))
+    # The top of the parabola through the best and its neighbours, between which it lies.
+    c = np.polyfit(_TASTES[best - 1 : best + 2], [value(best + k) for k in (-1, 0, 1)], 2)
+    return float(-c[1] / (2.0 * c[0]))
 
 
 def log_likelihood(votes: DecidedVotes, forecasts: FloatArray) -> float:

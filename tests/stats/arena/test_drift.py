@@ -319,6 +319,8 @@ def test_what_cannot_be_answered_says_why():
     fit = fit_strengths(rows)
     with pytest.raises(CannotAnswerError, match="come from 4 clusters"):
         period_test(fit, rows, period)
+    with pytest.raises(CannotAnswerError, match="come from 4 clusters"):
+        linear_drift(fit, rows, period)
     bare = replace(rows, clusters=())
     with pytest.raises(CannotAnswerError, match="one period"):
         period_test(fit, bare, np.zeros_like(period))

@@ -39,6 +39,11 @@ def test_a_heavy_rater_takes_its_curvature_along() -> None:
     plain = -steps.scores(0, 1)[0] @ fit.bread
     heavy = steps.heavy[0][:6]
     assert np.abs(heavy - change).max() < 0.3 * np.abs(plain[:6] - change).max()
+    assert sorted(steps.heavy) == [0, *range(12, 40)]  # the others have 2.5% of the votes each
+    for low, high in ((0, 40), (0, 1), (12, 13), (13, 20)):
+        found = steps.block(low, high)
+        for cluster in set(steps.heavy) & set(range(low, high)):
+            assert found[cluster - low].tolist() == steps.exact(cluster).tolist()
 
 
 def test_log_odds_are_those_without_the_votes_own_rater() -> None:

@@ -214,7 +214,7 @@ def test_the_line_of_decided_votes_has_the_largest_penalised_likelihood() -> Non
 
 @pytest.mark.parametrize("near", [None, 0.0, 0.1, 1.3, 9.0])
 @pytest.mark.parametrize(
-    ("top", "found"), [(0.3, 0.3), (0.62, 0.62), (1.1, 1.1), (1.74, 1.74), (-1.0, 0.0), (3.0, 2.0)]
+    ("top", "found"), [(0.3, 0.3), (0.62, 0.62), (0.7, 0.7), (1.1, 1.1), (1.74, 1.74), (-1.0, 0.0), (3.0, 2.0)]
 )
 def test_taste_is_at_the_top_of_the_likelihood(monkeypatch, top: float, found: float, near: float | None) -> None:
     """A parabola has its top where it is, within the tastes that are looked at; whatever the search begins with."""
