@@ -21,6 +21,7 @@ from evalstats.stats.many.pair_table import PairTable, difference_blocks, pair_t
 from evalstats.stats.many.reference_laws import FLIPPED_CLUSTERS, enough_to_flip, flip_clusters, flip_items
 from evalstats.stats.one_sample import PairFailures, pair_failures
 from evalstats.stats.paired.binary import tango_statistics
+from evalstats.stats.paired.means import ENOUGH_NONZERO
 from evalstats.stats.roots import bracketed_roots
 
 Kind: TypeAlias = Literal["score", "augmented t", "t", "CR2"]
@@ -30,7 +31,6 @@ LABELS: dict[Kind, str] = {
     "t": "paired t",
     "CR2": "CR2 with Satterthwaite df",
 }
-_ENOUGH_NONZERO = 5
 Adjust: TypeAlias = Literal["max-t", "holm", "bh", "by", "none"]
 _FEW_DF = 4.0
 _WILD_LISTED = 2**14  # a quantile needs no more
@@ -193,7 +193,7 @@ def _augmented(table: PairTable, span: float) -> PairTests:
     nonzero, sizes = _differing(table)
     n = table.n_items.astype(np.float64)
     squares = table.squares / span**2
-    pseudo = np.where(nonzero >= _ENOUGH_NONZERO, squares / np.maximum(sizes / span, 1e-300), 1.0)
+    pseudo = np.where(nonzero >= ENOUGH_NONZERO, squares / np.maximum(sizes / span, 1e-300), 1.0)
     centre = n * np.nan_to_num(table.estimate) / span / (n + 2.0)
     std_error = np.sqrt(((squares + 2.0 * pseudo) / (n + 2.0) - centre**2) / (n + 1.0))
     none = n == 0

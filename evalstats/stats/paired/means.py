@@ -42,7 +42,7 @@ _WINDOW = 12.0  # the null law lies within 12 root-sum-of-squares of its mean up
 _MOST_WORK = 2.0e7  # lattice points times distinct magnitudes: under a second
 _BLOCKS = 20_000
 _CHUNK = 4_000_000
-_ENOUGH_NONZERO = 5
+ENOUGH_NONZERO = 5  # fewer differences that are not 0 say too little of how large one is
 _MOST_AVERAGED = 1.0e8  # ranks times length of their law: about a tenth of a second
 _MOST_LISTED = 1500  # distinct differences whose pairwise averages are listed: 30 MB
 _TIED_VALUES = 1e-10
@@ -313,7 +313,7 @@ def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: 
 
 def pseudo_square(d: FloatArray, squares: float, n_trials: int | None) -> float:
     """Return c^2 of the two pseudo-items at +c and -c."""
-    if np.count_nonzero(d) < _ENOUGH_NONZERO:
+    if np.count_nonzero(d) < ENOUGH_NONZERO:
         return 1.0
     own = squares / float(np.abs(d).sum())
     return own if n_trials is None else max(1.0 / n_trials, own)

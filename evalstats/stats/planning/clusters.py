@@ -13,6 +13,7 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, as_values, check_count, check_level
 from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.one_sample import satterthwaite_df, wilson_ends
+from evalstats.stats.paired.means import ENOUGH_NONZERO
 from evalstats.stats.planning.mean import check_power, mean_power, positive, smallest_effect
 
 MIN_DF = 4.0  # with fewer degrees of freedom no direction is claimed
@@ -30,7 +31,6 @@ Rule = Literal["t", "augmented-t", "cr2"]
 Claim = Literal["difference", "noninferiority", "equivalence"]
 _CHUNK = 2_000_000
 _FLIPS = 1999
-_ENOUGH_NONZERO = 5
 
 
 def design_effect(cluster_size: float, icc: float, *, size_cv: float = 0.0) -> float:
@@ -458,7 +458,7 @@ def _augmented(d: FloatArray, n_trials: int | None, bound: float) -> tuple[Float
     squares, sizes = np.square(d).sum(axis=1), np.abs(d).sum(axis=1)
     floor = 0.0 if n_trials is None else 1.0 / n_trials
     pseudo = np.maximum(floor, squares / np.maximum(sizes, 1e-300))
-    pseudo = np.where(np.count_nonzero(d, axis=1) < _ENOUGH_NONZERO, 1.0, pseudo)
+    pseudo = np.where(np.count_nonzero(d, axis=1) < ENOUGH_NONZERO, 1.0, pseudo)
     centre = d.sum(axis=1) / (n + 2)
     variance = ((squares + 2.0 * pseudo) / (n + 2) - centre**2) / (n + 1)
     return bound * centre, bound * np.sqrt(variance), n + 1.0

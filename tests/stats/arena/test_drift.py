@@ -9,7 +9,16 @@ from scipy import stats
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import combination_variance, covariance_of, few_factor
-from evalstats.stats.arena.drift import _fitted, _measured, _model_df, _score_p, _tested, linear_drift, period_test
+from evalstats.stats.arena.drift import (
+    _fitted,
+    _measured,
+    _meats,
+    _model_df,
+    _score_p,
+    _tested,
+    linear_drift,
+    period_test,
+)
 from evalstats.stats.arena.slices import (
     clustering,
     draws,
@@ -572,3 +581,28 @@ def test_periods_count_from_0():
     rows, period = over_time(13, n=300)
     with pytest.raises(InputError, match="give one of 0, 1"):
         period_test(fit_strengths(rows), rows, period - 1)
+
+
+def test_two_models_in_two_periods_have_one_degree_of_freedom():
+    rows, period = with_slices(vote_rows([0] * 4, [1] * 4, [0, 1, 0, 1], count=[9, 4, 5, 8], clusters=([0, 0, 1, 1],)))
+    assert period_test(fit_strengths(rows), rows, period, n_resamples=99).df == 1
+
+
+def test_squares_of_scores_are_added_and_taken_off_by_ways_and_those_of_votes_stand_apart():
+    """Scores of levels and slopes, vote by vote: sums over clusters of each way, of both together, and single votes."""
+    rng = np.random.default_rng(20)
+    when, rater, prompt = rng.integers(0, 3, 200), rng.integers(0, 7, 200), rng.integers(0, 8, 200)
+    rows, period = with_slices(drawn_votes(rng, np.zeros(3), 200, clusters=(rater, prompt, when)))
+    fit, tau = fit_strengths(rows), np.array([-1.0, 0.2, 0.8])
+    found = _meats(sliced_scores(fit, rows, period, 3), clustering(rows), tau[period])
+    d = np.eye(3)[rows.first] - np.eye(3)[rows.second]
+    own = (rows.weight * row_scores(fit, rows).slope)[:, None] * np.hstack([d, tau[period][:, None] * d])
+    both = rows.clusters[0] * 100 + rows.clusters[1]
+    wanted = []
+    for sign, codes in ((1.0, rows.clusters[0]), (1.0, rows.clusters[1]), (-1.0, both)):
+        sums = np.array([own[codes == g].sum(axis=0) for g in np.unique(codes)])
+        wanted.append((sign, sums.T @ sums * len(sums) / (len(sums) - 1)))
+    wanted.append((0.0, (own.T * (rows.weight_squares / rows.weight**2)) @ own))
+    assert sorted(sign for sign, _ in found) == [-1.0, 0.0, 1.0, 1.0]
+    for sign, matrix in wanted:
+        assert any(sign == each and np.allclose(matrix, other) for each, other in found)

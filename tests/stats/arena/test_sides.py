@@ -97,3 +97,15 @@ def test_a_share_without_spread_has_the_error_of_wilsons_centre(wins: int) -> No
     share = wins / 60
     assert (found.conf_low, found.conf_high) == pytest.approx((max(0.0, share - reach), min(1.0, share + reach)))
     assert found.p_value == pytest.approx(2.0 * stats.t.sf(0.5 / std_error, 11))
+
+
+def test_of_several_ways_the_fewest_clusters_count() -> None:
+    won = np.arange(60) < 35
+    for ways, fewest in (((12, 7), 7), ((7, 12), 7), ((12, 4), 4)):
+        rows = vote_rows(
+            np.zeros(60, dtype=int), np.ones(60, dtype=int), np.where(won, 0, 1),
+            clusters=tuple(np.arange(60) % n for n in ways),
+        )  # fmt: skip
+        found = side_preference(rows)
+        assert found.n_clusters == fewest
+        assert (found.p_value is None) is (fewest < 5)
