@@ -44,7 +44,7 @@ ConfLevel = Annotated[float, Option("Level of the intervals.")]
 PlannedLevel = Annotated[float | None, Option("Level of the intervals; default: 0.95, or the plan's.")]
 Contrast = Annotated[str, Option("What names the sides: model, or another column (run).")]
 Resamples = Annotated[int, Option("Rounds of the bootstrap.", ("--resamples",))]
-Seed = Annotated[int, Option("For all that is drawn; intervals do not depend on it.")]
+Seed = Annotated[int, Option("For all that is drawn.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ _SHOWN = 3
 _SHOWN_LEVELS = 12
 _LOOKED_AT = 200
 _REASON_CHARS = 500
-_ROUNDING = 1e-9
+_ROUNDING, _NO_TINY = 1e-9, 0.1
 _SIMULATED = frozenset({"yes", "true", "1"})
 _NOT_SIMULATED = frozenset({"", "no", "false", "0"})
 
@@ -423,8 +423,13 @@ class Tidier:
 
 
 def _at_the_ends(scores: pl.Series) -> pl.Series:
-    """Put what lies outside 0 to 1 by rounding alone at the end: a sum of weights comes to 1.0000000000000002."""
-    name = scores.name
+    """Put what lies outside 0 to 1 by rounding alone at the end: a sum of weights comes to 1.0000000000000002.
+
+    Not where all scores are tiny, in a unit in which they are no rounding.
+    """
+    name, most = scores.name, scores.abs().max()
+    if not isinstance(most, float) or most < _NO_TINY:
+        return scores
     above, below = (pl.col(name) > 1) & (pl.col(name) < 1 + _ROUNDING), (pl.col(name) < 0) & (pl.col(name) > -_ROUNDING)
     kept = pl.when(above).then(1.0).when(below).then(0.0).otherwise(pl.col(name)).alias(name)
     return scores.to_frame().select(kept).to_series()

@@ -363,7 +363,8 @@ def _weak_links(result: ArenaRanking) -> list[Note]:
     if not weak:
         return []
     first = weak[0]
-    text = f"only {first.n_wins:g} {first.side} tie {several(first.group, 2)} to the rest"
+    links = f"{first.side.removesuffix('s')} ties" if first.n_wins == 1 else f"{first.side} tie"
+    text = f"only {first.n_wins:g} {links} {several(first.group, 2)} to the rest"
     more = f", and {plural(len(weak) - 1, 'other group')} hang by as few" if len(weak) > 1 else ""
     return [Note(kind="few", text=text + more, remedy="collect votes between them")]
 

@@ -12,7 +12,7 @@ from evalstats.aggregate.votes import VoteCells, cluster_chunks, vote_cells
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, some_of
 from evalstats.schema.data import EvalData, alike, lookalike_note, renamed, same_votes
 from evalstats.schema.tables import as_polars, check_table
@@ -24,6 +24,7 @@ _WORDS = {"item": "prompt", "rater": "rater", "judge": "judge", "session": "sess
 _OWN = {"prompt": "item", "user": "rater", "judge_id": "rater"}
 FEW_JUDGES = 20  # more are a crowd
 FEWEST = 6  # with fewer levels nothing can be said about new ones
+_PEOPLE = frozenset({"rater", "judge", "session"})
 _SHOWN = 4
 _FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
 _ONE_SOURCE = ("rater", "user", "judge", "session", "event", "item")
@@ -129,10 +130,12 @@ def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
 
 def _found(votes: pl.DataFrame) -> Shared:
     kept: list[tuple[str, IntArray]] = []
-    notes: list[Note] = []
+    notes: list[Note] = [*_judges_among_people(votes)]
+    told = False  # whether the votes name who cast them
     for name, column in _sources(votes):
         codes = _coded(column)
         levels = int(codes.max()) + 1
+        told = told or name in _PEOPLE
         if levels == votes.height:
             continue  # a level of its own for every vote says nothing
         if levels < FEWEST:
@@ -141,7 +144,7 @@ def _found(votes: pl.DataFrame) -> Shared:
             continue
         kept.append((name, codes))
     notes.extend(_partly(votes, [name for name, _ in kept if name not in {"rater", "judge"}]))
-    if not kept:
+    if not kept and not told:
         text = "the votes do not say who voted on what, so intervals are too short where users voted more than once"
         notes.append(Note(kind="dependence", text=text, remedy="name the voter's column `rater`"))
     return Shared(
@@ -149,6 +152,20 @@ def _found(votes: pl.DataFrame) -> Shared:
         codes=tuple(codes for _, codes in kept),
         notes=tuple(notes),
     )
+
+
+def _judges_among_people(votes: pl.DataFrame) -> Iterator[Note]:
+    """Say that votes of a judge stand among those of people, who are asked for."""
+    if not {"judge", "rater"} <= set(votes.columns) or votes["rater"].null_count() in (0, votes.height):
+        return
+    judged = votes.filter(pl.col("rater").is_null() & pl.col("judge").is_not_null())
+    names = judged["judge"].cast(pl.String).unique().sort().to_list()
+    if 0 < len(names) <= FEW_JUDGES:
+        text = (
+            f"{judged.height:,} of {votes.height:,} votes are by {plural(len(names), 'judge')} ({several(names, 3)}) and not by "
+            "people; each counts as a rater of its own"
+        )
+        yield Note(kind="dependence", text=text, remedy="rate people's votes and a judge's apart")
 
 
 def _sources(votes: pl.DataFrame) -> list[tuple[str, pl.Series]]:

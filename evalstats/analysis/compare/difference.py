@@ -44,7 +44,7 @@ from evalstats.stats.clusters import (
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import UnseenFailures, unseen_failures
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
-from evalstats.stats.paired.means import SignFlip, augmented_t, paired_t, sign_flip
+from evalstats.stats.paired.means import SignFlip, augmented_t, has_unseen_tail, paired_t, sign_flip
 from evalstats.stats.planning.clusters import mde_clusters
 from evalstats.stats.planning.power import (
     mde_from_std_error,
@@ -60,6 +60,8 @@ MIN_DF = 4.0
 POWER = 0.8
 # Scores of size s hold their differences to about this times s.
 _ROUNDING = 1e-12
+# A claim that holds at so much stricter a level needs no word on a long tail.
+_STRICTER = 50.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +291,9 @@ def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -
     if counts.discordant == 0:
         doubts.append("no discordant items: the two agree on every item")
     elif counts.discordant < MIN_DISCORDANT:
-        doubts.append(f"only {counts.discordant} discordant items; fewer than {MIN_DISCORDANT} decide nothing")
+        doubts.append(
+            f"only {plural(counts.discordant, 'discordant item')}; fewer than {MIN_DISCORDANT} decide nothing"
+        )
     difference = Difference(
         headline=headline,
         method_reason="the score is binary with one trial an item, and no clusters are declared",
@@ -442,7 +446,8 @@ def _stratified(scores: PairedScores, metric: Metric, conf_level: float, seed: i
     differing = int(np.count_nonzero(d))
     doubts = [*_no_change(d), *(_cluster_doubts(headline, flip, conf_level) if clustered else ())]
     if 0 < differing < MIN_DISCORDANT:
-        doubts.append(f"only {differing} items differ; fewer than {MIN_DISCORDANT} decide nothing")
+        verb = "differs" if differing == 1 else "differ"
+        doubts.append(f"only {plural(differing, 'item')} {verb}; fewer than {MIN_DISCORDANT} decide nothing")
     few = (f"only {flip.n_nonzero} clusters differ at all",) if clustered and flip.n_nonzero < FEW_CLUSTERS else ()
     difference = Difference(
         headline=headline,
@@ -586,8 +591,10 @@ def _with_unseen_failures(
     Where either side failed outright on some item, a result that possible failures would undo is none; elsewhere it is
     qualified. Clustered items are counted as if failures came one by one, which is the least that cannot be excluded.
     """
-    if not _graded(scores, metric) or metric.worst is None or found.headline.conf_low is None:
+    if not _graded(scores, metric) or found.headline.conf_low is None:
         return found
+    if metric.worst is None:
+        return _with_unseen_tail(found, scores, metric, conf_level=conf_level)
     # Weighted so that their means are those that are compared, where levels are averaged over.
     pull = 1.0 if scores.strata is None else len(scores.baseline) * scores.strata.item_weights
     heights = [np.abs(each - metric.worst) * pull for each in (scores.candidate, scores.baseline)]
@@ -612,6 +619,21 @@ def _with_unseen_failures(
     if risk.seen:
         return replace(found, no_equivalence=(*found.no_equivalence, words))
     return replace(found, if_equivalent=notes("few", (words,)))
+
+
+def _with_unseen_tail(found: Difference, scores: PairedScores, metric: Metric, *, conf_level: float) -> Difference:
+    """Qualify a claim on scores without a worst one (costs, seconds) where it may rest on a tail that was hardly seen."""
+    if scores.clusters or scores.strata is not None:
+        return found
+    sign = 1.0 if metric.higher_is_better else -1.0
+    sides = (sign * scores.candidate, sign * scores.baseline)
+    ahead, behind = sides if sides[0].mean() > sides[1].mean() else sides[::-1]
+    if not has_unseen_tail(ahead, behind):
+        return found
+    p = found.headline.p_value
+    firm = p is not None and p <= (1 - conf_level) / _STRICTER
+    words = notes("fit", ("a few items go far against it, and more of them would undo it",))
+    return replace(found, if_claimed=() if firm else words, if_equivalent=words)
 
 
 def _failure_words(who: str, risk: UnseenFailures, effect: str) -> str:

@@ -26,7 +26,7 @@ TONES: dict[str, Tone] = {
 }
 # Cautions in the order of what they can undo.
 NOTE_ORDER: tuple[NoteKind, ...] = (
-    "simulated", "withheld", "gate", "plan", "comparability", "direction", "dependence", "missing", "scale", "few",
+    "simulated", "withheld", "gate", "plan", "comparability", "direction", "dependence", "missing", "scale", "few", "fit",
 )  # fmt: skip
 _GROUPS_SHOWN, _FLIPS_SHOWN = 8, 12
 
@@ -96,7 +96,8 @@ def limits(result: Comparison) -> list[str]:
     if lost:
         found.append(f"not established for other {many(lost[0].factor)}")
     kinds = {note.kind for note in result.qualifiers}
-    undo = [words for kind, words in (("missing", "missing scores"), ("few", "rare failures")) if kind in kinds]
+    could = (("missing", "missing scores"), ("few", "rare failures"), ("fit", "rare extreme items"))
+    undo = [words for kind, words in could if kind in kinds]
     if undo:
         found.append(f"{' or '.join(undo)} could undo it")
     return found
@@ -168,7 +169,7 @@ def own_score(score: Score, digits: int) -> str:
 
 def notes_of(result: Comparison) -> tuple[Note, ...]:
     """Return cautions, those first that can undo most, then remarks."""
-    limits = [note for note in result.qualifiers if note.kind in ("missing", "few")]
+    limits = [note for note in result.qualifiers if note.kind in ("missing", "few", "fit")]
     known = [
         *limits,
         *(note for note in result.notes if not _repeats(note, result)),

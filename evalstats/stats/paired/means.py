@@ -311,6 +311,36 @@ def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: 
     )
 
 
+def has_unseen_tail(ahead: ArrayLike, behind: ArrayLike) -> bool:
+    """Whether a lead may rest on a long tail of which too little was seen.
+
+    A t interval knows only what it saw. Where a few items go far against the side ahead, a table that holds few of them shows
+    it ahead with too short an interval: mean and standard deviation are then low together. So says the skewness of the mean
+    difference (beyond .1), or that of the mean of the side ahead (beyond .2) where its scores spread wider than the other's. With
+    lognormal costs of equal means and 30 items this leaves 4.5% of false claims unsaid where t makes 11.5%
+    (`tests/stats/paired/test_paired_means.py`).
+
+    Parameters
+    ----------
+    ahead, behind
+        Scores of the same items, shape (n_items,), more being better (costs are negated).
+
+    Examples
+    --------
+    >>> has_unseen_tail([1.0, 1.0, 1.0, 1.0, 1.0, -3.0], [0.0] * 6), has_unseen_tail([1.0, 1.0, 2.0, 2.0], [0.0] * 4)
+    (True, False)
+    """
+    one, other = as_values(ahead, "scores ahead"), as_values(behind, "scores behind")
+    beyond = math.sqrt(one.size)
+    wider = float(one.std()) > float(other.std())
+    return -_skewness(one - other) > 0.1 * beyond or (wider and -_skewness(one) > 0.2 * beyond)
+
+
+def _skewness(values: FloatArray) -> float:
+    left = values - values.mean()
+    return 0.0 if is_constant(values) else float((left**3).mean()) / float((left**2).mean()) ** 1.5
+
+
 def pseudo_square(d: FloatArray, squares: float, n_trials: int | None) -> float:
     """Return c^2 of the two pseudo-items at +c and -c."""
     if np.count_nonzero(d) < ENOUGH_NONZERO:

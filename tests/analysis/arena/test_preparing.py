@@ -142,7 +142,7 @@ def test_two_files_with_the_same_votes_are_told():
 
 
 def test_auto_without_anything_shared_says_so():
-    found = shared_sources(_shared(rater=["a", "b", "c"]), "auto")
+    found = shared_sources(_shared(item=["a", "b", "c"]), "auto")
     assert found.names == ()
     assert "intervals are too short" in lines_of(found.notes, "dependence")
 
@@ -204,3 +204,22 @@ def test_simulated_votes_are_told():
     assert "The votes are simulated (by evalstats, seed 0)" in lines_of(table.notes[:1], "simulated")
     real, _, _ = _table({**VOTES, "simulated": [False] * 6})
     assert not lines_of(real.notes, "simulated")
+
+
+def test_voters_who_vote_once_each_are_named_voters() -> None:
+    lines = [("a", "b", "a" if i < 26 else "b", f"u{i}", f"q{i}") for i in range(40)]
+    votes = pl.DataFrame(lines, schema=["model_a", "model_b", "outcome", "rater", "item"], orient="row")
+    assert shared_sources(votes, "auto").names == ()
+    assert shared_sources(votes, "auto").notes == ()
+    (nobody,) = shared_sources(votes.drop("rater"), "auto").notes
+    assert "do not say who voted" in nobody.text
+    (two,) = shared_sources(votes.with_columns(rater=pl.Series(["u", "v"] * 20)), "auto").notes
+    assert "all votes come from 2 raters" in two.text
+
+
+def test_a_judge_among_people_is_told() -> None:
+    people = {"rater": [f"u{i % 8}" for i in range(24)] + [None] * 16, "judge": [None] * 24 + ["gpt-4"] * 16}
+    votes = pl.DataFrame({"model_a": ["a"] * 40, "model_b": ["b"] * 40, "outcome": ["a", "b"] * 20, **people})
+    (note,) = shared_sources(votes, "auto").notes
+    assert note.text.startswith("16 of 40 votes are by 1 judge (gpt-4) and not by people")
+    assert shared_sources(votes.head(24), "auto").notes == ()

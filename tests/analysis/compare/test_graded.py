@@ -271,3 +271,15 @@ def test_models_that_differ_by_the_same_on_every_item_have_an_interval() -> None
     a = np.linspace(0.2, 0.6, 30)
     pair = leaderboard(board_of({"a": a, "b": a + 0.1})).pairs[0]
     assert (pair.conf_low or 0) < (pair.conf_high or 0)
+
+
+def test_costs_with_a_long_tail_are_cheaper_with_a_word_of_caution() -> None:
+    costs = np.array([0.5] * 28 + [3.0, 4.0])
+    data = sides(np.linspace(0.9, 1.3, 30), costs, kind="continuous", low=0.0, higher_is_better=False)
+    found = compare(data, "a", "b")
+    assert found.verdict == "better"
+    assert "rare extreme items could undo it" in found.summary()
+    assert limits(found) == ("a few items go far against it, and more of them would undo it",)
+    # A claim at a thousandth, and one of scores that have a worst, need no such word.
+    firm = sides(np.linspace(2.9, 3.3, 30), costs, kind="continuous", low=0.0, higher_is_better=False)
+    assert limits(compare(firm, "a", "b")) == ()

@@ -10,7 +10,7 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.paired.binary import PairedCounts, bonett_price
-from evalstats.stats.paired.means import augmented_t, paired_t
+from evalstats.stats.paired.means import augmented_t, has_unseen_tail, paired_t
 
 TRIALS = 4
 LATTICE = st.lists(st.integers(-TRIALS, TRIALS), min_size=1, max_size=80).map(lambda d: np.array(d) / TRIALS)
@@ -132,3 +132,34 @@ def test_far_tails_stay_positive():
 def test_one_trial_an_item_is_what_is_meant_unless_others_are_given():
     d = np.repeat([1.0, 0.5, 0.0], [1, 6, 30])
     assert ends(augmented_t(d)) == ends(augmented_t(d, n_trials=1)) != ends(augmented_t(d, n_trials=2))
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_a_tail_is_told_by_the_skewness_of_scipy(unit):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        ahead, behind = unit * rng.lognormal(0, rng.uniform(0.1, 1.5), (2, 20)) * rng.choice([-1, 1])
+        behind *= rng.uniform(0.2, 2.0)
+        difference, own = (-stats.skew(x) / np.sqrt(20) for x in (ahead - behind, ahead))
+        expected = difference > 0.1 or (own > 0.2 and ahead.std() > behind.std())
+        assert has_unseen_tail(ahead, behind) == expected
+        assert has_unseen_tail(rng.permutation(ahead) + 0 * behind, 0 * behind) == has_unseen_tail(ahead, 0 * behind)
+    assert not has_unseen_tail(np.full(9, unit), np.zeros(9))
+
+
+@pytest.mark.parametrize(
+    ("spreads", "all_claims", "unsaid"), [((0.5, 1.2), (0.09, 0.14), 0.065), ((1.0, 1.0), (0.03, 0.06), 0.06)]
+)
+def test_most_false_leads_of_heavy_tailed_costs_are_told(spreads, all_claims, unsaid):
+    """Lognormal costs of mean 1, 30 items, 3,000 tables (Monte Carlo error .004 to .006)."""
+    rng = np.random.default_rng(1)
+    n_claims = n_unsaid = 0
+    for _ in range(3_000):
+        first, second = (-rng.lognormal(-s * s / 2, s, 30) for s in spreads)
+        if paired_t(first - second).p_value <= 0.05:
+            n_claims += 1
+            ahead, behind = (first, second) if first.mean() > second.mean() else (second, first)
+            n_unsaid += not has_unseen_tail(ahead, behind)
+    assert all_claims[0] < n_claims / 3_000 < all_claims[1]
+    assert n_unsaid / 3_000 < unsaid
+    assert n_unsaid < n_claims or spreads == (1.0, 1.0)
