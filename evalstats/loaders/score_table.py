@@ -125,12 +125,20 @@ def records_of_head(head: Head) -> list[Record]:
     try:
         if head.shape == "lines":
             lines = head.text.splitlines()
-            found = [json.loads(line) for line in (lines if whole else lines[:-1])[:_LOOKED_AT] if line.strip()]
+            found = [json_or_none(line) for line in (lines if whole else lines[:-1])[:_LOOKED_AT]]
         else:
             found = json.loads(head.text) if whole else [head.members]
     except (ValueError, RecursionError):
         return []
     return list(dicts(found))
+
+
+def json_or_none(line: str) -> object:
+    """Return what a line of JSON holds; None where it is no JSON."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def is_absent(cell: object) -> bool:

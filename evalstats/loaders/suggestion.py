@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from evalstats.loaders.bound_columns import ALIASES
-from evalstats.loaders.column_map import ORDER, ROW
+from evalstats.loaders.column_map import ROW
 from evalstats.loaders.published_numbers import plain
-from evalstats.loaders.values import as_number, as_text, percent_score, word_score
+from evalstats.loaders.values import NO_VALUE, as_number, as_text, has_decimal_comma, percent_score, word_score
 
 Record = Mapping[str, object]
 
@@ -98,7 +98,8 @@ def sure_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     """Return the map of a table where one column alone can be the item, one the score and at most one the model; else nothing.
 
     Without one the file holds a single model, or a column for each. Models that share no item could not be compared, and rows
-    with the same item and model leave open what they are.
+    with the same item and model leave open what they are where another column tells them apart. What is then wrong with the
+    table (ids that stand twice, labels among the scores) is said when it is read.
 
     >>> rows = [{"qid": "q1", "llm": llm, "ok": True} for llm in ("gpt-4o", "claude")]
     >>> sure_map(["qid", "llm", "ok"], rows)
@@ -117,14 +118,18 @@ def sure_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     by_model = [name for name in usable if names_a_model(name) and "," not in name and _counts_as_score(records, name)]
     if len(items) == 1 < len(by_model) == len(usable) - 1 and len(set(_cells(records, items[0]))) == len(records):
         return [f"item={items[0]}", f"models={','.join(by_model)}"]
-    scores = [name for name in usable if _words(name) in _SCORES and _holds_scores(records, name)]
+    named = [name for name in usable if _words(name) in _SCORES]
+    scores = [name for name in named if _holds_scores(records, name)]
+    scores = scores or [name for name in named if _holds_scores(records, name, most=True)]
     models = [name for name in complete if _words(name) in _MODELS and _model([name], records) == name]
     single = not models and _model(usable, records) is None
     if (len(items), len(scores), len(models)) != (1, 1, 0 if single else 1) or _words(scores[0]) in _VAGUE:
         return []
-    keys = {(as_text(row.get(items[0])), None if single else as_text(row.get(models[0]))) for row in records}
+    rows = [(as_text(row.get(items[0])), None if single else as_text(row.get(models[0]))) for row in records]
+    keys = set(rows)
     shared = len({model for _, model in keys}) == 1 or len({item for item, _ in keys}) < len(keys)
-    if len(keys) < len(records) or not shared:
+    rest = [name for name in usable if name not in {items[0], scores[0], *models}]
+    if not shared or (len(keys) < len(rows) and repeats_told_apart(rest, records, rows)):
         return []
     return [f"item={items[0]}", f"score={scores[0]}", *(f"model={name}" for name in models)]
 
@@ -165,9 +170,11 @@ def _is_score(cell: str) -> bool:
     return as_number(cell) is not None or word_score(cell) is not None or percent_score(cell) is not None
 
 
-def _holds_scores(records: Sequence[Record], column: str) -> bool:
-    cells = _cells(records, column)
-    return not records or (bool(cells) and all(map(_is_score, cells)))
+def _holds_scores(records: Sequence[Record], column: str, *, most: bool = False) -> bool:
+    """Whether all cells with a value are scores; with `most` half of them, or numbers with a decimal comma."""
+    cells = [cell for cell in _cells(records, column) if cell.strip().lower() not in NO_VALUE]
+    n_scores = sum(_is_score(cell) or (most and has_decimal_comma(cell)) for cell in cells)
+    return not records or (bool(cells) and (2 * n_scores >= len(cells) if most else n_scores == len(cells)))
 
 
 def _counts_as_score(records: Sequence[Record], column: str) -> bool:
@@ -263,7 +270,7 @@ def _outcomes(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
 def repeats_told_apart(
     columns: Sequence[str], records: Sequence[Record], keys: Sequence[tuple[str | None, ...]]
 ) -> list[str]:
-    """Say what tells rows with the same key apart: a column of trials, another column, both, or their order; [] if unclear.
+    """Say what tells rows with the same key apart: a column of trials, another column, or both; [] if none does.
 
     >>> rows = [{"dataset": d, "trial": t} for d in "xy" for t in "01"]
     >>> repeats_told_apart(["dataset", "trial"], rows, [("q1",)] * 4)
@@ -290,5 +297,4 @@ def repeats_told_apart(
         part = _called(_PARTS, few, lambda name: name != trial and tells(trial, name))
     if trial is not None and part is not None:
         return [option(trial), f"task={part}"]
-    # Where a further column might say what the rows are, their order is no answer: the reader will ask.
-    return [] if any(len(set(_cells(records, name))) > 1 for name in few) else [f"trial={ORDER}"]
+    return []

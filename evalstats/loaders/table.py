@@ -11,13 +11,14 @@ from evalstats.errors import InputError, UnreadableFileError, some_of
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, flat, listings, open_table, oriented, rows_at, seen
 from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
-from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.column_map import ORDER, ROW, ColumnMap
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.records import named_after
 from evalstats.loaders.score_table import prices_in, records_of_head
 from evalstats.loaders.suggestion import Record, as_options, fitting_map, sure_map
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK, Tidier
+from evalstats.loaders.values import as_text
 from evalstats.schema.data import Problem
 
 # How gzip and Zstandard begin.
@@ -90,7 +91,15 @@ class TableLoader(SingleFileLoader):
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
         binding = fitted(map_, survey, model=named_after(source))
-        tidier = Tidier(map_, binding, survey, table.word, lambda parts: source.run_id(*parts), where=self.where)
+        tidier = Tidier(
+            map_,
+            binding,
+            survey,
+            table.word,
+            lambda parts: source.run_id(*parts),
+            where=self.where,
+            reread=table.blocks,
+        )
         last: Block | None = None
         for block in blocks:
             yield Frame(table="outcomes", frame=tidier.outcomes(block))
@@ -231,6 +240,8 @@ def how_to_map(head: Head) -> str:
         records = _first_rows(head)
     else:
         return ""
+    if not records and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
+        raise UnreadableFileError(f"{head.path}: holds no rows; its columns are {some_of(head.columns, SHOWN_COLUMNS)}")
     flat_rows = [flat(dict(record)) for record in records[:_LOOKED_AT]]
     columns = [name for name in head.columns or tuple(dict.fromkeys(name for row in flat_rows for name in row)) if name]
     if head.shape == "text" and len(columns) < 2:
@@ -246,7 +257,24 @@ def how_to_map(head: Head) -> str:
     has = f" (this one has the columns {shown})" if len(columns) > 1 else ""
     named = any(option.startswith("model") for option in fits)
     one = "" if named else " (the file's name is taken for the model; or --map model=@NAME)"
-    return f"{rows}For a table of your own{has}, name the columns{one}. These may fit: {as_options(fits)}"
+    twice = _repeats(fits, flat_rows)
+    return f"{rows}For a table of your own{has}, name the columns{one}. {twice}These may fit: {as_options(fits)}"
+
+
+def _repeats(fits: Sequence[str], records: Sequence[Record]) -> str:
+    """Say that ids stand twice for a model where nothing that was proposed tells their rows apart; "" where they do not."""
+    proposed = dict(option.split("=", 1) for option in fits)
+    item, model = proposed.get("item", ROW), proposed.get("model")
+    if item == ROW or "score" not in proposed or {"trial", "task", "variant"} & {*proposed}:
+        return ""
+    keys = [(as_text(row.get(item)), as_text(row.get(model)) if model else None) for row in records]
+    if len(set(keys)) == len(keys):
+        return ""
+    # Where a further column might say what the rows are, their order is no answer.
+    what = "add what tells its rows apart (--map variant=COLUMN)"
+    if {*records[0]} <= {*proposed.values()}:
+        what = f"number repeats of an item as trials in the order of the file ({as_options([f'trial={ORDER}'])})"
+    return f"The same {item} stands more than once for a model; {what}. "
 
 
 def _likeliest(document: object) -> tuple[str, list[Record]]:
@@ -266,7 +294,9 @@ def _likeliest(document: object) -> tuple[str, list[Record]]:
 
 def _first_rows(head: Head) -> Sequence[Record]:
     if head.shape != "parquet":
-        return records_of_head(head)
+        records = records_of_head(head)
+        width = len({*head.columns}) if head.shape == "text" else 0
+        return [record for record in records if len(record) == width or not width]
     try:
         with head.path.open("rb") as stream:
             return pl.read_parquet(stream, n_rows=rows_at_once(head.path, _LOOKED_AT)).to_dicts()

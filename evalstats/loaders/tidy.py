@@ -4,8 +4,9 @@ Whole columns are worked on at a time, so that a table of a million rows takes s
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -54,7 +55,7 @@ class Tidier:
 
     `word` is what a row's place is called (line, record, row), `name_run` makes a run's name from its parts; rows of other
     levels than `where` has are dropped before anything is asked of them. `merged` says that a row stands for `n_trials` equal
-    ones.
+    ones, `reread` brings the blocks again, to find what tells rows apart that repeat a key.
     """
 
     map_: ColumnMap
@@ -64,6 +65,7 @@ class Tidier:
     name_run: Callable[[Sequence[str]], str]
     where: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     merged: bool = False
+    reread: Callable[[], Iterable[Block]] = tuple
     _ranges: Ranges = field(default_factory=Ranges)
     _runs: dict[str, tuple[str, str, str]] = field(default_factory=dict[str, tuple[str, str, str]])
     _keys: SeenKeys = field(default_factory=SeenKeys)
@@ -75,6 +77,7 @@ class Tidier:
     _levels: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _makers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _n_kept: int = 0
+    _n_blocks: int = 0
     _n_empty: int = 0
 
     def __post_init__(self) -> None:
@@ -83,18 +86,21 @@ class Tidier:
 
     def outcomes(self, block: Block) -> pl.DataFrame:
         """Make the outcomes of one block."""
-        places = Places(self.word, block.places)
-        shared = self._shared(block, places)
-        parts = [self._scored(shared, block, metric, source) for metric, source in self.binding.scores.items()]
-        frame = self._kept(self._numbered(self._with_run(pl.concat(parts))))
+        frame = self._rows(block)
         self._check_range(frame)
         self._check_unique(frame)
+        self._n_blocks += 1
         self._take_note(frame)
         self._take_note_of_makers(frame)
         self._presumed.add(frame)
         # An element of a JSON list is written as programs address it.
         form = "[{}]" if self.word == "record" else f"{self.word} {{}}"
         return frame.with_columns(pl.format(form, PLACE).alias("locator")).drop(PLACE)
+
+    def _rows(self, block: Block) -> pl.DataFrame:
+        shared = self._shared(block, Places(self.word, block.places))
+        parts = [self._scored(shared, block, metric, source) for metric, source in self.binding.scores.items()]
+        return self._kept(self._numbered(self._with_run(pl.concat(parts))))
 
     def runs(self) -> list[dict[str, object]]:
         """Make the rows of `runs`, one for every run seen."""
@@ -388,22 +394,37 @@ class Tidier:
             for row in rows.head(_SHOWN).iter_rows(named=True)
         )
         # Only what the table has: nobody should look for a column that we have filled in.
-        own = [name for name in ("model", *names[1:]) if name in self.binding.columns or name == "item"]
-        told = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else own[0]
-        many = "1 row repeats" if rows.height == 1 else f"{rows.height:,} rows repeat"
+        own = [name for name in ("model", *names[1:]) if name in self.binding.columns and name != "item"]
+        told = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else "".join(own)
+        ids = rows["item"].n_unique()
+        many = "1 id stands" if ids == 1 else f"{ids:,} ids stand"
+        least = "at least " if frame.height < self.survey.n_rows * len(self.binding.scores) else ""
         raise InputError(
-            f"at least {many} the {told} of an earlier row ({shown}); tell repetitions apart: "
-            f"{self._telling(frame, names)}, or, to number them in the order of the file, {spelled('trial', ORDER)}"
+            f"{least}{many} more than once{f' with the same {told}' if told else ''} ({shown}); "
+            f"{self._telling(frame, rows.head(_LOOKED_AT), names)}. If they are repeats of an item, number them as trials in the "
+            f"order of the file: {spelled('trial', ORDER)}"
         )
 
-    def _telling(self, frame: pl.DataFrame, names: Sequence[str]) -> str:
-        """Say which column tells rows with the same key apart, where one does."""
+    def _telling(self, frame: pl.DataFrame, rows: pl.DataFrame, names: Sequence[str]) -> str:
+        """Say which column tells these rows from earlier ones with the same key, where one does."""
         factors = {source: name for name, source in self.binding.factors.items() if name in frame.columns}
-        repeated = frame.filter(frame.select(names).is_duplicated()).head(_LOOKED_AT)
+        needed = [*names, *factors.values()]
+        self._items = GroupCounter()
+        earlier = map(self._rows, islice(self.reread(), self._n_blocks))
+        repeated = pl.concat(
+            [part.select(needed).join(rows, on=names, how="semi", nulls_equal=True) for part in (*earlier, frame)],
+            how="vertical_relaxed",
+        )
         records = repeated.select(pl.col(name).cast(pl.String).alias(source) for source, name in factors.items())
         keys = repeated.select(pl.col(names).cast(pl.String)).rows()
-        found = repeats_told_apart(list(factors), records.to_dicts(), keys) if keys and factors else []
-        return as_options(found) if found and f"trial={ORDER}" not in found else "--map trial=COLUMN"
+        free = [name for name in ("variant", "task") if name not in self.binding.columns]
+        found = repeats_told_apart(list(factors), records.to_dicts(), keys) if factors else []
+        if free == ["task"]:
+            found = [option.replace("variant=", "task=", 1) for option in found]
+        if not found:
+            return "if they are different questions, give each its own id, or name what tells them apart: --map variant=COLUMN"
+        told = " and ".join(repr(option.partition("=")[2]) for option in found)
+        return f"{told} {'tell' if len(found) > 1 else 'tells'} them apart: {as_options(found)}"
 
     def _take_note(self, frame: pl.DataFrame) -> None:
         empty = frame.filter(pl.col("status") == "unscored")

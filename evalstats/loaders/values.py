@@ -5,6 +5,8 @@ What does not fit is None (null in a column), and the caller says so, with the r
 
 import json
 import math
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -203,8 +205,15 @@ def spelled(name: str, source: str) -> str:
 
 
 # Words that programs write where there is no value.
-_NO_VALUE = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
-_NO_FAILURE = (*_NO_VALUE, "false", "0", "0.0")
+NO_VALUE = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
+# Words in a column of scores that tell of a run without a score.
+_NO_RESULT_WORDS = (
+    "- – — -- ? . error err exception crash crashed timeout timed_out missing skipped skip unscored unknown invalid unparsed "
+    "unparseable unparsable parse_error cancelled canceled aborted pending #n/a #ref! #div/0! #value!"
+)
+_NO_RESULT = frozenset(_NO_RESULT_WORDS.split())
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+_NO_FAILURE = (*NO_VALUE, "false", "0", "0.0")
 # Words that people write into their own tables for right and wrong. Harnesses have theirs (`letter_grade`), which stay
 # as upstream has them: there "failed" may be a crash.
 _WORDS = {
@@ -265,7 +274,7 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
         values = values.cast(pl.String)
     if values.dtype == pl.String:
         text = values.str.strip_chars()
-        present = ~text.str.to_lowercase().is_in(list(_NO_VALUE)) & text.is_not_null()
+        present = ~text.str.to_lowercase().is_in(list(NO_VALUE)) & text.is_not_null()
         number = text.cast(pl.Float64, strict=False)
     else:
         number = values.cast(pl.Float64, strict=False)
@@ -326,6 +335,15 @@ def percent_score(text: str) -> float | None:
     """
     number, sign, rest = text.strip().partition("%")
     return as_number(number) if sign and not rest else None
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Whether a text is a number written with a decimal comma.
+
+    >>> has_decimal_comma("0,38"), has_decimal_comma("0.38"), has_decimal_comma("1, 2")
+    (True, False, False)
+    """
+    return _DECIMAL_COMMA.fullmatch(text.strip()) is not None
 
 
 def plain_numbers(values: pl.Series) -> pl.Series:
@@ -392,7 +410,7 @@ def times_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     else:
         seconds, _ = numbers_of(values)
         read = time_of_number(seconds)
-    missing = values.is_null() | values.cast(pl.String).str.to_lowercase().is_in(list(_NO_VALUE))
+    missing = values.is_null() | values.cast(pl.String).str.to_lowercase().is_in(list(NO_VALUE))
     return read, read.is_null() & ~missing
 
 
@@ -476,15 +494,26 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
     count = f"{n:,} of {n_rows:,} rows have"
     if len(unknown) != n_rows:
         count = f"at least {count}"
-    others = labels.filter(unknown).cast(pl.String).unique(maintain_order=True)[1:]
+    seen = labels.filter(unknown).cast(pl.String).unique(maintain_order=True)
+    others = seen[1:]
     shown = "".join(f", {str(label)[:_SHOWN_CHARS]!r}" for label in others[:_SHOWN])
     more = f" and {len(others) - _SHOWN} more labels" if len(others) > _SHOWN else ""
     what = f"{places.word} {places.at[row]}: {first!r}{f'; then {shown[2:]}' if shown else ''}{more}"
     message = f"{count} no known score in {source!r} ({what}); "
+    meant = [label for label in seen if label.strip().lower().replace(" ", "_") not in _NO_RESULT]
     if percent_score(first) is not None:
         remedy = f"for percentages say {spelled('scale', 'percent')}, or take the signs off"
+    elif all(map(has_decimal_comma, seen)):
+        remedy = "these are numbers with a decimal comma; write them with a point, as in 0.5"
+    elif not meant:
+        codes = [label.strip() for label in seen]
+        typed = shlex.quote(f"unscored={','.join(codes)}")
+        remedy = (
+            f"if they stand for no score: --map {typed} (in from_frame: "
+            f"unscored={codes!r}); if for a wrong answer, {how_to_say_labels('score', first, '0')}"
+        )
     else:
-        remedy = f"{how_to_say_labels('score', first, '1')}; or map another column to score"
+        remedy = f"{how_to_say_labels('score', meant[0][:_SHOWN_CHARS], '1')}; or map another column to score"
     raise InputError(message + remedy)
 
 

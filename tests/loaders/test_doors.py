@@ -187,7 +187,7 @@ def test_tables_that_people_have_open(tmp_path: Path, name: str, text: str, how:
     path = tmp_path / name
     path.write_text(text)
     if how == "repeated":
-        with pytest.raises(InputError, match=r"tell repetitions apart: --map variant=turn") as caught:
+        with pytest.raises(InputError, match=r"'turn' tells them apart: --map variant=turn") as caught:
             read(path, strict=True)
         assert "benchmark" not in str(caught.value)
         data = read(path, column_map=ColumnMap.from_options(["variant=turn"]), strict=True)
@@ -282,7 +282,7 @@ def test_prompts_in_a_column_called_system_are_no_systems(tmp_path: Path) -> Non
 def test_a_column_called_run_that_numbers_repetitions_is_no_run(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(csv([{"item": q, "model": m, "run": k, "score": int(ok)} for q, m, ok in ROWS for k in (1, 2)]))
-    with pytest.raises(InputError, match=r"repeat the model and item of an earlier row .*apart: --map trial=run,"):
+    with pytest.raises(InputError, match=r"12 ids stand more than once .*apart: --map trial=run\."):
         read(path, strict=True)
     data = read(path, column_map=ColumnMap.from_options(["trial=run"]), strict=True)
     assert data.outcomes["trial"].unique().sort().to_list() == [1, 2]
@@ -310,7 +310,7 @@ def test_rows_are_chosen_before_they_are_checked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no known score"):
         read(path, strict=True)
     path.write_text(HALF)
-    with pytest.raises(InputError, match="repeat the"):
+    with pytest.raises(InputError, match=r"4 ids stand more than once .*'split' tells them apart: --map variant=split"):
         read(path, strict=True)
     data = read(path, where={"split": "test"}, strict=True)
     assert data.outcomes["split"].to_list() == ["test"] * 4
@@ -420,7 +420,6 @@ def test_columns_named_like_models_are_taken_for_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "records",
     [
-        [{"id": q, "correct": 1} for q in ("q1", "q1")],  # nothing tells the rows apart
         [{"question": q, "gpt-4o": 1, "claude-3": 0, "extra": 3} for q in ("q1", "q2")],  # a number of anything
         [{"question": "q1", "gpt-4o": 1, "claude-3": 0}] * 2,
         named("qid", "llm", "ok", grade=lambda *_: 3),  # two scores
@@ -429,7 +428,6 @@ def test_columns_named_like_models_are_taken_for_them(tmp_path: Path) -> None:
         named("qid", "llm", "value"),  # a number of anything
         named("name", "llm", "ok"),
         [{"qid": k, "llm": f"m{k % 2}", "ok": 1} for k in range(8)],  # no item of both
-        named("qid", "llm", "ok") * 2,
         [{**row, "qid": None if k else "q"} for k, row in enumerate(named("qid", "llm", "ok"))],
     ],
 )
@@ -438,6 +436,67 @@ def test_doubt_asks(tmp_path: Path, records: list[dict[str, Any]]) -> None:
     path.write_text(lines(records))
     with pytest.raises(InputError, match=r"no known format; .* These may fit: --map "):
         read(path, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        (
+            [{"id": q, "correct": 1} for q in ("q1", "q1")],
+            r"1 id stands more than once \(line 2: model 't', item 'q1'\); if they are different questions, give each its own",
+        ),
+        (
+            named("qid", "llm", "ok") * 2,
+            r"12 ids stand more than once with the same model .*the file: --map trial=#order",
+        ),
+        (
+            [*named("qid", "llm", "ok")[:9], {"qid": "x", "llm": "gpt-4o", "ok": "timeout"}],
+            r"1 of 10 .*unscored=timeout",
+        ),
+        ([{**row, "score": "0,38"} for row in named("id", "llm", "was")], "decimal comma"),
+    ],
+)
+def test_what_is_wrong_with_a_plain_table_is_said_at_once(
+    tmp_path: Path, records: list[dict[str, Any]], said: str
+) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(lines(records))
+    with pytest.raises(InputError, match=said):
+        read(path, strict=True)
+
+
+def test_cells_without_a_score_and_broken_lines_do_not_hide_what_a_table_is(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("id,model,correct\nq1,a,1\nq2,a,N/A\nq1,b,TRUE\nq2,b,\n")
+    assert read(table).outcomes["score"].to_list() == [1.0, None, 1.0, None]
+    path = tmp_path / "t.jsonl"
+    path.write_text(lines([{"id": k, "model": m, "correct": 1} for m in "ab" for k in range(100)]) + '\n{"id": 3,,\n')
+    data = read(path)
+    assert data.outcomes.height == 200
+    assert any("1 of 201 rows cannot be read and" in problem.message for problem in data.problems)
+
+
+def test_a_header_without_rows_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,model,correct\n")
+    with pytest.raises(InputError, match="holds no rows; its columns are id, model, correct"):
+        read(path)
+
+
+def test_what_tells_repeats_apart_is_found_in_an_earlier_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalstats.loaders.blocks.BLOCK_ROWS", 4)
+    rows = [
+        {"item": f"q{i}", "model": "m", "level": level, "score": 1, "k": 0}
+        for level in ("easy", "hard")
+        for i in range(4)
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_text(lines(rows))
+    with pytest.raises(InputError, match=r"at least 4 ids .*'level' tells them apart: --map variant=level"):
+        read(path)
+    map_ = ColumnMap.from_options(["variant=k"])
+    with pytest.raises(InputError, match=r"--map task=level"):
+        read(path, column_map=map_)
 
 
 def test_paths_lead_deep_into_a_record(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_columns_of_any_name() -> None:
 
 def test_repetitions() -> None:
     frame = {"item": [1, 1, 1], "model": ["m", "m", "m"], "score": [1, 0, 1]}
-    with pytest.raises(InputError, match=r"at least 2 rows repeat .*\(row 1: model 'm', item '1'; row 2:"):
+    with pytest.raises(InputError, match=r"1 id stands more than once .*\(row 1: model 'm', item '1'; row 2:"):
         from_frame(frame, item="item", score="score")
     assert from_frame(frame, item="item", score="score", trial="#order").outcomes["trial"].to_list() == [0, 1, 2]
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +229,7 @@ def test_words_for_right_and_wrong(csv: Any, words: str, score: float) -> None:
     assert data.metrics["kind"].to_list() == ["binary"]
 
 
-@pytest.mark.parametrize("cell", ["B+", "passing", "inf", "0;5", "%", "1_000", "error"])
+@pytest.mark.parametrize("cell", ["B+", "passing", "inf", "0;5", "%", "1_000"])
 def test_an_unknown_score_names_line_value_and_remedy(csv: Any, cell: str) -> None:
     with pytest.raises(UnreadableFileError) as caught:
         csv(f"{NAMED}1,m,1\n2,m,{cell}\n")
@@ -236,6 +237,17 @@ def test_an_unknown_score_names_line_value_and_remedy(csv: Any, cell: str) -> No
         f"1 of 2 rows have no known score in 'score' (line 3: '{cell}'); write into a file map.toml a line "
         f'[values.score] and below it what each label stands for, as in "{cell}" = 1, and give it with --map map.toml'
     ) in str(caught.value)
+
+
+@pytest.mark.parametrize("cells", [["timeout"], ["-", "error"], ["#N/A", "Parse error"]])
+def test_labels_of_a_run_without_a_score_are_no_right_answers(csv: Any, cells: list[str]) -> None:
+    text = f"{NAMED}1,m,1\n2,m,0\n" + "".join(f"{k},m,{cell}\n" for k, cell in enumerate(cells, start=3))
+    with pytest.raises(UnreadableFileError) as caught:
+        csv(text)
+    told = str(caught.value).partition("if they stand for no score: --map ")[2].partition("; if for")[0]
+    assert f'"{cells[0]}" = 0' in str(caught.value)
+    option = shlex.split(told)[0]
+    assert csv(text, option).outcomes["status"].to_list() == ["scored"] * 2 + ["unscored"] * len(cells)
 
 
 def test_the_advice_for_an_unknown_score_works(tmp_path: Path) -> None:
@@ -497,9 +509,10 @@ def test_repeated_rows_are_refused_with_a_way_out(csv: Any) -> None:
     with pytest.raises(UnreadableFileError) as caught:
         csv(TWICE)
     said = str(caught.value)
-    assert "at least 1 row repeats the model and item of an earlier row" in said
+    assert "1 id stands more than once with the same model" in said
     assert "(line 4: model 'm', item '1')" in said
-    assert "--map trial=COLUMN, or, to number them in the order of the file, --map trial=#order" in said
+    assert "if they are different questions, give each its own id" in said
+    assert "If they are repeats of an item, number them as trials in the order of the file: --map trial=#order" in said
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -758,8 +771,10 @@ def test_real_mmlu_pro_predictions(shared_data: Path) -> None:
 def test_real_reasoning_gym_trials(shared_data: Path) -> None:
     """Item numbers start again in every data set and difficulty: they are items of a task and a variant."""
     path = shared_data / "reasoning_gym" / "completions_long.parquet"
-    with pytest.raises(UnreadableFileError, match=r"rows? repeats? the"):
+    with pytest.raises(UnreadableFileError, match=r"'dataset' tells them apart"):
         load(path, "item=item_idx")
+    with pytest.raises(UnreadableFileError, match=r"50 ids .*'config' tells them apart: --map variant=config"):
+        load(path, "item=item_idx", "task=dataset")
     data = load(path, "item=item_idx", "task=dataset", "variant=config", "scenario=category", "benchmark=@gym")
     frame = pl.read_parquet(path)
     assert data.outcomes.height == frame.height == 191_050
