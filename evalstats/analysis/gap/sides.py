@@ -12,7 +12,7 @@ from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.arena.votes import comparisons_of
 from evalstats.analysis.arms import Metric, choose_metric, margin_in_unit
 from evalstats.analysis.gap.material import RankSets, Side, Units, day_of, no_ranks, normal_ranks, outcome_side
-from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
+from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, one_each, with_std_errors
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -22,8 +22,6 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import LiveMix
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.checks import FloatArray, IntArray
-
-_FEW = 0.1  # of the models may have several numbers and be left out
 
 
 def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[Side, RankSets]:
@@ -40,7 +38,7 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, notes = with_std_errors(rows)
-    rows, doubled = _one_each(rows, chosen, where)
+    rows, doubled = one_each(rows, chosen, f" of the {where} side")
     rows = rows.sort(PUBLISHED_ENTRY)
     covariance = _errors(rows)
     runs = levels_of(rows["run"])
@@ -73,19 +71,6 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
         ),
     )
     return side, lambda places: normal_ranks(side, places)
-
-
-def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFrame, tuple[Note, ...]]:
-    """Leave out the few models that have several numbers; refuse where they are not few, since then a choice is missing."""
-    repeated = rows[PUBLISHED_ENTRY].is_duplicated()
-    names = rows.filter(repeated)[PUBLISHED_ENTRY].unique().sort().to_list()
-    if not names:
-        return rows, ()
-    if len(names) > _FEW * rows[PUBLISHED_ENTRY].n_unique():
-        refuse_several(rows, metric)
-    has = "has several published numbers and is" if len(names) == 1 else "have several published numbers each and are"
-    said = f"{several(names)} {has} left out of the {where} side"
-    return rows.filter(~repeated), (Note(kind="left_out", text=said, remedy="keep one number for each model"),)
 
 
 def _without_level(rows: pl.DataFrame, where: str) -> tuple[Note, ...]:

@@ -19,7 +19,7 @@ from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.data import EvalData
 from evalstats.stats.estimate import normal_quantile, two_sided_normal_p
 from evalstats.stats.many.max_t import TwoSided, collect
@@ -35,7 +35,9 @@ _TELLING = ("task", "scenario", "variant", "setting")
 _TELLING_LAST = ("run", "date", "method")
 _NEVER = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "value_raw", "n", "unit")
 _N_DRAWS = 29_999
+_SHOWN = 5
 _METHOD = "z of published scores, taken as independent"
+_FEW = 0.1  # of the models may have several numbers and be left out
 _INDEPENDENT = "the scores are taken as independent, so fewer ranks look certain than would on shared items"
 
 
@@ -49,6 +51,7 @@ class _Published:
     notes: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     measured: Measured | None = None
+    doubled: tuple[Note, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -131,10 +134,10 @@ def _published(
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, notes = with_std_errors(rows)
-    usable = ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
+    rows, doubled = one_each(rows, chosen)
+    usable = _usable(rows)
     if rows.filter(usable)[PUBLISHED_ENTRY].n_unique() < 2:
         raise CannotAnswerError(_without_noise(rows, usable, chosen))
-    refuse_several(rows, chosen)
     intended = check_one_quantity(rows, entry=PUBLISHED_ENTRY, metric=chosen, contrast=contrast, accept=accept)
     measured = published_alike(data, rows, entry=PUBLISHED_ENTRY, contrast=contrast, accept=accept)
     order = pl.col("estimate").round(12)
@@ -145,19 +148,41 @@ def _published(
         without=rows.filter(~usable).sort(PUBLISHED_ENTRY),
         notes=(*notes, *intended),
         measured=measured,
+        doubled=doubled,
     )
+
+
+def _usable(rows: pl.DataFrame) -> pl.Series:
+    return ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
 
 
 def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str:
     n_models, n_known = rows[PUBLISHED_ENTRY].n_unique(), rows.filter(usable)[PUBLISHED_ENTRY].n_unique()
+    ordered = rows.sort("estimate", PUBLISHED_ENTRY, descending=[metric.higher_is_better, False])
+    shown = some_of((f"{name} {score:g}" for name, score in ordered[PUBLISHED_ENTRY, "estimate"].iter_rows()), _SHOWN)
     return (
-        f"{plural(n_models, 'model')} {'has' if n_models == 1 else 'have'} a published {metric.name!r} on {metric.benchmark}, "
-        f"{n_known} of them with a standard error or an interval. At least two are needed: without these no rank can be told "
-        "from correction"
+        f"{plural(n_models, 'model')} {'has' if n_models == 1 else 'have'} a published {metric.name!r} on {metric.benchmark} "
+        f"({shown}), {n_known or 'none'} of them with a standard error or an interval. Ranks need two or more: add standard "
+        "errors (in a table of your own a column std_error), or give the scores of single items"
     )
 
 
-def refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
+def one_each(rows: pl.DataFrame, metric: Metric, where: str = "") -> tuple[pl.DataFrame, tuple[Note, ...]]:
+    """Leave out the few models that have several numbers; refuse where they are not few, since then a choice is missing."""
+    repeated = rows.filter(rows[PUBLISHED_ENTRY].is_duplicated())
+    names = repeated[PUBLISHED_ENTRY].unique().sort().to_list()
+    if not names:
+        return rows, ()
+    if len(names) > _FEW * rows[PUBLISHED_ENTRY].n_unique():
+        _refuse_several(rows, metric)
+    has = "has several published numbers" if len(names) == 1 else "have several published numbers each"
+    first = f"{names[0]}: {_numbers(repeated.filter(pl.col(PUBLISHED_ENTRY) == names[0]))}"
+    said = f"{several(names)} {has} ({first}) and {'is' if len(names) == 1 else 'are'} left out{where}"
+    left = rows.filter(~pl.col(PUBLISHED_ENTRY).is_in(names))
+    return left, (Note(kind="left_out", text=said, remedy="keep one number for each model"),)
+
+
+def _refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
     """Refuse several numbers of one model; which of them is meant is for the user to say."""
     twice = rows.filter(rows[PUBLISHED_ENTRY].is_duplicated())
     if not twice.height:
@@ -166,12 +191,28 @@ def refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
     own = twice.filter(pl.col(PUBLISHED_ENTRY) == name)
     known = (*_TELLING, *_TELLING_LAST, *_NEVER, PUBLISHED_ENTRY, "model", "benchmark", "metric")
     extra = [column for column in own.columns if column not in known]
-    telling = [column for column in (*_TELLING, *extra, *_TELLING_LAST) if own[column].n_unique() > 1]
-    levels = f"{telling[0]}: {listed(own[telling[0]].cast(pl.String))}" if telling else "and nothing tells them apart"
+    telling = [
+        column
+        for column in (*_TELLING, *extra, *_TELLING_LAST)
+        if own[column].n_unique() > 1 and _leaves_others(rows, own, column)
+    ]
+    levels = f"{telling[0]}: {listed(own[telling[0]].cast(pl.String))}" if telling else _numbers(own)
+    how = f"with --where {telling[0]}=LEVEL (in Python: filter data.aggregates)" if telling else "in the file"
     raise InputError(
         f"{name!r} has {own.height} published numbers of {metric.name!r} on {metric.benchmark} ({levels}); keep one of each "
-        f"model, with --where {telling[0] if telling else 'COLUMN'}=LEVEL (in Python: filter data.aggregates)"
+        f"model, {how}"
     )
+
+
+def _numbers(rows: pl.DataFrame) -> str:
+    return " and ".join(f"{number:g}" for number in rows["estimate"].to_list())
+
+
+def _leaves_others(rows: pl.DataFrame, own: pl.DataFrame, column: str) -> bool:
+    """Whether a level that one model has in a column keeps at least half of all models."""
+    kept = rows.join(own.select(column).unique(), on=column, how="semi").group_by(column)
+    most = kept.agg(pl.col(PUBLISHED_ENTRY).n_unique())[PUBLISHED_ENTRY].max()
+    return isinstance(most, int) and 2 * most >= rows[PUBLISHED_ENTRY].n_unique()
 
 
 def with_std_errors(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -243,6 +284,7 @@ def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Lea
         run_differences=() if found.measured is None else found.measured.differences,
         notes=(
             *run_notes(data, runs),
+            *found.doubled,
             *as_notes("left_out", _left_out(found)),
             Note(kind="dependence", text=_INDEPENDENT, remedy="give item scores if you have them"),
             *as_notes("few", ranks.warnings),

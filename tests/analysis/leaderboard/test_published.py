@@ -109,7 +109,7 @@ def test_a_model_without_a_standard_error_has_no_rank() -> None:
 
 
 def test_no_standard_errors_at_all_are_refused() -> None:
-    with pytest.raises(CannotAnswerError, match="3 models have a published 'rating' on board, 0 of them"):
+    with pytest.raises(CannotAnswerError, match=r"on board \(m2 3, m1 2, m0 1\), none of .* a column std_error"):
         leaderboard(published([1.0, 2.0, 3.0], [None, None, None]))
 
 
@@ -123,6 +123,21 @@ def test_several_numbers_of_one_model_have_to_be_chosen_from() -> None:
         keep_published(data, {"task": ["z"]})
     with pytest.raises(InputError, match="no column 'colour'"):
         keep_published(data, {"colour": ["red"]})
+
+
+def test_one_model_with_two_numbers_does_not_cost_the_others_their_ranks() -> None:
+    data = published([*map(float, range(11)), 3.0], [0.1] * 12, model=[*(f"m{k}" for k in range(11)), "m0"])
+    found = leaderboard(data)
+    assert [row.name for row in found.rows] == [f"m{k}" for k in range(10, 0, -1)]
+    assert told(found)[0].startswith("m0 has several published numbers (m0: 0 and 3) and is left out")
+
+
+def test_no_condition_is_advised_that_leaves_one_model_alone() -> None:
+    data = published([1.0, 2.0, 3.0, 4.0], [0.1] * 4, model=["a", "b", "c", "a"], place=["1", "2", "3", "4"])
+    with pytest.raises(
+        InputError, match=r"'a' has 2 published numbers .* \(1 and 4\); keep one of each model, in the file"
+    ):
+        leaderboard(data)
 
 
 def test_several_benchmarks_are_refused() -> None:
