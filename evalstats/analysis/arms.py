@@ -493,7 +493,7 @@ def require_outcomes(data: EvalData, *names: str) -> None:
     if not data.outcomes.height:
         what = "no file held scores of single items"
         if data.comparisons.height:
-            what = f"the files hold {data.comparisons.height:,} votes between models, which this question does not use"
+            what = f"the files hold {data.comparisons.height:,} votes between models; rate them with `evalstats arena`"
         elif data.aggregates.height:
             what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
         raise CannotAnswerError(f"there are no outcomes to work on: {what}")

@@ -55,11 +55,19 @@ def power(asked: PowerOptions, pilot: Pilot, showing: Showing) -> None:
     from evalstats.analysis.power.power import power as plan
 
     options: dict[str, Any] = asdict(asked) | {
+        "discordance": _share(asked.discordance, "discordance"),
+        "accuracy": _share(asked.accuracy, "accuracy"),
         "n_trials": _trials(pilot.trials),
         "variance": _numbers(pilot.variance, "--variance", alone="item"),
         "costs": _numbers(pilot.cost, "--cost"),
     }
     showing.present(noted(plan(pilot=pilot.load(quiet=showing.quiet), **options), pilot))
+
+
+def _share(text: str | None, name: str) -> float | None:
+    from evalstats.analysis.power.basis import plain_amount
+
+    return None if text is None else plain_amount(text, name)
 
 
 def _trials(text: str | None) -> float | tuple[float, float] | None:

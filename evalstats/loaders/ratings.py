@@ -9,7 +9,7 @@ import polars as pl
 from evalstats.errors import InputError, some_of
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
-from evalstats.loaders.bound_columns import surveyed
+from evalstats.loaders.bound_columns import ALIASES, surveyed
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows, levels_of
@@ -64,7 +64,7 @@ def from_ratings(
     people = [humans] if isinstance(humans, str) else list(humans)
     named = {"item": item, **columns}
     if raters:
-        _there(table, raters)
+        _there(table, [*raters, item])
         column = (
             "value"
             if all(table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean for name in raters)
@@ -169,7 +169,9 @@ def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
 def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in table.columns:
-            raise InputError(f"there is no column {name!r}; the table has {', '.join(table.columns)}")
+            like = next((each for each in table.columns if each == "id" or each in ALIASES["item"]), "COLUMN")
+            remedy = f"; say which column names what is rated: --map item={like}" if name == "item" else ""
+            raise InputError(f"there is no column {name!r}; the table has {', '.join(table.columns)}{remedy}")
 
 
 def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -36,6 +37,8 @@ def as_polars(frame: object) -> pl.DataFrame:
         return pl.DataFrame(cast("Mapping[str, Sequence[Any]]", frame))
     import narwhals as nw  # tables of other libraries are few, and each start would wait for it
 
+    if isinstance(frame, str | Path):
+        raise InputError(f"{str(frame)!r} is not a table; read the file first: evalstats.read({str(frame)!r})")
     try:
         wrapped = nw.from_native(cast("Any", frame))
     except TypeError:

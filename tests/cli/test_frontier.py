@@ -41,3 +41,8 @@ def test_models_can_be_named_with_commas(rows):
     assert found.exit_code == 0
     assert "waste" not in found.stdout
     assert max(len(line) for line in found.stdout.splitlines()) <= 80
+
+
+def test_a_cost_of_ones_own_is_told_how_it_is_mapped(rows):
+    refused = CliRunner().invoke(app, ["frontier", str(rows), "--cost", "price"])
+    assert "--map cost_usd=price" in str(refused.exception)

@@ -65,6 +65,14 @@ def test_scores_by_judges_alone_say_what_is_missing(shared_data):
     assert "--reference NAME" in str(refused.exception) or "reference=NAME" in str(refused.exception)
 
 
+def test_raters_without_an_item_column_are_told_which_column_may_be_it(tmp_path):
+    wide(20).write_csv(tmp_path / "r.csv")
+    refused = run("judges", tmp_path / "r.csv", "--humans", "ann", "--raters", "ann", "--raters", "gpt")
+    assert "the table has id, ann, ben, gpt; say which column names what is rated: --map item=id" in str(
+        refused.exception
+    )
+
+
 def test_labels_to_buy_are_asked_for(tmp_path):
     wide(200).with_columns(pl.when(pl.col("id") < 60).then("ann").alias("ann")).write_csv(tmp_path / "r.csv")
     given = ["judges", tmp_path / "r.csv", "--map", "item=id", "--humans", "ann", "--raters", "ann", "--raters", "gpt"]

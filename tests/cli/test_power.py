@@ -148,3 +148,12 @@ def test_no_number_that_is_enough_is_an_answer() -> None:
 def test_bad_usage_is_said_in_a_sentence(arguments: list[str], words: str) -> None:
     with pytest.raises(InputError, match=words):
         run(*arguments)
+
+
+def test_shares_may_be_written_in_percent_and_a_missing_spread_names_the_pilot() -> None:
+    for name, share in (("discordance", "20%"), ("accuracy", "70%")):
+        number = str(float(share[:-1]) / 100)
+        assert run("--delta", "3pp", f"--{name}", share).output == run("--delta", "3pp", f"--{name}", number).output
+    for arguments, words in ((("--accuracy", "high"), "20% or 0.2"), ((), "--from FILE")):
+        with pytest.raises(InputError, match=words):
+            run("--delta", "3pp", *arguments)

@@ -437,7 +437,10 @@ def _estimand(clusters: tuple[str, ...]) -> str:
 
 def _check_options(*, cost: str, conf_level: float, seed: int) -> None:
     if cost not in COSTS:
-        raise InputError(f"cost {cost!r} is unknown; choose one of {', '.join(COSTS)}")
+        raise InputError(
+            f"cost {cost!r} is unknown; choose one of {', '.join(COSTS)}. A column of your own is taken for one of them with "
+            f"--map {COSTS[0]}={cost}"
+        )
     if isinstance(conf_level, str) or not 0.5 < conf_level < 1:
         raise InputError(f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95")
     if isinstance(seed, float | str) or seed < 0:

@@ -25,7 +25,9 @@ class FrontierOptions:
 
     metric: MetricName = None
     higher_is_better: HigherIsBetter = None
-    cost: Annotated[Cost, Option("What is spent; the less the better.")] = "cost_usd"
+    cost: Annotated[
+        str, Option("What is spent, the less the better: cost_usd, latency_s, output_tokens, input_tokens or n_turns.")
+    ] = "cost_usd"
     cluster: Cluster = None
     models: Models = None
     accept: Accept = ()

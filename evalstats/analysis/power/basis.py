@@ -51,7 +51,8 @@ def plain_amount(value: float | str, what: str = "delta") -> float:
     match = _AMOUNT.fullmatch(value)
     if match is None:
         option = what.replace("_", "-")
-        raise InputError(f"--{option} {value!r} is no amount; write 3pp for three percentage points, or a number")
+        like = "20% or 0.2" if what in {"discordance", "accuracy"} else "3pp for three percentage points, or a number"
+        raise InputError(f"--{option} {value!r} is no amount; write {like}")
     amount = float(match[1].replace("\N{MINUS SIGN}", "-"))
     return amount / 100 if match[2] else amount
 
@@ -160,7 +161,7 @@ def from_numbers(given: Assumed, *, delta: float | None, points: bool) -> Basis:
         )
         raise InputError(
             f"{found}; give one of --discordance (share of items that only one of them gets right), --accuracy (of the "
-            "baseline), --variance (of the item differences), or a pilot"
+            "baseline), --variance (of the item differences), or a pilot with --from FILE (pilot= in Python)"
         )
     if given.variance is not None:
         return _from_variance(given, points=points)

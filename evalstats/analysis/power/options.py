@@ -19,10 +19,10 @@ class PowerOptions:
     candidate: Annotated[str | None, Option("The other system of the pilot.")] = None
     metric: MetricName = None
     cluster: Cluster = None
-    discordance: Annotated[float | None, Option("No pilot: share of items that exactly one of the two gets right.")] = (
-        None
-    )
-    accuracy: Annotated[float | None, Option("No pilot: accuracy of the baseline.")] = None
+    discordance: Annotated[
+        str | None, Option("No pilot: share of items that exactly one of the two gets right, such as 20%.")
+    ] = None
+    accuracy: Annotated[str | None, Option("No pilot: accuracy of the baseline, such as 70%.")] = None
     variance: Annotated[float | Mapping[str, float] | None, Option(hidden=True)] = None
     icc: Annotated[float | None, Option("No pilot: correlation of differences within a cluster.")] = None
     cluster_size: Annotated[float | None, Option("Mean number of items of a cluster.")] = None

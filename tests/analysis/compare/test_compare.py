@@ -568,7 +568,7 @@ def test_published_numbers_and_votes_are_told_from_item_scores(tenacious: EvalDa
     votes = frame_from_rows(
         [{"run": "r", "battle": "1", "model_a": "x", "model_b": "y", "outcome": "a", "status": "scored"}], "comparisons"
     )
-    with pytest.raises(CannotAnswerError, match="1 votes between models"):
+    with pytest.raises(CannotAnswerError, match="1 votes between models; rate them with `evalstats arena`"):
         compare(EvalData(comparisons=votes), "x", "y")
 
 
