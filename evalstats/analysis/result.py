@@ -435,7 +435,7 @@ def unknown_name(name: str, known: list[str], *, what: str = "model", most: int 
     close = (
         get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name.lower() in each.lower()][:3]
     )
-    closest = f"; closest: {', '.join(close)}" if close else ""
+    closest = f"; closest: {', '.join(name if name == name.strip() else repr(name) for name in close)}" if close else ""
     return f"no {what} {name!r}{closest}; all {len(known):,}: {some_of(known, most)}"
 
 

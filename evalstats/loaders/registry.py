@@ -16,7 +16,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import ANY_FAULT, Head, Loader, Match, Shape, Source, read_head, tables_of, with_digest
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.table import LOADER as TABLE
-from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
+from evalstats.loaders.table import TableLoader, how_to_map, names_alike, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.data import EvalData, Problem, combine, concat_tables, same_votes, with_distinct_names
@@ -417,6 +417,9 @@ def read(
     unnamed = data.runs.filter(loader=TABLE.name, benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
     if len(unnamed) > 1:
         problems.append(unnamed_benchmarks(unnamed.to_list()))
+    tables = data.runs.filter(loader=TABLE.name)
+    if tables.height:
+        problems.extend(names_alike(tables["source"][0], tables["model"].unique().drop_nulls().to_list()))
     problems.extend(same_votes(data.comparisons))
     return replace(data, problems=(*problems, *data.problems))
 

@@ -127,7 +127,10 @@ def sure_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
         return []
     rows = [(as_text(row.get(items[0])), None if single else as_text(row.get(models[0]))) for row in records]
     keys = set(rows)
-    shared = len({model for _, model in keys}) == 1 or len({item for item, _ in keys}) < len(keys)
+    # Names that differ in case or blanks only are likely one model, which is said when the table is read.
+    shared = len({(model or "").casefold().strip() for _, model in keys}) == 1 or len({item for item, _ in keys}) < len(
+        keys
+    )
     rest = [name for name in usable if name not in {items[0], scores[0], *models}]
     if not shared or (len(keys) < len(rows) and repeats_told_apart(rest, records, rows)):
         return []

@@ -1,7 +1,7 @@
 """A table of anybody's own: CSV, TSV, JSON Lines, a JSON list of records, or Parquet, one score or several a row."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.records import named_after
 from evalstats.loaders.score_table import prices_in, records_of_head
 from evalstats.loaders.suggestion import Record, as_options, fitting_map, sure_map
-from evalstats.loaders.tidy import DEFAULT_BENCHMARK, Tidier
+from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_text
 from evalstats.schema.data import Problem
 
@@ -307,12 +307,27 @@ def _first_rows(head: Head) -> Sequence[Record]:
 def unnamed_benchmarks(paths: Sequence[str]) -> Problem:
     """Warn that these tables, which name no benchmark, count as one benchmark together and with others like them."""
     first, *others = paths
-    more = f"and {len(others)} more tables name" if len(others) > 1 else "and one more table name"
-    message = (
-        f"{more if others else 'names'} no benchmark, so it is called {DEFAULT_BENCHMARK!r}, and equal ids are the same "
-        f"item in all tables called so; tell different benchmarks apart: --map benchmark=@NAME"
-    )
+    more = f", nor do {len(others)} more" if len(others) > 1 else ", nor does 1 more" if others else ""
+    message = f"names no benchmark{more}: equal ids are the same item (else --map benchmark=@NAME)"
     return Problem(path=first, message=message, severity="note")
+
+
+def names_alike(path: str, models: Iterable[str]) -> list[Problem]:
+    """Warn of models whose names differ only in case or in blanks around them, which count as different models.
+
+    >>> [problem.message.partition(";")[0] for problem in names_alike("t.csv", ["GPT-4o", "gpt-4o ", "claude"])]
+    ["'GPT-4o' and 'gpt-4o ' differ only in case or blanks and count as different models"]
+    """
+    alike: dict[str, list[str]] = {}
+    for name in models:
+        alike.setdefault(name.casefold().strip(), []).append(name)
+    messages = (
+        f"{' and '.join(map(repr, names))} differ only in case or blanks and count as different models; "
+        "write them alike if they are one"
+        for names in map(sorted, alike.values())
+        if len(names) > 1
+    )
+    return [Problem(path=path, message=message, severity="note") for message in messages]
 
 
 LOADER = TableLoader()
