@@ -5,7 +5,8 @@ from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
 from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, p_words, plural, scaled, titled
+from evalstats.document.numbers import interval_words, p_words, plural, scaled, several, titled
+from evalstats.stats.checks import FEW_ITEMS, few_items
 
 _SHOWN = 20
 _TONES: dict[str, Tone] = {"above": "good", "below": "bad", "not shown to differ": "neutral", "no answer": "caution"}
@@ -65,7 +66,22 @@ def _of_several(result: Scores) -> Document:
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
-    notes = tuple(dict.fromkeys(note for row in result.rows for note in (*row.notes, *_assumed(row))))
+    few = [row for row in result.rows if _says_few(row)]
+    notes = tuple(
+        dict.fromkeys(
+            note
+            for row in result.rows
+            for note in (*row.notes, *_assumed(row))
+            if len(few) < 2 or note.text not in few_items(row.n_items)
+        )
+    )
+    if len(few) > 1:
+        same = len({row.name for row in few}) == 1
+        named = dict.fromkeys(
+            f"{row.benchmark if same else f'{row.name} on {row.benchmark}'} ({row.n_items})" for row in few
+        )
+        text = f"fewer than {FEW_ITEMS} items, where no method is reliable: {several([*named], 3)}"
+        notes = (Note(kind="few", text=text), *notes)
     where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else " on several benchmarks"
     what = f" in {first.metric}" if len(scales) == 1 else ""
     return Document(
@@ -79,6 +95,10 @@ def _of_several(result: Scores) -> Document:
         notes=notes,
         method=tuple(part for part in _method(first) if part.id != "provenance"),
     )
+
+
+def _says_few(row: Score) -> bool:
+    return any(note.text in few_items(row.n_items) for note in row.notes)
 
 
 def _shown(result: Score, value: float | None) -> str:

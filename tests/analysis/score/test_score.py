@@ -1,12 +1,14 @@
 """One score at a time."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from evalstats import datasets
-from evalstats.analysis.score.result import Score
+from evalstats.analysis.score.result import Score, Scores
 from evalstats.analysis.score.score import score
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of, rows_of, told
 
@@ -148,3 +150,11 @@ def test_a_clean_sweep_of_a_bad_thing_is_not_called_success() -> None:
     data = data_of(rows_of("a", [0.0] * 43), kind="binary", higher_is_better=False)
     (note,) = told(one(data, "a"))
     assert "share of items with correct is below 6.7%" in note
+
+
+def test_benchmarks_of_few_items_are_named_in_one_line() -> None:
+    rows = [("A", 1), ("B", 3), ("C", 12)]
+    frame = [{"item": str(k), "model": "m", "benchmark": name, "score": k % 2} for name, n in rows for k in range(n)]
+    found = score(from_frame(pl.DataFrame(frame), item="item", score="score", model="model", benchmark="benchmark"))
+    few = [note.text for note in Scores(rows=found).document().notes if "reliable" in note.text]
+    assert few == ["fewer than 10 items, where no method is reliable: A (1) and B (3)"]
