@@ -39,14 +39,15 @@ demo: .venv/stamp ## Read shipped results, compare them, render the report
 # As many processes as cores: a library that starts a thread for each core in each of them spends a sixth more.
 test test-all: export OPENBLAS_NUM_THREADS := 1
 
-test: .venv/stamp ## The test suite (without the long simulations)
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
+test: .venv/stamp ## The test suite (without the long simulations, and what needs a browser)
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
 
 test-all: .venv/stamp ## The whole suite, with coverage and type-I simulations
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --hypothesis-profile=search
 
-pages: .venv/stamp ## Notebooks to their last cell, and every page by all of axe's rules: too long for each `make test`
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m slow tests/test_notebooks.py tests/report/test_every_page.py tests/website
+pages: .venv/stamp ## Pages in a browser, by all of axe's rules, and notebooks to their last cell: too long for each `make test`
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "browser or slow" tests/test_notebooks.py tests/website \
+		tests/report/test_every_page.py tests/report/test_browser.py tests/report/test_page_script.py tests/report/test_site_script.py
 
 # In a folder beside .venv, which is kept to what is locked for everyone; pyspark is built from its source archive.
 .spark/stamp: tests/requirements-spark.txt .venv/stamp .uv/stamp
