@@ -39,6 +39,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan
 from evalstats.schema.tables import levels_of, parts_of
 from evalstats.stats.checks import check_level
+from evalstats.stats.computation import one_thread
 
 # The checks, in the order in which they look. To add one, write a function that takes a `Panel` (the rows of one metric, and
 # where each stands in the table of items by models) and yields an `Observation` for each thing it sees: its kind (listed in
@@ -69,6 +70,7 @@ CHECKS: tuple[Check, ...] = (
 DEFAULT_LEVEL = 0.95
 
 
+@one_thread
 @recorded
 def audit(
     data: EvalData | object,

@@ -49,6 +49,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
+from evalstats.stats.computation import one_thread
 
 DEFAULT_LEVEL = 0.95
 _NAMED = 3
@@ -62,6 +63,7 @@ _REASONS = {
 _ALONE = "the two are compared as `evalstats compare` does: a single pair has nothing to be adjusted for"
 
 
+@one_thread
 @recorded
 def leaderboard(
     data: EvalData | object,
