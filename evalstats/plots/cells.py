@@ -316,22 +316,23 @@ def _draw_cell(
 ) -> None:
     x, y, wide, tall = box
     colors = canvas.colors
+    put = canvas.base.add_artist  # as add_patch, which would reckon limits that are set
+    every: dict[str, Any] = {"linewidth": 0, "zorder": 0.5, "clip_on": False}
     if same and cell is None:
-        canvas.base.add_patch(Rectangle((x, y), wide, tall, facecolor=colors.band, linewidth=0, zorder=0.5))
+        put(Rectangle((x, y), wide, tall, facecolor=colors.band, **every))
         return
     if cell is None or cell.value is None:
         words = "–" if cell is None else cell.words or "–"
         canvas.text(x + wide / 2, y + tall / 2, words, align="center", color=colors.muted)
         return
     if cell.base:
-        canvas.base.add_patch(Rectangle((x, y), wide, tall, facecolor=colors.band, linewidth=0, zorder=0.5))
+        put(Rectangle((x, y), wide, tall, facecolor=colors.band, **every))
     elif cell.filled:
-        look: dict[str, Any] = {"facecolor": canvas.tone(cell.tone), "linewidth": 0, "zorder": 0.5}
         opaque = _LEAST_OPAQUE + (_MOST_OPAQUE - _LEAST_OPAQUE) * cell.depth
-        canvas.base.add_patch(Rectangle((x, y), wide, tall, alpha=opaque, **look))
+        put(Rectangle((x, y), wide, tall, facecolor=canvas.tone(cell.tone), alpha=opaque, **every))
     else:
-        look = {"facecolor": "none", "edgecolor": colors.line, "linewidth": 0.08 * canvas.font, "zorder": 0.5}
-        canvas.base.add_patch(Rectangle((x + 0.5, y + 0.5), wide - 1, tall - 1, **look))
+        look = {**every, "facecolor": "none", "edgecolor": colors.line, "linewidth": 0.08 * canvas.font}
+        put(Rectangle((x + 0.5, y + 0.5), wide - 1, tall - 1, **look))
     _write_numbers(canvas, part, box, cell)
 
 

@@ -95,6 +95,13 @@ _RC: Final[dict[str, Any]] = {
 }
 _FAMILY = re.compile(r"font(?:-family)?: ?[^;\"]*")
 _IDENTIFIER = re.compile(r'\s+id="([^"]+)"')
+_REFERENCE = re.compile(r'(?<=#)([^")]+)(?=[")])')
+# What a drawing of a thousand numbers is long by: turns by nothing, groups of one, millionths of a pixel.
+_NO_TURN = re.compile(r' transform="rotate\(-?0 [^"]*"')
+_GROUP_OF_ONE = re.compile(r"<g>\s*(<text\b[^>]*>[^<]*</text>)\s*</g>")
+_BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
+_PLACE = re.compile(r'(?<= )(?:d|x|y)="[^"]*"')
+_DECIMALS = re.compile(r"(\.\d\d)\d+|\n")
 
 
 def contrast(one: str, other: str) -> float:
@@ -155,8 +162,7 @@ def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = 
     # Inside a page matplotlib's own style sheet would reach every other drawing.
     text = re.sub(r"\s*<(metadata|style).*?</\1>", "", text, flags=re.DOTALL)
     text = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', text, count=2)
-    text = _own_font(text, font)
-    text = _own_ids(text, prefix)
+    text = _short(_own_ids(_own_font(text, font), prefix))
     label = f'role="img" aria-label={quoteattr(alt)}' if alt else 'aria-hidden="true"'
     text = text.replace("<svg ", f'<svg {label} stroke-linejoin="round" ', 1)
     if not adaptive:
@@ -175,39 +181,46 @@ def _spot(spot: Spot) -> str:
     return f'<path class="es-spot" d="{path}" {own}><title>{title}</title></path>'
 
 
+def _short(text: str) -> str:
+    """Leave out what shows nowhere."""
+    text = _BETWEEN_TAGS.sub("><", _GROUP_OF_ONE.sub(r"\1", _NO_TURN.sub("", text)))
+    # Words are outside of tags, and may look like an attribute.
+    return re.sub(r"<[^>]*>", lambda tag: _PLACE.sub(lambda place: _DECIMALS.sub(r"\1", place[0]), tag[0]), text)
+
+
 def _own_font(text: str, font: str) -> str:
+    """Set the family once, at the root, in place of matplotlib's at every word."""
+
     def replaced(style: re.Match[str]) -> str:
         declarations = [part.strip() for part in style.group(1).split(";") if part.strip()]
         kept: list[str] = []
         for declaration in declarations:
             name, _, value = declaration.partition(":")
             if name == "font":
-                kept += _long_font(value, font)
-            elif name == "font-family":
-                kept.append(f"font-family: {font}")
-            else:
+                kept += _long_font(value)
+            elif name != "font-family":
                 kept.append(declaration)
         return f'style="{"; ".join(kept)}"'
 
-    return re.sub(r'style="([^"]*font[^"]*)"', replaced, text)
+    text = re.sub(r'style="([^"]*font[^"]*)"', replaced, text)
+    return text.replace("<svg ", f'<svg style="font-family: {font}" ', 1)
 
 
-def _long_font(value: str, font: str) -> list[str]:
-    """Write the shorthand `font: 600 12px 'DejaVu Sans'` out, with the family replaced."""
+def _long_font(value: str) -> list[str]:
+    """Write the shorthand `font: 600 12px 'DejaVu Sans'` out, without the family."""
     size = re.search(r"([\d.]+)px", value)
     parts = [f"font-size: {size.group(1)}px"] if size else []
     weight = re.search(r"\b(bold|[1-9]00)\b", value.partition("px")[0])
-    if weight:
-        parts.append(f"font-weight: {weight.group(1)}")
-    return [*parts, f"font-family: {font}"]
+    return [*parts, f"font-weight: {weight.group(1)}"] if weight else parts
 
 
 def _own_ids(text: str, prefix: str) -> str:
     """Drop ids that nothing refers to and put the prefix before the rest: figures in one page never share an id."""
+    used = set(_REFERENCE.findall(text))
 
     def kept(found: re.Match[str]) -> str:
         name = found.group(1)
-        return f' id="{prefix}{name}"' if f'#{name}"' in text or f"#{name})" in text else ""
+        return f' id="{prefix}{name}"' if name in used else ""
 
     renamed = _IDENTIFIER.sub(kept, text)
     return re.sub(r'(href="|url\()#', rf"\g<1>#{prefix}", renamed)

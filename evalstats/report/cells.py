@@ -23,6 +23,8 @@ from evalstats.errors import EvalStatsError, RenderError
 from evalstats.report.qmd import Document
 from evalstats.report.workspace import UNGUARDED, Guard, end_program, guarded, private_folder
 
+# Whether a PDF will be made of what the cells give, where that is known.
+PRINTED = "EVALSTATS_PRINTED"
 _START_LIMIT = 60
 _END_LIMIT = 10
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
@@ -39,18 +41,26 @@ def run_cells(
     time_limit: int,
     guard: Guard = UNGUARDED,
     alone: bool = True,
+    printed: bool = True,
 ) -> list[list[dict[str, Any]]]:
     """Run every cell in order and return the outputs of each, as Jupyter describes them.
 
     Parameters (values that papermill can write as Python) go in behind the cell tagged `parameters`; the kernel works in
     `folder`, and a cell may take `time_limit` seconds. A page that does not run `alone` takes the kernel of `one_kernel`, where
-    there is one. RenderError if a parameter is unknown, or a cell fails or takes too long.
+    there is one. Figures are drawn for paper only where a PDF is `printed`. RenderError if a parameter is
+    unknown, or a cell fails or takes too long.
     """
     tagged = [cell for cell in document.cells if "parameters" in cell.tags]
     if parameters and len(tagged) != 1:
         raise RenderError(f"{document.path}: needs exactly one cell tagged 'parameters'; it has {len(tagged)}")
     cells = [{"code": cell.code, "tags": list(cell.tags), "line": cell.line} for cell in document.cells]
-    order = {"cells": cells, "parameters": dict(parameters), "folder": str(folder), "time_limit": time_limit}
+    order = {
+        "cells": cells,
+        "parameters": dict(parameters),
+        "folder": str(folder),
+        "time_limit": time_limit,
+        "printed": printed,
+    }
     limit = time_limit * max(len(cells), 1) + _START_LIMIT
     shared = None if alone else _SHARED.get()
     kernel = shared or Kernel(guard)
@@ -205,7 +215,8 @@ async def _serve(private: str, answers: TextIO) -> None:
             order = json.loads(line)
             used = manager is not None
             manager = manager or _kernel_manager(private)
-            cells = [_folder_cell(order["folder"], forget=used), *order["cells"], _folder_cell(private)]
+            first = _folder_cell(order["folder"], forget=used, printed=order.get("printed", True))
+            cells = [first, *order["cells"], _folder_cell(private)]
             notebook = _with_parameters(cells, order["parameters"])
             error = await _execute(notebook, manager, private, order["time_limit"])
             code = [cell for cell in notebook["cells"][1:-1] if "injected-parameters" not in cell["metadata"]["tags"]]
@@ -217,9 +228,9 @@ async def _serve(private: str, answers: TextIO) -> None:
             await manager.shutdown_kernel(now=True)
 
 
-def _folder_cell(folder: str, *, forget: bool = False) -> dict[str, Any]:
-    """Return a cell that goes to a folder, and forgets all names but those of a new kernel."""
-    code = f"__import__('os').chdir({folder!r})"
+def _folder_cell(folder: str, *, forget: bool = False, printed: bool = True) -> dict[str, Any]:
+    """Return a cell that goes to a folder, says whether a PDF is made, and forgets all names but those of a new kernel."""
+    code = f"__import__('os').chdir({folder!r})\n__import__('os').environ[{PRINTED!r}] = '{printed:d}'"
     return {"code": f"{code}\n%reset -f" if forget else code, "tags": [], "line": 0}
 
 

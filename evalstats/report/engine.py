@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
+from hashlib import sha256
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, overload
 
 from evalstats.errors import InputError, RenderError
-from evalstats.report.cells import failed_cell, run_cells
+from evalstats.report.cells import PRINTED, failed_cell, run_cells
 from evalstats.report.qmd import Document, as_mapping, assemble, check_constructs, read_document
 from evalstats.report.typeset import add_wide_fonts, typeset, typst_version, warn_of_letters
 from evalstats.report.workspace import UNGUARDED, Guard, run_program
@@ -68,7 +69,7 @@ class Job:
     """One page to be rendered: `folder` is empty and belongs to this rendering alone.
 
     `time_limit` is in seconds and holds for every step: a cell, Pandoc, Typst; for Quarto it holds for the whole.
-    `on_step` is told what is being done, in a few words, before each step.
+    `on_step` is told what is being done, in a few words, before each step. `printed` says whether a PDF is among the forms.
     """
 
     page: Page
@@ -79,6 +80,7 @@ class Job:
     time_limit: int = 600
     on_step: Callable[[str], None] = no_one_listens
     guard: Guard = UNGUARDED
+    printed: bool = True
 
 
 class Engine(Protocol):
@@ -315,6 +317,7 @@ class QuartoEngine:
             "QUARTO_PYTHON": sys.executable,
             "SOURCE_DATE_EPOCH": _epoch(job),
             "PYTHONHASHSEED": "0",
+            PRINTED: str(int(job.printed)),
             # What Quarto puts aside while it works goes with the folder.
             "TMPDIR": str(aside),
         }
@@ -451,6 +454,37 @@ def run_pandoc(
         raise RenderError(f"Pandoc failed: {done.stderr.strip()[-2000:]}")
 
 
+# A figure's drawings, where nothing in them is to be embedded, and tables in a link.
+_LARGE = re.compile(
+    r"(?:(?<=es-wide\">)|(?<=es-narrow\">))<svg\b(?:(?!<image\b).)*?</svg>|(?<=\")data:text/csv;[^\"<>]*(?=\")",
+    re.DOTALL,
+)
+
+
+def set_aside(text: str) -> tuple[str, dict[str, str]]:
+    """Return the text of a page with a short name for each drawing and table in it, and what they stand for.
+
+    Pandoc would read every tag of theirs, for most of the time that a page takes, and change none.
+
+    >>> text, kept = set_aside('<div class="es-wide"><svg><g/></svg></div>')
+    >>> len(kept), put_back(text, kept)
+    (1, '<div class="es-wide"><svg><g/></svg></div>')
+    """
+    kept: dict[str, str] = {}
+
+    def name(found: re.Match[str]) -> str:
+        short = f"es-{sha256(found[0].encode()).hexdigest()}"
+        kept[short] = found[0]
+        return f"<{short}></{short}>" if found[0].startswith("<") else f"#{short}"
+
+    return _LARGE.sub(name, text), kept
+
+
+def put_back(html: str, kept: Mapping[str, str]) -> str:
+    """Undo `set_aside`."""
+    return re.sub(r"<(es-\w{64})></\1>|#(es-\w{64})", lambda found: kept.get(found[1] or found[2], found[0]), html)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ran:
     """Cells that have run: of which page, with which parameters, in which folder, and what came out."""
@@ -459,6 +493,7 @@ class _Ran:
     parameters: Mapping[str, object]
     folder: Path
     outputs: list[list[dict[str, Any]]]
+    printed: bool
 
 
 class EmbeddedEngine:
@@ -489,13 +524,18 @@ class EmbeddedEngine:
         outputs = self._outputs(document, job)
         name = job.page.source.stem
         source = job.folder / f"{name}.md"
-        source.write_text(assemble(document, outputs, job.folder), encoding="utf-8")
+        text, kept = assemble(document, outputs, job.folder), dict[str, str]()
+        if job.to == "html":
+            text, kept = set_aside(text)
+        source.write_text(text, encoding="utf-8")
         extension, limit, guard = job.page.extension, job.time_limit, job.guard
         job.on_step("making HTML" if job.to == "html" else "making Typst")
         if job.to == "html":
             target = job.folder / f"{name}.html"
             run_pandoc(source, target, html_arguments(extension), extension=extension, time_limit=limit, guard=guard)
-            check_offline(target.read_text(encoding="utf-8"), script=page_script(extension))
+            html = put_back(target.read_text(encoding="utf-8"), kept)
+            check_offline(html, script=page_script(extension))
+            target.write_text(html, encoding="utf-8")
             return target
         between, target = job.folder / f"{name}.typ", job.folder / f"{name}.pdf"
         run_pandoc(source, between, typst_arguments(extension), extension=extension, time_limit=limit, guard=guard)
@@ -506,13 +546,18 @@ class EmbeddedEngine:
     def _outputs(self, document: Document, job: Job) -> list[list[dict[str, Any]]]:
         """Return what the cells give; where they ran for another form of this page, with the files that they left."""
         ran, parameters = self._ran, dict(job.parameters)
-        if ran and ran.folder.is_dir() and (ran.source, ran.parameters) == (job.page.source, parameters):
+        of = (job.page.source, parameters, job.printed)
+        if ran and ran.folder.is_dir() and (ran.source, ran.parameters, ran.printed) == of:
             shutil.copytree(ran.folder, job.folder, dirs_exist_ok=True)
             return ran.outputs
         job.on_step("running the cells")
         # A page of one's own may do anything to the process that runs it.
         alone = job.page.source.parent != _folders()[0]
         limit, guard = job.time_limit, job.guard
-        outputs = run_cells(document, parameters, job.folder, time_limit=limit, guard=guard, alone=alone)
-        self._ran = _Ran(source=job.page.source, parameters=parameters, folder=job.folder, outputs=outputs)
+        outputs = run_cells(
+            document, parameters, job.folder, time_limit=limit, guard=guard, alone=alone, printed=job.printed
+        )
+        self._ran = _Ran(
+            source=job.page.source, parameters=parameters, folder=job.folder, outputs=outputs, printed=job.printed
+        )
         return outputs

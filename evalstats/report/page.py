@@ -4,11 +4,10 @@ A page is a .qmd file that opens a result and shows its sections by id, so that 
 write between them.
 """
 
-import os
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 
@@ -38,12 +37,7 @@ from evalstats.report.pieces import (
     typst_strings,
     verdict_banner,
 )
-
-
-def today() -> date:
-    """Return the date in UTC, or that of SOURCE_DATE_EPOCH, so that a build can be repeated byte for byte."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return (datetime.fromtimestamp(int(epoch), tz=UTC) if epoch.isdecimal() else datetime.now(tz=UTC)).date()
+from evalstats.report.workspace import today
 
 
 def shown_day(rendered: str) -> date:

@@ -3,6 +3,7 @@
 import base64
 import itertools
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from evalstats.document.escape import for_html, one_line
 from evalstats.document.formats import csv_text
 from evalstats.document.model import Figure, Table, Tone, sentence
 from evalstats.plots.style import svg
+from evalstats.report.cells import PRINTED
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What is typed on the shell: a command in backticks, or an option with its value, where one is told by its form or its place.
@@ -250,16 +252,17 @@ def figure_float(figure: Figure, label: str, *, caption: str, after: str = "") -
     """Return a figure as a float, drawn once for each medium.
 
     Inline drawings take their colours from the page, so they follow its dark mode, and their text is the page's text. The PDF's
-    drawing is written to a file in the working folder. `label` is such as "fig-difference", `caption` Markdown, and `after` HTML
-    below the drawing: the link to its data.
+    drawing is written to a file in the working folder, unless none is made. `label` is such as "fig-difference", `caption`
+    Markdown, and `after` HTML below the drawing: the link to its data.
     """
     wide, narrow = (
         svg(draw(figure, size=medium), prefix=f"{label}-{medium}-", alt=figure.alt) for medium in ("screen", "phone")
     )
     html = f'<div class="es-figure es-wide">{wide}</div>\n<div class="es-figure es-narrow">{narrow}</div>\n{after}'
     path = Path(FOLDER) / f"{label}.svg"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(svg(draw(figure, size="print"), adaptive=False, font=_PDF_FONT), encoding="utf-8")
+    if os.environ.get(PRINTED) != "0":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(svg(draw(figure, size="print"), adaptive=False, font=_PDF_FONT), encoding="utf-8")
     typst = f"#es-image({typst_string(path.as_posix())}, {typst_string(figure.alt)})"
     return float_block(label, both(html, typst), caption)
 

@@ -25,8 +25,7 @@ from evalstats.report.engine import (
     find_quarto,
     no_one_listens,
 )
-from evalstats.report.page import today
-from evalstats.report.workspace import UNGUARDED, Guard, guarded, private_folder
+from evalstats.report.workspace import UNGUARDED, Guard, guarded, private_folder, today
 
 _RESULT = re.compile(r'^result = ("(?:[^"\\]|\\.)*").*$', re.MULTILINE)
 _EXTENSION = Path("_extensions", "evalstats")
@@ -193,6 +192,7 @@ def render_results(
                 day=day,
                 time_limit=time_limit,
                 on_step=on_step,
+                printed=any(to == "pdf" for to, _ in paths),
                 guard=guard,
             )
             _put(chosen.render(job), path, guard)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,6 +116,12 @@ def guarded() -> Generator[Guard]:
         yield guard
     finally:
         guard.close()
+
+
+def today() -> date:
+    """Return the date in UTC, or that of SOURCE_DATE_EPOCH, so that a build can be repeated byte for byte."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return (datetime.fromtimestamp(int(epoch), tz=UTC) if epoch.isdecimal() else datetime.now(tz=UTC)).date()
 
 
 @contextmanager

@@ -120,3 +120,12 @@ def test_plain_colours_for_programs_without_variables() -> None:
 def test_alternative_text_or_hidden() -> None:
     assert 'role="img" aria-label="a &amp; b"' in svg(drawing(), alt="a & b")
     assert 'aria-hidden="true"' in svg(drawing())
+
+
+def test_a_drawing_is_as_short_as_it_can_be_and_its_words_stay() -> None:
+    figure = drawing()
+    figure.axes[0].text(1, 1, 'a x="1.23456" b')
+    text = svg(figure)
+    assert 'a x="1.23456" b' in text
+    assert not re.search(r">\s+<|rotate\(-?0 |<g><text[^>]*>[^<]*</text></g>", text)
+    assert not re.search(r"<[^>]* (?:d|x|y)=\"[^\"]*(?:\.\d{3}|\n)", text)

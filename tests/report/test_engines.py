@@ -266,3 +266,24 @@ def test_cells_run_once_for_all_forms_and_again_for_other_data(
         mine = replace(job, folder=folder, **more)
         assert engine.render(mine).read_text(encoding="utf-8") == str(mine.parameters)
     assert asked == [job.parameters, {"baseline": "other"}]
+
+
+def test_drawings_and_tables_pass_pandoc_by_and_nothing_else_does(tmp_path: Path) -> None:
+    """What Pandoc would make of them is what stands there."""
+    drawn = '<svg role="img" aria-label="a &lt; b"><g id="k"><path d="M0 1" /></g><use xlink:href="#k" /></svg>'
+    link = '<a download="a.csv" href="data:text/csv;charset=utf-8;base64,YSxi">Data</a>'
+    shown = '<div class="es-figure es-wide"><svg></svg></div>'
+    text = f'# A\n\n```{{=html}}\n<div class="es-figure es-wide">{drawn}</div>{link}\n```\n\n`{link}`\n'
+    html: list[str] = []
+    extension = find_page("compare").extension
+    for source, kept in ((text, {}), embedded.set_aside(text)):
+        written = tmp_path / "page.md"
+        written.write_text(source, encoding="utf-8")
+        arguments = embedded.html_arguments(extension)
+        embedded.run_pandoc(written, tmp_path / "page.html", arguments, extension=extension, time_limit=60)
+        html.append(embedded.put_back((tmp_path / "page.html").read_text(encoding="utf-8"), kept))
+    assert html[0] == html[1]
+    assert drawn in html[0]
+    assert drawn not in embedded.set_aside(text)[0]
+    with_image = shown.replace("</svg>", '<image href="a.png"/></svg>')
+    assert embedded.set_aside(with_image) == (with_image, {})

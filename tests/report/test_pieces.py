@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ import pytest
 
 from evalstats.document.model import Note
 from evalstats.report import pieces as markup
+from evalstats.report.cells import PRINTED
 from evalstats.report.engine import pandoc_program
 from evalstats.report.examples import example
 from evalstats.report.page import open_page
@@ -145,3 +147,13 @@ def test_an_address_in_a_note_is_no_link(capsys: pytest.CaptureFixture[str]) -> 
     assert "example" in told
     assert f"](<{address}>)" not in told
     assert "](<https://doi.org" in told
+
+
+@pytest.mark.parametrize("printed", ["0", "1", ""])
+def test_a_figure_is_drawn_for_paper_where_a_pdf_may_be_made(
+    printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(PRINTED, printed)
+    open_page(example("compare")).show("title", "answer")
+    assert any(tmp_path.rglob("*.svg")) == (printed != "0")

@@ -4,12 +4,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from evalstats.analysis.result import level
+from evalstats.analysis.result import frame_of, level
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.result import (
+    EFFECT_COLUMNS,
     CellRow,
     DesignPoint,
     DropRow,
+    EffectRow,
     MeanRow,
     Needed,
     Reliability,
@@ -210,7 +212,8 @@ def _levels(result: ScenarioModel) -> list[Section]:
         rows=tuple((row.level, row.estimate, row.ends) for row in ordered),
         caption=f"The {plural(len(apart), 'level')} whose interval leaves out 0, from the lowest",
         most=_SHOWN,
-        frame=result.effects_frame().to_dict(as_series=False),
+        # Those that are drawn: of the items' effects there may be thousands, and the saved result has them.
+        frame=frame_of(figures.scenario_effects(result), EffectRow, EFFECT_COLUMNS).to_dict(as_series=False),
     )
     heading = f"{len(apart):,} of {plural(len(rows), 'level')} of {result.scenario} stand apart from the mean"
     return [Section(id="levels", heading=heading, blocks=(replace(drawn, table=table),))]

@@ -10,10 +10,10 @@ import pytest
 
 from evalstats.analysis.scenarios.document import items_to_settle
 from evalstats.analysis.scenarios.evidence import long_tables, worst_first
-from evalstats.analysis.scenarios.result import DropRow, RankingChange, ScenarioModel, TermTest
+from evalstats.analysis.scenarios.result import DropRow, EffectRow, RankingChange, ScenarioModel, TermTest
 from evalstats.analysis.settings import Settings
 from evalstats.document.formats import to_html, to_latex, to_markdown
-from evalstats.document.model import Table, Tabs
+from evalstats.document.model import Figure, Table, Tabs
 from evalstats.document.terminal import headline, to_text
 from tests.analysis.scenarios import example
 
@@ -360,3 +360,14 @@ def test_many_cells_are_shown_scenario_by_scenario() -> None:
         assert [row[0] for row in table.rows] == [f"m{k}" for k in reversed(range(11))]
     (few,) = [each for each in long_tables(found) if each.id == "cells"]
     assert not any(isinstance(block, Tabs) for block in few.blocks)
+
+
+def test_beside_the_levels_of_scenarios_no_page_carries_those_of_thousands_of_items() -> None:
+    found = example.random_scenarios()
+    one = EffectRow(group="item", column="(Intercept)", level="1", estimate=0.1)
+    section = replace(found, effects=(*found.effects, one)).document().section("levels")
+    assert section is not None
+    (drawn,) = section.blocks
+    assert isinstance(drawn, Figure)
+    assert drawn.table is not None
+    assert set(drawn.table.frame["group"]) == {row.group for row in found.effects} - {"item"} != set()
