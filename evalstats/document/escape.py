@@ -3,7 +3,7 @@
 import html
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 _LATEX = {
@@ -137,6 +137,7 @@ _KEPT = "\u200c\u200d"
 _MOST_LINES = 3  # of one name
 _LARGE_PARTS = re.compile(r"[^ _/,:]*[ _/,:]+|[^ _/,:]+")
 _PARTS = re.compile(r"[^ _/,:.~-]*[ _/,:.~-]+|[^ _/,:.~-]+")  # a mark stays at the end of what it ends
+_DIGEST = re.compile(r"~[0-9a-f]{8}$")  # of the file that a run is from
 _SPELLED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Control, format (direction marks, zero-width characters), surrogate, line and paragraph separator.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -239,7 +240,8 @@ def _cells(character: str) -> int:
 def kept_apart(names: Sequence[str], width: int) -> dict[str, str]:
     """Return every name in at most `width` terminal cells, such that those that differ stay different.
 
-    What all long names begin with is cut first; then the middle of each; where that would make two alike, more room is taken.
+    What all long names begin and end with is cut first; then the middle of each; where that would make two alike, more room is
+    taken.
 
     >>> kept_apart(["meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B", "b"], 14)
     {'meta-llama/Llama-3.1-8B': '…Llama-3.1-8B', 'meta-llama/Llama-3.1-70B': '…Llama-3.1-70B', 'b': 'b'}
@@ -248,10 +250,10 @@ def kept_apart(names: Sequence[str], width: int) -> dict[str, str]:
     long = [text for text in told.values() if cell_width(text) > width]
     if not long:
         return told
-    cut = _common_start(long, width)
+    ends = agreed_ends(long, lambda text: cell_width(text) <= width)
     for room in range(width, max(map(cell_width, long)) + 1):
         short = {
-            name: text if cell_width(text) <= width else shorten("…" + text[cut:] if cut else text, room)
+            name: text if cell_width(text) <= width else shorten(without_ends(text, ends), room)
             for name, text in told.items()
         }
         if len(set(short.values())) == len(set(told.values())):
@@ -274,9 +276,8 @@ def narrowed(names: Sequence[str], width: int) -> list[list[str]]:
     long = {text for text in told.values() if cell_width(text) > width}
     short = {text: text for text in told.values()}
     if len(long) > 1:
-        start = _common_start(sorted(long), width)
-        end = _common_start([text[start:][::-1] for text in sorted(long)], width) if start else 0
-        cut = {text: f"{'…' if start else ''}{text[start : len(text) - end]}{'…' if end else ''}" for text in long}
+        ends = agreed_ends(sorted(long), lambda text: cell_width(text) <= width, first=True)
+        cut = {text: without_ends(text, ends) for text in long}
         short |= cut if len({short[text] for text in short} - long | set(cut.values())) == len(short) else {}
     folded = {text: [cut] if cell_width(cut) <= width else _folded(cut, width) for text, cut in short.items()}
     middle = kept_apart(names, width)
@@ -299,10 +300,35 @@ def _lines_of(parts: Sequence[str], width: int) -> list[str]:
     return lines if len(lines) <= _MOST_LINES and all(cell_width(line) <= width for line in lines) else []
 
 
-def _common_start(texts: Sequence[str], width: int) -> int:
+def agreed_ends(texts: Sequence[str], fits: Callable[[str], bool], *, first: bool = False) -> tuple[int, int]:
+    """Return how many letters that all begin, and all end with, are left out so that the rest `fits` with the marks for them.
+
+    A digest that all end in goes first: it tells nothing apart. Then as little of the beginning as makes room, up to a mark
+    between words; then of the end, though not alone where the beginning has to be cut `first`. Where nothing makes room,
+    all goes.
+    """
+    digests = {found[0] if (found := _DIGEST.search(text)) else "" for text in texts} if len(texts) > 1 else set[str]()
+    end = len(digests.pop()) if len(digests) == 1 else 0
+    rest = [text[: len(text) - end] for text in texts]
+    if all(fits(f"{text}{'…' if end else ''}") for text in rest):
+        return 0, end
+    start = _common_start(rest, lambda text: fits(f"…{text}{'…' if end else ''}"))
+    rest = [text[start:] for text in rest]
+    if (start or not first) and not all(fits(f"…{text}{'…' if end else ''}") for text in rest):
+        end += _common_start([text[::-1] for text in rest], lambda text: fits(f"{'…' if start else ''}{text}…"))
+    return start, end
+
+
+def without_ends(text: str, ends: tuple[int, int]) -> str:
+    """Return the text without its first and last letters, each with a mark in their place."""
+    start, end = ends
+    return f"{'…' if start else ''}{text[start : len(text) - end]}{'…' if end else ''}"
+
+
+def _common_start(texts: Sequence[str], fits: Callable[[str], bool]) -> int:
     """Return how many letters that all begin with are left out, up to a mark between words: as few as make room, or 0."""
-    first, last = min(texts), max(texts)
-    start = first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)]
-    ends = [place + 1 for place, letter in enumerate(start) if letter in "/-_:. " and place >= 2]
-    enough = (end for end in ends if all(cell_width(text[end:]) < width for text in texts))
+    low, high = min(texts), max(texts)
+    start = low[: next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), 0)]
+    ends = [place + 1 for place, letter in enumerate(start) if letter in "/-_:. ~" and place >= 2]
+    enough = (end for end in ends if all(fits(text[end:]) for text in texts))
     return next(enough, ends[-1] if ends else 0)

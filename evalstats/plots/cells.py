@@ -331,7 +331,7 @@ def _draw_cell(
         opaque = _LEAST_OPAQUE + (_MOST_OPAQUE - _LEAST_OPAQUE) * cell.depth
         put(Rectangle((x, y), wide, tall, facecolor=canvas.tone(cell.tone), alpha=opaque, **every))
     else:
-        look = {**every, "facecolor": "none", "edgecolor": colors.line, "linewidth": 0.08 * canvas.font}
+        look: dict[str, Any] = {**every, "facecolor": "none", "edgecolor": colors.line, "linewidth": 0.08 * canvas.font}
         put(Rectangle((x + 0.5, y + 0.5), wide - 1, tall - 1, **look))
     _write_numbers(canvas, part, box, cell)
 

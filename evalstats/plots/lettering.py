@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib.font_manager
 from matplotlib.ft2font import FT2Font
 
-from evalstats.document.escape import one_line
+from evalstats.document.escape import agreed_ends, one_line, without_ends
 from evalstats.document.numbers import interval, number
 
 _WIDE = 1.12  # a letter of an East Asian script, or one that the font lacks, in ems
@@ -78,20 +78,24 @@ def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool
 def fitted_names(names: Sequence[str], room: float, font: float, *, bold: bool = False) -> list[str]:
     """Return names that fit into `room` pixels and are as different as they were.
 
-    What stands before the last slash (a provider) goes first, where the names differ without it. Then what all agree in is
-    cut: each name at the same share of its length, the first at which they stay different. Names that come out alike
-    wherever they are cut get a number.
+    What stands before the last slash (a provider) goes first, where the names differ without it. Then what all begin and end
+    with, up to a mark between words. Then each name is cut at the same share of its length, the first at which they stay
+    different. Names that come out alike wherever they are cut get a number.
 
     >>> fitted_names(["openai/gpt-4o", "openai/gpt-4o-mini"], 80, 10)
     ['gpt-4o', 'gpt-4o-mini']
     >>> fitted_names(["a-rather-long-name-1-chat", "a-rather-long-name-2-chat"], 88, 10)
-    ['a-rathe…-1-chat', 'a-rathe…-2-chat']
+    ['…name-1-chat', '…name-2-chat']
     """
     lines = [one_line(name).strip() for name in names]
     if any(text_width(line, font, bold=bold) > room for line in lines):
         short = [_PROVIDER.sub("", line) or line for line in lines]
         if len(set(short)) == len(set(lines)):
             lines = short
+    ends = agreed_ends(lines, lambda text: text_width(text, font, bold=bold) <= room)
+    short = [without_ends(line, ends) for line in lines]
+    if len(set(short)) == len(set(lines)):
+        lines = short
     if all(text_width(line, font, bold=bold) <= room for line in lines):
         return lines
     tried = ([fitted(line, room, font, head=head, bold=bold) for line in lines] for head in _HEADS)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.document.escape import cell_width, clean, padded, shorten, wrapped
+from evalstats.document.escape import cell_width, clean, kept_apart, padded, shorten, wrapped
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)  # surrogates and controls included
 
@@ -93,3 +93,27 @@ def test_wrapping_breaks_at_blanks_only(text: str, width: int) -> None:
     lines = wrapped(text, width)
     assert " ".join(lines).split() == text.split()
     assert all(cell_width(line) <= width or " " not in line.strip() for line in lines)
+
+
+MODELS = ["Qwen1.5-72B-Chat", "Qwen1.5-72B-Chat-greedy", "gemma-7b-it", "gemma-2b-it"]
+RUNS = [f"scores_long.v2.{judge}.{model}~bc353ae9" for judge in ("0522.gpt-4-turbo", "0625.gpt-4o") for model in MODELS]
+
+
+@pytest.mark.parametrize("width", range(20, 40, 4))
+def test_what_all_runs_of_a_file_agree_in_is_cut_before_their_models(width: int) -> None:
+    short = kept_apart(RUNS, width)
+    assert len(set(short.values())) == len(RUNS)
+    for name, cut in short.items():
+        assert "bc353ae9" not in cut
+        assert "scores_long" not in cut
+        # Every part that is left can be searched for.
+        assert all(part in name for part in cut.split("…"))
+        assert width < 36 or cut.endswith(name.removesuffix("~bc353ae9")[-16:] + "…")
+
+
+def test_what_a_short_name_ends_in_stays() -> None:
+    assert kept_apart(["a~bc353ae9", "b~bc353ae9"], 12) == {"a~bc353ae9": "a~bc353ae9", "b~bc353ae9": "b~bc353ae9"}
+    assert kept_apart(["model-a~bc353ae9", "model-b~0c353ae9"], 12) == {
+        "model-a~bc353ae9": "…a~bc353ae9",
+        "model-b~0c353ae9": "…b~0c353ae9",
+    }

@@ -95,3 +95,9 @@ def test_a_model_without_ranks_says_so() -> None:
 
 def test_ticks_of_ranks_keep_their_distance() -> None:
     assert rank_ticks(100) == [1, 20, 40, 60, 80, 100]
+
+
+def test_a_digest_that_all_names_end_in_is_cut_before_the_models() -> None:
+    models = ["Qwen1.5-72B-Chat", "Qwen1.5-72B-Chat-greedy", "gemma-7b-it", "gemma-2b-it"]
+    names = [f"scores_long.v2.0522.gpt-4o-2024-05-13.{model}~bc353ae9" for model in models]
+    assert fitted_names(names, 170, 10) == [f"…{model}…" for model in models]
