@@ -1,5 +1,6 @@
 """A figure of rows: a name, panels of marks, and columns of words beside them; on narrow sheets words stand above the marks."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -153,12 +154,17 @@ def row_figure(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Ma
         if isinstance(column, Words) and not canvas.narrow:
             _write_column(canvas, lines, column, edge, layout)
     marks = [(column, edge) for column, edge in zip(columns, layout.edges, strict=True) if isinstance(column, Marks)]
+    panels: list[tuple[Panel, Marks]] = []
     for (column, edge), (left, title) in zip(marks, layout.titles, strict=True):
-        _draw_marks(canvas, lines, column, edge, layout)
+        panels.append((_draw_marks(canvas, lines, column, edge, layout), column))
         bottom = layout.head - 2.35 * canvas.font
         for up, words in enumerate(reversed(title)):
             level = bottom - 1.3 * SMALL * canvas.font * up
             canvas.text(left, level, words, letters=SMALL, weight="bold", color=canvas.colors.muted)
+    # From the right: where two axes are too close for both, the end of one gives way to the beginning of the next.
+    end = math.inf
+    for panel, column in reversed(panels):
+        end = _write_ticks(panel, column, len(lines), end)
     canvas.small_lines(notes, layout.bottom + layout.foot + 0.4 * SMALL * canvas.font)
     _add_spots(canvas, lines, columns, layout)
     return canvas
@@ -412,7 +418,7 @@ def _write_column(
 
 def _draw_marks(
     canvas: Canvas, lines: Sequence[Line], column: Marks, edge: tuple[float, float], layout: _Layout
-) -> None:
+) -> Panel:
     font = canvas.font
     axes = canvas.panel(edge[0], layout.head, edge[1], layout.bottom, "marks")
     if column.log:
@@ -426,9 +432,9 @@ def _draw_marks(
     ]
     panel = Panel(axes=axes, canvas=canvas, levels=levels, left=edge[0], right=edge[1])
     _draw_ground(panel, lines, column, layout)
-    _write_ticks(panel, column, len(lines))
     column.draw(panel)
     _write_sides(panel, column, layout)
+    return panel
 
 
 def _spans(panel: Panel, lines: Sequence[Line], layout: _Layout) -> list[tuple[float, float]]:
@@ -461,7 +467,8 @@ def _draw_ground(panel: Panel, lines: Sequence[Line], column: Marks, layout: _La
         draw_segments(panel.axes, zero, color=colors.ink, linewidth=0.09 * panel.font, zorder=1)
 
 
-def _write_ticks(panel: Panel, column: Marks, n: int) -> None:
+def _write_ticks(panel: Panel, column: Marks, n: int, end: float) -> float:
+    """Write the numbers of an axis that end before a pixel of the canvas, and return where those of the axis before it must."""
     ticks = _ticks(column, narrow=panel.canvas.narrow)
     words = [column.write(tick) for tick in ticks]
     at = panel.axes.transData
@@ -470,11 +477,16 @@ def _write_ticks(panel: Panel, column: Marks, n: int) -> None:
     def pixel(value: float) -> float:
         return (at.transform((value, 0))[0] - across) * 72 / panel.canvas.figure.dpi
 
-    kept = kept_apart(ticks, words, pixel, SMALL * panel.font)
+    def half(place: int) -> float:
+        return text_width(words[place], SMALL * panel.font) / 2
+
+    apart = kept_apart(ticks, words, pixel, SMALL * panel.font)
+    kept = [place for place in apart if panel.left + pixel(ticks[place]) + half(place) <= end] or apart[:1]
     set_ticks(panel.axes, "x", [ticks[place] for place in kept], [words[place] for place in kept])
     panel.axes.tick_params(axis="x", labeltop=True, labelbottom=n > 12)
     for label in panel.axes.get_xticklabels(which="both"):
         label.set_parse_math(False)
+    return min((panel.left + pixel(ticks[place]) - half(place) for place in kept), default=end) - 0.6 * panel.font
 
 
 def _write_sides(panel: Panel, column: Marks, layout: _Layout) -> None:

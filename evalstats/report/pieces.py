@@ -244,7 +244,6 @@ def boxed(label: str, text: str) -> str:
 # Quarto keeps NAME_files for itself.
 FOLDER = "drawings"
 _WHOLE = 20  # letters of a name that a narrow column of a phone holds
-_LONG = 32  # and of a wider screen
 _PDF_FONT = "Libertinus Serif"
 
 
@@ -336,17 +335,16 @@ def _tones(table: Table) -> Mapping[str, Tone]:
 
 
 def _breakable(cell: str) -> str:
-    """Let a long name break where its words end; behind a hyphen or a point only where the rest would be too long."""
+    """Let a long name break where its words end; behind a hyphen where the table would be too wide."""
     parts = re.findall(r"[^_/\s]*(?:[_/]|\s+|$)", cell)
     return "".join(_whole(part) + ("<wbr>" if part.endswith(("_", "/")) else "") for part in parts)
 
 
 def _whole(part: str) -> str:
     word = part.rstrip()
-    if "-" not in word or len(word) > _LONG:
+    if "-" not in word or len(word) > _WHOLE:
         return for_html(word) + part[len(word) :]
-    kept = "es-whole" if len(word) <= _WHOLE else "es-long"
-    return f'<span class="{kept}">{for_html(word)}</span>{part[len(word) :]}'
+    return f'<span class="es-whole">{for_html(word)}</span>{part[len(word) :]}'
 
 
 def _pill(cell: str, *, tones: Mapping[str, Tone]) -> str:

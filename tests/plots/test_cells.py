@@ -48,3 +48,12 @@ def test_columns_without_room_stand_below() -> None:
     rows = {"model_a": [a for a, _ in pairs], "model_b": [b for _, b in pairs], "estimate": [0.5] * 132}
     wide, thin = (texts(heatmap(rows, row="model_a", column="model_b", digits=4, size=size)) for size in (14, 4))
     assert len(thin) == len(wide) + 2 * 12
+
+
+def test_a_value_near_nothing_has_no_more_digits_than_its_interval_allows() -> None:
+    rows = {"model": ["a", "b"], "scenario": ["s", "s"], "estimate": [0.042, 12.3], "conf_low": [-3.4, 9.0]}
+    found = texts(heatmap({**rows, "conf_high": [3.5, 15.0]}, row="model", column="scenario", digits=1, sign=True))
+    assert "0.0" in found
+    assert "+0.042" not in found
+    exact = texts(heatmap({**rows, "conf_low": [0.041, 9.0], "conf_high": [0.043, 15.0]}, digits=1, sign=True))
+    assert "+0.042" in exact

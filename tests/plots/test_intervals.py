@@ -1,5 +1,7 @@
 """Rows of intervals: each is drawn where its numbers say, and says them."""
 
+from itertools import pairwise
+
 import pytest
 from matplotlib.colors import to_hex
 
@@ -101,3 +103,19 @@ def test_a_digest_that_all_names_end_in_is_cut_before_the_models() -> None:
     models = ["Qwen1.5-72B-Chat", "Qwen1.5-72B-Chat-greedy", "gemma-7b-it", "gemma-2b-it"]
     names = [f"scores_long.v2.0522.gpt-4o-2024-05-13.{model}~bc353ae9" for model in models]
     assert fitted_names(names, 170, 10) == [f"…{model}…" for model in models]
+
+
+@pytest.mark.parametrize("high", [1300.0, 1465.0])
+def test_numbers_of_two_axes_do_not_join(high: float) -> None:
+    rows = {"model": ["a", "b"], "estimate": [1000.0, 700.0], "conf_low": [900.0, 688.0], "conf_high": [high, 800.0]}
+    figure = ranks({**rows, "rank_low": [1, 1], "rank_high": [59, 59]}, digits=0, size="phone")
+    figure.canvas.draw()
+    boxes = [
+        label.get_window_extent()
+        for axes in panels(figure)
+        for label in axes.get_xticklabels()
+        if label.get_text() and label.get_visible()
+    ]
+    assert len(boxes) > 3
+    boxes = sorted(boxes, key=lambda box: box.x0)
+    assert all(one.x1 + 2 < other.x0 for one, other in pairwise(boxes))
