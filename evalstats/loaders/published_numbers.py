@@ -118,7 +118,8 @@ class Numbers:
         twice = [key for key, n in keys.items() if n > 1]
         if twice:
             shown = some_of(dict.fromkeys(str(key[0]) for key in twice))
-            found.append(f"{len(twice):,} numbers stand more than once under one name ({shown}); all are kept")
+            numbers = "1 number stands" if len(twice) == 1 else f"{len(twice):,} numbers stand"
+            found.append(f"{numbers} more than once under one name ({shown}); all are kept")
         return found
 
 

@@ -54,9 +54,8 @@ def _ceiling(study: Study) -> str:
     worst = _most(near)
     beside = _percent(_most(_of_method(study, "augmented t on cluster means")).rate)
     return (
-        f"Where 4% of items are gained and 1% lost, the cluster-robust interval (CR2) misses {_range_words(near)}, most with "
-        f"{worst.case.partition(',')[0]}. Augmented t on cluster means, which is shown beside it, misses at most {beside} in all "
-        "cases here and is wider."
+        f"Where 4% of items are gained and 1% lost, CR2 misses {_range_words(near)}, most with {worst.case.partition(',')[0]}; "
+        f"augmented t on cluster means, shown beside it, at most {beside}."
     )
 
 
@@ -67,20 +66,16 @@ def _uneven(study: Study) -> str:
 
 def _skewed(study: Study) -> str:
     rows = [row for row in _of_method(study, "evalstats: verdict") if "skewed" in row.case]
-    told = " and ".join(f"{_percent(row.rate)} of comparisons with {row.design['n_items']:g} items" for row in rows)
-    return (
-        f"Where differences have a long tail on one side, a difference that is not there is claimed in {told}. The t-test "
-        "and the sign-flip both suffer."
-    )
+    told = " and ".join(f"{_percent(row.rate)} ({row.design['n_items']:g} items)" for row in rows)
+    return f"Where differences have a long tail, one that is not there is claimed in {told}."
 
 
 def _unseen(study: Study) -> str:
     worst = _most(_of_method(study, "evalstats: verdict"))
     clear = next(row for row in _of_method(study, "evalstats: verdict without caution") if row.case == worst.case)
     return (
-        "Where graded scores fall to the worst on rare items and no item in the data shows it, no interval can know. A "
-        f"difference that is not there is then claimed in up to {_percent(worst.rate)} ({worst.case}); the first line carries "
-        f"a caution, and without one it is {_percent(clear.rate)}."
+        "Where graded scores fall to the worst on rare items, none of them in the data, a difference that is not there is "
+        f"claimed in up to {_percent(worst.rate)} ({worst.case}), without a caution on the first line in {_percent(clear.rate)}."
     )
 
 
@@ -247,7 +242,7 @@ def document(found: Mapping[str, Study]) -> Document:
         number=f"{counts['kept']} of {len(claims)}",
         number_words="; ".join(["kept", *open_]),
         scope=(
-            f"{len(rates):,} error rates in worlds whose truth is known: {exact:,} by enumeration of all outcomes, "
+            f"{len(rates):,} error rates in worlds of known truth: {exact:,} by enumeration, "
             f"{len(rates) - exact:,} simulated. No promise is judged on fewer than {ENOUGH:,} tables"
         ),
         answer=(_promises(claims),),
@@ -317,8 +312,7 @@ def _promises(claims: Sequence[Claim]) -> Figure:
         options={"title": "Rate found, in percent of its limit", "reference": 100.0},
         alt=f"Rates found for {plural(len(order), 'promise')} against their limits, with Monte Carlo intervals.",
         caption=(
-            "The rate closest to its limit, with the 95% interval of the simulation. A promise is undecided while that "
-            f"interval crosses the limit, and not judged on fewer than {ENOUGH:,} tables. "
+            "The rate closest to its limit, with the 95% interval of the simulation. "
             f"{plural(len(everyone) - len(order), 'promise')} kept with room stand in the CSV alone"
         ),
         table=_promise_table(everyone),
@@ -396,11 +390,11 @@ def _chapter(title: str, chapter: Sequence[Study]) -> Section:
                 columns=(
                     Column(title="Question"),
                     Column(title="What is counted"),
-                    Column(title="evalstats", kind="amount"),
-                    Column(title="Other methods", kind="amount"),
+                    Column(title="evalstats (%)", kind="amount"),
+                    Column(title="Other methods (%)", kind="amount"),
                 ),
                 rows=rows,
-                caption=f"{title}: least and most over all situations, in percent, and the fewest tables behind a promise",
+                caption=f"{title}: least and most of all situations",
             ),
         ),
     )

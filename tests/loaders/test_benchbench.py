@@ -72,7 +72,7 @@ def test_a_day_that_is_none_and_rows_that_stand_twice(tmp_path: Path) -> None:
     assert told(data) == [
         "1 rows stand there already, cell by cell, and count once",
         "241189 in its name is no day (yymmdd), so the table has no date",
-        "1 numbers stand more than once under one name (k); all are kept",
+        "1 number stands more than once under one name (k); all are kept",
     ]
 
 

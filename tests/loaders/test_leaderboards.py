@@ -144,7 +144,7 @@ def test_a_number_of_votes_that_cannot_be_read_is_told(dump: Any) -> None:
 def test_a_model_that_stands_twice_is_told(dump: Any) -> None:
     data = dump(f"{ARENA}1,1,m,1470,+5/-5,1,,,,\n2,2,m,1471,+5/-5,1,,,,\n3,3, ,1471,+5/-5,1,,,,\n", "x.csv")
     assert data.aggregates.height == 2
-    assert "1 numbers stand more than once under one name (m)" in told(data)
+    assert "1 number stands more than once under one name (m)" in told(data)
     assert "1 numbers have no model" in told(data)
 
 

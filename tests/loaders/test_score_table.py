@@ -125,7 +125,7 @@ def test_copies_count_once_and_contradictions_are_named(table: Any) -> None:
     data = table("model,acc\na,0.5\na,0.5\nb,0.6\nb,0.7\nc,1\nd,2\ne,3\n")
     assert data.aggregates["model"].to_list() == ["a", "b", "b", "c", "d", "e"]
     assert "rows that stand there already, cell by cell, and count once: 1" in told(data)
-    assert "1 numbers stand more than once under one name (b); all are kept" in told(data)
+    assert "1 number stands more than once under one name (b); all are kept" in told(data)
 
 
 @pytest.mark.parametrize("name", ["bench.json", "bench.jsonl"])

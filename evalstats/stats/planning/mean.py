@@ -153,7 +153,8 @@ def difference_parts(
         sizes = tuple(np.bincount(codes).tolist())
         between, item = _one_way(d, codes, n_clusters, in_means)
         if between is None:
-            notes.append("no cluster holds two items, so clusters and items cannot be told apart")
+            why = "all items lie in one cluster" if n_clusters == 1 else "no cluster holds two items"
+            notes.append(f"{why}, so clusters and items cannot be told apart")
     notes.extend(_cut_off(between, item))
     return DifferenceParts(
         cluster=None if between is None else max(0.0, between),

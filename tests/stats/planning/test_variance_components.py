@@ -115,6 +115,7 @@ def test_what_cannot_be_told_apart_is_said():
     assert alone.variance() == pytest.approx(alone.item / 3)
     assert alone.variance(n_items=12, n_clusters=12) == pytest.approx(alone.item / 12)
     assert "no cluster holds two items" in " ".join(alone.notes)
+    assert "all items lie in one cluster" in " ".join(difference_parts([0.0, 1.0, 3.0], clusters=[0, 0, 0]).notes)
     noisy = {"trial_variances": ([0.2] * 3, [0.4] * 3), "n_trials": ([2] * 3, [4] * 3)}
     assert difference_parts([0.0, 1.0, 3.0], clusters=[0, 1, 2], **noisy).item == pytest.approx(7 / 3 - 0.1 - 0.1)
     assert alone.trials == (None, None)
