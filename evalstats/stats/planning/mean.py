@@ -7,12 +7,11 @@ Searle, Casella & McCulloch 1992, Variance Components, ch. 3; Cochran 1977, Samp
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_count, check_level
@@ -235,11 +234,11 @@ MarginTest = Literal["noninferiority", "equivalence"]
 
 _NORMAL_FROM = 1e5  # degrees of freedom from which t is taken as normal: they differ by less than 1e-5
 _NODES = 128
-_TAIL = 1e-14  # a power this near to 0 or 1 is as good as that
+_TAIL = 1e-14
 MOST = 100_000_000  # no plan is sought beyond this many items
 _LONGEST_WAVE = 100
-_FINEST = 4.0 * float(np.finfo(np.float64).eps)  # what Brent's method takes as a relative tolerance
-_MOST_STEPS = 1000
+_FARTHEST = 8.0  # normal quantile of a power that is as good as 0 or 1
+Bracket: TypeAlias = tuple[tuple[int, float] | None, tuple[int, float] | None]
 
 
 def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float:
@@ -379,19 +378,14 @@ def smallest_count(
     (5, None)
     """
     distance = _distance(power_at, goal)
-    near, far = _bracket(distance, max(least, min(start, most)), least=least, most=most)
-    if distance(max(near, far)) < 0.0:
+    short, enough = _bracket(distance, max(least, min(start, most)), least=least, most=most)
+    if enough is None:
         return None
-    found = min(near, far)
-    if distance(found) < 0.0:
-        # Counts between two whole ones are taken as the next: with less than 1 between its ends the bracket holds the answer.
-        found = math.ceil(
-            _first_reached(lambda n: distance(math.ceil(n)), found, max(near, far), xtol=0.9, rtol=_FINEST)
-        )
+    found = least if short is None else _cut(distance, short, enough)
     checked = found
     while checked < min(found + wave, most):
         checked += 1
-        if distance(checked) < 0.0:
+        if power_at(checked) < goal:
             found = checked + 1
     return found if found <= most else None
 
@@ -414,43 +408,93 @@ def smallest_effect(
     if not low < high:
         raise InputError(f"effects from {low:g} to {high:g} hold none; give low below high")
     distance = _distance(power_at, goal)
-    if distance(high) < 0.0:
+    above = distance(high)
+    if above < 0.0:
         return None
-    return low if distance(low) >= 0.0 else _first_reached(distance, low, high, xtol=1e-300, rtol=tolerance)
+    below = distance(low)
+    if below >= 0.0:
+        return low
+    line = _Line(low=low, below=below, high=high, above=above)
+    while line.high - line.low > (room := tolerance * abs(line.high)):
+        middle = min(max(line.cut(), line.low + 0.5 * room), line.high - 0.5 * room)
+        line.keep(middle, distance(middle))
+    return line.high
 
 
-def _first_reached(distance: Callable[[float], float], low: float, high: float, *, xtol: float, rtol: float) -> float:
-    """Return the smallest place at which Brent's method has seen the goal reached, once its bracket is no wider than asked."""
-    reached = high
+@dataclass(slots=True, kw_only=True)
+class _Line:
+    """A bracket and the distances at its ends: the Illinois rule, with the middle wherever the rule is slow."""
 
-    def seen(value: float) -> float:
-        nonlocal reached
-        found = distance(value)
-        reached = reached if found < 0.0 else value
-        return found or 1e-300  # at 0 it would stop, though the goal may be reached before
+    low: float
+    below: float
+    high: float
+    above: float
+    width: float = math.inf
+    kept: int = 0  # cuts in a row that moved the same end, negative for the lower one
+    cuts: int = 0
 
-    optimize.brentq(seen, low, high, xtol=xtol, rtol=rtol, maxiter=_MOST_STEPS)
-    return reached
+    def cut(self) -> float:
+        """Return where to look next."""
+        self.cuts += 1
+        if self.cuts % 4 == 0:
+            slow, self.width = self.high - self.low > 0.5 * self.width, self.high - self.low
+            if slow:
+                return 0.5 * (self.low + self.high)
+        return self.low - self.below * (self.high - self.low) / (self.above - self.below)
+
+    def keep(self, middle: float, distance: float) -> None:
+        """Take the point that was looked at as the new end; an end that stays twice counts half."""
+        if distance >= 0.0:
+            self.high, self.above = middle, distance
+            self.kept = max(self.kept, 0) + 1
+            self.below *= 0.5 if self.kept > 1 else 1.0
+        else:
+            self.low, self.below = middle, distance
+            self.kept = min(self.kept, 0) - 1
+            self.above *= 0.5 if self.kept < -1 else 1.0
 
 
 def _distance(power_at: Callable[..., float], goal: float) -> Callable[[float], float]:
-    """Return how far a power is above the goal, on the scale of normal quantiles; each power is asked for once."""
+    """Return how far a power is above the goal, on the scale of normal quantiles."""
     aim = float(special.ndtri(goal))
 
-    @cache
     def distance(value: float) -> float:
         power = power_at(value)
-        found = float(special.ndtri(min(max(power, _TAIL), 1.0 - _TAIL))) - aim
+        if power <= 0.0 or power >= 1.0:
+            return math.copysign(_FARTHEST, power - goal)
+        found = float(special.ndtri(power)) - aim
         # Rounding must not turn a power that reaches the goal into one that does not.
         return max(found, 0.0) if power >= goal else min(found, -1e-300)
 
     return distance
 
 
-def _bracket(distance: Callable[[int], float], start: int, *, least: int, most: int) -> tuple[int, int]:
-    """Return two counts with the answer between them, each half or twice the one before; the last is an end if there is none."""
-    enough = distance(start) >= 0.0
-    near = far = start
-    while far != (least if enough else most) and (distance(far) >= 0.0) == enough:
-        near, far = far, max(least, far // 2) if enough else min(most, 2 * far)
-    return near, far
+def _bracket(distance: Callable[[float], float], start: int, *, least: int, most: int) -> Bracket:
+    """Return a count that is too small and one that is enough, each with its distance; None where there is none."""
+    count, found = start, distance(start)
+    if found >= 0.0:
+        enough = (start, found)
+        while count > least:
+            count = max(least, count // 2)
+            found = distance(count)
+            if found < 0.0:
+                return (count, found), enough
+            enough = (count, found)
+        return None, enough
+    short = (start, found)
+    while count < most:
+        count = min(most, 2 * count)
+        found = distance(count)
+        if found >= 0.0:
+            return short, (count, found)
+        short = (count, found)
+    return short, None
+
+
+def _cut(distance: Callable[[float], float], short: tuple[int, float], enough: tuple[int, float]) -> int:
+    """Return the smallest count that is enough, between one that is not and one that is."""
+    line = _Line(low=short[0], below=short[1], high=enough[0], above=enough[1])
+    while line.high - line.low > 1:
+        middle = min(max(math.ceil(line.cut()), int(line.low) + 1), int(line.high) - 1)
+        line.keep(middle, distance(middle))
+    return int(line.high)
