@@ -323,7 +323,7 @@ def test_tables_that_name_no_benchmark_are_pointed_out_once(tmp_path: Path, monk
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(f"item,model,score\nq1,{name},1\n")
     report = ingest([tmp_path / "a.csv"], tmp_path / "store")
-    assert [note.message.partition(",")[0] for note in report.notes] == ["names no benchmark"]
+    assert [note.message.partition(":")[0] for note in report.notes] == ["names no benchmark"]
     report = ingest([tmp_path / "a.csv", tmp_path / "b.csv"], tmp_path / "store")
     assert [Path(note.path).name for note in report.notes] == ["b.csv"]  # the other is no news
     report = ingest([tmp_path], tmp_path / "new", column_map=ColumnMap.from_options(["benchmark=@mine"]))

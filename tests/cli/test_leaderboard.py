@@ -185,7 +185,7 @@ def test_published_traces_of_two_systems(tmp_path: Path) -> None:
 
 def test_published_numbers_are_filtered_and_refused_without_standard_errors(shared_data: Path) -> None:
     folder = shared_data / "tau_bench" / "tau2_submissions"
-    with pytest.raises(CannotAnswerError, match="0 of them with a standard error"):
+    with pytest.raises(CannotAnswerError, match="none of them with a standard error"):
         run(folder, "--metric", "pass^1", "--where", "task=retail", "-q")
     with pytest.raises(InputError, match="not COLUMN=LEVEL"):
         run(folder, "--where", "retail", "-q")
