@@ -30,8 +30,16 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 _ARM = f"{HELPER}arm"
-# Above this share of a side's scores, what is missing forbids a verdict that it could undo.
-MOST_MISSING = 0.05
+_MOST_MISSING, _ROUNDING = 0.05, 1e-9
+
+
+def too_much_missing(*shares: float) -> bool:
+    """Whether so much of some side's scores is missing that a claim has to hold with all of it at its worst: above 5%.
+
+    >>> too_much_missing(0.0, 1 / 3 * 0.15), too_much_missing(0.0, 0.051)
+    (False, True)
+    """
+    return max(shares) > _MOST_MISSING + _ROUNDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

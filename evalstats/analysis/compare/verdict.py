@@ -9,7 +9,7 @@ import numpy as np
 from evalstats.analysis.arms import Metric, open_direction
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import DECIDED, AtMargin, Comparison, Missing, OtherLevels, Verdict
-from evalstats.analysis.pairs import MOST_MISSING, Ints, Pairs, Side, item_labels
+from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels, too_much_missing
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, number, p_value, plural, scaled, share_in_percent
@@ -19,7 +19,6 @@ from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
 from evalstats.stats.stratified import Strata
 
-_ROUNDING = 1e-9
 BOUNDED, IGNORABLE = "bounded", "ignorable"
 
 
@@ -45,7 +44,7 @@ def judged(
     difference is above 0; `cause` is what all missing scores are, where that is one thing ("harness errors").
     """
     lost = [row for row in missing.rows if not _beyond_0(row, upward=upward)]
-    few = max(missing.share_baseline, missing.share_candidate) <= MOST_MISSING + _ROUNDING
+    few = not too_much_missing(missing.share_baseline, missing.share_candidate)
     unlimited = not few and (missing.open_below if upward else missing.open_above)
     if verdict not in ("better", "worse") or missing.ignorable or not (lost or unlimited):
         return Judged(verdict=verdict, reason=reason)
@@ -368,7 +367,7 @@ def missing_beyond(missing: Missing, metric: Metric, margin: float | None, *, lo
     """
     if margin is None or not missing.rows or missing.ignorable:
         return None
-    many_missing = max(missing.share_baseline, missing.share_candidate) > MOST_MISSING + _ROUNDING
+    many_missing = too_much_missing(missing.share_baseline, missing.share_candidate)
     if not loss and not many_missing:
         return None
     downward = loss == metric.higher_is_better

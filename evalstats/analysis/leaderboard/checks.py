@@ -12,7 +12,7 @@ from evalstats.analysis.leaderboard.comparability import MIN_SHARED, Comparabili
 from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.result import TIED, IfClustered, LeaderboardRow, Winner
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, claims, separated
-from evalstats.analysis.pairs import MOST_MISSING, Floats, Pairs, Side
+from evalstats.analysis.pairs import Floats, Pairs, Side, too_much_missing
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, plural, several, share_in_percent
@@ -363,7 +363,7 @@ def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan, half_
     Above 5% missing it has to stay on its side by as much as chance could move the difference, as in a comparison of two; and
     nothing limits what is missing where the metric has no bound on that side.
     """
-    many_missing = max(better.share_missing, worse.share_missing) > MOST_MISSING
+    many_missing = too_much_missing(better.share_missing, worse.share_missing)
     bad, good = plan.metric.bad_to_good()
     if many_missing and ((better.share_missing and bad is None) or (worse.share_missing and good is None)):
         return True

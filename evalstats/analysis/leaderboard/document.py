@@ -10,7 +10,7 @@ from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
-from evalstats.analysis.pairs import MOST_MISSING
+from evalstats.analysis.pairs import too_much_missing
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, Tone
@@ -64,7 +64,7 @@ def _label(result: Leaderboard) -> str:
         return "which way?"
     if len(result.best()) > 1:
         return "no clear winner"
-    return "best open" if result.above_the_ranked() or result.missing_share > MOST_MISSING else "one best"
+    return "best open" if result.above_the_ranked() or too_much_missing(result.missing_share) else "one best"
 
 
 def _headline(result: Leaderboard, label: str) -> str:
@@ -93,7 +93,7 @@ def _headline(result: Leaderboard, label: str) -> str:
 
 
 def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
-    if result.missing_share > MOST_MISSING:
+    if too_much_missing(result.missing_share):
         share = share_in_percent(result.missing_share)
         ahead = several(result.best_if_missing, 2)
         return f"{best} scores best, but {share} of a model's scores are missing: {ahead} could be ahead"

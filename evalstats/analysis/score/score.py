@@ -32,7 +32,6 @@ from evalstats.analysis.grouping import (
 )
 from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import (
-    MOST_MISSING,
     Floats,
     Ints,
     Pairs,
@@ -42,6 +41,7 @@ from evalstats.analysis.pairs import (
     passing,
     run_variance_notes,
     run_variance_of,
+    too_much_missing,
     wanted_pass,
 )
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -164,7 +164,7 @@ def limited_by_missing(
     """
     if test.verdict not in ("above", "below") or not share:
         return test, None
-    upward, decides = test.verdict == "above", share > MOST_MISSING
+    upward, decides = test.verdict == "above", too_much_missing(share)
     if ends is None:
         undone, could = decides, "the metric has no bounds that limit what they could be"
     else:
