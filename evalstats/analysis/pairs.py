@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 _ARM = f"{HELPER}arm"
-_MOST_MISSING, _ROUNDING = 0.05, 1e-9
+MOST_MISSING, _ROUNDING = 0.05, 1e-9
 
 
 def too_much_missing(*shares: float) -> bool:
@@ -39,7 +39,7 @@ def too_much_missing(*shares: float) -> bool:
     >>> too_much_missing(0.0, 1 / 3 * 0.15), too_much_missing(0.0, 0.051)
     (False, True)
     """
-    return max(shares) > _MOST_MISSING + _ROUNDING
+    return max(shares) > MOST_MISSING + _ROUNDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
