@@ -7,8 +7,7 @@ import polars as pl
 
 from evalstats.analysis.compare.difference import PairedScores
 from evalstats.analysis.compare.verdict import judged, missing_account
-from evalstats.analysis.pairs import MOST_MISSING
-from evalstats.analysis.pairs import Pairs, Side
+from evalstats.analysis.pairs import MOST_MISSING, Pairs, Side
 from validation.deciding import compared_missing, decided, metric
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 
