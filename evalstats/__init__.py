@@ -183,6 +183,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"evalstats.{name}")
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("evalstats-toolkit")
     message = f"module 'evalstats' has no attribute {name!r}"
     raise AttributeError(message)
 

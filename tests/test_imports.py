@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,12 @@ def test_every_public_name_can_be_had() -> None:
 
     for name in evalstats.__all__:
         assert getattr(evalstats, name) is not None
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    import evalstats
+
+    assert evalstats.__version__ == version("evalstats-toolkit")
 
 
 def test_dir_lists_the_public_names_and_nothing_else() -> None:

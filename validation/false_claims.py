@@ -20,7 +20,8 @@ from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_c
 NAME = "false-claims"
 # The limits of independent items and of sixty clusters are the narrowest.
 MANY, SOME, PART = 5_000, 2_000, 125
-MORE = {"12 uneven clusters, 1 trial": 8_000}  # where fewer do not tell on which side of its limit the rate lies
+# Where fewer do not tell on which side of its limit the rate lies.
+MORE = {"12 uneven clusters, 1 trial": 8_000, "80 items, 1 trial": 80_000, "60 items, 1 to 5 points": 20_000}
 COMPARED = 1  # of every part, so many data sets go through `compare` itself
 WILD = 25  # of every part; the wild cluster bootstrap is shown beside and takes two thirds of the time
 SEVEN = (8, 6, 8, 6, 2, 6, 7)  # the judgment dimensions of Tenacious-Bench

@@ -155,7 +155,9 @@ SIZES = (
     (3, 8, 10, 0.5, 2.0, True),
     (5, 5, 100, 0.98, 1.0, True),
 )
-REPLICATES = 2_000
+REPLICATES, MANY = 2_000, 10_000
+# Models, scenarios, items and success of those where fewer tables do not tell on which side of its limit the rate lies.
+CLOSE = ((5, 5, 40, 0.9), (8, 8, 40, 0.98), (3, 8, 20, 0.9), (3, 5, 100, 0.02), (8, 8, 20, 0.5))
 WORLDS = tuple(
     (
         ALIKE if apart == 0 else APART_EACH,
@@ -170,13 +172,22 @@ def _name(group: str, world: World) -> str:
     return _words(world) + ("" if group == ALIKE else ", apart")
 
 
+def _replicates(world: World) -> int:
+    return MANY if (world.n_models, world.n_scenarios, world.n_items, world.success) in CLOSE else REPLICATES
+
+
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
     return [
         task
         for group, world in WORLDS
         for task in simulated(
-            NAME, _name(group, world), partial(replicate, world=world), replicates=REPLICATES, part=PART, share=share
+            NAME,
+            _name(group, world),
+            partial(replicate, world=world),
+            replicates=_replicates(world),
+            part=PART,
+            share=share,
         )
     ]
 
