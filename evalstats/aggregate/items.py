@@ -104,12 +104,15 @@ def trials_meant(present: Ints) -> Ints:
     """Return how many trials each cell was meant to have, shape (n_items, n_models), given how many rows it has.
 
     A harness that writes no row for a trial that timed out leaves failures out. As many were meant as a model has at most, where
-    most of its items have that many, or nearly all items of another model do; elsewhere, as many as there are.
+    most of its items have that many, or nearly all items of another model do; elsewhere, as many as there are. Where models lack
+    the same number on nearly all items that lack any, those items were meant to have fewer.
 
     >>> trials_meant(np.array([[3, 3], [3, 1], [3, 2], [3, 0]])).tolist()
     [[3, 3], [3, 3], [3, 3], [3, 0]]
     >>> trials_meant(np.array([[3, 4], [2, 1], [1, 2]])).tolist()
     [[3, 4], [2, 1], [1, 2]]
+    >>> trials_meant(np.array([[3, 3], [3, 3], [1, 1]])).tolist()
+    [[3, 3], [3, 3], [1, 1]]
     """
     seen = present > 0
     n_seen = np.maximum(seen.sum(axis=0), 1)
@@ -117,7 +120,13 @@ def trials_meant(present: Ints) -> Ints:
     at_most = ((present == most) & seen).sum(axis=0) / n_seen
     steady = set(most[at_most >= _NEARLY_ALL].tolist())
     told = np.isin(most, list(steady)) | (at_most > _USUAL)
-    return np.where(seen & told, most, present)
+    meant = np.where(seen & told, most, present)
+    lacking = np.where(seen, meant - present, 0)
+    uneven = lacking.any(axis=1) & (seen.sum(axis=1) > 1)
+    alike = np.where(seen, lacking, lacking.max(axis=1, keepdims=True)).min(axis=1) == lacking.max(axis=1)
+    if not uneven.any() or alike[uneven].mean() < _NEARLY_ALL:
+        return meant
+    return np.minimum(meant, np.where(seen, present.max(axis=1, keepdims=True), present))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,6 +130,33 @@ def test_a_harness_that_drops_failed_trials_makes_no_model_better() -> None:
     assert found.count("better") <= 3
 
 
+def uneven(few: int, *, lost: int) -> EvalData:
+    """Five trials of an item, one of the last `few`; the new side, which is right more often, lost trials of the first items."""
+    rng = np.random.default_rng(3)
+    meant = np.where(np.arange(80) < 80 - few, 5, 1)
+    sides = [[(i, t, float(rng.random() < rate)) for i in range(80) for t in range(meant[i])] for rate in (0.5, 0.75)]
+    sides[1] = [cell for cell in sides[1] if cell[0] >= lost or cell[1] != 4]
+    rows = [
+        row | {"item": f"i{i}", "trial": t}
+        for side, cells in zip(("old", "new"), sides, strict=True)
+        for (i, t, _), row in zip(cells, rows_of(side, [score for *_, score in cells]), strict=True)
+    ]
+    return data_of(rows)
+
+
+def test_items_that_were_given_fewer_trials_are_whole() -> None:
+    """A third of the items has one trial of both models: nobody lost 16% of anything."""
+    found = es.compare(uneven(30, lost=0), "old", "new")
+    assert (found.verdict, found.missing.share_baseline, found.missing.share_candidate) == ("better", 0.0, 0.0)
+    assert es.leaderboard(uneven(30, lost=0)).best_if_missing == ()
+    # And three trials that one model lost are missing beside them.
+    assert es.compare(uneven(30, lost=3), "old", "new").missing.share_candidate == pytest.approx(3 / 5 / 80)
+
+
+def test_trials_that_one_model_lost_are_missing_whatever_others_lost() -> None:
+    assert es.compare(uneven(0, lost=20), "old", "new").missing.share_candidate == pytest.approx(20 / 5 / 80)
+
+
 @pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
 def test_nothing_bounds_what_is_missing_of_costs(scale: float) -> None:
     """Runs that take longest are those that are cut off, and a unit does not make that better or worse."""
