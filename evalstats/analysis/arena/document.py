@@ -154,9 +154,12 @@ def _independence(result: ArenaRanking) -> str:
         return "Every vote is independent of every other, though one person may have given many"
     told: list[str] = []
     for each in result.clusters:
-        worth = f" (worth {number(each.effective, 0)} equal ones)" if each.effective < _UNEQUAL * each.n_levels else ""
+        n = each.n_levels + each.n_nameless
+        worth = f" (worth {number(each.effective, 0)} equal ones)" if each.effective < _UNEQUAL * n else ""
         large = f", the largest with {100 * each.largest:.0f}% of the votes" if each.largest > _LARGE else ""
-        told.append(f"{each.n_levels:,} of {'prompt' if each.name == 'item' else each.name}{worth}{large}")
+        word = "prompt" if each.name == "item" else each.name
+        alone = f" and {plural(each.n_nameless, 'vote')} without one, each by itself" if each.n_nameless else ""
+        told.append(f"{each.n_levels:,} of {word}{alone}{worth}{large}")
     return f"Votes that share none of these are independent: {'; '.join(told)}"
 
 
@@ -251,7 +254,8 @@ def _met(graph: VoteGraph) -> str:
 
 def _many(each: ClusterCount) -> str:
     word = _WHO.get(each.name)
-    return plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} of {each.name}"
+    levels = plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} of {each.name}"
+    return f"{levels} ({plural(each.n_nameless, 'vote')} without one)" if each.n_nameless else levels
 
 
 def _answer(result: ArenaRanking) -> tuple[Block, ...]:

@@ -37,7 +37,7 @@ class RatingRow(RankedRow):
     win_share
         Wins and half of ties (both bad included) over its votes: depends on whom it met.
     n_clusters
-        For each of the result's clusters, how many of its levels the votes come from.
+        For each of the result's clusters, how many of its levels the votes come from; a vote that names none is one.
     rank_arena
         The rank live arenas print: 1 + the models whose whole interval lies above this one's.
     online_elo
@@ -192,7 +192,7 @@ class Categories:
 class ClusterCount:
     """A way in which votes share something.
 
-    `effective` is (sum k)^2 / sum k^2 for the votes k of each level: how many equal levels these are worth; `largest` is the
+    `n_levels` are those that votes name; `n_nameless` votes name none, and each counts as a level of its own. `effective` is (sum k)^2 / sum k^2 for the votes k of each level: how many equal levels these are worth; `largest` is the
     share of all votes in the largest level.
     """
 
@@ -200,6 +200,7 @@ class ClusterCount:
     n_levels: int
     effective: float
     largest: float
+    n_nameless: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
