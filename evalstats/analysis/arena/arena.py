@@ -19,6 +19,7 @@ from evalstats.analysis.arena.ratings import (
     vote_level_ratio,
 )
 from evalstats.analysis.arena.result import ArenaRanking, VoteCovariate
+from evalstats.analysis.arena.sides import side_effect
 from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, pair_rows, rating_rows
 from evalstats.analysis.arena.trust import check_votes
 from evalstats.analysis.arena.votes import (
@@ -316,9 +317,10 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     graph = graph_of(table.rows, table.models, found)
     main = max(parts, key=lambda part: part.table.n_votes)
     whole = len(parts) == 1 and main.table.n_models == table.n_models
-    checked = check_votes(table, main, graph, options, wanted=asked.checks)
+    side = side_effect(main)
+    checked = check_votes(table, main, graph, options, side=side, wanted=asked.checks)
     rows, order = rating_rows(table, parts, found, options)
-    covariates, further = _covariates(votes, main, whole=whole)
+    covariates, further = _covariates(votes, main, side, whole=whole)
     styled, sided = (None if each is None else each[0] for each in (votes.styled, votes.sided))
     return ArenaRanking(
         arena=name,
@@ -383,24 +385,22 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     )
 
 
-def _covariates(votes: _Votes, main: Part, *, whole: bool) -> tuple[tuple[VoteCovariate, ...], list[Note]]:
+def _covariates(
+    votes: _Votes, main: Part, side: VoteCovariate | str, *, whole: bool
+) -> tuple[tuple[VoteCovariate, ...], list[Note]]:
     """Return the coefficients of the headline, and of side and style estimated beside it."""
     found = list(covariate_rows(main, votes.covariates, held=True))
-    notes: list[Note] = []
-    for beside, is_style in ((votes.sided, False), (votes.styled, True)) if whole else ():
-        if beside is None:
-            continue
-        rows, covariates = beside
-        table = replace(votes.table, rows=rows, covariates=covariates.values, covariate_names=covariates.names)
-        try:
-            refit = rate(table, main.models, main.options, bare=True)
-        except (CannotAnswerError, InputError) as error:
-            if is_style:
-                notes.append(Note(kind="fit", text=f"style could not be estimated: {error}"))
-            continue
-        known = {row.name for row in found}
-        found.extend(row for row in covariate_rows(refit, covariates, held=False) if row.name not in known)
-    return tuple(found), notes
+    if not isinstance(side, str) and not side.held and np.isfinite(side.estimate):
+        found.append(side)
+    if votes.styled is None or not whole:
+        return tuple(found), []
+    rows, covariates = votes.styled
+    table = replace(votes.table, rows=rows, covariates=covariates.values, covariate_names=covariates.names)
+    try:
+        refit = rate(table, main.models, main.options, bare=True)
+    except (CannotAnswerError, InputError) as error:
+        return tuple(found), [Note(kind="fit", text=f"style could not be estimated: {error}")]
+    return (*found, *covariate_rows(refit, covariates, held=False)), []
 
 
 def _covariance(

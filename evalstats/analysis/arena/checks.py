@@ -278,7 +278,7 @@ class TrustChecks:
     Attributes
     ----------
     side_share
-        Share of decided votes that side a won; `side_p` of .5 with clusters counted.
+        How often the preferred side wins between equal models, with interval and p-value of the ratings' intercept.
     n_duplicates
         Votes beyond the first by one rater on the same prompt and pair; `duplicates_expected` is how many there would be if
         pairs were drawn anew for every vote.

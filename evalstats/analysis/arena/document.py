@@ -7,6 +7,7 @@ from evalstats.analysis.arena.checks import BUDGET, VoteGraph, weak_links_of
 from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, turned_choices
 from evalstats.analysis.arena.figures import digits_of, percent, points, rating, rough, unit_of, whole
 from evalstats.analysis.arena.result import ArenaRanking, ClusterCount, PairContrast, RatingRow
+from evalstats.analysis.arena.sides import side_words
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
@@ -30,7 +31,7 @@ _NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
 _NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
 _WHO = {"item": "prompts", "prompt": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
 # Checks of the votes, of the model, and of time: what follows where one of them is suspect differs.
-_OF_VOTES = frozenset({"sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes"})
+_OF_VOTES = frozenset({"raters", "duplicates", "bursts", "identity", "one rater", "few votes"})
 
 
 def method_sections(result: ArenaRanking) -> tuple[Section, ...]:
@@ -342,7 +343,8 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     lines = flagged(result)
     found = [*_turned(result), *_weak_links(result)]
     votes = [_lower(line.title) for line in lines if line.check in _OF_VOTES]
-    fit = [_lower(line.title) for line in lines if line.check not in _OF_VOTES and line.check != "drift"]
+    found.extend(_preferred_side(result))
+    fit = [_lower(line.title) for line in lines if line.check not in {*_OF_VOTES, "sides", "drift"}]
     if votes:
         text = f"suspect votes ({several(votes, 7)}) may carry the ratings"
         found.append(Note(kind="trust", text=text, remedy="rate without them"))
@@ -353,6 +355,16 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
         text = "ratings change over time, so each is an average"
         found.append(Note(kind="fit", text=text, remedy="rate recent votes by themselves"))
     return found
+
+
+def _preferred_side(result: ArenaRanking) -> list[Note]:
+    """Return the caution of a side that is preferred, unless ratings hold it equal."""
+    trust, side = result.trust, next((row for row in result.covariates if row.name == "side"), None)
+    if trust is None or not any(line.check == "sides" for line in flagged(result)) or (side and side.held):
+        return []
+    who = "one side" if side is None else side_words(side)
+    text = f"between equal models {who} wins {percent(trust.side_share)} of votes"
+    return [Note(kind="trust", text=text, remedy="hold the side equal (--side)")]
 
 
 def _turned(result: ArenaRanking) -> list[Note]:
