@@ -10,6 +10,7 @@ import polars as pl
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
 from evalstats.analysis.arena.checks import VoteGraph, graph_of
 from evalstats.analysis.arena.options import ArenaOptions, Scale
+from evalstats.analysis.arena.perfect import Standing, perfect_pairs, standing_of
 from evalstats.analysis.arena.ratings import (
     Options,
     Part,
@@ -18,9 +19,9 @@ from evalstats.analysis.arena.ratings import (
     rate,
     vote_level_ratio,
 )
-from evalstats.analysis.arena.result import ArenaRanking, VoteCovariate
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow, VoteCovariate
 from evalstats.analysis.arena.sides import side_effect
-from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, pair_rows, rating_rows
+from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, met_table, pair_rows, rating_rows
 from evalstats.analysis.arena.trust import check_votes
 from evalstats.analysis.arena.votes import (
     VoteCounts,
@@ -315,11 +316,19 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     found = connection(table.rows)
     parts = _parts(table, found, options)
     graph = graph_of(table.rows, table.models, found)
+    standing = standing_of(table, parts, found, options)
+    if standing is not None:
+        parts = [standing.part]
+        graph = replace(
+            graph,
+            unbounded_above=tuple(each.name for each in standing.records if each.won),
+            unbounded_below=tuple(each.name for each in standing.records if not each.won),
+        )
     main = max(parts, key=lambda part: part.table.n_votes)
     whole = len(parts) == 1 and main.table.n_models == table.n_models
     side = side_effect(main)
     checked = check_votes(table, main, graph, options, side=side, wanted=asked.checks)
-    rows, order = rating_rows(table, parts, found, options)
+    rows, order = rating_rows(table, parts, found, standing, options)
     covariates, further = _covariates(votes, main, side, whole=whole)
     styled, sided = (None if each is None else each[0] for each in (votes.styled, votes.sided))
     return ArenaRanking(
@@ -332,9 +341,9 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         method=METHODS[options.ties],
         method_reason=_REASONS[options.ties],
         rank_method="none" if main.claims is None else main.claims.ranks.method,
-        estimand=_estimand(votes, main, whole=found.is_connected or options.prior > 0.0),
+        estimand=_estimand(votes, main, graph),
         rows=rows,
-        pairs=tuple(pair for part in parts for pair in pair_rows(part, options)),
+        pairs=_pairs(table, parts, standing, rows, options),
         covariance=_covariance(parts, table.n_models, order),
         clusters=cluster_counts(main),
         df=main.df,
@@ -417,18 +426,37 @@ def _covariance(
     return tuple(tuple(value if np.isfinite(value) else None for value in row) for row in ordered)
 
 
-def _estimand(votes: _Votes, main: Part, *, whole: bool) -> str:
+def _pairs(
+    table: VoteTable, parts: Sequence[Part], standing: Standing | None, rows: Sequence[RatingRow], options: Options
+) -> tuple[PairContrast, ...]:
+    """Return every pair of a part in the order of the rows, and those of a model without a finite rating."""
+    found = tuple(pair for part in parts for pair in pair_rows(part, options))
+    if standing is None:
+        return found
+    order = {row.name: place for place, row in enumerate(rows)}
+    every = (*found, *perfect_pairs(standing, met_table(table.rows), options))
+    return tuple(sorted(every, key=lambda pair: (order[pair.first], order[pair.second])))
+
+
+def _estimand(votes: _Votes, main: Part, graph: VoteGraph) -> str:
     shared = [_PLURALS.get(cluster.name, f"levels of {cluster.name}") for cluster in cluster_counts(main)]
     new = f"for new {' and '.join(shared)} like these" if shared else "for new votes like these, each on its own"
     held = f", with {' and '.join(votes.covariates.names)} held equal" if votes.covariates.names else ""
-    against = main.options.anchor or ("the mean of all models" if whole else "the mean of the models of its part")
+    mean = (
+        "the mean of all models"
+        if graph.connected or main.options.prior > 0.0
+        else "the mean of the models of its part"
+    )
+    if graph.one_list and not graph.connected:
+        mean = "the mean of the models with a finite rating"
+    against = main.options.anchor or mean
     return f"strength in votes against {against}{held}, {new}"
 
 
 def _rank_reason(graph: VoteGraph, main: Part, options: Options) -> str | None:
     if main.rank_reason is not None:
         return main.rank_reason
-    if graph.connected or options.prior > 0.0:
+    if graph.one_list or options.prior > 0.0:
         return None
     return (
         f"votes do not put all {graph.n_models} models on one scale, but {len(graph.components)} parts of them: ranks are "
@@ -439,6 +467,8 @@ def _rank_reason(graph: VoteGraph, main: Part, options: Options) -> str | None:
 def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     if graph.connected:
         return ()
+    if graph.one_list:
+        return _perfect(graph)
     n = len(graph.components)
     if options.prior > 0.0:
         text = (
@@ -448,6 +478,24 @@ def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     # The answer says so itself.
     text = f"the votes leave {n} parts, and ratings can be compared within a part only"
     return (Note(kind="comparability", text=text, caution=False),)
+
+
+def _perfect(graph: VoteGraph) -> tuple[Note, ...]:
+    """Say which models have no finite rating, and why."""
+    told: list[str] = []
+    for names, all_of, done, end in (
+        (graph.unbounded_above, graph.unbeaten, "won", "upper"),
+        (graph.unbounded_below, graph.winless, "lost", "lower"),
+    ):
+        # Of two such models one may have beaten the other.
+        on = "" if set(names) <= set(all_of) else " on the rated models"
+        one = len(names) == 1
+        if names:
+            told.append(
+                f"the rating{'' if one else 's'} of {several(names, 3)} {'has' if one else 'have'} no {end} limit: "
+                f"{'it' if one else 'they'} {done} every vote{on}"
+            )
+    return as_notes("few", told)
 
 
 def _facts(votes: _Votes, graph: VoteGraph, main: Part) -> list[Note]:

@@ -147,6 +147,9 @@ class VoteGraph:
         Models with fewer than 10 votes, with their number.
     links
         Weak links, the weakest first.
+    unbounded_above, unbounded_below
+        Models that won, or lost, all their votes against the one part of several models: they have no finite rating, and a
+        place beside that part.
     """
 
     n_models: int
@@ -158,6 +161,13 @@ class VoteGraph:
     winless: tuple[str, ...] = ()
     few_votes: tuple[tuple[str, int], ...] = ()
     links: tuple[WeakLink, ...] = ()
+    unbounded_above: tuple[str, ...] = ()
+    unbounded_below: tuple[str, ...] = ()
+
+    @property
+    def one_list(self) -> bool:
+        """Whether all models stand on one list: on one scale, or above or below all of it."""
+        return self.connected or bool(self.unbounded_above or self.unbounded_below)
 
     @property
     def connected(self) -> bool:
@@ -378,6 +388,10 @@ def votes_of(rows: VoteRows) -> IntArray:
 
 def connection_line(graph: VoteGraph) -> CheckLine:
     """Say whether there is one scale, and how firmly."""
+    if graph.one_list and not graph.connected:
+        ends = ((graph.unbounded_above, "won"), (graph.unbounded_below, "lost"))
+        who = "; ".join(f"{several(names)} {done} every vote on the others" for names, done in ends if names)
+        return check_line("connected", "limit", f"all models but some are on one scale: {who}")
     if not graph.connected:
         shown = (f"{plural(len(part), 'model')}: {several(part)}" for part in graph.components)
         parts = some_of(shown, _NAMED, "; ")

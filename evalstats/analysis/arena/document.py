@@ -97,10 +97,18 @@ def _facts(result: ArenaRanking) -> tuple[str, ...]:
 
 
 def _meaning(result: ArenaRanking) -> tuple[str, ...]:
-    against = "the mean of all models" if result.anchor is None else result.anchor
+    some = " with a finite one" if any(row.estimate is None for row in result.rows) and whole(result) else ""
+    against = f"the mean of all models{some}" if result.anchor is None else result.anchor
     found = [f"A rating counts from {against}{'' if whole(result) else ' of its part'}, in {unit_of(result)}."]
     if result.scale == "elo":
         found.append("A lead of 100 Elo points means about 64 wins in 100 decided votes, 200 about 76, 400 about 91.")
+    if some:
+        found.append(
+            "A model that won every vote has no finite rating. Its limit is the rating under which it would have won them all "
+            f"with a chance of {100 * (1 - result.conf_level) / 2:g}%, with the votes of one rater or prompt taken as one, and "
+            "the error of the others allowed for. A tenth of the error rate of the ranks is kept for its pairs. Of a model that "
+            "lost every vote the same holds, turned round."
+        )
     pair = next((each for each in result.pairs if each.win_probability is not None and (each.estimate or 0) > 0), None)
     if pair is not None:
         found.append(_lead(pair, result))
@@ -234,10 +242,26 @@ def _number(result: ArenaRanking) -> tuple[str, str]:
     first = result.rows[0]
     if answer_of(result)[0] not in (_LEADS[0], _OPEN[0]) or first.conf_low is None:
         return "", ""
+    rated = sum(row.estimate is not None for row in result.rows)
+    if first.conf_high is None:
+        base = (
+            f"the mean of the other {rated} is"
+            if len(result.rows) == rated + 1
+            else f"the mean of the {rated} rated models is"
+        )
+        return (
+            f"at least {rating(first.conf_low, result)}",
+            f"{level(result)} CI without an upper end; {_base(result, base)}",
+        )
     ends = interval_words(first.conf_low, first.conf_high, 1.0, digits_of(result))
+    mean = "the mean of all models is" if rated == len(result.rows) else f"the mean of the {rated} rated models is"
+    return rating(first.estimate, result), f"{level(result)} CI {ends}; {_base(result, mean)}"
+
+
+def _base(result: ArenaRanking, mean: str) -> str:
+    """Say what the ratings count from."""
     base = number(1000.0 if result.scale == "elo" else 0.0, 0)
-    against = f"the mean of all models is {base}" if result.anchor is None else f"{result.anchor} is set to {base}"
-    return rating(first.estimate, result), f"{level(result)} CI {ends}; {against}"
+    return f"{mean} {base}" if result.anchor is None else f"{result.anchor} is set to {base}"
 
 
 def _scope(result: ArenaRanking) -> str:

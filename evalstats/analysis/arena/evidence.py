@@ -67,7 +67,7 @@ def nearest_open(result: ArenaRanking) -> PairContrast | None:
 
 def _connections(result: ArenaRanking) -> Section | None:
     graph = result.graph
-    if graph is None:
+    if graph is None or (graph.one_list and not graph.connected):
         return None
     if not graph.connected:
         table = Table(
@@ -179,7 +179,7 @@ def _neighbours(result: ArenaRanking) -> Table:
 
 def _closest(result: ArenaRanking) -> str:
     """Name the separated pair that is the least certain."""
-    judged = [pair for pair in apart(compared(result)) if pair.p_adjusted is not None]
+    judged = [pair for pair in apart(compared(result)) if pair.p_adjusted is not None and pair.estimate is not None]
     if len(judged) < 2:
         return ""
     pair = max(judged, key=lambda each: each.p_adjusted or 0.0)

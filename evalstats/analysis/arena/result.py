@@ -26,7 +26,8 @@ class RatingRow(RankedRow):
     Attributes
     ----------
     estimate, std_error, conf_low, conf_high
-        Rating and its interval against the mean of all models (or the anchor); `reason` says why there is none. Two
+        Rating and its interval against the mean of all models (or the anchor); `reason` says why there is none. A model that
+        won (lost) all its votes has no rating, and a lower (upper) limit alone. Two
         models must not be compared by whether these intervals overlap: `pairs` does that.
     strength
         The same as natural log-odds, 0 for the average model.
@@ -305,7 +306,7 @@ class ArenaRanking(Result):
         return tuple(row.name for row in self.rows if row.may_be_best)
 
     def _in_parts(self) -> bool:
-        return self.prior == 0.0 and self.graph is not None and not self.graph.connected
+        return self.prior == 0.0 and self.graph is not None and not self.graph.one_list
 
     def row(self, name: str) -> RatingRow:
         """Return one model's line.

@@ -342,15 +342,17 @@ def restricted(table: VoteTable, models: Sequence[int]) -> VoteTable:
     chosen: IntArray = np.sort(np.asarray(models, dtype=np.int64))
     place = np.full(table.n_models, -1, dtype=np.int64)
     place[chosen] = np.arange(chosen.size)
-    inside = (place[table.rows.first] >= 0) & (place[table.rows.second] >= 0)
-    kept = table.rows.take(inside)
-    rows = replace(
-        kept,
-        n_models=chosen.size,
-        first=place[kept.first],
-        second=place[kept.second],
-        clusters=tuple(np.unique(codes, return_inverse=True)[1].astype(np.int64) for codes in kept.clusters),
-    )
+
+    def within(rows: VoteRows) -> VoteRows:
+        kept = rows.take((place[rows.first] >= 0) & (place[rows.second] >= 0))
+        return replace(kept, n_models=chosen.size, first=place[kept.first], second=place[kept.second])
+
+    def chunks() -> Iterator[VoteRows]:
+        return map(within, () if table.chunks is None else table.chunks())
+
+    rows = within(table.rows)
+    dense = tuple(np.unique(codes, return_inverse=True)[1].astype(np.int64) for codes in rows.clusters)
+    rows = replace(rows, clusters=dense)
     mask = (place[table.first] >= 0) & (place[table.second] >= 0)
     return replace(
         table,
@@ -367,7 +369,7 @@ def restricted(table: VoteTable, models: Sequence[int]) -> VoteTable:
             int((codes[mask] > codes.max() - n).sum()) for codes, n in zip(table.codes, table.nameless, strict=True)
         ),
         covariates=table.covariates[mask],
-        chunks=None,
+        chunks=None if table.chunks is None else chunks,
     )
 
 
