@@ -22,6 +22,7 @@ from evalstats.analysis.arena.ratings import (
 from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow, VoteCovariate
 from evalstats.analysis.arena.sides import side_effect
 from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, met_table, pair_rows, rating_rows
+from evalstats.analysis.arena.suspects import suspects_of
 from evalstats.analysis.arena.trust import check_votes
 from evalstats.analysis.arena.votes import (
     VoteCounts,
@@ -82,6 +83,7 @@ def arena(
     n_resamples: int | None = None,
     online: bool = False,
     checks: bool = True,
+    without_suspects: bool = False,
     top: Sequence[int] = (1, 3, 5),
     plan: Plan | None = None,
     seed: int = 0,
@@ -124,6 +126,10 @@ def arena(
         Whether to add ratings by one pass in the order of time, as chess servers make them. They depend on the order.
     checks
         Whether to test fit, trust and drift, which takes longer than the rating.
+    without_suspects
+        Whether to leave out votes that the checks of all votes suspect: those of raters unlike the others, repeats after the
+        first, bursts, answers that name their model. The checks saw the outcomes, so that such ratings stand beside those of all
+        votes and do not replace them.
 
     Raises
     ------
@@ -170,6 +176,7 @@ def arena(
         n_resamples=n_resamples,
         online=online,
         checks=checks,
+        without_suspects=without_suspects,
         top=tuple(top),
         seed=seed,
     )
@@ -305,8 +312,31 @@ def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
     return [rate(restricted(table, part), part, options) for part in large]
 
 
+def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
+    """Rate all votes, and then those that no check suspects."""
+    if isinstance(battles, pl.LazyFrame) or _is_lazy(battles):
+        raise InputError("suspect votes are found among single votes; collect the lazy frame first")
+    every = replace(asked, without_suspects=False)
+    result = _ranked(battles, replace(every, checks=True))
+    frame = comparisons_of(battles)
+    found = suspects_of(frame, result)
+    if not found.reasons:
+        none = as_notes("choice", ["the checks suspect no votes, so none is left out"], caution=False)
+        return replace(result, asked=asked, notes=(*result.notes, *none))
+    kept = frame.filter(~found.at)
+    again = _ranked(replace(battles, comparisons=kept) if isinstance(battles, EvalData) else kept, every)
+    why = several([f"{n:,} {reason}" for reason, n in found.reasons])
+    text = (
+        f"{result.n_votes - again.n_votes:,} of {result.n_votes:,} votes are left out as suspect ({why}); they were chosen by "
+        "their outcomes, so read this beside the ratings of all votes"
+    )
+    return replace(again, asked=asked, notes=_ordered(*as_notes("left_out", [text]), *again.notes))
+
+
 def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     options = _checked(asked)
+    if asked.without_suspects:
+        return _without_suspects(battles, asked)
     name, sources, remarks = _about(battles)
     votes = _votes(battles, asked)
     table, counts = votes.table, votes.counts

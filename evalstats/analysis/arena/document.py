@@ -8,6 +8,7 @@ from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, t
 from evalstats.analysis.arena.figures import digits_of, percent, points, rating, rough, unit_of, whole
 from evalstats.analysis.arena.result import ArenaRanking, ClusterCount, PairContrast, RatingRow
 from evalstats.analysis.arena.sides import side_words
+from evalstats.analysis.arena.suspects import OF_SUSPECTS
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
@@ -30,8 +31,8 @@ _IN_PARTS: tuple[str, Tone] = ("no single ranking", "bad")
 _NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
 _NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
 _WHO = {"item": "prompts", "prompt": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
-# Checks of the votes, of the model, and of time: what follows where one of them is suspect differs.
-_OF_VOTES = frozenset({"raters", "duplicates", "bursts", "identity", "one rater", "few votes"})
+# What follows where a check warns differs: of votes that are suspect, of a lead that hangs on a few, of the model, and of time.
+_FRAGILE = {"one rater": "one rater", "few votes": "a few votes"}
 
 
 def method_sections(result: ArenaRanking) -> tuple[Section, ...]:
@@ -366,12 +367,18 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     """Return the cautions that follow from checks, one for each kind of consequence, and from other choices."""
     lines = flagged(result)
     found = [*_turned(result), *_weak_links(result)]
-    votes = [_lower(line.title) for line in lines if line.check in _OF_VOTES]
+    votes = [_lower(line.title) for line in lines if line.check in OF_SUSPECTS]
+    fragile = [_FRAGILE[line.check] for line in lines if line.check in _FRAGILE]
     found.extend(_preferred_side(result))
-    fit = [_lower(line.title) for line in lines if line.check not in {*_OF_VOTES, "sides", "drift"}]
+    fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, "sides", "drift"}]
     if votes:
-        text = f"suspect votes ({several(votes, 7)}) may carry the ratings"
-        found.append(Note(kind="trust", text=text, remedy="rate without them"))
+        further = "further " if result.asked.without_suspects else ""
+        text = f"{further}suspect votes ({several(votes, 7)}) may carry the ratings"
+        remedy = "" if further else "rate without them (--without-suspects)"
+        found.append(Note(kind="trust", text=text, remedy=remedy))
+    if fragile:
+        text = f"who leads hangs on {' and on '.join(fragile)}"
+        found.append(Note(kind="trust", text=text, remedy="collect more votes"))
     if fit:
         text = f"one rating a model does not fit ({several(fit, 4)})"
         found.append(Note(kind="fit", text=text, remedy="rate by category (--by)"))
@@ -403,7 +410,7 @@ def _weak_links(result: ArenaRanking) -> list[Note]:
     if not weak:
         return []
     first = weak[0]
-    links = f"{first.side.removesuffix('s')} ties" if first.n_wins == 1 else f"{first.side} tie"
+    links = f"{'win' if first.side == 'wins' else 'loss'} ties" if first.n_wins == 1 else f"{first.side} tie"
     text = f"only {first.n_wins:g} {links} {several(first.group, 2)} to the rest"
     more = f", and {plural(len(weak) - 1, 'other group')} hang by as few" if len(weak) > 1 else ""
     return [Note(kind="few", text=text + more, remedy="collect votes between them")]
