@@ -29,7 +29,7 @@ BUDGET = (
 )
 # In how many honest arenas of the worst kind a check warned (`evalstats.datasets.validation`, "arena-checks").
 SIZES = {
-    "sides": 0.0015,
+    "sides": 0.02,
     "raters": 0.01,
     "duplicates": 0.0,
     "bursts": 0.0,

@@ -235,6 +235,11 @@ def _headline(result: ArenaRanking) -> str:
         return f"{first} is ahead of {'the other' if n == 2 else f'all {n - 1} others'}"
     could = "Either could be best" if n == 2 else "Any" if len(best) == n else str(len(best))
     could = could if n == 2 else f"{could} of {n} models could be best"
+    # Who won a vote or two and lost none does not lead by that.
+    perfect = [row.name for row in result.rows if row.estimate is None and row.conf_high is None and row.n_wins]
+    if result.rows[0].estimate is None and perfect:
+        who = perfect[0] if len(perfect) == 1 else str(len(perfect))
+        return f"{could}; {who} won every vote"
     return f"{could}; {first} leads"
 
 
