@@ -25,7 +25,7 @@ DRIFT_LEVEL = 0.03
 BUDGET = (
     "Tests among the checks warn at p of 0.005 and below (change over time: 0.03), so that together they warn of honest votes in "
     "at most 7.5% of arenas; raters are named at a false discovery rate of 5%. "
-    "Of 7,210 simulated honest arenas 1.6% had any warning, of the worst of 17 kinds 4%."
+    "Of 7,210 simulated honest arenas 1.9% had any warning, of the worst of 17 kinds 6%."
 )
 # In how many honest arenas of the worst kind a check warned (`evalstats.datasets.validation`, "arena-checks").
 SIZES = {
