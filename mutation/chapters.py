@@ -32,6 +32,7 @@ CHAPTERS: Final = {
         "arena/likelihood",
         "arena/parametric_bootstrap",
         "arena/partial_pooling",
+        "arena/perfect_records",
         "arena/slices",
         "arena/votes",
     ),

@@ -14,6 +14,7 @@ from evalstats.analysis.arena import goodness_of_fit
 from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.checks import VoteGraph
 from evalstats.analysis.arena.ratings import Options, rate
+from evalstats.analysis.arena.sides import side_effect
 from evalstats.analysis.arena.trust import check_votes
 from evalstats.analysis.arena.votes import comparisons_of, vote_table
 from evalstats.datasets.validation import Role
@@ -190,7 +191,7 @@ def warned(votes: pl.DataFrame) -> list[str]:
         graph = VoteGraph(n_models=table.n_models, n_pairs=0, n_pairs_met=0, components=(table.models,), islands=())
         # Ratings by period are shown beside the test of change.
         with patch.object(goodness_of_fit, "period_ratings", return_value=()):
-            found = check_votes(table, part, graph, OPTIONS, wanted=True)
+            found = check_votes(table, part, graph, OPTIONS, side=side_effect(part), wanted=True)
         names = [line.check for line in found.lines if line.status == "warning"]
         if WEIGHED.isdisjoint(names):
             return names

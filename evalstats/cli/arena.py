@@ -61,7 +61,9 @@ def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
     single = reading.where or columns or reading.input_format
     if reading.engine is not None:
         merged = votes_on_engine(reading, single=bool(single or reading.store or reading.style))
-    elif not (single or reading.style or asked.covariates or asked.by or asked.models or asked.side):
+    elif not (
+        single or reading.style or asked.covariates or asked.by or asked.models or asked.side or asked.without_suspects
+    ):
         merged = large_votes([*([reading.store] if reading.store else []), *reading.paths], quiet=showing.quiet)
     if merged is None:
         votes = load_votes(

@@ -59,13 +59,16 @@ def interval(low: float | None, high: float | None, scale: float = 1.0, digits: 
 def interval_words(
     low: float | None, high: float | None, scale: float = 1.0, digits: int = 1, *, sign: bool = False
 ) -> str:
-    """Write an interval as running text does, after multiplying by `scale`; "none" where there is none.
+    """Write an interval as running text does, after multiplying by `scale`; "none" where there is none, one end as a limit.
 
+    >>> interval_words(0.2, None, 100, 0), interval_words(None, 0.8, 100, 0)
+    ('at least 20', 'at most 80')
     >>> interval_words(0.3462, 0.6331, 100), interval_words(-0.1, 0.02, 100, 0, sign=True)
     ('34.6 to 63.3', '−10 to +2')
     """
     if low is None or high is None:
-        return "none"
+        end, words = (high, "at most") if low is None else (low, "at least")
+        return "none" if end is None else f"{words} {number(end * scale, digits, sign=sign)}"
     return f"{number(low * scale, digits, sign=sign)} to {number(high * scale, digits, sign=sign)}"
 
 

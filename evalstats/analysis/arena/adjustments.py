@@ -89,7 +89,7 @@ def relative_differences(votes: pl.DataFrame, asked: Sequence[str] | None, *, si
         means.append(float(difference.mean()))
         spreads.append(spread)
     if side:
-        columns.insert(0, _sides(chosen))
+        columns.insert(0, sides_of(chosen))
         means.insert(0, float(columns[0].mean()))
         spreads.insert(0, 1.0)
     lost = f"{plural(missing, 'vote')} without {' and '.join(names)} of both answers are left out"
@@ -111,7 +111,8 @@ def _relative(a: pl.Series, b: pl.Series) -> FloatArray:
     return np.divide(first - second, total, out=np.zeros_like(total), where=total > 0.0)
 
 
-def _sides(votes: pl.DataFrame) -> FloatArray:
+def sides_of(votes: pl.DataFrame) -> FloatArray:
+    """Return 1 for a vote that showed side a first, or does not say, and -1 where side b was, shape (n_votes,)."""
     shown = votes["order"] if "order" in votes.columns else pl.Series([None] * votes.height, dtype=pl.String)
     return np.where((shown == "b_first").fill_null(value=False).to_numpy(), -1.0, 1.0)
 

@@ -10,6 +10,7 @@ import polars as pl
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
 from evalstats.analysis.arena.checks import VoteGraph, graph_of
 from evalstats.analysis.arena.options import ArenaOptions, Scale
+from evalstats.analysis.arena.perfect import Standing, perfect_pairs, standing_of
 from evalstats.analysis.arena.ratings import (
     Options,
     Part,
@@ -18,8 +19,10 @@ from evalstats.analysis.arena.ratings import (
     rate,
     vote_level_ratio,
 )
-from evalstats.analysis.arena.result import ArenaRanking, VoteCovariate
-from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, pair_rows, rating_rows
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow, VoteCovariate
+from evalstats.analysis.arena.sides import side_effect
+from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, met_table, pair_rows, rating_rows
+from evalstats.analysis.arena.suspects import suspects_of
 from evalstats.analysis.arena.trust import check_votes
 from evalstats.analysis.arena.votes import (
     VoteCounts,
@@ -80,6 +83,7 @@ def arena(
     n_resamples: int | None = None,
     online: bool = False,
     checks: bool = True,
+    without_suspects: bool = False,
     top: Sequence[int] = (1, 3, 5),
     plan: Plan | None = None,
     seed: int = 0,
@@ -122,6 +126,10 @@ def arena(
         Whether to add ratings by one pass in the order of time, as chess servers make them. They depend on the order.
     checks
         Whether to test fit, trust and drift, which takes longer than the rating.
+    without_suspects
+        Whether to leave out votes that the checks of all votes suspect: those of raters unlike the others, repeats after the
+        first, bursts, answers that name their model. The checks saw the outcomes, so that such ratings stand beside those of all
+        votes and do not replace them.
 
     Raises
     ------
@@ -168,6 +176,7 @@ def arena(
         n_resamples=n_resamples,
         online=online,
         checks=checks,
+        without_suspects=without_suspects,
         top=tuple(top),
         seed=seed,
     )
@@ -303,8 +312,31 @@ def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
     return [rate(restricted(table, part), part, options) for part in large]
 
 
+def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
+    """Rate all votes, and then those that no check suspects."""
+    if isinstance(battles, pl.LazyFrame) or _is_lazy(battles):
+        raise InputError("suspect votes are found among single votes; collect the lazy frame first")
+    every = replace(asked, without_suspects=False)
+    result = _ranked(battles, replace(every, checks=True))
+    frame = comparisons_of(battles)
+    found = suspects_of(frame, result)
+    if not found.reasons:
+        none = as_notes("choice", ["the checks suspect no votes, so none is left out"], caution=False)
+        return replace(result, asked=asked, notes=(*result.notes, *none))
+    kept = frame.filter(~found.at)
+    again = _ranked(replace(battles, comparisons=kept) if isinstance(battles, EvalData) else kept, every)
+    why = several([f"{n:,} {reason}" for reason, n in found.reasons])
+    text = (
+        f"{result.n_votes - again.n_votes:,} of {result.n_votes:,} votes are left out as suspect ({why}); they were chosen by "
+        "their outcomes, so read this beside the ratings of all votes"
+    )
+    return replace(again, asked=asked, notes=_ordered(*as_notes("left_out", [text]), *again.notes))
+
+
 def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     options = _checked(asked)
+    if asked.without_suspects:
+        return _without_suspects(battles, asked)
     name, sources, remarks = _about(battles)
     votes = _votes(battles, asked)
     table, counts = votes.table, votes.counts
@@ -314,11 +346,20 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     found = connection(table.rows)
     parts = _parts(table, found, options)
     graph = graph_of(table.rows, table.models, found)
+    standing = standing_of(table, parts, found, options)
+    if standing is not None:
+        parts = [standing.part]
+        graph = replace(
+            graph,
+            unbounded_above=tuple(each.name for each in standing.records if each.won),
+            unbounded_below=tuple(each.name for each in standing.records if not each.won),
+        )
     main = max(parts, key=lambda part: part.table.n_votes)
     whole = len(parts) == 1 and main.table.n_models == table.n_models
-    checked = check_votes(table, main, graph, options, wanted=asked.checks)
-    rows, order = rating_rows(table, parts, found, options)
-    covariates, further = _covariates(votes, main, whole=whole)
+    side = side_effect(main)
+    checked = check_votes(table, main, graph, options, side=side, wanted=asked.checks)
+    rows, order = rating_rows(table, parts, found, standing, options)
+    covariates, further = _covariates(votes, main, side, whole=whole)
     styled, sided = (None if each is None else each[0] for each in (votes.styled, votes.sided))
     return ArenaRanking(
         arena=name,
@@ -330,9 +371,9 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         method=METHODS[options.ties],
         method_reason=_REASONS[options.ties],
         rank_method="none" if main.claims is None else main.claims.ranks.method,
-        estimand=_estimand(votes, main, whole=found.is_connected or options.prior > 0.0),
+        estimand=_estimand(votes, main, graph),
         rows=rows,
-        pairs=tuple(pair for part in parts for pair in pair_rows(part, options)),
+        pairs=_pairs(table, parts, standing, rows, options),
         covariance=_covariance(parts, table.n_models, order),
         clusters=cluster_counts(main),
         df=main.df,
@@ -383,24 +424,22 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     )
 
 
-def _covariates(votes: _Votes, main: Part, *, whole: bool) -> tuple[tuple[VoteCovariate, ...], list[Note]]:
+def _covariates(
+    votes: _Votes, main: Part, side: VoteCovariate | str, *, whole: bool
+) -> tuple[tuple[VoteCovariate, ...], list[Note]]:
     """Return the coefficients of the headline, and of side and style estimated beside it."""
     found = list(covariate_rows(main, votes.covariates, held=True))
-    notes: list[Note] = []
-    for beside, is_style in ((votes.sided, False), (votes.styled, True)) if whole else ():
-        if beside is None:
-            continue
-        rows, covariates = beside
-        table = replace(votes.table, rows=rows, covariates=covariates.values, covariate_names=covariates.names)
-        try:
-            refit = rate(table, main.models, main.options, bare=True)
-        except (CannotAnswerError, InputError) as error:
-            if is_style:
-                notes.append(Note(kind="fit", text=f"style could not be estimated: {error}"))
-            continue
-        known = {row.name for row in found}
-        found.extend(row for row in covariate_rows(refit, covariates, held=False) if row.name not in known)
-    return tuple(found), notes
+    if not isinstance(side, str) and not side.held and np.isfinite(side.estimate):
+        found.append(side)
+    if votes.styled is None or not whole:
+        return tuple(found), []
+    rows, covariates = votes.styled
+    table = replace(votes.table, rows=rows, covariates=covariates.values, covariate_names=covariates.names)
+    try:
+        refit = rate(table, main.models, main.options, bare=True)
+    except (CannotAnswerError, InputError) as error:
+        return tuple(found), [Note(kind="fit", text=f"style could not be estimated: {error}")]
+    return (*found, *covariate_rows(refit, covariates, held=False)), []
 
 
 def _covariance(
@@ -417,18 +456,37 @@ def _covariance(
     return tuple(tuple(value if np.isfinite(value) else None for value in row) for row in ordered)
 
 
-def _estimand(votes: _Votes, main: Part, *, whole: bool) -> str:
+def _pairs(
+    table: VoteTable, parts: Sequence[Part], standing: Standing | None, rows: Sequence[RatingRow], options: Options
+) -> tuple[PairContrast, ...]:
+    """Return every pair of a part in the order of the rows, and those of a model without a finite rating."""
+    found = tuple(pair for part in parts for pair in pair_rows(part, options))
+    if standing is None:
+        return found
+    order = {row.name: place for place, row in enumerate(rows)}
+    every = (*found, *perfect_pairs(standing, met_table(table.rows), options))
+    return tuple(sorted(every, key=lambda pair: (order[pair.first], order[pair.second])))
+
+
+def _estimand(votes: _Votes, main: Part, graph: VoteGraph) -> str:
     shared = [_PLURALS.get(cluster.name, f"levels of {cluster.name}") for cluster in cluster_counts(main)]
     new = f"for new {' and '.join(shared)} like these" if shared else "for new votes like these, each on its own"
     held = f", with {' and '.join(votes.covariates.names)} held equal" if votes.covariates.names else ""
-    against = main.options.anchor or ("the mean of all models" if whole else "the mean of the models of its part")
+    mean = (
+        "the mean of all models"
+        if graph.connected or main.options.prior > 0.0
+        else "the mean of the models of its part"
+    )
+    if graph.one_list and not graph.connected:
+        mean = "the mean of the models with a finite rating"
+    against = main.options.anchor or mean
     return f"strength in votes against {against}{held}, {new}"
 
 
 def _rank_reason(graph: VoteGraph, main: Part, options: Options) -> str | None:
     if main.rank_reason is not None:
         return main.rank_reason
-    if graph.connected or options.prior > 0.0:
+    if graph.one_list or options.prior > 0.0:
         return None
     return (
         f"votes do not put all {graph.n_models} models on one scale, but {len(graph.components)} parts of them: ranks are "
@@ -439,6 +497,8 @@ def _rank_reason(graph: VoteGraph, main: Part, options: Options) -> str | None:
 def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     if graph.connected:
         return ()
+    if graph.one_list:
+        return _perfect(graph)
     n = len(graph.components)
     if options.prior > 0.0:
         text = (
@@ -448,6 +508,24 @@ def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     # The answer says so itself.
     text = f"the votes leave {n} parts, and ratings can be compared within a part only"
     return (Note(kind="comparability", text=text, caution=False),)
+
+
+def _perfect(graph: VoteGraph) -> tuple[Note, ...]:
+    """Say which models have no finite rating, and why."""
+    told: list[str] = []
+    for names, all_of, done, end in (
+        (graph.unbounded_above, graph.unbeaten, "won", "upper"),
+        (graph.unbounded_below, graph.winless, "lost", "lower"),
+    ):
+        # Of two such models one may have beaten the other.
+        on = "" if set(names) <= set(all_of) else " on the rated models"
+        one = len(names) == 1
+        if names:
+            told.append(
+                f"the rating{'' if one else 's'} of {several(names, 3)} {'has' if one else 'have'} no {end} limit: "
+                f"{'it' if one else 'they'} {done} every vote{on}"
+            )
+    return as_notes("few", told)
 
 
 def _facts(votes: _Votes, graph: VoteGraph, main: Part) -> list[Note]:

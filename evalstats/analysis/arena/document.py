@@ -7,6 +7,8 @@ from evalstats.analysis.arena.checks import BUDGET, VoteGraph, weak_links_of
 from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, turned_choices
 from evalstats.analysis.arena.figures import digits_of, percent, points, rating, rough, unit_of, whole
 from evalstats.analysis.arena.result import ArenaRanking, ClusterCount, PairContrast, RatingRow
+from evalstats.analysis.arena.sides import side_words
+from evalstats.analysis.arena.suspects import OF_SUSPECTS
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
@@ -29,8 +31,8 @@ _IN_PARTS: tuple[str, Tone] = ("no single ranking", "bad")
 _NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
 _NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
 _WHO = {"item": "prompts", "prompt": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
-# Checks of the votes, of the model, and of time: what follows where one of them is suspect differs.
-_OF_VOTES = frozenset({"sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes"})
+# What follows where a check warns differs: of votes that are suspect, of a lead that hangs on a few, of the model, and of time.
+_FRAGILE = {"one rater": "one rater", "few votes": "a few votes"}
 
 
 def method_sections(result: ArenaRanking) -> tuple[Section, ...]:
@@ -96,10 +98,18 @@ def _facts(result: ArenaRanking) -> tuple[str, ...]:
 
 
 def _meaning(result: ArenaRanking) -> tuple[str, ...]:
-    against = "the mean of all models" if result.anchor is None else result.anchor
+    some = " with a finite one" if any(row.estimate is None for row in result.rows) and whole(result) else ""
+    against = f"the mean of all models{some}" if result.anchor is None else result.anchor
     found = [f"A rating counts from {against}{'' if whole(result) else ' of its part'}, in {unit_of(result)}."]
     if result.scale == "elo":
         found.append("A lead of 100 Elo points means about 64 wins in 100 decided votes, 200 about 76, 400 about 91.")
+    if some:
+        found.append(
+            "A model that won every vote has no finite rating. Its limit is the rating under which it would have won them all "
+            f"with a chance of {100 * (1 - result.conf_level) / 2:g}%, with the votes of one rater or prompt taken as one, and "
+            "the error of the others allowed for. A tenth of the error rate of the ranks is kept for its pairs. Of a model that "
+            "lost every vote the same holds, turned round."
+        )
     pair = next((each for each in result.pairs if each.win_probability is not None and (each.estimate or 0) > 0), None)
     if pair is not None:
         found.append(_lead(pair, result))
@@ -154,9 +164,12 @@ def _independence(result: ArenaRanking) -> str:
         return "Every vote is independent of every other, though one person may have given many"
     told: list[str] = []
     for each in result.clusters:
-        worth = f" (worth {number(each.effective, 0)} equal ones)" if each.effective < _UNEQUAL * each.n_levels else ""
+        n = each.n_levels + each.n_nameless
+        worth = f" (worth {number(each.effective, 0)} equal ones)" if each.effective < _UNEQUAL * n else ""
         large = f", the largest with {100 * each.largest:.0f}% of the votes" if each.largest > _LARGE else ""
-        told.append(f"{each.n_levels:,} of {'prompt' if each.name == 'item' else each.name}{worth}{large}")
+        word = "prompt" if each.name == "item" else each.name
+        alone = f" and {plural(each.n_nameless, 'vote')} without one, each by itself" if each.n_nameless else ""
+        told.append(f"{each.n_levels:,} of {word}{alone}{worth}{large}")
     return f"Votes that share none of these are independent: {'; '.join(told)}"
 
 
@@ -222,6 +235,11 @@ def _headline(result: ArenaRanking) -> str:
         return f"{first} is ahead of {'the other' if n == 2 else f'all {n - 1} others'}"
     could = "Either could be best" if n == 2 else "Any" if len(best) == n else str(len(best))
     could = could if n == 2 else f"{could} of {n} models could be best"
+    # Who won a vote or two and lost none does not lead by that.
+    perfect = [row.name for row in result.rows if row.estimate is None and row.conf_high is None and row.n_wins]
+    if result.rows[0].estimate is None and perfect:
+        who = perfect[0] if len(perfect) == 1 else str(len(perfect))
+        return f"{could}; {who} won every vote"
     return f"{could}; {first} leads"
 
 
@@ -230,10 +248,26 @@ def _number(result: ArenaRanking) -> tuple[str, str]:
     first = result.rows[0]
     if answer_of(result)[0] not in (_LEADS[0], _OPEN[0]) or first.conf_low is None:
         return "", ""
+    rated = sum(row.estimate is not None for row in result.rows)
+    if first.conf_high is None:
+        base = (
+            f"the mean of the other {rated} is"
+            if len(result.rows) == rated + 1
+            else f"the mean of the {rated} rated models is"
+        )
+        return (
+            f"at least {rating(first.conf_low, result)}",
+            f"{level(result)} CI without an upper end; {_base(result, base)}",
+        )
     ends = interval_words(first.conf_low, first.conf_high, 1.0, digits_of(result))
+    mean = "the mean of all models is" if rated == len(result.rows) else f"the mean of the {rated} rated models is"
+    return rating(first.estimate, result), f"{level(result)} CI {ends}; {_base(result, mean)}"
+
+
+def _base(result: ArenaRanking, mean: str) -> str:
+    """Say what the ratings count from."""
     base = number(1000.0 if result.scale == "elo" else 0.0, 0)
-    against = f"the mean of all models is {base}" if result.anchor is None else f"{result.anchor} is set to {base}"
-    return rating(first.estimate, result), f"{level(result)} CI {ends}; {against}"
+    return f"{mean} {base}" if result.anchor is None else f"{result.anchor} is set to {base}"
 
 
 def _scope(result: ArenaRanking) -> str:
@@ -251,7 +285,8 @@ def _met(graph: VoteGraph) -> str:
 
 def _many(each: ClusterCount) -> str:
     word = _WHO.get(each.name)
-    return plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} of {each.name}"
+    levels = plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} of {each.name}"
+    return f"{levels} ({plural(each.n_nameless, 'vote')} without one)" if each.n_nameless else levels
 
 
 def _answer(result: ArenaRanking) -> tuple[Block, ...]:
@@ -337,11 +372,18 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     """Return the cautions that follow from checks, one for each kind of consequence, and from other choices."""
     lines = flagged(result)
     found = [*_turned(result), *_weak_links(result)]
-    votes = [_lower(line.title) for line in lines if line.check in _OF_VOTES]
-    fit = [_lower(line.title) for line in lines if line.check not in _OF_VOTES and line.check != "drift"]
+    votes = [_lower(line.title) for line in lines if line.check in OF_SUSPECTS]
+    fragile = [_FRAGILE[line.check] for line in lines if line.check in _FRAGILE]
+    found.extend(_preferred_side(result))
+    fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, "sides", "drift"}]
     if votes:
-        text = f"suspect votes ({several(votes, 7)}) may carry the ratings"
-        found.append(Note(kind="trust", text=text, remedy="rate without them"))
+        further = "further " if result.asked.without_suspects else ""
+        text = f"{further}suspect votes ({several(votes, 7)}) may carry the ratings"
+        remedy = "" if further else "rate without them (--without-suspects)"
+        found.append(Note(kind="trust", text=text, remedy=remedy))
+    if fragile:
+        text = f"who leads hangs on {' and on '.join(fragile)}"
+        found.append(Note(kind="trust", text=text, remedy="collect more votes"))
     if fit:
         text = f"one rating a model does not fit ({several(fit, 4)})"
         found.append(Note(kind="fit", text=text, remedy="rate by category (--by)"))
@@ -349,6 +391,16 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
         text = "ratings change over time, so each is an average"
         found.append(Note(kind="fit", text=text, remedy="rate recent votes by themselves"))
     return found
+
+
+def _preferred_side(result: ArenaRanking) -> list[Note]:
+    """Return the caution of a side that is preferred, unless ratings hold it equal."""
+    trust, side = result.trust, next((row for row in result.covariates if row.name == "side"), None)
+    if trust is None or not any(line.check == "sides" for line in flagged(result)) or (side and side.held):
+        return []
+    who = "one side" if side is None else side_words(side)
+    text = f"between equal models {who} wins {percent(trust.side_share)} of votes"
+    return [Note(kind="trust", text=text, remedy="hold the side equal (--side)")]
 
 
 def _turned(result: ArenaRanking) -> list[Note]:
@@ -363,7 +415,7 @@ def _weak_links(result: ArenaRanking) -> list[Note]:
     if not weak:
         return []
     first = weak[0]
-    links = f"{first.side.removesuffix('s')} ties" if first.n_wins == 1 else f"{first.side} tie"
+    links = f"{'win' if first.side == 'wins' else 'loss'} ties" if first.n_wins == 1 else f"{first.side} tie"
     text = f"only {first.n_wins:g} {links} {several(first.group, 2)} to the rest"
     more = f", and {plural(len(weak) - 1, 'other group')} hang by as few" if len(weak) > 1 else ""
     return [Note(kind="few", text=text + more, remedy="collect votes between them")]

@@ -1,7 +1,7 @@
 """The evidence for a ranking of votes: who was compared, who is separated, other choices, style, categories, suspect checks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,7 @@ from evalstats.analysis.arena import figures
 from evalstats.analysis.arena.checks import CheckLine, CheckStatus, FitChecks, TrustChecks, weak_links_of
 from evalstats.analysis.arena.figures import apart, compared, digits_of, percent, points, rough, unit_of, whole
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, CategoryRating, PairContrast, VoteCovariate
+from evalstats.analysis.arena.sides import side_words
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
@@ -66,7 +67,7 @@ def nearest_open(result: ArenaRanking) -> PairContrast | None:
 
 def _connections(result: ArenaRanking) -> Section | None:
     graph = result.graph
-    if graph is None:
+    if graph is None or (graph.one_list and not graph.connected):
         return None
     if not graph.connected:
         table = Table(
@@ -178,7 +179,7 @@ def _neighbours(result: ArenaRanking) -> Table:
 
 def _closest(result: ArenaRanking) -> str:
     """Name the separated pair that is the least certain."""
-    judged = [pair for pair in apart(compared(result)) if pair.p_adjusted is not None]
+    judged = [pair for pair in apart(compared(result)) if pair.p_adjusted is not None and pair.estimate is not None]
     if len(judged) < 2:
         return ""
     pair = max(judged, key=lambda each: each.p_adjusted or 0.0)
@@ -238,7 +239,10 @@ def _choices_frame(result: ArenaRanking, known: Sequence[Alternative]) -> dict[s
 
 
 def _style(result: ArenaRanking) -> Section | None:
-    clear = [row for row in result.covariates if row.excludes_zero]
+    # The check of the sides tells of the side, where it was made.
+    told = any(line.check == "sides" for line in result.checks)
+    rows = [row for row in result.covariates if row.name != "side" or not told]
+    clear = [row for row in rows if row.excludes_zero]
     if not clear:
         return None
     table = Table(
@@ -252,16 +256,15 @@ def _style(result: ArenaRanking) -> Section | None:
             Column(title="Held equal"),
         ),
         rows=tuple(
-            (_title(row), row.estimate, row.ends, row.p_value, row.points, "yes" if row.held else "no")
-            for row in result.covariates
+            (_title(row), row.estimate, row.ends, row.p_value, row.points, "yes" if row.held else "no") for row in rows
         ),
         caption="What moves a vote beside the model: the side between equals; of style, one SD of (a - b)/(a + b)",
-        frame=_frame(result.covariates),
+        frame=_frame(rows),
     )
     said = "; ".join(_preferred(row, result) for row in clear)
     text = f"{sentence(said)} It goes with being preferred, and need not be why."
     styled = [row for row in clear if row.name != "side"]
-    heading = f"{_side(clear[0])} is preferred"
+    heading = f"{_capital(side_words(clear[0]))} is preferred"
     if styled:
         heading = f"Answers with {'more' if styled[0].estimate > 0 else 'less'} {styled[0].name} are preferred"
     other = next((each for each in result.alternatives if each.key in _OF_STYLE and each.reason is None), None)
@@ -270,16 +273,16 @@ def _style(result: ArenaRanking) -> Section | None:
 
 
 def _title(row: VoteCovariate) -> str:
-    return "side a" if row.name == "side" else row.name
+    return side_words(replace(row, estimate=1.0)) if row.name == "side" else row.name
 
 
-def _side(row: VoteCovariate) -> str:
-    return f"The {'first' if row.estimate > 0 else 'second'} side"
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _preferred(row: VoteCovariate, result: ArenaRanking) -> str:
     worth = "" if row.points is None else f" ({points(row.points, result)}, {p_words(row.p_value)})"
-    return f"{_side(row) if row.name == 'side' else f'one SD more {row.name}'}{worth}"
+    return f"{side_words(row) if row.name == 'side' else f'one SD more {row.name}'}{worth}"
 
 
 def _categories(result: ArenaRanking) -> Section | None:
@@ -365,7 +368,9 @@ def _heading(result: ArenaRanking, check: str) -> str:
     heading = _HEADINGS.get(check, "")
     match check:
         case "sides" if (share := trust.side_share) is not None:
-            heading = f"Side {'a' if share > 0.5 else 'b'} wins {100 * max(share, 1 - share):.0f}% of decided votes"
+            side = next((row for row in result.covariates if row.name == "side"), None)
+            who = "one side" if side is None else side_words(side)
+            heading = f"Between equal models {who} wins {percent(share)} of votes"
         case "raters" if n := len({flag.rater for flag in trust.raters}):
             heading = f"{plural(n, 'rater')} {'votes' if n == 1 else 'vote'} unlike the others"
         case "duplicates" if n := trust.n_duplicates:

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from evalstats.analysis.arena.checks import weak_links_of
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, PairContrast, RatingRow, turned
 from evalstats.analysis.result import columns, level
 from evalstats.document.model import Figure, Table
-from evalstats.document.numbers import interval, number, plural
+from evalstats.document.numbers import interval, interval_words, number, plural
 
 MOST_MODELS = 60
 MOST_IN_MATRIX = 20
@@ -27,7 +28,12 @@ def ranks(result: ArenaRanking, table: Table) -> Figure:
     rows: dict[str, list[object]] = {
         "model": [row.name for row in shown],
         "group": [*_headings(shown, result)],
-        **columns(shown, "estimate", "conf_low", "conf_high"),
+        **columns(
+            [replace(row, conf_low=None, conf_high=None) if row.estimate is None else row for row in shown],
+            "estimate",
+            "conf_low",
+            "conf_high",
+        ),
         "words": [_rating_words(row, result) for row in shown],
     }
     options = {
@@ -219,7 +225,7 @@ def _stands_out(row: RatingRow, result: ArenaRanking) -> bool:
 def _rating_words(row: RatingRow, result: ArenaRanking) -> str:
     """Write a rating and its interval, or what of them is missing."""
     if row.estimate is None:
-        return "no rating"
+        return "no rating" if row.ends is None else interval_words(*row.ends, 1.0, digits_of(result))
     shown = rating(row.estimate, result)
     if row.name == result.anchor:
         return f"{shown}, fixed"

@@ -51,6 +51,9 @@ class ArenaOptions:
     checks: Annotated[
         bool, Option("Whether to test fit, trust and drift, which takes longer.", ("--checks/--no-checks",))
     ] = True
+    without_suspects: Annotated[
+        bool, Option("Leave out the votes that the checks suspect, and say how many.", ("--without-suspects",))
+    ] = False
     top: Annotated[tuple[int, ...], Option("Say who may be among the K best; may be repeated.", metavar="K")] = (
         1,
         3,

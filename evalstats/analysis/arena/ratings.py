@@ -362,9 +362,18 @@ def _rating_covariance(covariance: StrengthCovariance, weights: FloatArray, opti
 
 def cluster_counts(part: Part) -> tuple[ClusterCount, ...]:
     """Return what standard errors are clustered by."""
+    ways = part.covariance.ways
+    # Of merged votes it is not known how many have no level.
+    nameless = part.table.nameless or (0,) * len(ways)
     return tuple(
-        ClusterCount(name=name, n_levels=way.n_clusters, effective=way.effective, largest=way.largest_share)
-        for name, way in zip(part.table.cluster_names, part.covariance.ways, strict=False)
+        ClusterCount(
+            name=name,
+            n_levels=way.n_clusters - n,
+            n_nameless=n,
+            effective=way.effective,
+            largest=way.largest_share,
+        )
+        for name, way, n in zip(part.table.cluster_names, ways, nameless, strict=False)
         if way.nested_in is None
     )
 

@@ -26,7 +26,8 @@ class RatingRow(RankedRow):
     Attributes
     ----------
     estimate, std_error, conf_low, conf_high
-        Rating and its interval against the mean of all models (or the anchor); `reason` says why there is none. Two
+        Rating and its interval against the mean of all models (or the anchor); `reason` says why there is none. A model that
+        won (lost) all its votes has no rating, and a lower (upper) limit alone. Two
         models must not be compared by whether these intervals overlap: `pairs` does that.
     strength
         The same as natural log-odds, 0 for the average model.
@@ -37,7 +38,7 @@ class RatingRow(RankedRow):
     win_share
         Wins and half of ties (both bad included) over its votes: depends on whom it met.
     n_clusters
-        For each of the result's clusters, how many of its levels the votes come from.
+        For each of the result's clusters, how many of its levels the votes come from; a vote that names none is one.
     rank_arena
         The rank live arenas print: 1 + the models whose whole interval lies above this one's.
     online_elo
@@ -192,6 +193,7 @@ class Categories:
 class ClusterCount:
     """A way in which votes share something.
 
+    `n_levels` are those that votes name; `n_nameless` votes name none, and each counts as a level of its own.
     `effective` is (sum k)^2 / sum k^2 for the votes k of each level: how many equal levels these are worth; `largest` is the
     share of all votes in the largest level.
     """
@@ -200,6 +202,7 @@ class ClusterCount:
     n_levels: int
     effective: float
     largest: float
+    n_nameless: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -303,7 +306,7 @@ class ArenaRanking(Result):
         return tuple(row.name for row in self.rows if row.may_be_best)
 
     def _in_parts(self) -> bool:
-        return self.prior == 0.0 and self.graph is not None and not self.graph.connected
+        return self.prior == 0.0 and self.graph is not None and not self.graph.one_list
 
     def row(self, name: str) -> RatingRow:
         """Return one model's line.

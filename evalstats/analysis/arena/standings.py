@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from evalstats.analysis.arena.checks import votes_of
+from evalstats.analysis.arena.perfect import Standing, perfect_row
 from evalstats.analysis.arena.ratings import Claims, Options, Part, model_df
 from evalstats.analysis.arena.result import (
     Alternative,
@@ -62,7 +63,7 @@ TIES: tuple[Ties, ...] = ("half", "davidson", "rao-kupper")
 
 
 def rating_rows(
-    table: VoteTable, parts: Sequence[Part], found: Connection, options: Options
+    table: VoteTable, parts: Sequence[Part], found: Connection, standing: Standing | None, options: Options
 ) -> tuple[tuple[RatingRow, ...], list[int]]:
     """Return a line for each model, by part and then by rating, and the order of their numbers."""
     counts = _counts(table.rows)
@@ -85,16 +86,23 @@ def rating_rows(
             win_share=shares[model],
             n_clusters=tuple(int(each[model]) for each in levels),
             online_elo=None if online is None else float(online[model]),
-            component=1 if options.prior > 0.0 else number[model],
+            component=1 if options.prior > 0.0 or standing else number[model],
         )
-        lines[model] = _rated(base, *rated[model]) if model in rated else _unrated(base, found, model)
-    order = sorted(lines, key=lambda model: _place(lines[model]))
+        record = None if standing is None else standing.record(model)
+        if model in rated:
+            lines[model] = _rated(base, *rated[model])
+        elif standing is not None and record is not None:
+            lines[model] = perfect_row(base, standing, record, options)
+        else:
+            lines[model] = _unrated(base, found, model)
+    # Parts are in the order of who beat whom: models that won everything come before the rated ones.
+    order = sorted(lines, key=lambda model: (number[model] if standing else 0, *_place(lines[model])))
     return tuple(lines[model] for model in order), order
 
 
 def pair_rows(part: Part, options: Options) -> tuple[PairContrast, ...]:
     """Return every pair of a part, the better rated first."""
-    names, met = part.table.models, _met(part.table.rows)
+    names, met = part.table.models, met_table(part.table.rows)
     order: list[int] = np.argsort(-part.ratings, kind="stable").tolist()
     rows: list[PairContrast] = []
     for k, i in enumerate(order):
@@ -217,7 +225,7 @@ def _counts(rows: VoteRows) -> dict[str, IntArray]:
         "n_losses": of(rows.first, B_WINS) + of(rows.second, A_WINS),
         "n_ties": of(rows.first, TIE) + of(rows.second, TIE),
         "n_both_bad": of(rows.first, BOTH_BAD) + of(rows.second, BOTH_BAD),
-        "n_opponents": (_met(rows) > 0).sum(axis=1),
+        "n_opponents": (met_table(rows) > 0).sum(axis=1),
     }
 
 
@@ -230,7 +238,7 @@ def _share(rows: VoteRows) -> list[float | None]:
     return [float(part / whole) if whole > 0.0 else None for part, whole in zip(got, total, strict=True)]
 
 
-def _met(rows: VoteRows) -> IntArray:
+def met_table(rows: VoteRows) -> IntArray:
     """Return the votes between every two models."""
     n = rows.n_models
     there = np.bincount(rows.first * n + rows.second, weights=rows.count, minlength=n * n).reshape(n, n)

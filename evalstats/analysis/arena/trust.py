@@ -30,10 +30,12 @@ from evalstats.analysis.arena.checks import (
 )
 from evalstats.analysis.arena.goodness_of_fit import drift_of, fit_checks
 from evalstats.analysis.arena.ratings import Options, Part
+from evalstats.analysis.arena.result import VoteCovariate
+from evalstats.analysis.arena.sides import side_share, side_words
 from evalstats.analysis.arena.votes import VoteTable
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import interval, number, p_value, plural, several
+from evalstats.document.numbers import interval_words, number, p_value, p_words, plural, several
 from evalstats.errors import CannotAnswerError, some_of
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths, selection_bias
 from evalstats.stats.arena.drift import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
@@ -41,7 +43,7 @@ from evalstats.stats.arena.goodness_of_fit import clustered_mean
 from evalstats.stats.arena.influence import largest_influences, smallest_flip, without_each
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.rater_effects import decided_line, decided_votes
-from evalstats.stats.arena.raters import CHECKS, FEWEST_VOTES, RaterEvidence, rater_evidence, side_preference
+from evalstats.stats.arena.raters import CHECKS, FEWEST_VOTES, RaterEvidence, rater_evidence
 from evalstats.stats.arena.votes import A_WINS, TIE, VoteRows
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.estimate import two_sided_normal_p, two_sided_t_p
@@ -54,7 +56,6 @@ _MANY = 0.01  # of the votes
 _MANY_REPEATS = 20.0  # above, their number is near a normal one
 _FEW_PAIRS = 400
 _NAMED = 3
-_FEWEST_DECIDED = 6  # 2 x .5^6 is the first p below .05
 _FEW = 10  # votes that should not decide who is first
 _UNCHECKED = ("votes, fit and drift were not checked, as asked",)
 
@@ -281,37 +282,26 @@ def _e(log_e: float) -> float:
     return min(math.exp(min(log_e, 690.0)), _LARGEST_E)
 
 
-def side_check(found: TrustChecks, table: VoteTable, conf_level: float) -> tuple[TrustChecks, CheckLine]:
-    """Test that either side wins half of the decided votes."""
-    sides = side_preference(table.rows, conf_level=conf_level)
-    if _one_order(table):
-        raise CannotAnswerError(
-            "every pair of models stands in one order only, so that side and model cannot be told apart"
-        )
-    if sides.n < _FEWEST_DECIDED:
-        raise CannotAnswerError(
-            f"{plural(sides.n, 'decided vote')}: fewer than {_FEWEST_DECIDED} could show no preference, whatever they were"
-        )
-    told = f"side a won {number(100 * sides.estimate, 1)}% of {plural(sides.n, 'decided vote')}"
-    kept = replace(
-        found, side_share=sides.estimate, side_low=sides.conf_low, side_high=sides.conf_high, side_p=sides.p_value
-    )
-    if sides.p_value is None:
-        finding = f"{told}; whether that is chance cannot be said: {sides.reason}"
-        return kept, check_line("sides", "not run", finding)
-    finding = f"{told}, {interval(sides.conf_low, sides.conf_high, 100, 1)}, p {p_value(sides.p_value)} if both sides are alike"
-    return kept, check_line("sides", _status(sides.p_value), finding, sides.p_value)
+def side_check(found: TrustChecks, side: VoteCovariate | str) -> tuple[TrustChecks, CheckLine]:
+    """Say whether one side is preferred between equal models; `side` is the effect, or why there is none."""
+    if isinstance(side, str):
+        raise CannotAnswerError(side)
+    share, low, high = side_share(side)
+    kept = replace(found, side_share=share, side_low=low, side_high=high, side_p=side.p_value)
+    told = f"between equal models {side_words(side)} wins {number(100 * share, 1)}% of votes"
+    if np.isinf(side.estimate):
+        told = f"{side_words(side)} won every decided vote"
+    if side.p_value is None:
+        return kept, check_line("sides", "not run", f"{told}; whether that is chance cannot be said: {side.reason}")
+    ends = "" if low is None else f"{100 * side.conf_level:g}% CI {interval_words(low, high, 100)}, "
+    finding = f"{told} ({ends}{p_words(side.p_value)})"
+    if side.held:
+        finding += "; the ratings hold the side equal"
+    return kept, check_line("sides", _status(side.p_value), finding, side.p_value)
 
 
 def _status(p: float) -> CheckStatus:
     return "warning" if p <= TEST_LEVEL else "ok"
-
-
-def _one_order(table: VoteTable) -> bool:
-    """Tell whether no two models were ever shown in both orders (a baseline that is always on side a)."""
-    n = table.n_models
-    there = np.unique(table.rows.first * n + table.rows.second)
-    return not np.isin(there, np.unique(table.rows.second * n + table.rows.first)).any()
 
 
 def duplicate_check(found: TrustChecks, table: VoteTable) -> tuple[TrustChecks, CheckLine]:
@@ -485,6 +475,7 @@ def trust_checks(
     fit: PairFit,
     *,
     std_errors: FloatArray | None,
+    side: VoteCovariate | str,
     conf_level: float = 0.95,
     seed: int = 0,
     points: float = ELO_PER_LOG_ODDS,
@@ -492,13 +483,14 @@ def trust_checks(
     """Check raters, sides, duplicates, bursts, identity leaks, single raters, few votes and private testing.
 
     `table` and `fit` are of models on one scale. `std_errors` of the ratings, shape (n_models,), are in points, of which
-    `points` make a log-unit; NaN where there is none, None for none at all. Raters are flagged at a false discovery rate of
-    1 - conf_level; each other test warns of honest votes in at most .5% (`TEST_LEVEL`). A warning says where to look; it proves
-    nobody a cheat, and silence proves nobody honest (`validation.arena_manipulators` measures what is found).
+    `points` make a log-unit; NaN where there is none, None for none at all. `side` is its effect, or why there is none.
+    Raters are flagged at a false discovery rate of 1 - conf_level; each other test warns of honest votes in at most .5%
+    (`TEST_LEVEL`). A warning says where to look; it proves nobody a cheat, and silence proves nobody honest
+    (`validation.arena_manipulators` measures what is found).
     """
     voters = voters_of(table)
     checks: dict[str, Callable[[TrustChecks], tuple[TrustChecks, CheckLine]]] = {
-        "sides": lambda found: side_check(found, table, conf_level),
+        "sides": lambda found: side_check(found, side),
         "raters": lambda found: rater_check(found, table, fit, voters, conf_level=conf_level, seed=seed),
         "duplicates": lambda found: duplicate_check(found, table),
         "bursts": lambda found: burst_check(found, table, fit, voters),
@@ -568,7 +560,9 @@ class Checked:
     notes: tuple[Note, ...] = ()
 
 
-def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options, *, wanted: bool) -> Checked:
+def check_votes(
+    table: VoteTable, part: Part, graph: VoteGraph, options: Options, *, side: VoteCovariate | str, wanted: bool
+) -> Checked:
     """Check the votes of one part (the largest) of the graph, where `wanted`; the connection is that of all models."""
     first = connection_line(graph)
     if not wanted:
@@ -581,6 +575,7 @@ def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options
         part.table,
         part.fit,
         std_errors=part.std_errors,
+        side=side,
         conf_level=options.conf_level,
         seed=options.seed,
         points=options.points,

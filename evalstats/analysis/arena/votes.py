@@ -50,6 +50,8 @@ class VoteTable:
         The same votes coded as in `VoteRows`, in the order of `votes`; empty where `votes` is None.
     rows
         All of them merged, with covariates and clusters.
+    nameless
+        For each cluster: how many of its last codes are votes without a level, each of which is one of its own.
     cluster_names, covariate_names
         What clusters and covariates are, in order; "side" first where it is one.
     chunks
@@ -67,6 +69,7 @@ class VoteTable:
     rows: VoteRows
     cluster_names: tuple[str, ...] = ()
     codes: tuple[IntArray, ...] = ()
+    nameless: tuple[int, ...] = ()
     covariates: FloatArray
     covariate_names: tuple[str, ...] = ()
     chunks: Callable[[], Iterator[VoteRows]] | None = None
@@ -98,10 +101,11 @@ class VoteTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """Columns by which votes are clustered: names, and codes for every vote."""
+    """Columns by which votes are clustered: names, codes for every vote, and how many votes have no level."""
 
     names: tuple[str, ...]
     codes: tuple[IntArray, ...]
+    nameless: tuple[int, ...]
     notes: tuple[Note, ...] = ()
 
 
@@ -118,18 +122,22 @@ def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
     """
     if asked == "none":
         text = "every vote counts as independent, as asked; where one person votes often, intervals are too short"
-        return Shared(names=(), codes=(), notes=(Note(kind="dependence", text=text),))
+        return Shared(names=(), codes=(), nameless=(), notes=(Note(kind="dependence", text=text),))
     if asked != "auto":
         names = [_OWN.get(name, name) if name not in votes.columns else name for name in _listed(asked)]
         for name in names:
             _check(votes, name)
-        coded = [_coded(votes[name]) for name in names]
-        return Shared(names=tuple(names), codes=tuple(coded), notes=_partly(votes, names))
+        return Shared(
+            names=tuple(names),
+            codes=tuple(_coded(votes[name]) for name in names),
+            nameless=tuple(votes[name].null_count() for name in names),
+            notes=_partly(votes, names),
+        )
     return _found(votes)
 
 
 def _found(votes: pl.DataFrame) -> Shared:
-    kept: list[tuple[str, IntArray]] = []
+    kept: list[tuple[str, IntArray, int]] = []
     notes: list[Note] = [*_judges_among_people(votes)]
     told = False  # whether the votes name who cast them
     for name, column in _sources(votes):
@@ -142,14 +150,15 @@ def _found(votes: pl.DataFrame) -> Shared:
             text = f"all votes come from {plural(levels, _WORDS[name])}, so intervals say nothing of another {_WORDS[name]}"
             notes.append(Note(kind="few", text=text, remedy=f"collect votes from at least {FEWEST}"))
             continue
-        kept.append((name, codes))
-    notes.extend(_partly(votes, [name for name, _ in kept if name not in {"rater", "judge"}]))
+        kept.append((name, codes, column.null_count()))
+    notes.extend(_partly(votes, [name for name, _, _ in kept if name not in {"rater", "judge"}]))
     if not kept and not told:
         text = "the votes do not say who voted on what, so intervals are too short where users voted more than once"
         notes.append(Note(kind="dependence", text=text, remedy="name the voter's column `rater`"))
     return Shared(
-        names=tuple(name for name, _ in kept),
-        codes=tuple(codes for _, codes in kept),
+        names=tuple(name for name, _, _ in kept),
+        codes=tuple(codes for _, codes, _ in kept),
+        nameless=tuple(n for _, _, n in kept),
         notes=tuple(notes),
     )
 
@@ -311,6 +320,7 @@ def vote_table(
         rows=rows,
         cluster_names=shared.names,
         codes=tuple(shared.codes),
+        nameless=shared.nameless,
         covariates=beside.values,
         covariate_names=beside.names,
         notes=(
@@ -332,15 +342,17 @@ def restricted(table: VoteTable, models: Sequence[int]) -> VoteTable:
     chosen: IntArray = np.sort(np.asarray(models, dtype=np.int64))
     place = np.full(table.n_models, -1, dtype=np.int64)
     place[chosen] = np.arange(chosen.size)
-    inside = (place[table.rows.first] >= 0) & (place[table.rows.second] >= 0)
-    kept = table.rows.take(inside)
-    rows = replace(
-        kept,
-        n_models=chosen.size,
-        first=place[kept.first],
-        second=place[kept.second],
-        clusters=tuple(np.unique(codes, return_inverse=True)[1].astype(np.int64) for codes in kept.clusters),
-    )
+
+    def within(rows: VoteRows) -> VoteRows:
+        kept = rows.take((place[rows.first] >= 0) & (place[rows.second] >= 0))
+        return replace(kept, n_models=chosen.size, first=place[kept.first], second=place[kept.second])
+
+    def chunks() -> Iterator[VoteRows]:
+        return map(within, () if table.chunks is None else table.chunks())
+
+    rows = within(table.rows)
+    dense = tuple(np.unique(codes, return_inverse=True)[1].astype(np.int64) for codes in rows.clusters)
+    rows = replace(rows, clusters=dense)
     mask = (place[table.first] >= 0) & (place[table.second] >= 0)
     return replace(
         table,
@@ -353,8 +365,11 @@ def restricted(table: VoteTable, models: Sequence[int]) -> VoteTable:
         weight=table.weight[mask],
         rows=rows,
         codes=tuple(np.unique(codes[mask], return_inverse=True)[1].astype(np.int64) for codes in table.codes),
+        nameless=tuple(
+            int((codes[mask] > codes.max() - n).sum()) for codes, n in zip(table.codes, table.nameless, strict=True)
+        ),
         covariates=table.covariates[mask],
-        chunks=None,
+        chunks=None if table.chunks is None else chunks,
     )
 
 

@@ -157,7 +157,7 @@ def test_a_model_that_never_lost_has_no_rating_and_no_error_bar():
     row = es.arena(frame, checks=False).row("best")
     assert row.estimate is None
     assert row.std_error is None
-    assert row.reason == "it lost no vote, so its rating has no upper end"
+    assert row.reason == "it won all its 9 votes on rated models, so its rating has no upper limit"
 
 
 def test_nothing_to_compare_is_refused():

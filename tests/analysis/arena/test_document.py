@@ -284,7 +284,9 @@ def test_style_is_no_cause_and_a_side_has_a_direction() -> None:
     found = section(example.troubled(), "style")
     assert found.heading == "Answers with more tokens are preferred"
     assert "need not be why" in texts(found)
-    assert "The first side (+9 Elo points" in texts(found)
+    assert "side" not in texts(found)  # of which its check tells
+    unchecked = replace(example.troubled(), checks=())
+    assert "Side a (+9 Elo points" in texts(section(unchecked, "style"))
     none = replace(example.troubled(), covariates=example.troubled().covariates[2:])
     assert not has(none, "style")
 

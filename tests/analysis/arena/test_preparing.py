@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import evalstats as es
 from evalstats.analysis.arena.adjustments import numeric_pairs, relative_differences, style_pairs
 from evalstats.analysis.arena.votes import comparisons_of, restricted, shared_sources, vote_table
 from evalstats.errors import CannotAnswerError, InputError
@@ -223,3 +224,41 @@ def test_a_judge_among_people_is_told() -> None:
     (note,) = shared_sources(votes, "auto").notes
     assert note.text.startswith("16 of 40 votes are by 1 judge (gpt-4) and not by people")
     assert shared_sources(votes.head(24), "auto").notes == ()
+
+
+# --- votes that nobody signed ---
+
+
+def _unsigned(n_unsigned: int, *, seed: int = 0) -> pl.DataFrame:
+    """Return 240 votes by 30 raters between three models, of which some are by nobody known."""
+    rng = np.random.default_rng(seed)
+    pairs = np.array([("x", "y"), ("y", "z"), ("z", "x")])[np.arange(240) % 3]
+    return pl.DataFrame(
+        {
+            "model_a": pairs[:, 0],
+            "model_b": pairs[:, 1],
+            "outcome": rng.choice(["a", "b"], 240),
+            "rater": [None if k < n_unsigned else f"u{k % 30}" for k in range(240)],
+        }
+    )
+
+
+@pytest.mark.parametrize("n_unsigned", [0, 1, 90])
+def test_votes_without_a_rater_are_no_raters(n_unsigned: int):
+    result = es.arena(_unsigned(n_unsigned), checks=False)
+    (cluster,) = result.clusters
+    assert (cluster.name, cluster.n_levels, cluster.n_nameless) == ("rater", 30, n_unsigned)
+    without = {0: "", 1: " (1 vote without one)", 90: " (90 votes without one)"}[n_unsigned]
+    assert result.document().scope == f"240 votes, 30 raters{without}"
+    shuffled = es.arena(_unsigned(n_unsigned).sample(fraction=1.0, shuffle=True, seed=4), checks=False)
+    assert shuffled.document().scope == result.document().scope
+
+
+def test_votes_without_a_rater_are_counted_in_their_part():
+    """Of a part of the models only its own votes count, signed and unsigned."""
+    votes = _unsigned(90)
+    apart = votes.head(50).with_columns(
+        pl.col("model_a") + "2", pl.col("model_b") + "2", rater=pl.lit(None, dtype=pl.String)
+    )
+    (cluster,) = es.arena(pl.concat([votes, apart]), checks=False).clusters
+    assert (cluster.n_levels, cluster.n_nameless) == (30, 90)

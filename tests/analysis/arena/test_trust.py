@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 from evalstats.analysis.arena.checks import CheckLine, TrustChecks
+from evalstats.analysis.arena.ratings import Options, rate
+from evalstats.analysis.arena.sides import side_effect
 from evalstats.analysis.arena.trust import trust_checks
 from evalstats.analysis.arena.votes import VoteTable, comparisons_of, vote_table
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
@@ -45,7 +47,8 @@ def _of(frame: pl.DataFrame, cluster: str = "auto") -> VoteTable:
 def _checked(table: VoteTable, **options: float) -> tuple[TrustChecks, dict[str, CheckLine]]:
     fit = fit_strengths(table.rows, prior=0.5)
     errors = np.sqrt(np.diag(fit.bread)) * ELO_PER_LOG_ODDS
-    found, lines = trust_checks(table, fit, std_errors=errors[: table.n_models], **options)
+    part = rate(table, range(table.n_models), Options(prior=0.5), bare=True)
+    found, lines = trust_checks(table, fit, std_errors=errors[: table.n_models], side=side_effect(part), **options)
     assert [line.check for line in lines] == KEYS
     assert all(line.title and line.finding for line in lines)
     return found, {line.check: line for line in lines}
@@ -150,7 +153,7 @@ def test_what_cannot_be_checked_has_a_reason() -> None:
     votes = honest(np.random.default_rng(7), n_models=4)
     table = _of(_table(votes).votes.drop("rater"))
     fit = fit_strengths(table.rows)
-    found, lines = trust_checks(table, fit, std_errors=None)
+    found, lines = trust_checks(table, fit, std_errors=None, side="not asked")
     told = {line.check: line for line in lines}
     for key in ("raters", "duplicates", "bursts", "identity", "one rater", "selection"):
         assert told[key].status == "not run"
