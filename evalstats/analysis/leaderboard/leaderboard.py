@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from evalstats.analysis.arms import require_outcomes
+from evalstats.analysis.arms import SeveralRunsError, left_out_of_several_runs, require_outcomes
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
@@ -206,7 +206,12 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
         return replace(found, asked=json_safe(given(asked)))
     require_outcomes(data, *(asked.models or ()))
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-    chosen, arms, remarks = entries_of(data, metric=asked.metric, models=asked.models, contrast=column)
+    ambiguous: dict[str, SeveralRunsError] = {}
+    chosen, arms, remarks = entries_of(
+        data, metric=asked.metric, models=asked.models, contrast=column, ambiguous=ambiguous
+    )
+    if asked.baseline in ambiguous:
+        raise ambiguous[asked.baseline]
     named = named_clusters(data, asked.cluster)
     head = None if asked.baseline is None else entry_of(arms, asked.baseline)
     factors = [*named, *([] if asked.over is None else [data.factor(asked.over)])]
@@ -227,7 +232,8 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
     )
     found = _answer(table, plan, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable)
     of_entries = (*notes("dependence", of_clusters, caution=False), *notes("left_out", remarks, caution=False))
-    return replace(found, asked=json_safe(given(asked)), notes=(*found.notes, *of_entries))
+    left_out = left_out_of_several_runs(ambiguous, remedy="add --contrast run to rank each run")
+    return replace(found, asked=json_safe(given(asked)), notes=(*left_out, *found.notes, *of_entries))
 
 
 def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> Leaderboard:
