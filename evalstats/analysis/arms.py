@@ -14,6 +14,7 @@ import polars as pl
 from evalstats.aggregate.trial_sets import row_counts, seen_trials, trial_sets
 from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
@@ -625,6 +626,25 @@ def _one_row_per_trial(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, lis
     return averaged.select(rows.columns), [remark]
 
 
+class SeveralRunsError(InputError):
+    """A system whose runs answered the same trials, so that it has no one score; `n_runs` and `n_items` say how many."""
+
+    def __init__(self, message: str, *, n_runs: int, n_items: int) -> None:
+        super().__init__(message)
+        self.n_runs, self.n_items = n_runs, n_items
+
+
+def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: str) -> tuple[Note, ...]:
+    """Say which systems are left out since their runs answered the same items, and what would keep them."""
+    if not found:
+        return ()
+    first = next(iter(found.values()))
+    alone = f"is left out: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
+    why = alone if len(found) == 1 else "are left out: of each, several runs answered the same items"
+    repeated = f"{remedy}, or, if they are repetitions, --trials-from-runs"
+    return (Note(kind="left_out", text=f"{several([*found], 3)} {why}", remedy=repeated),)
+
+
 def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
     """Two runs of the same trial of the same item cannot both be the arm."""
     runs = found["run"].unique()
@@ -633,10 +653,12 @@ def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
     key = ["task", "item", "variant", "trial"]
     shared = found.group_by(key).agg(pl.col("run").n_unique().alias("n")).filter(pl.col("n") > 1)
     if shared.height:
-        raise InputError(
+        raise SeveralRunsError(
             f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
             f"name one of the runs {listed(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
-            "--trials-from-runs"
+            "--trials-from-runs",
+            n_runs=len(runs),
+            n_items=shared.height,
         )
 
 

@@ -135,6 +135,15 @@ def item_amounts(rows: pl.DataFrame, items: pl.DataFrame) -> dict[str, Floats]:
     return {name: placed[name].fill_null(math.nan).to_numpy() if name in have else nothing for name in COSTS}
 
 
+def cost_word(name: str) -> str:
+    """Return what a cost is called in a sentence.
+
+    >>> cost_word("latency_s")
+    'time'
+    """
+    return WORDS[name].partition(" (")[0].lower()
+
+
 def amount(value: float | None) -> str:
     """Write an amount with three digits that count, and thousands set apart.
 

@@ -44,7 +44,15 @@ from evalstats.stats.clusters import (
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import UnseenFailures, unseen_failures
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
-from evalstats.stats.paired.means import SignFlip, augmented_t, has_unseen_tail, paired_t, sign_flip
+from evalstats.stats.paired.effect_sizes import t_margin_test
+from evalstats.stats.paired.means import (
+    SignFlip,
+    augmented_t,
+    has_unseen_tail,
+    paired_t,
+    rests_on_unseen_tail,
+    sign_flip,
+)
 from evalstats.stats.planning.clusters import mde_clusters
 from evalstats.stats.planning.power import (
     mde_from_std_error,
@@ -60,8 +68,6 @@ MIN_DF = 4.0
 POWER = 0.8
 # Scores of size s hold their differences to about this times s.
 _ROUNDING = 1e-12
-# A claim that holds at so much stricter a level needs no word on a long tail.
-_STRICTER = 50.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -594,7 +600,7 @@ def _with_unseen_failures(
     if not _graded(scores, metric) or found.headline.conf_low is None:
         return found
     if metric.worst is None:
-        return _with_unseen_tail(found, scores, metric, conf_level=conf_level)
+        return _with_unseen_tail(found, scores, metric, margin=margin, conf_level=conf_level)
     # Weighted so that their means are those that are compared, where levels are averaged over.
     pull = 1.0 if scores.strata is None else len(scores.baseline) * scores.strata.item_weights
     heights = [np.abs(each - metric.worst) * pull for each in (scores.candidate, scores.baseline)]
@@ -621,19 +627,30 @@ def _with_unseen_failures(
     return replace(found, if_equivalent=notes("few", (words,)))
 
 
-def _with_unseen_tail(found: Difference, scores: PairedScores, metric: Metric, *, conf_level: float) -> Difference:
-    """Qualify a claim on scores without a worst one (costs, seconds) where it may rest on a tail that was hardly seen."""
+def _with_unseen_tail(
+    found: Difference, scores: PairedScores, metric: Metric, *, margin: float | None, conf_level: float
+) -> Difference:
+    """Qualify a claim on scores without a worst one (costs, seconds) where it may rest on a tail that was hardly seen.
+
+    A claim that the candidate loses no more than a margin is not made at all: a gate that passes on it is read by nobody.
+    """
     if scores.clusters or scores.strata is not None:
         return found
     sign = 1.0 if metric.higher_is_better else -1.0
-    sides = (sign * scores.candidate, sign * scores.baseline)
-    ahead, behind = sides if sides[0].mean() > sides[1].mean() else sides[::-1]
-    if not has_unseen_tail(ahead, behind):
+    candidate, baseline = sides = (sign * scores.candidate, sign * scores.baseline)
+    ahead, behind = sides if candidate.mean() > baseline.mean() else sides[::-1]
+    words = ("a few items go far against it, and more of them would undo it",)
+    if rests_on_unseen_tail(ahead, behind, found.headline.p_value, conf_level=conf_level):
+        found = replace(found, if_claimed=notes("fit", words))
+    if margin is None:
         return found
-    p = found.headline.p_value
-    firm = p is not None and p <= (1 - conf_level) / _STRICTER
-    words = notes("fit", ("a few items go far against it, and more of them would undo it",))
-    return replace(found, if_claimed=() if firm else words, if_equivalent=words)
+    if has_unseen_tail(candidate, baseline) or has_unseen_tail(baseline, candidate):
+        found = replace(found, if_equivalent=notes("fit", words))
+    tested = t_margin_test(found.headline, margin=margin, conf_level=conf_level, bound=metric.span)
+    p = tested.noninferior_p if metric.higher_is_better else tested.nonsuperior_p
+    if rests_on_unseen_tail(candidate, baseline, p, conf_level=conf_level):
+        return replace(found, no_equivalence=(*found.no_equivalence, *words))
+    return found
 
 
 def _failure_words(who: str, risk: UnseenFailures, effect: str) -> str:

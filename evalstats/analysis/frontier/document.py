@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evalstats.analysis.arms import asked_direction
-from evalstats.analysis.costs import WORDS, amount
+from evalstats.analysis.costs import WORDS, amount, cost_word
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import shown_numbers
@@ -55,7 +55,7 @@ _SHOWN = 20
 
 def document(result: Frontier) -> Document:
     """Return what is said of a frontier."""
-    what = WORDS[result.cost].partition(" (")[0].lower()
+    what = cost_word(result.cost)
     settled = all(row.standing != "open" for row in result.rows)
     within = f" in {plural(result.n_clusters, 'cluster')}" if result.n_clusters else ""
     asked = asked_direction(result.direction)
@@ -71,19 +71,21 @@ def document(result: Frontier) -> Document:
         actions=tuple(_actions(result, what)),
         evidence=tuple(_evidence(result, what)),
         method=(
-            _method(result),
+            _method(result, what),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
         ),
     )
 
 
 def _headline(result: Frontier, what: str) -> str:
-    names = [row.name for row in result.rows if row.on_frontier]
-    open_ = [row.name for row in result.rows if row.standing == "open" and not row.on_frontier]
+    names = [row.name for row in result.rows if row.standing == "on the frontier"]
+    open_ = [row.name for row in result.rows if row.standing == "open"]
+    if not names:
+        return f"Which systems are worth their {what} is not settled"
     rest = f"; {several(open_)} {'is' if len(open_) == 1 else 'are'} not settled" if open_ else ""
-    if len(names) == 1:
-        return f"{names[0]} scores most for the least {what}{rest}"
-    return f"{several(names)} are worth their {what}{rest}"
+    if len(names) == 1 and not open_:
+        return f"{names[0]} scores most for the least {what}"
+    return f"{several(names)} {'is worth its' if len(names) == 1 else 'are worth their'} {what}{rest}"
 
 
 def _table(result: Frontier) -> Table:
@@ -144,7 +146,7 @@ def _evidence(result: Frontier, what: str) -> list[Section]:
     return sections
 
 
-def _method(result: Frontier) -> Section:
+def _method(result: Frontier, what: str) -> Section:
     clusters = f"; clusters: {' and '.join(result.clusters)}" if result.clusters else ""
     error = max((row.share_error for row in result.rows if row.share_error is not None), default=None)
     drawn = "" if error is None else f"; Monte Carlo error of a share at most {number(100 * error, 1)} pp"
@@ -166,6 +168,7 @@ def _method(result: Frontier) -> Section:
                 items=(
                     shares,
                     f"Dominated: {result.dominance_method}.",
+                    f"A lead in {what} that rare extreme items could undo counts as none, unless it is shown very firmly.",
                     "Cost: mean over items, trials averaged; its interval is t on the logarithm, since costs are skewed.",
                 )
             ),

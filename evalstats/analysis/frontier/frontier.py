@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.items import score_matrix
 from evalstats.analysis.arms import Arm, Metric, require_outcomes
-from evalstats.analysis.costs import item_amounts, log_scale_mean
+from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean
 from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.grouping import (
@@ -29,14 +29,15 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import few_items, too_few_clusters
-from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, on_frontier
+from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, on_frontier, unsure_savings
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
+_NAMED = 3
 
 _METHOD = (
     "bootstrap of items, scores and costs of all systems together",
@@ -210,6 +211,7 @@ def frontier(
             *chosen.cautions,
             *field.measured.refusal(),
             *_cautions(field, cases, cost),
+            *as_notes("fit", _unseen_tails(rows, cost)),
             *field.measured.notes("weakens"),
             *(
                 ()
@@ -316,7 +318,13 @@ def _rows(  # noqa: PLR0917 - what a line is made of
     found = None
     if few is None:
         found = frontier_shares(
-            cases.scores, cases.costs, clusters=codes, n_resamples=n_resamples, seed=seed, on_progress=on_progress
+            cases.scores,
+            cases.costs,
+            clusters=codes,
+            unsure=unsure_savings(cases.costs, clusters=cases.clusters, conf_level=conf_level),
+            n_resamples=n_resamples,
+            seed=seed,
+            on_progress=on_progress,
         )
     observed, beaten = on_frontier(*means), beaten_by(*means)
     certain = certain_dominance(
@@ -332,12 +340,14 @@ def _rows(  # noqa: PLR0917 - what a line is made of
     )
     rows: list[FrontierRow] = []
     for j in range(len(cases.names)):
-        share = None if found is None else float(found.shares[j])
+        share, least = (None, None) if found is None else (float(found.shares[j]), float(found.least[j]))
+        standing = _standing(certain[j], least, conf_level)
         rows.append(
             replace(
                 _line(field, cases, clusters, conf_level, j),
                 on_frontier=bool(observed[j]),
-                standing=_standing(certain[j], share, conf_level),
+                standing=standing,
+                unseen_tail=standing != _standing(certain[j], share, conf_level),
                 share=share,
                 share_error=None if found is None else float(found.errors[j]),
                 beaten_by=_cheapest_first(beaten[j], cases),
@@ -411,6 +421,16 @@ def _cautions(field: _Field, cases: _Cases, cost: str) -> list[Note]:
         text = "time also depends on the machine, its load and what ran beside it"
         told.append(Note(kind="comparability", text=text))
     return told
+
+
+def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
+    """Name the systems whose place is left open since their lead in cost may rest on rare dear items that were not drawn."""
+    names = sorted(row.name for row in rows if row.unseen_tail)
+    if not names:
+        return []
+    places = "its place is" if len(names) == 1 else "their places are"
+    lead = f"the lead of {several(names, _NAMED)} in {cost_word(cost)}"
+    return [f"rare extreme items could undo {lead}, so {places} left open"]
 
 
 def _suspicions(

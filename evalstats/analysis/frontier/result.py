@@ -35,8 +35,10 @@ class FrontierRow(Estimate):
     dominated_by
         Systems that are shown to score more for less: both differences exclude 0, over all pairs together.
     standing
-        "dominated" where some system is in `dominated_by`; "on the frontier" where the share reaches `conf_level`; else
-        "open".
+        "dominated" where some system is in `dominated_by`; "on the frontier" where the share reaches `conf_level`, also where
+        savings that rare dear items could undo count as none; else "open".
+    unseen_tail
+        Whether it is "open" for these rare dear items alone.
     """
 
     name: str
@@ -51,6 +53,7 @@ class FrontierRow(Estimate):
     share_error: float | None = None
     beaten_by: tuple[str, ...] = ()
     dominated_by: tuple[str, ...] = ()
+    unseen_tail: bool = False
     n_trials: int = 0
     runs: tuple[str, ...] = ()
 

@@ -12,7 +12,7 @@ from evalstats.analysis.leaderboard.comparability import MIN_SHARED, Comparabili
 from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.result import TIED, IfClustered, LeaderboardRow, Winner
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, claims, separated
-from evalstats.analysis.pairs import Floats, Pairs, Side, too_much_missing
+from evalstats.analysis.pairs import Bools, Floats, Pairs, Side, too_much_missing
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, plural, several, share_in_percent
@@ -21,7 +21,9 @@ from evalstats.stats.clusters import Dependence
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.multiplicity import Omnibus, cochran_q, friedman
 from evalstats.stats.many.pair_table import score_covariance
+from evalstats.stats.many.pairwise import PairwiseDifferences
 from evalstats.stats.many.winners_curse import WinnerInterval, shrunken_means, winner_interval
+from evalstats.stats.paired.means import rests_on_unseen_tail
 
 _ROUNDING = 1e-12
 # The correction takes the covariance as known and the scores as normal.
@@ -227,12 +229,15 @@ def for_these_items(other: IfClustered | None, best: Sequence[str]) -> tuple[str
     return (f"{lost} of {other.n_separated} separated pairs are not established for {others}",) if lost else ()
 
 
-def cautions(table: EntryTable, found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[Note, ...]:
+def cautions(
+    table: EntryTable, scores: Scores, found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]
+) -> tuple[Note, ...]:
     """Return what every reader must know before the ranks are used."""
     return (
         *_lost(table, lines),
         *_missing(found, plan, lines),
         *as_notes("few", _unseen_failures(found, plan)),
+        *as_notes("fit", _unseen_tails(scores, found, plan)),
         *table.measured.notes("weakens"),
         *as_notes("comparability", _one_run_twice(table, found)),
         *_own_scores(lines),
@@ -272,6 +277,47 @@ def _unseen_failures(found: Standings, plan: Plan) -> list[str]:
         f"on {possible} of the items, which these cannot exclude"
     )
     return [told]
+
+
+def tails_of_the_best(scores: Scores, found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[str, ...]:
+    """Return what limits who could be best on scores without a worst one: that rare extreme items were not seen.
+
+    A model is not the best if some model is shown to be better; where none is for sure, the first place rests on the tail.
+    """
+    frail = _on_unseen_tails(scores, found.every, plan)
+    if not frail.any():
+        return ()
+    sure = separated(found.every, plan.conf_level) & ~frail
+    beaten = set(np.where(plan.sign * found.every.estimate > 0, found.every.second, found.every.first)[sure].tolist())
+    lost = [k for k, row in enumerate(lines) if row.rank_low is not None and not row.may_be_best and k not in beaten]
+    return ("rare extreme items could undo it",) if lost else ()
+
+
+def _unseen_tails(scores: Scores, found: Standings, plan: Plan) -> list[str]:
+    """Count the separated pairs that may rest on a tail that was hardly seen."""
+    frail = int(_on_unseen_tails(scores, found.shown, plan).sum())
+    if not frail:
+        return []
+    apart = int(separated(found.shown, plan.conf_level).sum())
+    which = "the one separated pair" if frail == apart == 1 else f"{frail:,} of {plural(apart, 'separated pair')}"
+    return [f"in {which} a few items go far against the better model, and more of them would undo it"]
+
+
+def _on_unseen_tails(scores: Scores, found: PairwiseDifferences, plan: Plan) -> Bools:
+    """Tell which separated pairs may rest on an unseen tail, by the rule of a comparison of two."""
+    frail = np.zeros(found.first.size, dtype=np.bool_)
+    graded = plan.metric.worst is None and plan.metric.is_graded(scores.values)
+    if not graded or scores.clusters or scores.raw is not None:
+        return frail
+    turned = plan.sign * scores.values
+    for place in np.flatnonzero(separated(found, plan.conf_level)).tolist():
+        sides = turned[:, [found.first[place], found.second[place]]]
+        one, other = sides[~np.isnan(sides).any(axis=1)].T
+        ahead, behind = (one, other) if one.mean() > other.mean() else (other, one)
+        frail[place] = rests_on_unseen_tail(
+            ahead, behind, float(found.p_value[place]), conf_level=plan.conf_level, n_claims=found.first.size
+        )
+    return frail
 
 
 def _one_run_twice(table: EntryTable, found: Standings) -> list[str]:

@@ -8,7 +8,16 @@ import numpy as np
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ScoreMatrix, score_matrix
-from evalstats.analysis.arms import Arm, Metric, choose_metric, listed, make_arm, rows_among, rows_named
+from evalstats.analysis.arms import (
+    Arm,
+    Metric,
+    SeveralRunsError,
+    choose_metric,
+    listed,
+    make_arm,
+    rows_among,
+    rows_named,
+)
 from evalstats.analysis.grouping import Average, candidate_groups, fixed_by, group_columns, with_item_column
 from evalstats.analysis.leaderboard.comparability import (
     ComparabilityGraph,
@@ -27,17 +36,27 @@ from evalstats.stats.trials import pass_at_k, pass_hat_k
 
 # The column that names the entry of a row.
 ENTRY = f"{HELPER}entry"
+# Up to so large a share of the systems can be left out of a board for having several numbers.
+FEW_OF_ALL = 0.1
 _KEY = ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge")
 
 
 def entries_of(
-    data: EvalData, *, metric: str | None, models: Sequence[str] | None, contrast: str, least: int = 2
+    data: EvalData,
+    *,
+    metric: str | None,
+    models: Sequence[str] | None,
+    contrast: str,
+    least: int = 2,
+    ambiguous: dict[str, SeveralRunsError] | None = None,
 ) -> tuple[Metric, tuple[Arm, ...], tuple[str, ...]]:
     """Return the metric, the systems to rank, by name, that have rows of it, and notes on what was left out.
 
     With `contrast="model"` every distinct system is an entry (a system defaults to its model); a system name that stands for
     several models is one entry for each of them. With any other column, every level of it. Repetitions count as trials only
     where their trial numbers differ. A question needs at least `least` systems: two to rank them, one to ask where it breaks.
+    A system whose runs answered the same items is refused; where nobody named it, there are few such and `ambiguous` is given,
+    it goes there instead.
     """
     if models is not None and len(models) < least:
         raise InputError(f"models names {plural(len(models), 'system')}; a ranking needs two, and `score` takes one")
@@ -64,7 +83,22 @@ def entries_of(
         )
     parts = _parts(own)
     order = with_rows if models is None else every
-    return chosen, tuple(_arm(parts[name], name, chosen) for name in order), notes
+    kept: list[Arm] = []
+    refused: dict[str, SeveralRunsError] = {}
+    for name in order:
+        try:
+            kept.append(make_arm(parts[name], name, chosen, role="system"))
+        except SeveralRunsError as error:
+            refused[name] = error
+    few = len(refused) <= FEW_OF_ALL * len(order) and len(kept) >= least
+    if refused and (models is not None or ambiguous is None or not few):
+        error = next(iter(refused.values()))
+        raise InputError(
+            f"{error}; keep one of them, or make every run an entry of its own with --contrast run"
+        ) from error
+    if ambiguous is not None:
+        ambiguous.update(refused)
+    return chosen, tuple(kept), notes
 
 
 def _parts(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -134,15 +168,6 @@ def _named(data: EvalData, names: Sequence[str], contrast: str) -> tuple[pl.Data
             "twice; name runs, systems or models without rows in common"
         )
     return rows, ()
-
-
-def _arm(rows: pl.DataFrame, name: str, metric: Metric) -> Arm:
-    try:
-        return make_arm(rows, name, metric, role="system")
-    except InputError as error:
-        raise InputError(
-            f"{error}; keep one of them, or make every run an entry of its own with --contrast run"
-        ) from error
 
 
 _NAMED = 3

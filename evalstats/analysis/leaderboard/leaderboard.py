@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from evalstats.analysis.arms import require_outcomes
+from evalstats.analysis.arms import SeveralRunsError, left_out_of_several_runs, require_outcomes
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
@@ -29,6 +29,7 @@ from evalstats.analysis.leaderboard.checks import (
     lead_dependence,
     missing_share,
     omnibus_of,
+    tails_of_the_best,
     turned_round,
     uncorrected,
 )
@@ -205,7 +206,12 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
         return replace(found, asked=json_safe(given(asked)))
     require_outcomes(data, *(asked.models or ()))
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-    chosen, arms, remarks = entries_of(data, metric=asked.metric, models=asked.models, contrast=column)
+    ambiguous: dict[str, SeveralRunsError] = {}
+    chosen, arms, remarks = entries_of(
+        data, metric=asked.metric, models=asked.models, contrast=column, ambiguous=ambiguous
+    )
+    if asked.baseline in ambiguous:
+        raise ambiguous[asked.baseline]
     named = named_clusters(data, asked.cluster)
     head = None if asked.baseline is None else entry_of(arms, asked.baseline)
     factors = [*named, *([] if asked.over is None else [data.factor(asked.over)])]
@@ -226,7 +232,8 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
     )
     found = _answer(table, plan, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable)
     of_entries = (*notes("dependence", of_clusters, caution=False), *notes("left_out", remarks, caution=False))
-    return replace(found, asked=json_safe(given(asked)), notes=(*found.notes, *of_entries))
+    left_out = left_out_of_several_runs(ambiguous, remedy="add --contrast run to rank each run")
+    return replace(found, asked=json_safe(given(asked)), notes=(*left_out, *found.notes, *of_entries))
 
 
 def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> Leaderboard:
@@ -326,7 +333,11 @@ def _answer(
         rank_reason=_rank_reason(found, graph, table.measured),
         best_if_missing=rivals,
         missing_share=missing_share(lines, rivals),
-        qualifiers=(*limits, *failures_of_the_best(table, found, plan, lines)),
+        qualifiers=(
+            *limits,
+            *failures_of_the_best(table, found, plan, lines),
+            *tails_of_the_best(scores, found, plan, lines),
+        ),
         critical=None if np.isnan(found.shown.critical) else found.shown.critical,
         exact=found.shown.exact,
         n_resamples=found.shown.n_resamples,
@@ -352,7 +363,7 @@ def _answer(
             *notes("left_out", _left_out_of_average(table)),
             *notes("comparability", _compared_with_nobody(plan, pairs, table.names)),
             *table.measured.refusal(),
-            *cautions(table, found, plan, lines),
+            *cautions(table, scores, found, plan, lines),
             *(() if is_settled else dependence_notes(suspects, limited=bool(limits))),
             *(() if clusters else duplicate_notes(data, table.every, table.runs, metric)),
             *notes("few", found.warnings),

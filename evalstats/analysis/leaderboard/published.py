@@ -10,6 +10,7 @@ from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Metric, choose_metric, listed
 from evalstats.analysis.leaderboard.checks import Correction, corrected_estimates
 from evalstats.analysis.leaderboard.comparability import Measured, check_one_quantity, published_alike
+from evalstats.analysis.leaderboard.entries import FEW_OF_ALL
 from evalstats.analysis.leaderboard.pairs import adjusted
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import pair_row, with_ties
@@ -37,7 +38,6 @@ _NEVER = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "value
 _N_DRAWS = 29_999
 _SHOWN = 5
 _METHOD = "z of published scores, taken as independent"
-_FEW = 0.1  # of the models may have several numbers and be left out
 _INDEPENDENT = "the scores are taken as independent, so fewer ranks look certain than would on shared items"
 
 
@@ -173,7 +173,7 @@ def one_each(rows: pl.DataFrame, metric: Metric, where: str = "") -> tuple[pl.Da
     names = repeated[PUBLISHED_ENTRY].unique().sort().to_list()
     if not names:
         return rows, ()
-    if len(names) > _FEW * rows[PUBLISHED_ENTRY].n_unique():
+    if len(names) > FEW_OF_ALL * rows[PUBLISHED_ENTRY].n_unique():
         _refuse_several(rows, metric)
     has = "has several published numbers" if len(names) == 1 else "have several published numbers each"
     first = f"{names[0]}: {_numbers(repeated.filter(pl.col(PUBLISHED_ENTRY) == names[0]))}"

@@ -12,7 +12,9 @@ from evalstats.aggregate.items import constant_factors, item_sums, trials_meant
 from evalstats.analysis.arms import (
     Arm,
     Metric,
+    SeveralRunsError,
     choose_metric,
+    left_out_of_several_runs,
     listed,
     make_arm,
     metrics_to_show,
@@ -49,6 +51,7 @@ from evalstats.analysis.result import estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.result import ClaimTest, Score
 from evalstats.analysis.settings import recorded
+from evalstats.document.model import Note
 from evalstats.document.numbers import scaled, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
@@ -277,7 +280,7 @@ def score(
     Raises
     ------
     InputError
-        If a name or column is unknown or ambiguous.
+        If a name or column is unknown or ambiguous; without a name, if every system is: else those are left out and noted.
     CannotAnswerError
         If nothing is scored.
 
@@ -291,7 +294,7 @@ def score(
     data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *([name] if name is not None else []))
     column = contrast if contrast == "model" else data.factor(contrast)
-    arms = _every_arm(data, metric, column) if name is None else [_named_arm(data, name, metric, column)]
+    arms, others = _every_arm(data, metric, column) if name is None else ([_named_arm(data, name, metric, column)], ())
     wanted = wanted_pass(pass_hat, pass_at)
     _check_claim(arms, against, against_n, against_se)
     found = tuple(
@@ -308,7 +311,7 @@ def score(
         )
         for arm, chosen in arms
     )
-    return found if name is None else found[0]
+    return tuple(replace(each, notes=(*others, *each.notes)) for each in found) if name is None else found[0]
 
 
 def _check_claim(
@@ -360,22 +363,32 @@ def _named_arm(data: EvalData, name: str, metric: str | None, column: str) -> tu
     return make_arm(rows, name, chosen, role="system"), chosen
 
 
-def _every_arm(data: EvalData, metric: str | None, column: str) -> list[tuple[Arm, Metric]]:
-    """Every system on every benchmark: the headline metric, or each metric where none is declared."""
+def _every_arm(data: EvalData, metric: str | None, column: str) -> tuple[list[tuple[Arm, Metric]], tuple[Note, ...]]:
+    """Every system on every benchmark: the headline metric, or each metric where none is declared.
+
+    Systems whose runs answered the same items are left out and noted; refused where there is no other.
+    """
     level = "system" if column == "model" else column
     arms: list[tuple[Arm, Metric]] = []
-    for benchmark in sorted(data.outcomes["benchmark"].unique().to_list()):
+    ambiguous: dict[str, SeveralRunsError] = {}
+    benchmarks: list[str] = sorted(data.outcomes["benchmark"].unique().to_list())
+    for benchmark in benchmarks:
         rows = data.outcomes.filter(pl.col("benchmark") == benchmark)
         for name in metrics_to_show(data, rows, benchmark, metric):
             chosen = choose_metric(data, rows, name, contrast=column)
             of_metric = rows.filter((pl.col("metric") == name) & (pl.col("status") == "scored"))
             for system in sorted(levels_of(of_metric[level].cast(pl.String))):
                 own = rows.filter(pl.col(level).cast(pl.String) == system)
-                arms.append((make_arm(own, system, chosen, role="system"), chosen))
+                try:
+                    arms.append((make_arm(own, system, chosen, role="system"), chosen))
+                except SeveralRunsError as error:
+                    ambiguous[system if len(benchmarks) == 1 else f"{system} on {benchmark}"] = error
+    if ambiguous and not arms:
+        raise next(iter(ambiguous.values()))
     if not arms:
         wanted = "" if metric is None else f" of metric {metric!r}"
         raise CannotAnswerError(f"there is no scored row{wanted}; there are {listed(data.outcomes['metric'])}")
-    return arms
+    return arms, left_out_of_several_runs(ambiguous, remedy="add --system RUN for one of them")
 
 
 def _score_alone(

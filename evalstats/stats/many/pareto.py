@@ -16,7 +16,7 @@ from evalstats.stats.clusters import cluster_sign_flip, multiway_mean
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.pairwise import pairwise_differences
 from evalstats.stats.paired.binary import MIN_DISCORDANT
-from evalstats.stats.paired.means import sign_flip
+from evalstats.stats.paired.means import rests_on_unseen_tail, sign_flip
 
 Progress = Callable[[int, int], None]
 
@@ -26,28 +26,29 @@ _ROUNDING = 1e-12  # relative: means that differ by less are equal
 _MIN_DF = 4.0 - 1e-9  # what five equal clusters have, up to rounding
 # Up to so many clusters the sign-flip of their sums must agree with CR2, as in a comparison of two.
 _FLIPPED = 30
-# A mean of savings more skewed towards losses than this must be shown at so much stricter a level.
-_LOPSIDED, _STRICTER = 0.1, 50.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierShares:
     """How often each system lies on the frontier, as observed and as a share of resamples; arrays have shape (n_systems,).
 
-    `errors` are Monte Carlo standard errors of the shares; never 0, since as many resamples again could differ.
+    `least` are the shares where savings that are not sure count as none; `errors` are Monte Carlo standard errors of the
+    shares; never 0, since as many resamples again could differ.
     """
 
     on_frontier: BoolArray
     shares: FloatArray
+    least: FloatArray
     errors: FloatArray
     n_resamples: int
     seed: int
 
 
-def on_frontier(scores: ArrayLike, costs: ArrayLike) -> BoolArray:
+def on_frontier(scores: ArrayLike, costs: ArrayLike, *, unsure: BoolArray | None = None) -> BoolArray:
     """Tell which systems no other one dominates: none scores as much for as little and does better in one of the two.
 
     Arrays have shape (..., n_systems). Differences within rounding count as none; equal systems do not dominate each other.
+    `unsure` [j, k] says that j is not to be taken for cheaper than k, whatever the costs.
 
     Examples
     --------
@@ -59,6 +60,8 @@ def on_frontier(scores: ArrayLike, costs: ArrayLike) -> BoolArray:
     dominated = np.zeros(s.shape, dtype=np.bool_)
     for k in range(s.shape[-1]):
         gain, saving = s[..., k : k + 1] - s, c - c[..., k : k + 1]
+        if unsure is not None:
+            saving = np.where(unsure[:, k], np.inf, saving)
         no_worse = (gain >= -slack_s) & (saving >= -slack_c)
         dominated |= no_worse & ((gain > slack_s) | (saving > slack_c))
     return ~dominated
@@ -77,6 +80,7 @@ def frontier_shares(
     costs: ArrayLike,
     *,
     clusters: ArrayLike | None = None,
+    unsure: BoolArray | None = None,
     n_resamples: int = 10_000,
     seed: int = 0,
     on_progress: Progress | None = None,
@@ -93,6 +97,8 @@ def frontier_shares(
         float64 arrays, shape (n_items, n_systems), no NaN: item means over trials; higher scores and lower costs are better.
     clusters
         Integer codes, shape (n_items,): whole clusters are drawn.
+    unsure
+        Savings not to be relied on, as `unsure_savings` finds them.
     n_resamples, seed
         Of the Monte Carlo draws; the same seed gives the same resamples, whatever the memory.
 
@@ -108,13 +114,16 @@ def frontier_shares(
     sums = _units(np.hstack([s, c]), clusters)
     n_units = len(sums)
     rng = np.random.default_rng(seed)
-    hits = np.zeros(m)
+    hits, least = np.zeros(m), np.zeros(m)
+    doubted = unsure if unsure is not None and unsure.any() else None
     chunk = max(1, CHUNK_BYTES // (8 * max(n_units, 4 * m)))
     for start in range(0, draws, chunk):
         rows = min(chunk, draws - start)
         counts = _drawn_counts(rng, rows, n_units)
         totals = counts @ sums  # of the same items for all systems, so that these lie to each other as the means do
         hits += on_frontier(totals[:, :m], totals[:, m:]).sum(axis=0)
+        if doubted is not None:
+            least += on_frontier(totals[:, :m], totals[:, m:], unsure=doubted).sum(axis=0)
         if on_progress is not None:
             on_progress(start + rows, draws)
     # As if half a resample more had gone either way.
@@ -122,6 +131,7 @@ def frontier_shares(
     return FrontierShares(
         on_frontier=on_frontier(s.mean(axis=0), c.mean(axis=0)),
         shares=hits / draws,
+        least=(hits if doubted is None else least) / draws,
         errors=np.sqrt(smoothed * (1.0 - smoothed) / draws),
         n_resamples=draws,
         seed=seed,
@@ -153,6 +163,50 @@ def _drawn_counts(rng: np.random.Generator, rows: int, n_units: int) -> FloatArr
     drawn += np.arange(rows)[:, np.newaxis] * n_units
     counts = np.bincount(drawn.ravel(), minlength=rows * n_units)
     return counts.reshape(rows, n_units).astype(np.float64)
+
+
+def unsure_savings(costs: ArrayLike, *, clusters: Sequence[ArrayLike] = (), conf_level: float = 0.95) -> BoolArray:
+    """Return [j, k]: whether j is cheaper than k only as far as was seen, since rare dear items of j could undo that.
+
+    The rule is that of a comparison of two (`evalstats.stats.paired.means.rests_on_unseen_tail`), over all pairs; with
+    clusters it looks at the sums of the coarsest ones.
+
+    Parameters
+    ----------
+    costs
+        float64 array, shape (n_items, n_systems), no NaN: lower is better.
+    clusters, conf_level
+        As in `certain_dominance`.
+
+    Examples
+    --------
+    >>> unsure_savings([[0.5, 1.1]] * 27 + [[0.5, 0.9]] * 2 + [[8.0, 1.0]]).tolist()
+    [[False, True], [False, False]]
+    """
+    c, _ = _tables(costs, costs)
+    columns = [as_codes(each, len(c)) for each in clusters]
+    pairs = list(combinations(range(c.shape[1]), 2))
+    tested = _tests(c, pairs, [codes for codes, _ in columns], None, binary=False) if pairs else None
+    return _unsure(c, pairs, tested, columns, conf_level)
+
+
+def _unsure(
+    c: FloatArray,
+    pairs: list[tuple[int, int]],
+    tested: tuple[FloatArray, FloatArray] | None,
+    columns: list[tuple[IntArray, int]],
+    conf_level: float,
+) -> BoolArray:
+    """Do that for pairs whose difference in cost was tested."""
+    unsure = np.zeros((c.shape[1], c.shape[1]), dtype=np.bool_)
+    coarsest = min(columns, key=lambda column: column[1], default=None)
+    units = c if coarsest is None else _units(c - c.mean(axis=0), coarsest[0])
+    for (i, j), price, p in zip(pairs, *(tested or ((), ())), strict=True):
+        cheap, dear = (i, j) if price < 0.0 else (j, i)
+        unsure[cheap, dear] = price != 0.0 and rests_on_unseen_tail(
+            -units[:, cheap], -units[:, dear], float(p), conf_level=conf_level, n_claims=len(pairs)
+        )
+    return unsure
 
 
 def certain_dominance(
@@ -189,9 +243,8 @@ def certain_dominance(
     right-or-wrong answer an item, augmented t for shares of several, t for graded scores and costs, CR2 for clusters; the
     sign-flip where all differences are equal and have no spread. As in a comparison of two, fewer than 6 items that differ,
     clusters worth fewer than 5, or a sign-flip of up to 30 clusters that disagrees, forbid the claim. A saving that may rest
-    on the cheaper system's rare dear items not having been drawn (its mean has a skewness below -.1) must be shown at a
-    fiftieth of the error. Costs that are equal, or scores that are, leave a pair unsettled: it takes a margin to call systems
-    equal.
+    on the cheaper system's rare dear items not having been drawn forbids it too (`unsure_savings`). Costs that are equal, or
+    scores that are, leave a pair unsettled: it takes a margin to call systems equal.
 
     Simulated share of data sets with any claim, all of them false, at 95% and 80 items: 5 systems that score the same and
     have costs far apart .02 (.02 and .03 with 16 and 8 clusters); 4 systems far apart in score with the same mean cost,
@@ -217,12 +270,13 @@ def certain_dominance(
     opposed = gain * price < 0.0
     p = np.where(opposed, np.maximum(p_gain, p_price), 1.0)
     coarsest = min(columns, key=lambda column: column[1], default=None)
+    unsure = _unsure(c, pairs, (price, p_price), columns, conf_level)
     for place in np.flatnonzero(holm(p) <= alpha).tolist():
         i, j = pairs[place]
         better, worse = (i, j) if gain[place] > 0.0 else (j, i)
         more, saved = s[:, better] - s[:, worse], c[:, worse] - c[:, better]
         firm = all(_firm(differences, coarsest, alpha, seed) for differences in (more, saved))
-        shown[worse, better] = firm and (p_price[place] <= alpha / _STRICTER or not _lopsided(saved, coarsest))
+        shown[worse, better] = firm and not unsure[better, worse]
     return shown
 
 
@@ -265,15 +319,3 @@ def _firm(differences: FloatArray, coarsest: tuple[IntArray, int] | None, alpha:
         return int(np.count_nonzero(differences)) >= MIN_DISCORDANT
     codes, count = coarsest
     return count > _FLIPPED or cluster_sign_flip(differences, codes, seed=seed).p_value <= alpha
-
-
-def _lopsided(saved: FloatArray, coarsest: tuple[IntArray, int] | None) -> bool:
-    """Whether savings have so long a tail of losses that their mean is skewed that way."""
-    residuals = saved - saved.mean()
-    if coarsest is not None:
-        residuals = np.bincount(coarsest[0], weights=residuals)
-    spread = float(np.sqrt(np.square(residuals).mean()))
-    if spread <= _ROUNDING * float(np.abs(saved).max()):
-        return False
-    skewness = float(((residuals / spread) ** 3).mean())
-    return skewness < -_LOPSIDED * residuals.size**0.5

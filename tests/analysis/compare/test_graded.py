@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.compare.verdict import at_margin, gate
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.schema.data import EvalData
@@ -283,3 +286,79 @@ def test_costs_with_a_long_tail_are_cheaper_with_a_word_of_caution() -> None:
     # A claim at a thousandth, and one of scores that have a worst, need no such word.
     firm = sides(np.linspace(2.9, 3.3, 30), costs, kind="continuous", low=0.0, higher_is_better=False)
     assert limits(compare(firm, "a", "b")) == ()
+
+
+def tailed(*, gain: float = 0.0) -> EvalData:
+    """Costs of a steady model, and of one that is cheaper but for two items."""
+    return sides(np.linspace(0.9, 1.3, 30), np.array([0.5] * 28 + [3.0, 4.0]) + gain, **COST)
+
+
+COST = {"kind": "continuous", "higher_is_better": False}
+
+
+def test_a_gate_does_not_pass_on_a_tail_that_was_hardly_seen() -> None:
+    found = compare(tailed(), "a", "b", margin=0.1)
+    passed = gate(found, "not-noninferior")
+    assert (passed.exit_status, found.at_margin.noninferior) == (1, False)
+    assert "a few items go far against it, and more of them would undo it" in passed.reason
+    assert "excludes a loss of +0.1" in passed.reason
+    # What is shown at a 500th of the error, and steady costs, pass.
+    assert gate(compare(tailed(), "a", "b", margin=2.0), "not-noninferior").passed
+    rng = np.random.default_rng(3)
+    steady = sides(rng.normal(1.0, 0.1, 60), rng.normal(1.0, 0.1, 60), **COST)
+    assert gate(compare(steady, "a", "b", margin=0.1), "not-noninferior").passed
+
+
+def test_nobody_is_called_equivalent_on_a_tail_that_was_hardly_seen() -> None:
+    found = compare(tailed(gain=0.35), "a", "b", margin=0.5)
+    assert found.verdict == "inconclusive"
+    assert "more of them would undo it" in found.verdict_reason
+
+
+@pytest.mark.parametrize("n_tables", [150, pytest.param(1_500, marks=pytest.mark.slow)])
+def test_few_gates_pass_a_loss_as_large_as_the_margin_on_costs_with_a_long_tail(n_tables: int) -> None:
+    """Lognormal costs, log spreads .3 and 1.2, 30 items, truly .3 dearer; by the limit alone .17 of them pass."""
+    rng = np.random.default_rng(31)
+    passed = limit = 0
+    for _ in range(n_tables):
+        first, second = (rng.lognormal(-s * s / 2, s, 30) for s in (0.3, 1.2))
+        scores = PairedScores(baseline=first, candidate=second + 0.3, n_trials=1)
+        metric = Metric(benchmark="", name="", low=None, high=None, unit="", kind="continuous", higher_is_better=False)
+        found = paired_difference(scores, metric, conf_level=0.95, method="auto", seed=0, margin=0.3, further=False)
+        account = at_margin(found, scores, metric, 0.3, 0.95)
+        passed += account.noninferior
+        limit += account.limit < 0.3
+    error = (0.05 * 0.95 / n_tables) ** 0.5
+    assert limit / n_tables > 0.1
+    assert passed / n_tables < 0.06 + 2 * error
+
+
+def costs_board(*costs: np.ndarray) -> EvalData:
+    rows = [rows_of(name, each.tolist()) for name, each in zip("abcd", costs, strict=False)]
+    return data_of(*rows, **COST)
+
+
+def test_a_board_on_costs_with_a_long_tail_says_so_on_the_first_line() -> None:
+    rng = np.random.default_rng(4)
+    steady = [rng.permutation(np.linspace(0.9, 1.3, 30)) for _ in range(3)]
+    tail = np.array([0.5] * 28 + [3.0, 4.0])
+    found = leaderboard(costs_board(tail, *steady))
+    assert found.best() == ("a",)
+    assert limits(found) == ("rare extreme items could undo it",)
+    assert [note.text for note in found.notes if note.kind == "fit"] == [
+        "in 3 of 3 separated pairs a few items go far against the better model, and more of them would undo it"
+    ]
+    assert "rare extreme items could undo it" in found.summary()
+    # Of two models it is the answer of a comparison.
+    pair = leaderboard(costs_board(tail, steady[0]))
+    assert limits(pair) == ("rare extreme items could undo it",)
+    assert next(note.text for note in pair.notes if note.kind == "fit").startswith("in the one separated pair")
+    # Shown firmly, or without such items, it needs no word; nor where another model is better for sure.
+    for low in (tail - 3.0, np.full(30, 0.5) + rng.normal(0, 0.01, 30)):
+        firm = leaderboard(costs_board(low, *steady))
+        assert limits(firm) == ()
+        assert not [note for note in firm.notes if note.kind == "fit"]
+    best = rng.normal(0.1, 0.01, 30)
+    sure = leaderboard(costs_board(best, tail, *steady[:2]))
+    assert limits(sure) == ()
+    assert "2 of 5 separated pairs" in " ".join(note.text for note in sure.notes if note.kind == "fit")

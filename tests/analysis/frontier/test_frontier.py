@@ -320,6 +320,38 @@ def test_systems_measured_by_another_ruler_are_left_out_and_it_is_said_how_to_ke
         frontier(apart, n_resamples=100, models=["waste", "near"])
 
 
+def test_a_lead_in_cost_that_rare_dear_items_could_undo_leaves_the_place_open() -> None:
+    rng = np.random.default_rng(5)
+    strong = [1.0] * 28 + [0.0] * 2
+    steady = [0.9 + 0.013 * i for i in range(30)]
+    weak = rng.permutation([0.0, 1.0] * 15).tolist()
+    tailed = frontier(data_with({"strong": (strong, steady), "weak": (weak, [0.4] * 28 + [3.0, 4.0])}))
+    row = tailed.row("weak")
+    assert (row.on_frontier, row.standing, row.unseen_tail) == (True, "open", True)
+    assert row.share is not None
+    assert row.share >= 0.95
+    said = tailed.document()
+    assert said.headline == "strong is worth its cost; weak is not settled"
+    assert texts(tailed, "fit") == "Rare extreme items could undo the lead of weak in cost, so its place is left open."
+    assert len(to_text(said).splitlines()) <= 15
+    # A steady low price settles it, and so does one that is shown firmly.
+    for costs in ([0.4 + 0.001 * i for i in range(30)], [0.01] * 28 + [0.1, 0.2]):
+        sure = frontier(data_with({"strong": (strong, steady), "weak": (weak, costs)}))
+        assert (sure.row("weak").standing, sure.row("weak").unseen_tail, texts(sure, "fit")) == (
+            "on the frontier",
+            False,
+            "",
+        )
+
+
+def test_without_a_settled_place_the_headline_names_nobody() -> None:
+    rng = np.random.default_rng(1)
+    alike = {name: (rng.permutation([0.0, 1.0] * 15).tolist(), rng.normal(1, 0.1, 30).tolist()) for name in "abc"}
+    found = frontier(data_with(alike), n_resamples=500)
+    assert {row.standing for row in found.rows} == {"open"}
+    assert found.document().headline == "Which systems are worth their cost is not settled"
+
+
 # Outputs
 
 

@@ -729,3 +729,57 @@ def test_a_plan_settles_what_is_left_open_and_departures_are_told() -> None:
     departed = leaderboard(data, plan=plan, adjust="bh")
     assert departed.notes[0] == Note(kind="plan", text="departs from the plan: adjust bh given, holm declared")
     assert plan.digest[:12] in printed(planned)
+
+
+# One system in doubt does not silence the others
+
+
+def with_two_runs_of(name: str, n_models: int, n: int = 40) -> EvalData:
+    """Give one of the models a second run of the same items."""
+    scores = binary(n, np.linspace(0.3, 0.9, n_models).tolist())
+    rows = [rows_of(f"m{j}", scores[:, j].tolist()) for j in range(n_models)]
+    again = [{**row, "run": "again"} for row in rows_of(name, scores[:, 0].tolist())]
+    return data_of(*rows, again, kind="binary")
+
+
+def test_a_system_of_two_runs_is_left_out_of_a_board_and_named() -> None:
+    data = with_two_runs_of("m1", 10)
+    found = leaderboard(data)
+    assert sorted(row.name for row in found.rows) == [f"m{j}" for j in range(10) if j != 1]
+    said = [note for note in found.notes if note.kind == "left_out" and note.caution]
+    assert [note.text for note in said] == ["m1 is left out: 2 runs answered the same 40 items"]
+    assert "--contrast run" in said[0].remedy
+    assert "--trials-from-runs" in said[0].remedy
+    without = leaderboard(EvalData(
+        outcomes=data.outcomes.filter(pl.col("model") != "m1"), runs=data.runs, metrics=data.metrics
+    ))  # fmt: skip
+    assert found.rows == without.rows
+    assert found.pairs == without.pairs
+
+
+def test_a_system_of_two_runs_is_refused_where_it_is_named_or_one_of_few() -> None:
+    for data, options in (
+        (with_two_runs_of("m1", 10), {"models": ["m0", "m1", "m2"]}),
+        (with_two_runs_of("m1", 10), {"baseline": "m1"}),
+        (with_two_runs_of("m1", 9), {}),
+        (with_two_runs_of("m1", 2), {}),
+    ):
+        with pytest.raises(InputError, match="'m1' is ambiguous: 2 runs answered the same 40 items"):
+            leaderboard(data, **options)
+
+
+def test_scores_are_given_of_the_systems_that_have_one() -> None:
+    data = with_two_runs_of("m1", 3)
+    found = score(data)
+    assert [row.name for row in found] == ["m0", "m2"]
+    said = {note for row in found for note in row.notes if note.kind == "left_out"}
+    assert {note.text for note in said} == {"m1 is left out: 2 runs answered the same 40 items"}
+    assert all(note.caution and "--system RUN" in note.remedy for note in said)
+    assert {dataclasses.replace(row, notes=(), settings=None) for row in found} == {
+        dataclasses.replace(score(data, name), notes=(), settings=None) for name in ("m0", "m2")
+    }
+    with pytest.raises(InputError, match="'m1' is ambiguous: 2 runs"):
+        score(data, "m1")
+    only = EvalData(outcomes=data.outcomes.filter(pl.col("model") == "m1"), runs=data.runs, metrics=data.metrics)
+    with pytest.raises(InputError, match="'m1' is ambiguous: 2 runs"):
+        score(only)
