@@ -10,6 +10,7 @@ from evalstats.errors import InputError, some_of
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import ALIASES, surveyed
+from evalstats.loaders.values import NO_VALUE, as_number, word_score
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows, levels_of
@@ -85,6 +86,8 @@ def from_ratings(
         name for name in ("item", "rater", "model", "run", "variant", "criterion", "label") if name in made.columns
     ]
     made = made.with_columns(pl.col(name).cast(pl.String) for name in texts)
+    if "label" in made.columns and "value" not in made.columns:
+        made = _in_one_vocabulary(made)
     if "value" in made.columns:
         made = made.with_columns(pl.col("value").cast(pl.Float64))
     made = _with_kinds(made, people)
@@ -184,6 +187,32 @@ def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
     _there(table, [name])
     dtype = table[name].dtype
     return {"value" if dtype.is_numeric() or dtype == pl.Boolean else "label": name}
+
+
+def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
+    """Bring ratings that raters spell differently to one spelling, as agreement is of meanings: "PASS" is "pass", "1" is 1.0.
+
+    Numbers in text are numbers, and so are words for right and wrong where one rater's "true" is another's "yes" or 1. Words for
+    no value ("N/A") are no rating. Labels that differ in case or blanks take the spelling that is used most.
+    """
+    text = table["label"].str.strip_chars()
+    text = text.set(text.str.to_lowercase().is_in(list(NO_VALUE)).fill_null(value=False), None)
+    folded = text.str.to_lowercase()
+    meanings = {word: _meaning(word) for word in levels_of(folded)}
+    numbers = [as_number(word) for word in meanings]
+    synonyms = len(set(meanings.values())) < len(meanings)
+    if meanings and (None not in numbers or (None not in meanings.values() and synonyms)):
+        value = folded.replace_strict(list(meanings), list(meanings.values()), default=None, return_dtype=pl.Float64)
+        return table.drop("label").with_columns(value.alias("value"))
+    spellings = pl.DataFrame({"folded": folded, "label": text}).drop_nulls().group_by("folded", "label").len()
+    usual = spellings.sort(["len", "label"], descending=[True, False]).unique("folded", keep="first")
+    return table.with_columns(folded.replace_strict(usual["folded"], usual["label"], default=None).alias("label"))
+
+
+def _meaning(word: str) -> float | None:
+    """Return the number that a rating stands for; a single letter ("C", "N") may be a category and stands for none."""
+    number = as_number(word)
+    return word_score(word) if number is None and len(word) > 1 else number
 
 
 def _renamed(table: pl.DataFrame, named: dict[str, str]) -> pl.DataFrame:

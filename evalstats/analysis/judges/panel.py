@@ -161,6 +161,7 @@ def panel_of(
     known = pl.col("value").is_not_null() & pl.col("value").is_not_nan() | pl.col("label").is_not_null()
     empty = frame.height - frame.filter(known).height
     frame = frame.filter(known)
+    _require_one_vocabulary(frame, people, others)
     frame, levels, values, metric = _levels(frame, scale)
     if source.unit == "pair":
         levels = tuple(_SIDES.get(value, word) for value, word in zip(values.tolist(), levels, strict=True))
@@ -239,6 +240,23 @@ def _sides(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple[tuple[str, 
     if not others:
         raise CannotAnswerError("all raters are people; a judge is needed beside them")
     return tuple(people), tuple(others)
+
+
+def _require_one_vocabulary(frame: pl.DataFrame, people: Sequence[str], judges: Sequence[str]) -> None:
+    """Refuse a judge who shares no label with people: the two speak of different things, and agreement would be 0 by spelling."""
+    if frame["value"].null_count() == 0:
+        return
+    said = {
+        rater: set(levels_of(frame.filter(pl.col("rater") == rater)["label"].drop_nulls()))
+        for rater in (*people, *judges)
+    }
+    by_people = set[str]().union(*(said[name] for name in people))
+    for judge in judges:
+        if min(len(by_people), len(said[judge])) > 1 and by_people.isdisjoint(said[judge]):
+            raise InputError(
+                f"people say {some_of(sorted(by_people), 4)}, and {judge} says {some_of(sorted(said[judge]), 4)}: they have no "
+                "rating in common; give both the same words"
+            )
 
 
 def _levels(frame: pl.DataFrame, scale: Scale) -> tuple[pl.DataFrame, tuple[str, ...], FloatArray, Metric]:

@@ -1,0 +1,63 @@
+"""Raters spell one rating in many ways; what counts is what they mean."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evalstats as es
+from evalstats.errors import InputError
+from evalstats.loaders.ratings import from_ratings, read_ratings
+
+TRUTH = np.random.default_rng(4).integers(0, 2, 60).tolist()
+OFTEN = [1 - each if i % 9 == 0 else each for i, each in enumerate(TRUTH)]
+
+
+def agreement(people: list[object], judge: list[object]) -> tuple[float, float]:
+    """Return the judge's alpha, and the share of answers on which it says what people say."""
+    data = from_ratings({"item": list(range(60)), "ann": people, "j": judge}, raters=["ann", "j"], humans="ann")
+    (found,) = es.judges(data).rows
+    return found.estimate, found.raw.estimate
+
+
+@pytest.mark.parametrize(
+    ("people", "judge"),
+    [
+        ((False, True), (0, 1)),
+        (("False", "True"), ("0", "1")),
+        (("no", "yes"), ("No", "YES ")),
+        (("no", "yes"), (0, 1)),
+        (("fail", "pass"), ("FAILED", "correct")),
+        (("0", "1"), ("0.0", "1.0")),
+        (("bad", "good"), ("Bad", " good")),
+    ],
+)
+def test_one_rating_in_two_spellings_is_one(people: tuple[object, object], judge: tuple[object, object]) -> None:
+    plain = agreement(list(TRUTH), list(OFTEN))
+    assert agreement([people[each] for each in TRUTH], [str(judge[each]) for each in OFTEN]) == pytest.approx(plain)
+
+
+def test_categories_stay_what_they_are() -> None:
+    data = from_ratings(
+        {"item": [1, 2, 3, 4], "ann": ["A", "B", "C", "N"], "j": ["a", "B", "C", "n"]},
+        raters=["ann", "j"],
+        humans="ann",
+    )
+    assert set(data.ratings["label"]) == {"A", "B", "C", "N"}
+    assert data.ratings["value"].null_count() == 8
+
+
+def test_what_is_no_value_is_no_rating(tmp_path: Path) -> None:
+    rows = [f"{i},{a},{'N/A' if i == 3 else b}" for i, (a, b) in enumerate(zip(TRUTH, OFTEN, strict=True))]
+    path = tmp_path / "ratings.csv"
+    path.write_text("\n".join(["item,ann,j", *rows]) + "\n")
+    result = es.judges(read_ratings([path], raters=["ann", "j"], humans=["ann"]))
+    assert result.rows[0].n_units == 59
+    assert any("1 rating without a value left out" in note.text for note in result.notes)
+
+
+def test_labels_that_have_nothing_in_common_are_no_disagreement() -> None:
+    with pytest.raises(InputError, match="people say bad, good, and j says cold, hot: they have no rating in common"):
+        agreement([("bad", "good")[each] for each in TRUTH], [("cold", "hot")[each] for each in OFTEN])
+    # Of somebody who only ever said one word it cannot be known.
+    assert agreement([("bad", "good")[each] for each in TRUTH], ["other"] * 60)[1] == 0.0
