@@ -250,7 +250,8 @@ def test_llmfao(shared_data: Path, golden: Path) -> None:
     assert (votes.height, votes["item"].n_unique(), votes["rater"].n_unique()) == (8931, 13, 124)
     assert votes.filter(outcome="tie").height / votes.height == pytest.approx(0.389, abs=5e-4)
     reference = pl.read_csv(golden / "bt_llmfao.csv")
-    found = es.arena(data, n_resamples=200).to_frame()
+    # Ratings alone: intervals, which resamples give, and checks of the votes are no published figures.
+    found = es.arena(data, n_resamples=50, checks=False).to_frame()
     both = found.join(reference, on="model", suffix="_golden")
     assert both.height == found.height == 59
     assert both["estimate"].to_list() == pytest.approx(both["elo"].to_list(), abs=0.01)
