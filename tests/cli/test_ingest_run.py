@@ -397,7 +397,7 @@ def test_rows_are_counted_as_they_are_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file just opened closes itself
-@pytest.mark.parametrize("first", range(2))
+@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_stopped_at_any_line_it_leaves_nothing_unfinished(first: int, loader: Any, tmp_path: Path) -> None:
     """Every fourth line that the writer runs ends it, as a signal would, while one reading takes the place of another."""
     path, store = write_file(tmp_path / "a.fake"), tmp_path / "store"

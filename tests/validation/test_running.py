@@ -65,8 +65,8 @@ BUSY = 0.2
 
 
 def test_two_processes_give_what_one_gives_and_their_time_counts() -> None:
-    draw = partial(peeking.three, items=60, gained=0.15, lost=0.15)
-    tasks = simulated("peeking", "60 items", partial(peeking.replicate, draw=draw), replicates=20, part=10)
+    draw = partial(peeking.three, items=100, gained=0.15, lost=0.15)
+    tasks = simulated("peeking", "100 items", partial(peeking.replicate, draw=draw), replicates=20, part=10)
     assert len(tasks) == 2
     loops = [Task(study="busy", cell="busy", part=part, work=busy) for part in range(2)]
     before, own = processor_seconds(), time.process_time()
