@@ -24,12 +24,16 @@ _LONGEST = frozenset({
     "test_imports.py", "test_family.py", "test_score_changes.py", "test_browser.py", "test_many_models_simulated.py",
 })  # fmt: skip
 
+_PYTHONS = gc.get_threshold()
+_SEARCHES = (20_000, 20, 50)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep what collecting made, 600,000 objects that stay to the end, out of every later search for garbage.
 
-    Drawing makes so much garbage that a quarter of the processor time of tests of figures went into these searches.
+    Drawing makes so much garbage that a quarter of the processor time of tests of figures went into these searches. What
+    is searched for comes up rarely, so that a search for each 700 new objects, as Python has it, finds next to nothing.
     """
     gc.disable()
     try:
@@ -37,6 +41,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*_SEARCHES)
         gc.enable()
 
 
@@ -47,6 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_unconfigure() -> None:
     """Give it back, so that bindings find their objects gone at the end and report no leak."""
+    gc.set_threshold(*_PYTHONS)
     gc.unfreeze()
 
 

@@ -10,9 +10,9 @@ from jupyter_client.manager import KernelManager
 
 from website.notebooks import normal, run, shown
 
-# The two longest ask one question again and again, of other columns, of other worlds: with every run of the tests the first
+# The three longest ask one question again and again, of other columns, of other worlds: with every run of the tests the first
 # cells of code are run, which ask it once and hold the answer against the truth; the long run takes all.
-FIRST = {"where-models-break": 5, "lab-versus-live": 13}
+FIRST = {"where-models-break": 5, "lab-versus-live": 9, "live-arena": 5}
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 
 

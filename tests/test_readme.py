@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("clone")
     results = root / "build" / "demo" / "results"
     paths = [write_tenacious_traces(results / "tenacious"), write_tau_airline(results / "tau-bench")]
-    paths += write_rutbench(results / "rutbench-simulated", models=["GLM-5.1", "GPT-5.4"], seed=0, n_tasks=60)
+    paths += write_rutbench(results / "rutbench-simulated", models=["GLM-5.1", "GPT-5.4"], seed=0, n_tasks=40)
     ingest(paths, root / "build" / "demo" / "store")
     write_arena(root / "build" / "arena", 2000, seed=0)
     write_lab_live(root / "build" / "lab-live", n_models=8, seed=0)

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import InputError
@@ -34,14 +35,12 @@ def assert_same(first: EvalData, second: EvalData) -> None:
         assert second.table(name).equals(first.table(name)), name
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-@given(data=tidy_data())
-def test_every_table_comes_back_as_it_was(data: EvalData) -> None:
-    """In every format; to make up such tables costs more than to write and read them."""
-    for to in FORMATS:
-        with tempfile.TemporaryDirectory() as folder:
-            es.export(data, Path(folder, "out"), to=to)
-            assert_same(data, es.read(Path(folder, "out")))
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(data=tidy_data(), to=st.sampled_from(FORMATS))
+def test_every_table_comes_back_as_it_was(data: EvalData, to: TableFormat) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        es.export(data, Path(folder, "out"), to=to)
+        assert_same(data, es.read(Path(folder, "out")))
 
 
 @pytest.mark.parametrize("to", FORMATS)

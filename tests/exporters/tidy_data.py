@@ -44,7 +44,7 @@ def rows_equal(first: pl.DataFrame, second: pl.DataFrame) -> bool:
 def outcomes(draw: st.DrawFn, run: str, model: str, system: str, benchmark: str) -> list[dict[str, Any]]:
     keys = draw(
         st.lists(
-            st.tuples(TEXT, st.sampled_from(["", "=v", "b"]), st.integers(0, 2)), min_size=1, max_size=4, unique=True
+            st.tuples(TEXT, st.sampled_from(["", "=v", "b"]), st.integers(0, 2)), min_size=1, max_size=3, unique=True
         )
     )
     keys = list(
@@ -85,7 +85,7 @@ def outcomes(draw: st.DrawFn, run: str, model: str, system: str, benchmark: str)
 @st.composite
 def tidy_data(draw: st.DrawFn) -> EvalData:
     """Runs of one model each, with outcomes in every state, published numbers, and what is declared of the metrics."""
-    n_runs = draw(st.integers(1, 3))
+    n_runs = draw(st.integers(1, 2))
     tables: dict[TableName, list[dict[str, Any]]] = {name: [] for name in TABLES}
     for k in range(n_runs):
         names = {

@@ -15,7 +15,7 @@ from evalstats.store.repair import repair_store
 from tests.faults.stores import N_ITEMS, TABLES, sound_store
 from tests.tally import Tally
 
-N_FAST, N_SLOW = 30, 400
+N_FAST, N_SLOW = 20, 400
 _HOW = ("a bit flipped", "cut off", "64 zeros", "gone", "a block twice")
 
 

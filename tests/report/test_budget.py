@@ -22,7 +22,8 @@ def test_words_in_sight_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["compare", *(pytest.param(each, marks=pytest.mark.slow) for each in results() if each != "compare")]
+    "name",
+    [pytest.param(each, marks=pytest.mark.browser if each == "compare" else pytest.mark.slow) for each in results()],
 )
 def test_a_page_stays_within_its_budget(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     path = tmp_path / "page.html"

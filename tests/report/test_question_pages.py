@@ -1,7 +1,7 @@
 """Pages of results that are documents: the example that each page shows, and a result of hostile names, in both forms."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from evalstats.analysis.result import Result
-from evalstats.report.examples import EXAMPLES, example
+from evalstats.report import examples
+from evalstats.report.examples import EXAMPLES
 from evalstats.report.render import render_results
 
 KINDS = ("arena", "audit", "contamination", "dashboard", "frontier", "leaderboard", "power")
@@ -19,9 +20,13 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def answered() -> Callable[[str], Result]:
-    """Return the example of a page; each is computed once."""
-    return cache(example)
+def answered() -> Iterator[Callable[[str], Result]]:
+    """Return the example of a page; each is computed once. That of the leaderboard has three models instead of ten."""
+    ten = examples._rutbench
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(examples, "_rutbench", lambda *, every: ten(every=4 * every))
+        # Not `example`, which would keep the small one for all that ask after these tests.
+        yield cache(lambda kind: EXAMPLES[kind]())
 
 
 def test_every_page_has_an_example() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -60,11 +61,12 @@ def busy() -> dict[tuple[str, str], Tally]:
     return {("busy", "loop"): Tally(1.0, 1.0)}
 
 
-BUSY = 0.4
+BUSY = 0.2
 
 
 def test_two_processes_give_what_one_gives_and_their_time_counts() -> None:
-    tasks = [task for task in peeking.tasks(0.05) if task.cell.startswith("100 items")]
+    draw = partial(peeking.three, items=100, gained=0.15, lost=0.15)
+    tasks = simulated("peeking", "100 items", partial(peeking.replicate, draw=draw), replicates=20, part=10)
     assert len(tasks) == 2
     loops = [Task(study="busy", cell="busy", part=part, work=busy) for part in range(2)]
     before, own = processor_seconds(), time.process_time()

@@ -68,7 +68,7 @@ def tables(draw) -> EvalData:
     )
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(tables())
 def test_any_table_is_audited_in_every_form(data):
     try:

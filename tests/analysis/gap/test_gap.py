@@ -15,7 +15,7 @@ from evalstats.schema.tables import frame_from_rows
 from evalstats.simulate.lab_live import simulate_lab_live
 from tests.analysis.gap.notes import lines_of
 
-ROUNDS = 200
+ROUNDS = 100  # the fewest that are allowed
 
 
 def published(scores: dict[str, float], error: float | None, *, live: bool) -> EvalData:

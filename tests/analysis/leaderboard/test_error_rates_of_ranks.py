@@ -50,7 +50,7 @@ def crossed(rng: np.random.Generator) -> tuple[np.ndarray, tuple[np.ndarray, ...
 
 
 def test_models_that_cannot_all_be_compared_are_rarely_misplaced() -> None:
-    n = 25
+    n = 15
     rng = np.random.default_rng(11)
     wrong = sum(any_wrong(in_a_chain(rng), (), seed) for seed in range(n))
     assert wrong / n <= 0.05 + allowance(0.05, n)

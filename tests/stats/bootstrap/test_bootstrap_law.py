@@ -332,7 +332,7 @@ def test_differences_beyond_the_bound_are_refused():
         augmented_percentile([0.0], bound=-1.0)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.integers(1, 2000), st.lists(st.integers(-2000, 2000), min_size=1, max_size=40))
 def test_common_step_finds_the_greatest_common_divisor(denominator, numerators):
     assume(any(numerators))

@@ -86,8 +86,8 @@ def _error(values: list[float]) -> float:
 
 
 def test_no_gap_is_rarely_called_one_where_least_squares_calls_a_third() -> None:
-    """25 worlds of 10 models, reliability 0.8; the reference says 3% for York and 37% for least squares."""
-    seen = _worlds(25, 10, 0.5, 0.2)
+    """16 worlds of 10 models, reliability 0.8; the reference says 3% for York and 37% for least squares."""
+    seen = _worlds(16, 10, 0.5, 0.2)
     assert np.mean(seen.flagged) == pytest.approx(0.031, abs=_error(seen.flagged))
     assert np.mean(seen.least_squares) == pytest.approx(0.368, abs=_error(seen.least_squares))
     assert np.mean(seen.covered) > 0.95 - _error(seen.covered)

@@ -46,7 +46,7 @@ def independent(rng, n, means):
     ("n_clusters", "sizes", "binary", "replicates"),
     [
         pytest.param(15, EVEN, False, 100, id="15"),
-        pytest.param(40, UNEVEN, True, 100, id="40-uneven"),
+        pytest.param(40, UNEVEN, True, 60, id="40-uneven"),
         *(
             pytest.param(g, sizes, binary, 4000, id=f"{g}-{len(sizes)}-{binary}-long", marks=pytest.mark.slow)
             for g in (7, 15, 40)

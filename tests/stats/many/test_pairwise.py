@@ -469,7 +469,7 @@ def test_models_on_other_items_are_not_compared():
     assert np.isfinite(found.p_adjusted[:2]).all()
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**9))
 def test_any_table_gets_numbers_or_nan(seed):
     """Few items, many holes, twins, large offsets, few clusters: no warning, no empty interval, no p of 0."""

@@ -25,7 +25,7 @@ def by_definition(scores: list[float], costs: list[float]) -> list[list[bool]]:
 
 
 @given(st.lists(st.tuples(TENTHS, TENTHS), min_size=1, max_size=7))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_frontier_is_what_nothing_dominates(points: list[tuple[float, float]]) -> None:
     scores, costs = [s for s, _ in points], [c for _, c in points]
     expected = by_definition(scores, costs)

@@ -140,7 +140,7 @@ def test_many_degrees_of_freedom_are_interpolated():
     df = np.append(np.linspace(4.0, 90.0, 27), np.inf)
     rows = pairwise([str(i) for i in range(8)]).weights
     found = adjusted(linear_estimates(rows, np.zeros(8), 0.5 * np.eye(8), df=df), "tukey")
-    at = [0, 3, 14, 26, 27]
+    at = [0, 14, 27]
     direct = [range_critical(0.95, 8, each) / math.sqrt(2.0) for each in df[at]]
     np.testing.assert_allclose(found.conf_high[at], direct, rtol=1e-5)
 

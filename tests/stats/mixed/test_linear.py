@@ -254,7 +254,8 @@ def test_refit_is_a_fit_to_the_new_response(shape, path):
     design = merged(random_design(rng, shape))
     fit = fit_linear(design)
     again = Refitter(fit)
-    for _ in range(1 if path == "sparse" else 2):
+    # The second response shows that the first left nothing behind; for one shape, as a fit from the start takes longest.
+    for _ in range(2 if (shape, path) == ("crossed", "eliminated") else 1):
         y, within = rng.normal(size=design.n_cells), float(rng.uniform(5.0, 50.0))
         expected = fit_linear(replace(design, response=y, within=within))
         found = again(y, within)

@@ -81,9 +81,9 @@ def test_a_variance(pastes):
     """By REML, since the fixed effects are the same; about half of the law is at 0."""
     design = pastes[1].design
     alternative, null = fit_linear(design), fit_linear(null_design(design, terms=[1]))
-    found = parametric_bootstrap(null, alternative, n_resamples=30, seed=1, workers=1)
+    found = parametric_bootstrap(null, alternative, n_resamples=19, seed=1, workers=1)
     assert 0.3 < np.mean(found.draws < 1e-6) < 0.9
-    assert found.p_value == 1 / 31
+    assert found.p_value == 1 / 20
 
 
 def test_designs_of_smaller_models():
@@ -131,16 +131,16 @@ def test_intervals_by_hand(pastes):
     fit = fit_linear(pastes[1].design)
     names = ["sample", "batch", "sigma"]
     found = bootstrap_intervals(
-        fit, standard_deviations, names=names, n_resamples=39, seed=2, conf_level=0.9, workers=1
+        fit, standard_deviations, names=names, n_resamples=19, seed=2, conf_level=0.8, workers=1
     )
     draws = []
-    for i in range(39):
+    for i in range(19):
         drawn = simulate(fit, np.random.default_rng(np.random.SeedSequence(2, spawn_key=(i,))))
         again = fit_linear(with_responses(fit.design, drawn))
         draws.append([again.sigma * again.theta[0], again.sigma * again.theta[1], again.sigma])
     ranked = np.sort(draws, axis=0)
     for j, estimate in enumerate(found):
-        # (39 + 1) * .05 = 2: the second smallest and the second largest.
+        # (19 + 1) * .1 = 2: the second smallest and the second largest.
         assert (estimate.conf_low, estimate.conf_high) == pytest.approx(
             (ranked[1, j], ranked[-2, j]), rel=1e-3, abs=1e-3
         )
@@ -169,13 +169,15 @@ def test_binomial_models():
     rng = np.random.default_rng(3)
     alternative = fit_binomial(binomial_design(rng, 15, effect=1.5))
     null = fit_binomial(null_design(alternative.design, contrasts=[0.0, 1.0]))
-    found = parametric_bootstrap(null, alternative, n_resamples=39, seed=1, workers=1)
+    found = parametric_bootstrap(null, alternative, n_resamples=19, seed=1, workers=1)
     assert found.p_value == (1 + np.count_nonzero(found.draws >= found.statistic)) / (1 + len(found.draws))
     assert found.p_value < 0.2
     assert np.all(found.draws >= 0.0)
-    (effect,) = bootstrap_intervals(alternative, lambda fit: fit.beta[1], names=["b"], n_resamples=39, workers=1)
+    (effect,) = bootstrap_intervals(
+        alternative, lambda fit: fit.beta[1], names=["b"], n_resamples=19, conf_level=0.9, workers=1
+    )
     assert effect.conf_low < alternative.beta[1] < effect.conf_high
-    # The standard error of the Hessian holds for 15 items of 10 trials; 39 replicates know theirs to 1 / sqrt(2 * 39).
+    # The standard error of the Hessian holds for 15 items of 10 trials; 19 replicates know theirs to 1 / sqrt(2 * 19).
     assert effect.std_error == pytest.approx(alternative.std_errors[1], rel=0.4)
 
 
