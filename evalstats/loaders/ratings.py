@@ -10,8 +10,10 @@ from evalstats.errors import InputError, some_of
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import ALIASES, surveyed
+from evalstats.loaders.values import text_of
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
+from evalstats.schema.names import names_of
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows, levels_of
 
 
@@ -61,7 +63,7 @@ def from_ratings(
     table = as_polars(frame)
     if not table.height:
         raise InputError("the frame holds no rows")
-    people = [humans] if isinstance(humans, str) else list(humans)
+    people, raters = names_of(humans), names_of(raters)
     named = {"item": item, **columns}
     if raters:
         _there(table, [*raters, item])
@@ -84,7 +86,7 @@ def from_ratings(
     texts = [
         name for name in ("item", "rater", "model", "run", "variant", "criterion", "label") if name in made.columns
     ]
-    made = made.with_columns(pl.col(name).cast(pl.String) for name in texts)
+    made = made.with_columns(text_of(made[name]) for name in texts)
     if "value" in made.columns:
         made = made.with_columns(pl.col("value").cast(pl.Float64))
     made = _with_kinds(made, people)
