@@ -10,7 +10,7 @@ from evalstats.errors import InputError, some_of
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import ALIASES, surveyed
-from evalstats.loaders.values import text_of
+from evalstats.loaders.values import numbers_of, text_of
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
@@ -86,7 +86,7 @@ def from_ratings(
     texts = [
         name for name in ("item", "rater", "model", "run", "variant", "criterion", "label") if name in made.columns
     ]
-    made = made.with_columns(text_of(made[name]) for name in texts)
+    made = _as_numbers(made.with_columns(text_of(made[name]) for name in texts))
     if "value" in made.columns:
         made = made.with_columns(pl.col("value").cast(pl.Float64))
     made = _with_kinds(made, people)
@@ -186,6 +186,16 @@ def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
     _there(table, [name])
     dtype = table[name].dtype
     return {"value" if dtype.is_numeric() or dtype == pl.Boolean else "label": name}
+
+
+def _as_numbers(made: pl.DataFrame) -> pl.DataFrame:
+    """Return ratings whose labels are all numbers as values; among others, a number is written in one way (1 and 1.0)."""
+    if "label" not in made.columns:
+        return made
+    number, is_word = numbers_of(made["label"])
+    if "value" not in made.columns and not is_word.any() and number.is_not_null().any():
+        return made.with_columns(number.alias("label")).rename({"label": "value"})
+    return made.with_columns(pl.coalesce(text_of(number), made["label"]).alias("label"))
 
 
 def _renamed(table: pl.DataFrame, named: dict[str, str]) -> pl.DataFrame:
