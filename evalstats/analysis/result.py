@@ -22,6 +22,7 @@ from evalstats.document import formats
 from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
 from evalstats.errors import InputError, some_of, spoken
+from evalstats.schema.names import name_of
 from evalstats.stats import estimate as stats_estimate
 
 if TYPE_CHECKING:
@@ -400,11 +401,12 @@ def _with_note(result: Result, note: Note) -> Result:
 
 
 def row_named(rows: Iterable[Row], name: str, *, what: str = "model", key: str = "name") -> Row:
-    """Return the row of a model, scenario or the like.
+    """Return the row of a model, scenario or the like; a number stands for its name.
 
     InputError if there is none; it names the closest.
     """
     found = {str(getattr(row, key)): row for row in rows}
+    name = name_of(name)
     if name in found:
         return found[name]
     raise InputError(unknown_name(name, list(found), what=what))

@@ -1,7 +1,8 @@
 """How a result was asked for: the question, the options that were given, and what the data were read from.
 
-`recorded` stands at every question's function and notes the call; the command line adds how it read the files. What is
-noted is values, never a path as it was typed: of a path its last part, since folders may say who somebody is.
+`recorded` stands at every question's function. It takes numbers for the names that tables write, and notes the call; the
+command line adds how it read the files. What is noted is values, never a path as it was typed: of a path its last part, since
+folders may say who somebody is.
 """
 
 import inspect
@@ -14,12 +15,35 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import polars as pl
 
-from evalstats.schema.data import EvalData
+from evalstats.errors import InputError
+from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.names import as_names, name_of, names_of
 from evalstats.schema.plan import LiveMix, Plan
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _DATA = ("data", "battles", "lab", "live", "pilot")
+# Arguments that hold names of models or levels, each with the argument that names the column of the levels, if there is one.
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "baseline": ("contrast",),
+    "candidate": ("contrast",),
+    "name": ("contrast",),
+    "models": ("contrast",),
+    "old": ("split", "twin"),
+    "new": ("split", "twin"),
+    "reference": ("scenario",),
+    "weights": ("over", "scenario"),
+    "mix": (),
+    "suspects": (),
+    "references": (),
+    "cutoffs": (),
+    "anchor": (),
+    "aliases": (),
+    "families": (),
+}
+# Of these, those that hold one name, and those that give a name for each name.
+_ONE = frozenset({"baseline", "candidate", "name", "anchor"})
+_PAIRED = frozenset({"aliases", "families"})
 # Files that a command writes.
 _WRITTEN = ("junit", "near_names")
 # Where a call says what is done while it runs.
@@ -52,17 +76,48 @@ class Settings:
 
 
 def recorded(function: Callable[P, R]) -> Callable[P, R]:
-    """Let the results of a question's function say how they were asked for."""
+    """Let a question's function take numbers as names, and its results say how they were asked for."""
     signature = inspect.signature(function)
 
     @wraps(function)
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
-        result = function(*args, **kwargs)
-        given = signature.bind(*args, **kwargs).arguments
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return function(*args, **kwargs)  # which says itself what is wrong with the call
+        given = bound.arguments
+        given.update(_with_names(given))
+        result = function(*bound.args, **bound.kwargs)
         defaults = {name: each.default for name, each in signature.parameters.items()}
         return _with(result, _settings(function.__name__, given, defaults))
 
     return asked
+
+
+def _with_names(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are names, with numbers written as the tables write them."""
+    found = {name: given[name] for name in _NAMES.keys() & given.keys() if given[name] is not None}
+    for name, value in found.items():
+        if as_names(value) is not value:
+            found[name] = as_names(value, _dtype(given, name))
+        if name in _ONE and not isinstance(found[name], str):
+            raise InputError(f"{name} is {value!r}; give one name")
+        if name in _PAIRED and isinstance(value, Mapping):
+            found[name] = {key: name_of(each) for key, each in found[name].items()}
+        if name == "models":
+            found[name] = names_of(found[name]) if isinstance(found[name], str) else found[name]
+    return found
+
+
+def _dtype(given: Mapping[str, Any], name: str) -> pl.DataType | None:
+    """Return the type of the column whose levels an argument names; None where it is one of the tables' own names."""
+    wanted = [column for each in _NAMES[name] if isinstance(column := given.get(each), str)]
+    data = given.get("data")
+    if not wanted or wanted[0] == "model" or data is None:
+        return None
+    held = as_data(data)
+    column = held.factor_names().get(wanted[0], wanted[0])
+    return held.outcomes.schema.get(column)
 
 
 def _with(result: R, settings: Settings) -> R:

@@ -10,9 +10,10 @@ from evalstats.errors import InputError, some_of
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import ALIASES, surveyed
-from evalstats.loaders.values import NO_VALUE, as_number, word_score
+from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
+from evalstats.schema.names import names_of
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows, levels_of
 
 
@@ -62,7 +63,7 @@ def from_ratings(
     table = as_polars(frame)
     if not table.height:
         raise InputError("the frame holds no rows")
-    people = [humans] if isinstance(humans, str) else list(humans)
+    people, raters = names_of(humans), names_of(raters)
     named = {"item": item, **columns}
     if raters:
         _there(table, [*raters, item])
@@ -85,7 +86,7 @@ def from_ratings(
     texts = [
         name for name in ("item", "rater", "model", "run", "variant", "criterion", "label") if name in made.columns
     ]
-    made = made.with_columns(pl.col(name).cast(pl.String) for name in texts)
+    made = made.with_columns(text_of(made[name]) for name in texts)
     if "label" in made.columns and "value" not in made.columns:
         made = _in_one_vocabulary(made)
     if "value" in made.columns:
@@ -197,6 +198,7 @@ def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
     """
     text = table["label"].str.strip_chars()
     text = text.set(text.str.to_lowercase().is_in(list(NO_VALUE)).fill_null(value=False), None)
+    text = text.replace({word: as_text(number) for word in levels_of(text) if (number := as_number(word)) is not None})
     folded = text.str.to_lowercase()
     meanings = {word: _meaning(word) for word in levels_of(folded)}
     numbers = [as_number(word) for word in meanings]

@@ -17,6 +17,7 @@ from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, so
 from evalstats.schema.columns import HELPER, TABLES, TableName
 from evalstats.schema.dependence import Presumed, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
+from evalstats.schema.names import names_of
 from evalstats.schema.tables import (
     as_polars,
     check_table,
@@ -189,6 +190,7 @@ _MODEL_COLUMNS: dict[TableName, tuple[str, ...]] = {
 }
 # What a user may declare of a metric.
 _FACTS = ("higher_is_better", "low", "high", "kind", "unit")
+Level = str | float | bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,8 +268,8 @@ class EvalData:
             spelled_out if spelled_out != name and not (known == name).any() and (known == spelled_out).any() else name
         )
 
-    def where(self, /, **levels: str | Sequence[str]) -> "EvalData":
-        """Keep the outcomes whose factors have the given level (or one of the given levels).
+    def where(self, /, **levels: Level | Sequence[Level]) -> "EvalData":
+        """Keep the outcomes whose factors have the given level (or one of the given levels); a number means its level.
 
         Examples
         --------
@@ -277,8 +279,8 @@ class EvalData:
         frame = self.outcomes
         for name, level in levels.items():
             column = self.factor(name)
-            wanted = [level] if isinstance(level, str) else list(level)
             text = frame[column].cast(pl.String)
+            wanted = names_of(level, frame.schema[column])
             unknown = [value for value in wanted if not (text == value).any()]
             if unknown and frame.height:
                 levels_there = text.drop_nulls().unique().sort().head(12).to_list()

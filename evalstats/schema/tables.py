@@ -40,7 +40,7 @@ def as_polars(frame: object) -> pl.DataFrame:
     if isinstance(frame, str | Path):
         raise InputError(f"{str(frame)!r} is not a table; read the file first: evalstats.read({str(frame)!r})")
     try:
-        wrapped = nw.from_native(cast("Any", frame))
+        wrapped = nw.from_native(_dense(frame))
     except TypeError:
         raise InputError(
             f"a {type(frame).__module__}.{type(frame).__qualname__} is not a table; "
@@ -48,6 +48,14 @@ def as_polars(frame: object) -> pl.DataFrame:
         ) from None
     eager = wrapped.collect("polars") if isinstance(wrapped, nw.LazyFrame) else wrapped
     return pl.DataFrame(eager.to_polars())
+
+
+def _dense(frame: Any) -> Any:
+    """Return a pandas table with sparse columns as plain ones, which arrow cannot read; any other table as it is."""
+    if all(base.__module__.split(".")[0] != "pandas" for base in type(frame).__mro__) or not hasattr(frame, "columns"):
+        return frame
+    sparse = {name: dtype.subtype for name, dtype in frame.dtypes.items() if type(dtype).__name__ == "SparseDtype"}
+    return frame.astype(sparse) if sparse else frame
 
 
 def frame_from_rows(rows: Iterable[Mapping[str, object]], table: TableName) -> pl.DataFrame:

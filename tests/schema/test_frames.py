@@ -51,3 +51,13 @@ def test_data_show_themselves_in_some_ten_lines() -> None:
     assert "\x1b" not in shown
     assert len(shown.splitlines()) <= 10
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("dtype", ["Sparse[int]", "Sparse[float]", "Sparse[bool]"])
+def test_sparse_columns_of_pandas_are_read_as_plain_ones(dtype: str) -> None:
+    frame = table(np.arange(80) % 2)
+    thin = frame.assign(score=frame["score"].astype(dtype))
+    for given in (frame, thin):
+        data = es.from_frame(given, item="item", score="score", model="model")
+        assert data.outcomes["score"].to_list() == [0.0, 1.0] * 40
+    assert es.compare(thin, "a", "b").rows == es.compare(frame, "a", "b").rows

@@ -1,6 +1,6 @@
 """Is B better than A? The comparison of two systems on the same items."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast, overload
 
@@ -400,10 +400,7 @@ def _with_groups(
     if crossed:
         remarks.append(f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
     levels = tuple(row for name in split for row in question.by_level(name, flagged))
-    left_out = sum(question.without_level(name) for name in split)
-    if left_out:
-        text = f"{left_out:,} of {result.n_items:,} items have no level of {result.by} and stand in none of its rows"
-        told.append(Note(kind="left_out", text=text))
+    told.extend(Note(kind="left_out", text=text) for name in split for text in _in_no_row(question, result, name))
     strata = tuple(row for name in split if (row := question.stratified_row(name)) is not None)
     return replace(
         result,
@@ -415,6 +412,19 @@ def _with_groups(
         groups=levels,
         flipped_by=question.flipped_by(split[0] if split else "scenario"),
     )
+
+
+def _in_no_row(question: Question, result: Comparison, name: str) -> Iterator[str]:
+    """Say which items stand in none of the rows of a factor: those whose levels differ, and those without one."""
+    several, text = question.items_of_several_levels(name)
+    if several:
+        yield f"{text} and {'stands' if several == 1 else 'stand'} in none of its rows"
+    without = question.without_level(name) - several
+    if without:
+        have, stand = ("has", "stands") if without == 1 else ("have", "stand")
+        yield (
+            f"{without:,} of {result.n_items:,} items {have} no level of {result.by} and {stand} in none of its rows"
+        )
 
 
 def _claims(result: Comparison) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric, open_direction
 from evalstats.analysis.comparability.comparability import difference_notes
 from evalstats.analysis.comparability.rules import RunDifference
@@ -50,13 +51,16 @@ from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.model import Note
 from evalstats.document.numbers import many
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.stratified import Strata, stratified_mean
 from evalstats.stats.trials import RunVariance
+
+_LEVEL, _FIRST, _SECOND = f"{HELPER}level", f"{HELPER}first side", f"{HELPER}second side"
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +258,10 @@ class Question:
         found_in = [(name, self.pairs.taken(places)) for name, places in split if name is not None]
         levels = [(name, every, every.subset(every.paired)) for name, every in found_in if every.paired.any()]
         if not levels:
-            raise CannotAnswerError(f"no paired item has a level of {column!r}")
+            several, text = self.items_of_several_levels(column)
+            raise CannotAnswerError(
+                f"{text}; give each item one" if several else f"no paired item has a level of {column!r}"
+            )
         conf_level = 1 - (1 - self.conf_level) / len(levels)
         parts = [self._level_scores(paired) for _, _, paired in levels]
         found = [self._level(part, conf_level) for part in parts]
@@ -329,6 +336,31 @@ class Question:
     def without_level(self, column: str) -> int:
         """Return how many paired items have no single level of a factor, and so stand in no row."""
         return self.pairs.items.filter(pl.Series(self.pairs.paired))[column].null_count()
+
+    def items_of_several_levels(self, column: str) -> tuple[int, str]:
+        """Return how many paired items have levels of a factor that differ, between the sides or within one, and an example."""
+        key = [name for name in ITEM_KEY if name in self.pairs.items.columns]
+        lacking = self.pairs.items.filter(pl.Series(self.pairs.paired) & self.pairs.items[column].is_null())
+        levels = [
+            arm.rows.select(*key, arm.rows[column].cast(pl.String).alias(_LEVEL))
+            .join(lacking.select(key), on=key, how="semi", nulls_equal=True)
+            .group_by(key)
+            .agg(pl.col(_LEVEL).drop_nulls().unique().sort().alias(side))
+            for side, arm in ((_FIRST, self.baseline), (_SECOND, self.candidate))
+        ]
+        both = levels[0].join(levels[1], on=key, nulls_equal=True)
+        unlike = both.filter(pl.concat_list(_FIRST, _SECOND).list.n_unique() > 1).sort(key)
+        if not unlike.height:
+            return 0, ""
+        first = unlike.row(0, named=True)
+        name = "/".join(str(first[part]) for part in key if first[part])
+        sides = " and ".join(
+            f"{some_of(map(repr, first[side]), _SHOWN)} for {arm.name}"
+            for side, arm in ((_FIRST, self.baseline), (_SECOND, self.candidate))
+        )
+        n, every = unlike.height, int(self.pairs.paired.sum())
+        have = "has" if n == 1 else "have"
+        return n, f"{n:,} of {every:,} items {have} more than one level of {column} (item {name} has {sides})"
 
     def _watched(self) -> SequentialAccount | None:
         """Look at the difference as one that is watched while the run goes on, where that is asked for."""

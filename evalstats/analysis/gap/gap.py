@@ -192,7 +192,7 @@ def _account(side: Side, whole: Side) -> SideAccount:
         n_models=len(whole.models),
         n_units=units,
         unit_word={"outcomes": "scores", "comparisons": "votes", "aggregates": "units"}[side.kind],
-        n_clusters=int(side.n_clusters.max()) or None,
+        n_clusters=side.n_distinct or None,
         clusters=side.clusters,
         reliability=None if noise is None or spread == 0.0 else 1.0 - noise / spread,
         noise=None if noise is None else float(np.sqrt(noise)),

@@ -63,6 +63,8 @@ class Side:
         Degrees of freedom of the errors, where few clusters make them t; None for normal.
     n, n_clusters
         Items, sessions or votes behind each model; clusters behind each (0 where unknown).
+    n_distinct
+        Clusters of the first kind behind all these models together (0 where unknown): one user may meet several of them.
     rank_low, rank_high
         Rank set of each model among the shared ones; zeros where it cannot be told.
     only_here
@@ -85,6 +87,7 @@ class Side:
     df: float | None = None
     n: IntArray
     n_clusters: IntArray
+    n_distinct: int = 0
     clusters: tuple[str, ...] = ()
     rank_low: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     rank_high: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))

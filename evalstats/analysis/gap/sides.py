@@ -1,7 +1,8 @@
 """Both sides of the question, each from whatever its data hold, and what was asked of them made ready."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import polars as pl
 
 from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.result import ArenaRanking
-from evalstats.analysis.arena.votes import comparisons_of
+from evalstats.analysis.arena.votes import comparisons_of, vote_table
 from evalstats.analysis.arms import Metric, choose_metric, margin_in_unit
-from evalstats.analysis.gap.material import RankSets, Side, Units, day_of, no_ranks, normal_ranks, outcome_side
+from evalstats.analysis.gap.material import CLUSTER, RankSets, Side, Units, day_of, no_ranks, normal_ranks, outcome_side
+from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, one_each, with_std_errors
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
@@ -22,6 +24,14 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import LiveMix
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.checks import FloatArray, IntArray
+
+# Counts the clusters behind some models together, such as users.
+Distinct = Callable[[Sequence[str]], int]
+
+
+def no_clusters(_: Sequence[str]) -> int:
+    """Return 0: published numbers do not say what they rest on."""
+    return 0
 
 
 def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[Side, RankSets]:
@@ -92,7 +102,9 @@ def _errors(rows: pl.DataFrame) -> FloatArray | None:
     return np.diag(errors**2)
 
 
-def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level: float) -> tuple[Side, RankSets]:
+def vote_side(
+    data: EvalData, *, cluster: str | Sequence[str] | None, conf_level: float
+) -> tuple[Side, RankSets, Distinct]:
     """Rate every model by `arena`, in Elo points about the mean of all.
 
     Where votes do not put all models on one scale, those of the largest part are taken; the others are not scored.
@@ -129,7 +141,27 @@ def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level
         # What the arena chose for its ratings alone is none of this side's.
         notes=(*(note for note in found.notes if note.kind != "choice"), *told, *left),
     )
-    return side, lambda places: _vote_ranks(found, [side.models[j] for j in places])
+    distinct = partial(_distinct_of_votes, data, found, cluster)
+    return side, lambda places: _vote_ranks(found, [side.models[j] for j in places]), distinct
+
+
+def _distinct_of_votes(
+    data: EvalData, found: ArenaRanking, cluster: str | Sequence[str] | None, names: Sequence[str]
+) -> int:
+    """Count who cast the votes that any of these models had part in (or what else votes are first clustered by)."""
+    if not found.clusters:
+        return 0
+    first = found.clusters[0]
+    if {row.name for row in found.rows} <= set(names):
+        return first.n_levels
+    asked = "auto" if cluster is None else cluster
+    asked = asked if isinstance(asked, str) or len(asked) != 1 else asked[0]
+    table, _, _ = vote_table(
+        comparisons_of(data), cluster=asked, covariates=(), side=False, models=None, keep_both_bad=True, graded=True
+    )
+    at = [j for j, name in enumerate(table.models) if name in set(names)]
+    theirs = np.isin(table.first, at) | np.isin(table.second, at)
+    return len(np.unique(table.codes[table.cluster_names.index(first.name)][theirs]))
 
 
 def _largest_part(found: ArenaRanking) -> tuple[int, tuple[Note, ...]]:
@@ -172,6 +204,7 @@ class Prepared:
 
     side: Side
     ranks: RankSets
+    distinct: Distinct
     units: Units | None = None
     data: EvalData
     factors: tuple[str, ...]
@@ -217,14 +250,21 @@ def prepared_side(
     if data.outcomes.height and not (metric is None and data.comparisons.height and live):
         least = min_cell if live else 1
         side, ranks, units = outcome_side(data, live=live, metric=metric, cluster=cluster, factors=factors, least=least)
-        return Prepared(side=_noted(side, data, where), ranks=ranks, units=units, data=data, factors=tuple(factors))
+        of_rows = partial(_distinct_of_outcomes, units)
+        noted = _noted(side, data, where)
+        return Prepared(side=noted, ranks=ranks, distinct=of_rows, units=units, data=data, factors=tuple(factors))
     if data.comparisons.height:
-        side, ranks = vote_side(data, cluster=cluster, conf_level=conf_level)
+        side, ranks, distinct = vote_side(data, cluster=cluster, conf_level=conf_level)
     elif data.aggregates.height:
         side, ranks = published_side(data, live=live, metric=metric)
+        distinct = no_clusters
     else:
         raise CannotAnswerError(f"the {where} data hold no outcomes, no votes and no published numbers")
-    return Prepared(side=_noted(side, data, where), ranks=ranks, data=data, factors=tuple(factors))
+    return Prepared(side=_noted(side, data, where), ranks=ranks, distinct=distinct, data=data, factors=tuple(factors))
+
+
+def _distinct_of_outcomes(units: Units, names: Sequence[str]) -> int:
+    return units.frame.filter(pl.col(ENTRY).is_in(list(names)))[CLUSTER].n_unique()
 
 
 def cut(prepared: Prepared, names: Sequence[str]) -> Side:
@@ -245,6 +285,7 @@ def cut(prepared: Prepared, names: Sequence[str]) -> Side:
         covariance=side.covariance[np.ix_(at, at)] if known and side.covariance is not None else None,
         n=side.n[at],
         n_clusters=side.n_clusters[at],
+        n_distinct=prepared.distinct(names),
         rank_low=low,
         rank_high=high,
         only_here=tuple((side.models[j], float(side.estimate[j]), _known(errors, j)) for j in rest),

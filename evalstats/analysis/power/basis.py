@@ -191,15 +191,28 @@ def _discordance(given: Assumed, delta: float) -> tuple[float, str]:
         )
     accuracy = given.accuracy or 0.0
     other = accuracy + delta
-    if not (0.0 < accuracy < 1.0 and 0.0 <= other <= 1.0):
-        raise InputError(
-            f"accuracy is {accuracy:g}, with a difference of {delta:g}; both systems need one between 0 and 1"
-        )
+    if not 0.0 < accuracy < 1.0:
+        raise InputError(f"accuracy is {accuracy:g}; give one between 0 and 1, such as 0.8 or 80%")
+    if not 0.0 <= other <= 1.0:
+        raise InputError(_out_of_range(accuracy, delta))
     discordance = accuracy + other - 2.0 * accuracy * other
     return discordance, (
         f"exactly one of the two gets an item right on {100 * discordance:.3g}% of the items, as if errors of the two had "
         "nothing to do with each other; on shared items systems usually differ less, and fewer items do"
     )
+
+
+def _out_of_range(accuracy: float, delta: float) -> str:
+    """Say why a difference is impossible, and how the one of the other direction is asked for, where that is possible."""
+    said = (
+        f"a system at {100 * accuracy:g}% cannot be {100 * abs(delta):g} pp {'better' if delta > 0 else 'worse'}: "
+        f"{100 * (accuracy + delta):g}% lies outside 0 to 100%"
+    )
+    if not 0.0 <= accuracy - delta <= 1.0:
+        return f"{said}; give a smaller difference"
+    turned = f"{-100 * delta:g}pp"
+    which = "a drop" if delta > 0 else "a gain"
+    return f"{said}; give a smaller difference, or plan for {which} with --delta {turned} (delta='{turned}' in Python)"
 
 
 def _from_variance(given: Assumed, *, points: bool) -> Basis:

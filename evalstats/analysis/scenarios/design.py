@@ -92,7 +92,7 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
         raise CannotAnswerError(
             f"no item has a second score ({plural(len(table.models), 'model')}, one trial each, every item in one scenario), so "
             "what items share cannot be told from what models and scenarios do; more models on the same items or more trials are "
-            "needed, or `score` and `compare --by` for each scenario alone"
+            f"needed; `score` gives each model's own score in one scenario ({_one_scenario(table)})"
         )
     large = scenario_as == "random" and table.frame.height > MOST_SAMPLED
     return Choice(
@@ -106,6 +106,12 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
         item_terms=item_terms,
         scenario_terms=scenario_terms,
     )
+
+
+def _one_scenario(table: ScenarioTable) -> str:
+    """Say how the rows of one scenario are kept: of the first that a shell's quotes can hold."""
+    level = next((name for name in sorted(table.scenarios) if "'" not in name), "LEVEL")
+    return f"--where {table.column}={level if level.isalnum() else repr(level)}"
 
 
 def _item_terms(table: ScenarioTable) -> tuple[str, ...]:

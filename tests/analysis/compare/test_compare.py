@@ -693,6 +693,22 @@ def test_small_units_are_not_written_as_nothing() -> None:
     assert "\u22120.0008" in compare(data, "a", "b").summary()
 
 
+def test_items_with_another_level_on_each_side_are_not_called_items_without_one() -> None:
+    one: list[object] = [f"s{i % 2}" if i < 30 else None for i in range(36)]
+    other: list[object] = [level if i > 2 else f"s{(i + 1) % 2}" for i, level in enumerate(one)]
+    scores = [1.0, 0.0] * 18
+    data = data_of(*[rows_of(m, scores, factors={"scenario": levels}) for m, levels in (("a", one), ("b", other))])
+    said = " ".join(told(compare(data, "a", "b", by="scenario")))
+    first = data.outcomes["item"][0]
+    assert f"3 of 36 items have more than one level of scenario (item {first} has 's0' for a and 's1' for b)" in said
+    assert "6 of 36 items have no level of scenario" in said
+    turned: list[object] = [f"s{(i + 1) % 2}" for i in range(36)]
+    plain: list[object] = [f"s{i % 2}" for i in range(36)]
+    data = data_of(*[rows_of(m, scores, factors={"scenario": levels}) for m, levels in (("a", plain), ("b", turned))])
+    with pytest.raises(CannotAnswerError, match=r"36 of 36 items have more than one level of .*; give each item one"):
+        compare(data, "a", "b", by="scenario")
+
+
 def test_items_without_a_level_are_counted() -> None:
     levels: list[object] = [f"s{i % 3}" if i < 30 else None for i in range(36)]
     data = data_of(*[rows_of(m, [1.0, 0.0] * 18, factors={"scenario": levels}) for m in "ab"])

@@ -176,6 +176,28 @@ def test_less_is_better_turns_the_line_and_not_the_meaning() -> None:
     assert other.agreement.of("spearman").estimate == one.agreement.of("spearman").estimate
 
 
+@pytest.mark.parametrize("n_models", [8, 3])
+def test_users_of_several_models_are_counted_once(n_models: int) -> None:
+    both = simulate_lab_live(8, n_items=70, seed=3)
+    models = sorted(both.lab.models())[:n_models]
+    found = es.gap(both.lab, both.live, models=models, n_resamples=ROUNDS)
+    theirs = both.live.outcomes.filter(pl.col("model").is_in(models))
+    assert found.live.clusters == ("user",)
+    assert found.live.n_clusters == theirs["user"].n_unique()
+    assert theirs["user"].n_unique() > theirs.group_by("model").agg(pl.col("user").n_unique())["user"].max()
+    assert f" in {found.live.n_clusters:,} users" in found.summary()
+
+
+@pytest.mark.parametrize("n_models", [8, 3])
+def test_raters_of_several_models_are_counted_once(n_models: int) -> None:
+    both = simulate_lab_live(8, live="comparisons", n_items=70, seed=3)
+    models = sorted(both.lab.models())[:n_models]
+    found = es.gap(both.lab, both.live, models=models, cluster=None, n_resamples=ROUNDS)
+    theirs = both.live.comparisons.filter(pl.any_horizontal(pl.col("model_a", "model_b").is_in(models)))
+    assert found.live.clusters[0] == "rater"
+    assert found.live.n_clusters == theirs["rater"].n_unique()
+
+
 def test_votes_against_outcomes_have_a_line_and_no_plain_difference() -> None:
     both = simulate_lab_live(8, live="comparisons", n_items=70, seed=3)
     found = es.gap(both.lab, both.live, n_resamples=ROUNDS)

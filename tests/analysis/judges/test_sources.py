@@ -181,3 +181,31 @@ def test_people_named_in_one_text_are_told_apart():
 def test_a_table_without_ratings_says_what_would_hold_them() -> None:
     with pytest.raises(InputError, match=r"no column is called value or label; the table has id, x\. .*value=COLUMN"):
         es.from_ratings({"id": [1], "x": [2]}, item="id")
+
+
+@pytest.mark.parametrize(
+    "other", [["1.0", "0.0"], [" 1", "0"], [1.0, 0.0], ["1e0", "0"]], ids=["points", "blanks", "numbers", "powers"]
+)
+def test_a_number_written_otherwise_is_the_same_rating(other: list[object]) -> None:
+    wide = pl.DataFrame({"id": range(40), "ann": ["1", "0"] * 20, "bot": other * 20})
+    long = pl.DataFrame(
+        {
+            "id": [*range(40)] * 2,
+            "rater": ["ann"] * 40 + ["bot"] * 40,
+            "value": ["1", "0"] * 20 + [str(each) for each in other] * 20,
+        }
+    )
+    for ratings in (
+        es.from_ratings(wide, item="id", raters=["ann", "bot"], humans="ann").ratings,
+        es.from_ratings(long, item="id", humans="ann").ratings,
+    ):
+        assert ratings["value"].to_list() == [1.0, 0.0] * 40
+        assert ratings["label"].null_count() == 80
+    found = es.judges(es.from_ratings(wide, item="id", raters=["ann", "bot"], humans="ann"), n_resamples=200)
+    assert "on 100.0% of answers" in found.summary()
+
+
+def test_among_labels_a_number_is_written_in_one_way() -> None:
+    wide = pl.DataFrame({"id": range(4), "ann": ["1", "0", "unsure", "02"], "bot": ["1.0", "0.0", "NA", "2"]})
+    ratings = es.from_ratings(wide, item="id", raters=["ann", "bot"], humans="ann").ratings
+    assert ratings["label"].to_list() == ["1", "0", "unsure", "2", "1", "0", None, "2"]

@@ -183,6 +183,18 @@ def test_percentage_points_and_numbers_are_the_same_amounts() -> None:
     assert power(delta=0.03, variance=1 / 9).unit == ""
 
 
+@pytest.mark.parametrize(("accuracy", "delta", "turned"), [(0.98, "5pp", "-5pp"), (0.03, "-5pp", "5pp")])
+def test_a_difference_beyond_the_ends_says_how_the_other_one_is_asked_for(
+    accuracy: float, delta: str, turned: str
+) -> None:
+    with pytest.raises(InputError, match="lies outside 0 to 100%") as refused:
+        power(accuracy=accuracy, delta=delta)
+    assert str(refused.value).endswith(f"with delta={turned!r}")
+    assert power(accuracy=accuracy, delta=turned).n_items
+    with pytest.raises(InputError, match=r"197% lies outside 0 to 100%; give a smaller difference$"):
+        power(accuracy=0.98, delta="99pp")
+
+
 def test_accuracy_takes_the_two_as_independent() -> None:
     plan = power(n_items=400, accuracy=0.7)
     assert plan.discordance == pytest.approx(2 * 0.7 * 0.3)

@@ -1,10 +1,14 @@
 """Which model is fitted for which design, and how scenarios count."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from evalstats.analysis.scenarios.design import MOST_FIXED, weight_shares
-from evalstats.errors import InputError
+from evalstats.analysis.scenarios.scenarios import scenarios
+from evalstats.analysis.score.score import score
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.loaders.frames import from_frame
 from tests.analysis.scenarios.inner import inner
 from tests.analysis.scenarios.tables import binary, graded, table
 
@@ -95,3 +99,20 @@ def test_shares(weights, shares):
     assert found == pytest.approx(shares)
     assert words
     assert bool(notes) == (isinstance(weights, dict) and sum(weights.values()) != 1)
+
+
+def test_what_is_advised_where_no_item_has_a_second_score_works() -> None:
+    rows = [
+        {"item": f"{model} {scenario} {i}", "model": model, "scenario": scenario, "score": float(i % 3 > 0)}
+        for model in "ab"
+        for scenario in ("plain", "goal switching")
+        for i in range(20)
+    ]
+    data = from_frame(pl.DataFrame(rows), item="item", score="score", model="model")
+    with pytest.raises(CannotAnswerError) as refused:
+        scenarios(data)
+    assert "compare" not in str(refused.value)
+    assert "`score` gives each model's own score in one scenario (data.where(scenario='goal switching'))" in str(
+        refused.value
+    )
+    assert len(score(data.where(scenario="goal switching"))) == 2
