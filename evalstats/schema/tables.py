@@ -52,7 +52,8 @@ def as_polars(frame: object) -> pl.DataFrame:
 
 def _dense(frame: Any) -> Any:
     """Return a pandas table with sparse columns as plain ones, which arrow cannot read; any other table as it is."""
-    if all(base.__module__.split(".")[0] != "pandas" for base in type(frame).__mro__) or not hasattr(frame, "columns"):
+    is_pandas = any(base.__module__.split(".")[0] == "pandas" for base in type(frame).__mro__)
+    if not is_pandas or not hasattr(frame, "columns"):
         return frame
     sparse = {name: dtype.subtype for name, dtype in frame.dtypes.items() if type(dtype).__name__ == "SparseDtype"}
     return frame.astype(sparse) if sparse else frame

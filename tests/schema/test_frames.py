@@ -61,3 +61,9 @@ def test_sparse_columns_of_pandas_are_read_as_plain_ones(dtype: str) -> None:
         data = es.from_frame(given, item="item", score="score", model="model")
         assert data.outcomes["score"].to_list() == [0.0, 1.0] * 40
     assert es.compare(thin, "a", "b").rows == es.compare(frame, "a", "b").rows
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_lazy_table_is_read_without_a_warning() -> None:
+    lazy = pl.LazyFrame({"item": [1], "score": [1.0], "model": ["a"]})
+    assert es.from_frame(lazy, item="item", score="score", model="model").models() == ("a",)
