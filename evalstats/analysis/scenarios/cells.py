@@ -17,9 +17,12 @@ from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedFit
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.marginal_means import averaged_expit
-from evalstats.stats.mixed.prediction import PredictionErrors, pooled_table, prediction_errors
+from evalstats.stats.mixed.prediction import pooled_table
+from evalstats.stats.mixed.predictive_law import PredictiveLaw, predictive_law
 from evalstats.stats.mixed.robust import RobustCovariance, cell_means, robust_covariance
 
+NO_SPREAD = "all scores are the same, so there is no spread to judge by"
+NO_VARIANCE = "the SD between scenarios is estimated as 0, which leaves no spread to judge by"
 _SMALL = 0.3
 # A clustered covariance of c cells needs about this many times c clusters to be used as if it were known.
 _CLUSTERS_A_CELL = 2
@@ -29,24 +32,32 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledCells:
-    """How cells of sampled scenarios depend on fixed effects and predictions, each on a few of them.
+    """Cells of sampled scenarios at each point of the law of their predictions.
 
-    `jacobian` and `link_jacobian`, shape (n_cells, n_parameters), as in `Cells`; `errors` is None where no interval can be given.
+    `rows`, shape (n_cells, n_parameters), is what fixed effects and predictions are multiplied by on the model's scale. `value`,
+    `link` and `slope`, shape (n_points, n_cells), are as in `Cells`, the slope that of the metric's scale in the model's.
+    `known` says whether intervals can be given.
     """
 
-    jacobian: sparse.csr_array
-    link_jacobian: sparse.csr_array
-    errors: PredictionErrors | None
+    law: PredictiveLaw
+    rows: sparse.csr_array
+    value: FloatArray
+    link: FloatArray
+    slope: FloatArray
+    known: bool
 
     def variance(self, weights: sparse.csr_array, *, link: bool) -> FloatArray:
         """Return the variance of linear combinations of cells, 0 where there is no interval."""
-        jacobian, n = self.link_jacobian if link else self.jacobian, int(weights.shape[0])
-        out = np.zeros(n)
-        if self.errors is None:
-            return out
-        for start in range(0, n, _AT_ONCE):
-            out[start : start + _AT_ONCE] = self.errors.variance(weights[start : start + _AT_ONCE] @ jacobian)
-        return out
+        n, values = int(weights.shape[0]), self.link if link else self.value
+        if not self.known:
+            return np.zeros(n)
+        inside = np.zeros((len(values), n))
+        for point, errors in enumerate(self.law.errors):
+            turned = weights if link else sparse.csr_array(weights @ sparse.diags_array(self.slope[point]))
+            for start in range(0, n, _AT_ONCE):
+                some = slice(start, start + _AT_ONCE)
+                inside[point, some] = errors.variance(turned[some] @ self.rows)
+        return self.law.variance((weights @ values.T).T, inside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +184,13 @@ class FittedScenarios:
     no_interval: str = ""
     model_means: Contrasts | None = None
     scores: Literal["gaussian", "binomial"] = "gaussian"
+
+    @property
+    def without_spread(self) -> str:
+        """Why a number has no interval."""
+        if self.no_interval:
+            return self.no_interval
+        return NO_SPREAD if self.cells.sampled is None else NO_VARIANCE
 
     @property
     def family(self) -> Literal["gaussian", "binomial"]:
@@ -347,41 +365,25 @@ def _df(
 
 def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedScenarios:
     """Cells of sampled scenarios: the model's mean plus what is predicted for the scenario and for the pair."""
-    design = fit.design
-    sampled = [k for k in range(len(design.terms)) if k not in laid.averaged]
     few = too_few_clusters(table.n_clusters) or ""
-    first_row = np.unique(laid.of_row, return_index=True)[1]
-    n_cells = len(laid.cells)
-    parts = [sparse.csr_array(laid.rows)]
-    effects = [fit.beta]
-    for k in sampled:
-        term = design.terms[k]
-        where = (np.arange(n_cells), term.level[first_row])
-        parts.append(sparse.csr_array((np.ones(n_cells), where), shape=(n_cells, term.n_levels)))
-        effects.append(fit.effects[k].ravel())
-    rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
-    link: FloatArray = rows @ np.concatenate(effects)
-    value, jacobian = link, rows
-    if fit.family == "binomial":
-        value, by_link, _ = averaged_expit(link, laid.spread(fit.theta))
-        jacobian = sparse.csr_array(sparse.diags_array(by_link) @ rows)
-    errors = None if few else prediction_errors(fit, sampled)
+    found = _predicted(laid, fit, known=not few)
     n_scenarios = len(table.scenarios)
+    # What is left out of the law of the predictions, that other variances are estimated, t makes up for.
     cells = Cells(
         cells=laid.cells,
-        value=value,
-        link=link,
+        value=found.law.mean(found.value),
+        link=found.law.mean(found.link),
         jacobian=np.empty((0, 0)),
         link_jacobian=np.empty((0, 0)),
         covariance=np.empty((0, 0)),
         model_covariance=np.empty((0, 0)),
-        sampled=SampledCells(jacobian=jacobian, link_jacobian=rows, errors=errors),
+        sampled=found,
         df=lambda some: np.full(len(some), float(min(n_scenarios, table.n_clusters) - 1)),
         shape=(len(table.models), n_scenarios),
         thin=np.zeros(len(laid.cells), dtype=np.bool_),
         sizes=_sizes(table, laid),
     )
-    method = "the model's own covariance of fixed effects and predictions"
+    method = "predictions averaged over the spread of scenarios"
     return FittedScenarios(
         laid=laid,
         fit=fit,
@@ -392,6 +394,29 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
         no_interval=few,
         model_means=None if few else _means_over_new(table, laid, fit),
     )
+
+
+def _predicted(laid: CellDesign, fit: MixedFit, *, known: bool) -> SampledCells:
+    """Predict the cells at every point of the law of the scenarios' effects."""
+    terms = laid.sampled
+    first_row = np.unique(laid.of_row, return_index=True)[1]
+    n_cells = len(laid.cells)
+    parts = [sparse.csr_array(laid.rows)]
+    for k in terms:
+        term = fit.design.terms[k]
+        where = (np.arange(n_cells), term.level[first_row])
+        parts.append(sparse.csr_array((np.ones(n_cells), where), shape=(n_cells, term.n_levels)))
+    rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
+    law = predictive_law(fit, terms)
+    link = np.stack(
+        [rows @ np.concatenate([each.beta, *(each.effects[k].ravel() for k in terms)]) for each in law.fits]
+    )
+    value, slope = link, np.ones(link.shape)
+    if fit.family == "binomial":
+        # The items' spread is the same at every point.
+        averaged, by_link, _ = averaged_expit(link.ravel(), np.tile(laid.spread(fit.theta), len(link)))
+        value, slope = averaged.reshape(link.shape), by_link.reshape(link.shape)
+    return SampledCells(law=law, rows=rows, value=value, link=link, slope=slope, known=known)
 
 
 def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Contrasts:

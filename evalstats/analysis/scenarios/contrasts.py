@@ -31,7 +31,6 @@ _OUTSIDE = 1e-9
 _MANY = 200
 # How many times the largest cell the rarer answers of all must be for that.
 _HEAVY = 4.0
-NO_SPREAD = "all scores are the same, so there is no spread to judge by"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +162,7 @@ def cell_rows(
                     pooled=None if pooled is None else finite(pooled.value[place]),
                     pooled_low=None if pooled is None or not spread else finite(pooled.low[place]),
                     pooled_high=None if pooled is None or not spread else finite(pooled.high[place]),
-                    reason=None if finite(low[place]) is not None else fitted.no_interval or NO_SPREAD,
+                    reason=None if finite(low[place]) is not None else fitted.without_spread,
                 )
             )
     return tuple(out)
@@ -292,7 +291,7 @@ def _judged(
             pooled_high=None if shrunk is None else finite(shrunk[2][k]),
             n_items=paired.n_items if paired is not None else 0 if place is None else int(cells.sizes[place]),
         )
-        doubt = _doubt(row, paired, no_interval=fitted.no_interval)
+        doubt = _doubt(row, paired, without_spread=fitted.without_spread)
         verdict, why = _verdict(row, doubt, higher_is_better=table.metric.higher_is_better)
         rows.append(replace(row, verdict=verdict, verdict_reason=why))
     return rows
@@ -408,10 +407,10 @@ def _verdict(row: DropRow, doubt: str, *, higher_is_better: bool) -> tuple[DropV
     return "gain", "the interval lies wholly on the side of a gain"
 
 
-def _doubt(row: DropRow, paired: PairedDrop | None, *, no_interval: str) -> str:
+def _doubt(row: DropRow, paired: PairedDrop | None, *, without_spread: str) -> str:
     """Return the first thing that forbids a direction: only an interval that excludes 0 gives one, and nothing against it."""
     if row.conf_low is None or row.conf_high is None:
-        return no_interval or NO_SPREAD
+        return without_spread
     if (row.p_adjusted if row.p_adjusted is not None else 1.0) > 1 - row.conf_level:
         return "the interval includes 0"
     if (row.df or 0.0) < MIN_DF:
@@ -477,7 +476,7 @@ def _means(
                 conf_level=level,
                 df=finite(found.df[k]) if spread else None,
                 n_items=n,
-                reason=None if finite(low[k]) is not None else fitted.no_interval or NO_SPREAD,
+                reason=None if finite(low[k]) is not None else fitted.without_spread,
             )
         )
     return tuple(rows)
@@ -532,15 +531,15 @@ def pair_rows(
             p_adjusted=finite(adjusted[k]),
             p_holm=finite(stepped[k]),
             separated=bool((low[k] > 0 or high[k] < 0) and found.df[k] >= MIN_DF),
-            reason=_pair_reason(found, k, fitted.no_interval),
+            reason=_pair_reason(found, k, fitted.without_spread),
         )
         for k, (i, j, _) in enumerate(made)
     )
 
 
-def _pair_reason(found: Contrasts, k: int, no_interval: str) -> str | None:
+def _pair_reason(found: Contrasts, k: int, without_spread: str) -> str | None:
     if not found.has_spread[k]:
-        return no_interval or NO_SPREAD
+        return without_spread
     return None if found.df[k] >= MIN_DF else _too_few_df(found.df[k])
 
 

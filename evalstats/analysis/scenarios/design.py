@@ -226,6 +226,11 @@ class CellDesign:
     cluster: IntArray
     averaged: tuple[int, ...]
 
+    @property
+    def sampled(self) -> tuple[int, ...]:
+        """Places of the random terms of sampled scenarios: all others."""
+        return tuple(k for k in range(len(self.design.terms)) if k not in self.averaged)
+
     def thin(self) -> npt.NDArray[np.bool_]:
         """Return the cells in which fewer than five scores differ from the most common one."""
         out = np.zeros(len(self.cells), dtype=np.bool_)

@@ -434,12 +434,25 @@ def _answer(result: ScenarioModel) -> tuple[Block, ...]:
     if not result.answered:
         return ()
     drawn = figures.drop_map(result) if result.drops else figures.score_map(result)
-    sentence = _differ(result)
+    said = " ".join(text for text in (_shrinkage(result), _differ(result)) if text)
     table = replace(
         _one_model(result) if result.n_models == 1 and result.drops else _by_scenario(result),
         frame=(result.drops_frame() if result.drops else result.to_frame()).to_dict(as_series=False),
     )
-    return (replace(drawn, table=table), *([Text(text=sentence)] if sentence else []))
+    return (replace(drawn, table=table), *([Text(text=said)] if said else []))
+
+
+def _shrinkage(result: ScenarioModel) -> str:
+    """Say that scores of sampled scenarios are predictions; "" where they are plain means or fixed effects."""
+    if result.scenario_as != "random":
+        return ""
+    goal = "the model's mean" if result.n_models == 1 else "each model's mean"
+    return f"Scores are shrunk towards {goal}, since scenarios count as a sample."
+
+
+def _mean_column(result: ScenarioModel) -> Column:
+    title = titled("Shrunk mean" if result.scenario_as == "random" else "Mean", result.score_unit)
+    return Column(title=title, kind="number", scale=result.scale, digits=result.digits)
 
 
 def _differ(result: ScenarioModel) -> str:
@@ -465,7 +478,7 @@ def _by_scenario(result: ScenarioModel) -> Table:
     change = f"Largest ({result.unit})" if result.unit else "Largest"
     columns = (
         Column(title=result.scenario, kind="name"),
-        Column(title=titled("Mean", result.score_unit), kind="number", scale=result.scale, digits=result.digits),
+        _mean_column(result),
         *(
             (
                 Column(title="Worse", kind="amount"),
@@ -508,7 +521,7 @@ def _one_model(result: ScenarioModel) -> Table:
         id="scenarios",
         columns=(
             Column(title=result.scenario, kind="name"),
-            Column(title=titled("Mean", result.score_unit), kind="number", scale=result.scale, digits=result.digits),
+            _mean_column(result),
             Column(
                 title=titled("Change", result.unit), kind="number", scale=result.scale, digits=result.digits, sign=True
             ),

@@ -314,11 +314,17 @@ def _cells(result: ScenarioModel) -> list[Section]:
         rows=tuple(
             (row.model, row.scenario, row.estimate, row.ends, row.pooled, row.n_items) for row in result.cells[:_SHOWN]
         ),
-        caption=f"Scores{f' (the first {_SHOWN} of {len(result.cells):,} cells)' if len(result.cells) > _SHOWN else ''}",
+        caption=_scores(result),
         frame=result.to_frame().to_dict(as_series=False),
     )
     drawn: Block = replace(figures.score_map(result), table=table) if result.drops else table
     return [Section(id="cells", heading="The score in every cell", blocks=(drawn, *_by_scenario(result)))]
+
+
+def _scores(result: ScenarioModel) -> str:
+    shrunk = ", shrunk towards each model's mean" if result.scenario_as == "random" else ""
+    some = f" (the first {_SHOWN} of {len(result.cells):,} cells)" if len(result.cells) > _SHOWN else ""
+    return f"Scores{shrunk}{some}"
 
 
 def _by_scenario(result: ScenarioModel) -> tuple[Tabs, ...]:

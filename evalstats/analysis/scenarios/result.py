@@ -44,7 +44,7 @@ class CellRow(Estimate):
         Plain mean of the item means.
     estimate
         Marginal mean by the model: for a binary score the probability averaged over the population of items, not that of an
-        item of average difficulty.
+        item of average difficulty. Of sampled scenarios a prediction, shrunk towards the model's mean.
     link, link_std_error
         The same on the scale the model is fitted on (log-odds for binary scores, else the metric's unit).
     pooled
@@ -204,7 +204,10 @@ class VarianceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectRow(Estimate):
-    """One level of a random effect: its conditional mode (BLUP) with the interval of what is left open about it."""
+    """One level of a random effect: its conditional mode (BLUP) with the interval of what is left open about it.
+
+    Those of sampled scenarios are averaged over what their standard deviations could be.
+    """
 
     group: str
     column: str

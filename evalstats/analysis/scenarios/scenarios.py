@@ -122,9 +122,10 @@ def scenarios(
     model (REML). Every cell has its own fixed effect where scenarios are fixed. The covariance is clustered by item (CR2, or a
     sandwich with leverage correction), since a random intercept takes one correlation for all pairs of models, which near-copies
     among them belie. Where scenarios have items of their own and no score is missing, plain means of cells are the estimates
-    and no model is fitted. All changes of the table are one family (Benjamini & Hochberg): interval and adjusted p agree, by
-    likelihood ratio and score of proportions where scores have bounds. A drop needs its interval to exclude 0, and the
-    differences within items not to speak against it.
+    and no model is fitted. Scores of sampled scenarios are shrunk towards the model's mean, and their intervals are averaged over
+    what the standard deviations of scenarios could be (Rue, Martino & Chopin 2009). All changes of the table are one family
+    (Benjamini & Hochberg): interval and adjusted p agree, by likelihood ratio and score of proportions where scores have bounds.
+    A drop needs its interval to exclude 0, and the differences within items not to speak against it.
 
     References
     ----------

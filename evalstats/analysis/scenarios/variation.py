@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from scipy import special
+from scipy import sparse, special
 
 from evalstats.analysis.scenarios.cells import FittedScenarios
 from evalstats.analysis.scenarios.design import Choice, places, random_intercept
@@ -30,6 +30,7 @@ from evalstats.stats.mixed.design import MixedDesign, MixedFit
 from evalstats.stats.mixed.interaction import parallelism_test, ranking_change
 from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, null_design, parametric_bootstrap, variance_ratio
 from evalstats.stats.mixed.linear import fit_linear
+from evalstats.stats.mixed.predictive_law import PredictiveLaw
 from evalstats.stats.reliability import GStudy, from_components, levels_needed, reliability, reliability_interval
 
 OnStep = Callable[..., None]
@@ -454,16 +455,22 @@ def _sd_interval(variance: float, df: float, conf_level: float) -> tuple[float |
 
 def effect_rows(fitted: FittedScenarios, conf_level: float) -> tuple[EffectRow, ...]:
     """Return every level of the random effects of the fit, with what is left open about it."""
-    z = float(-special.ndtri((1 - conf_level) / 2))
-    out: list[EffectRow] = []
-    fit = fitted.fit
+    tail = (1 - conf_level) / 2
+    fit, sampled = fitted.fit, fitted.cells.sampled
     if fit is None:
         return ()
-    for term, effects, spread in zip(fit.design.terms, fit.effects, fit.effect_covariances, strict=True):
+    predicted = {} if sampled is None else _predicted_effects(sampled.law, fitted.laid.sampled)
+    df = np.inf if sampled is None else float(fitted.cells.df(np.zeros((1, 0)))[0])
+    out: list[EffectRow] = []
+    for place, (term, effects, spread) in enumerate(
+        zip(fit.design.terms, fit.effects, fit.effect_covariances, strict=True)
+    ):
         errors = np.sqrt(np.maximum(np.einsum("lkk->lk", spread), 0.0))
+        values, errors = predicted.get(place, (effects, errors))
+        quantile = float(-special.stdtrit(df if place in predicted else np.inf, tail))
         for level, name in enumerate(term.levels):
             for k, column in enumerate(term.columns):
-                value, error = float(effects[level, k]), float(errors[level, k])
+                value, error = float(values[level, k]), float(errors[level, k])
                 out.append(
                     EffectRow(
                         group=term.group,
@@ -471,12 +478,29 @@ def effect_rows(fitted: FittedScenarios, conf_level: float) -> tuple[EffectRow, 
                         level=name,
                         estimate=value,
                         std_error=error,
-                        conf_low=value - z * error,
-                        conf_high=value + z * error,
+                        conf_low=value - quantile * error,
+                        conf_high=value + quantile * error,
                         conf_level=conf_level,
                     )
                 )
     return tuple(out)
+
+
+def _predicted_effects(law: PredictiveLaw, terms: Sequence[int]) -> dict[int, tuple[FloatArray, FloatArray]]:
+    """Return effects of sampled scenarios with their errors, shape (n_levels, 1), by the place of the term."""
+    out: dict[int, tuple[FloatArray, FloatArray]] = {}
+    n_fixed = len(law.fits[0].beta)
+    n_effects = sum(law.fits[0].design.terms[k].n_levels for k in terms)
+    rows = sparse.csr_array(sparse.eye_array(n_effects, n_fixed + n_effects, k=n_fixed))
+    inside = np.stack([errors.variance(rows) for errors in law.errors])
+    first = 0
+    for k in terms:
+        values = np.stack([fit.effects[k].ravel() for fit in law.fits])
+        last = first + values.shape[1]
+        variance = law.variance(values, inside[:, first:last])
+        out[k] = law.mean(values)[:, None], np.sqrt(np.maximum(variance, 0.0))[:, None]
+        first = last
+    return out
 
 
 def reliability_of(fits: AllRandom, choice: Choice, *, conf_level: float, seed: int) -> Reliability:

@@ -25,6 +25,7 @@ from evalstats.stats.mixed.laplace import (
     Modes,
     Point,
     cell_scores,
+    deviance_at,
     find_modes,
     invert,
     laplace,
@@ -342,7 +343,6 @@ def _make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, w
             "simplify the random effects"
         )
     problems += _too_large(design, point.theta)
-    effects, covariances = _effects(cells, modes)
     return MixedFit(
         family="binomial",
         method=method,
@@ -353,8 +353,8 @@ def _make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, w
         covariance=given_theta if joint is None else joint[k:, k:],
         # Of the data alone: what a prior adds would not be the same in a model without the separated cells.
         log_likelihood=design.log_constant - 0.5 * point.deviance - cells.pseudo.log_likelihood(point.beta),
-        effects=effects,
-        effect_covariances=covariances,
+        effects=_effects(cells, modes),
+        effect_covariances=_effect_covariances(cells, modes),
         convergence=Convergence(
             converged=settled,
             message="converged" if settled else "did not converge",
@@ -417,24 +417,36 @@ def _too_large(design: MixedDesign, theta: Floats) -> list[str]:
     return out
 
 
-def _effects(cells: Cells, modes: Modes) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
-    """Conditional modes and covariances of every term, on the logit scale."""
-    inverse = invert(modes.elimination)
-    found: dict[int, tuple[Floats, Floats]] = {}
+def _effects(cells: Cells, modes: Modes) -> tuple[Floats, ...]:
+    """Conditional modes of every term, on the logit scale."""
+    found: dict[int, Floats] = {}
     for b, block in enumerate(cells.plan.blocks):
-        factor = modes.elimination.factors[b]
-        effects = factor @ modes.effects[b]
-        spread = np.einsum("ik,klm,jl->mij", factor, inverse.blocks[b], factor)
+        effects = modes.elimination.factors[b] @ modes.effects[b]
         first = 0
         if block.given is not None:  # the levels of a leaf are numbered as the cells are
-            back = np.argsort(block.given, kind="stable")
-            effects, spread = effects[:, back], spread[back]
+            effects = effects[:, np.argsort(block.given, kind="stable")]
         for term in block.terms:
             last = first + cells.design.terms[term].n_columns
-            found[term] = (effects[first:last].T.copy(), spread[:, first:last, first:last].copy())
+            found[term] = effects[first:last].T.copy()
             first = last
-    terms = range(len(cells.design.terms))
-    return tuple(found[t][0] for t in terms), tuple(found[t][1] for t in terms)
+    return tuple(found[t] for t in range(len(cells.design.terms)))
+
+
+def _effect_covariances(cells: Cells, modes: Modes) -> tuple[Floats, ...]:
+    """Conditional covariances of the effects of every term, on the logit scale."""
+    inverse = invert(modes.elimination)
+    found: dict[int, Floats] = {}
+    for b, block in enumerate(cells.plan.blocks):
+        factor = modes.elimination.factors[b]
+        spread = np.einsum("ik,klm,jl->mij", factor, inverse.blocks[b], factor)
+        first = 0
+        if block.given is not None:
+            spread = spread[np.argsort(block.given, kind="stable")]
+        for term in block.terms:
+            last = first + cells.design.terms[term].n_columns
+            found[term] = spread[:, first:last, first:last].copy()
+            first = last
+    return tuple(found[t] for t in range(len(cells.design.terms)))
 
 
 @one_thread
@@ -527,6 +539,36 @@ def refit_binomial(fit: MixedFit, response: Floats) -> MixedFit:
         start = Point(theta=theta, beta=fit.beta, deviance=0.0, gradient=np.empty(0), effects=cells.no_effects())
         optimum = joint_optimum(cells, _criterion(fit.n_quadrature), start, with_hessian=False)
     return _make_fit(cells, optimum, fit.n_quadrature, penalty, (*warnings, *said))
+
+
+def binomial_given_theta(fit: MixedFit) -> Callable[[Floats], tuple[MixedFit, float]]:
+    """Return what fits the same model at any theta, and gives the logarithm of the likelihood of theta, up to a constant.
+
+    beta is at the mode that it shares with the effects, and that likelihood is integrated over both by Laplace's approximation,
+    with a flat prior of beta: the counterpart of the restricted one. The covariance of beta is that given theta; those of the
+    effects are left out. Each search for a mode begins where the last one ended.
+    """
+    cells, _, _ = _answer_separation(_cells_of(fit.design))
+    last = [(fit.beta, cells.no_effects())]
+
+    @one_thread
+    def at(theta: Floats) -> tuple[MixedFit, float]:
+        modes = find_modes(cells, theta, *last[0], with_fixed=True)
+        last[0] = (modes.beta, modes.effects)
+        covariance = linalg.inv(cells.fixed_precision(modes))
+        likelihood = 0.5 * (float(np.linalg.slogdet(covariance)[1]) - deviance_at(modes))
+        found = replace(
+            fit,
+            theta=theta,
+            beta=modes.beta,
+            covariance=covariance,
+            joint_covariance=None,
+            effects=_effects(cells, modes),
+            effect_covariances=(),
+        )
+        return found, likelihood
+
+    return at
 
 
 @one_thread

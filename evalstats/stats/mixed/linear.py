@@ -326,6 +326,30 @@ def fit_linear(design: MixedDesign, *, reml: bool = True, start: Floats | None =
     return _result(criterion, start, warnings, uncertainty=True)
 
 
+def linear_given_theta(fit: MixedFit) -> Callable[[Floats], tuple[MixedFit, float]]:
+    """Return what fits the same model at any theta, and gives the logarithm of the restricted likelihood of theta.
+
+    beta and sigma are at their best for theta; the conditional covariances of the effects are left out.
+    """
+    criterion = LinearCriterion(fit.design, reml=True)
+
+    @one_thread
+    def at(theta: Floats) -> tuple[MixedFit, float]:
+        point = criterion.at(theta)
+        found = replace(
+            fit,
+            theta=theta,
+            sigma=point.sigma,
+            beta=point.beta,
+            covariance=point.covariance,
+            effects=criterion.effects(theta),
+            effect_covariances=(),
+        )
+        return found, -0.5 * point.deviance
+
+    return at
+
+
 class Refitter:
     """Fits of one model to many responses, such as those of a parametric bootstrap, each from the theta of the fit."""
 

@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evalstats.analysis.scenarios import cells
 from evalstats.analysis.scenarios.scenarios import scenarios
+from evalstats.stats.mixed.prediction import prediction_errors
+from evalstats.stats.mixed.predictive_law import PredictiveLaw
 from evalstats.stats.paired.means import paired_t
 from tests.analysis.builders import data_of
 from tests.analysis.scenarios.tables import binary, graded, table
@@ -230,8 +233,22 @@ def test_split_of_the_variation_is_lme4s(name, tolerance):
     assert sum(row.share for row in found.variances) == pytest.approx(1)
 
 
-def test_sampled_scenarios_against_lme4():
+def at_the_estimate(fit, terms):
+    """The law of predictions that takes standard deviations for known, as lme4 does."""
+    return PredictiveLaw(fits=(fit,), weights=np.ones(1), errors=(prediction_errors(fit, terms),))
+
+
+def test_sampled_scenarios_against_lme4(monkeypatch):
+    averaged = answer_to("sampled")
+    monkeypatch.setattr(cells, "predictive_law", at_the_estimate)
+    answer_to.cache_clear()
     case, found = reference()["sampled"], answer_to("sampled")
+    answer_to.cache_clear()
+    for given, row in zip(found.cells, averaged.cells, strict=True):
+        # What is not known of the standard deviations moves predictions little, and widens their intervals.
+        assert row.estimate == pytest.approx(given.estimate, abs=0.2 * given.std_error)
+        assert row.std_error == pytest.approx(given.std_error, rel=0.2)
+    assert np.mean([row.std_error for row in averaged.cells]) > np.mean([row.std_error for row in found.cells])
     assert found.scenario_as == "random"
     assert found.log_likelihood == pytest.approx(case["log_likelihood"], abs=REML)
     predicted = case["predicted"]
