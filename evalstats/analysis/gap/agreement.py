@@ -33,6 +33,7 @@ from evalstats.stats.agreement.intervals import (
     pair_agreement,
     source_interval,
 )
+from evalstats.stats.agreement.orders import true_rank_interval
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
@@ -143,11 +144,12 @@ _TIER_NAMES = ("best third live", "middle third live", "last third live")
 _Kind = Literal["all", "top", "lab top", "tier"]
 
 
-def parts_of(scores: LabLiveScores, models: tuple[str, ...], options: Options) -> tuple[PartRow, ...]:
+def parts_of(scores: LabLiveScores, models: tuple[str, ...], material: Material) -> tuple[PartRow, ...]:
     """Return agreement over all models and within parts of the live and the lab order.
 
     Models close to each other agree less in order than models far apart, whatever the benchmark is worth.
     """
+    options = material.options
     by_live = np.lexsort((scores.lab, -scores.live)).astype(np.int64)
     by_lab = np.lexsort((scores.live, -scores.lab)).astype(np.int64)
     cuts: list[tuple[IntArray, PartRow]] = [(by_live, _named("all", "all models", by_live, models))]
@@ -164,7 +166,7 @@ def parts_of(scores: LabLiveScores, models: tuple[str, ...], options: Options) -
     if scores.n_models >= _TIERS_FROM:
         thirds = zip(_TIER_NAMES, np.array_split(by_live, 3), strict=True)
         cuts += [(third, _named("tier", label, third, models)) for label, third in thirds]
-    return tuple(_part(places, scores, options, row) for places, row in cuts)
+    return tuple(_part(places, scores, material, row) for places, row in cuts)
 
 
 def _named(kind: _Kind, label: str, places: IntArray, models: tuple[str, ...]) -> PartRow:
@@ -172,12 +174,13 @@ def _named(kind: _Kind, label: str, places: IntArray, models: tuple[str, ...]) -
     return PartRow(kind=kind, label=label, n_models=places.size, models=names)
 
 
-def _part(places: IntArray, scores: LabLiveScores, options: Options, row: PartRow) -> PartRow:
-    # Sorted places keep the canonical order, on which the draws hang.
+def _part(places: IntArray, scores: LabLiveScores, material: Material, row: PartRow) -> PartRow:
     cut = scores.subset(np.sort(places))
     values = {name: float(correlate(name, cut.lab, cut.live)) for name in NAMES}
     flat = np.isnan(values["pearson"])
-    low, high, reason = (None, None, "all scores of a side are equal here") if flat else _ends(cut, options)
+    low, high, reason = (
+        (None, None, "all scores of a side are equal here") if flat else _ends(cut, material.options, _df(material))
+    )
     return replace(
         row,
         pearson=None if flat else values["pearson"],
@@ -189,10 +192,18 @@ def _part(places: IntArray, scores: LabLiveScores, options: Options, row: PartRo
     )
 
 
-def _ends(cut: LabLiveScores, options: Options) -> tuple[float | None, float | None, str | None]:
-    drawn = draw_sources(cut, n_resamples=options.n_resamples, seed=options.seed, only_noise=True)
-    source = noise_source(drawn)
-    ends = source_interval(drawn, source, "spearman", conf_level=options.conf_level)
+_Df = tuple[float | None, float | None]
+
+
+def _df(material: Material) -> _Df:
+    return material.lab.df, material.live.df
+
+
+def _ends(
+    cut: LabLiveScores, options: Options, df: _Df = (None, None)
+) -> tuple[float | None, float | None, str | None]:
+    source = noise_source(cut)
+    ends = true_rank_interval(cut, "spearman", source, conf_level=options.conf_level, lab_df=df[0], live_df=df[1])
     if source != "items and votes":
         return ends.conf_low, ends.conf_high, f"interval by {source} alone: the errors of the other side are unknown"
     return ends.conf_low, ends.conf_high, ends.reason
@@ -224,11 +235,11 @@ def agreement_of(material: Material) -> Agreement:
         lab_df=material.lab.df,
         live_df=material.live.df,
     )
-    coefficients = _coefficients(scores, drawn, options)
+    coefficients = _coefficients(drawn, material)
     return Agreement(
         n_models=scores.n_models,
         coefficients=coefficients,
-        parts=parts_of(scores, models, options),
+        parts=parts_of(scores, models, material),
         subsets=subset_agreement(scores, seed=options.seed),
         pairs=pair_order_of(scores, models, material),
         n_resamples=options.n_resamples,
@@ -268,20 +279,21 @@ def _no_agreement(scores: LabLiveScores) -> str | None:
     return None
 
 
-def _coefficients(scores: LabLiveScores, drawn: SourceDraws, options: Options) -> tuple[CoefficientRow, ...]:
+def _coefficients(drawn: SourceDraws, material: Material) -> tuple[CoefficientRow, ...]:
+    scores, options = drawn.scores, material.options
     tops = _ceilings(scores, options)
     true, true_reason = _true_agreement(scores, options)
-    return tuple(_coefficient(name, scores, drawn, options, (tops.get(name), true, true_reason)) for name in NAMES)
+    return tuple(_coefficient(name, drawn, material, (tops.get(name), true, true_reason)) for name in NAMES)
 
 
 def _coefficient(
     name: CoefficientName,
-    scores: LabLiveScores,
     drawn: SourceDraws,
-    options: Options,
+    material: Material,
     beyond: tuple[Ceiling | None, TrueAgreement | None, str | None],
 ) -> CoefficientRow:
-    level, (ceiling, true, true_reason) = options.conf_level, beyond
+    scores, options, (ceiling, true, true_reason) = drawn.scores, material.options, beyond
+    level = options.conf_level
     test = association_test(name, scores.lab, scores.live, seed=options.seed)
     check = model_check(name, scores, conf_level=level)
     beyond_noise: dict[str, Any] = {}
@@ -301,7 +313,7 @@ def _coefficient(
     return CoefficientRow(
         name=name,
         estimate=test.estimate,
-        intervals=tuple(_interval(drawn, source, name, level) for source in _SOURCES),
+        intervals=tuple(_interval(drawn, source, name, material) for source in _SOURCES),
         fisher_low=None if check is None else check[0],
         fisher_high=None if check is None else check[1],
         p_value=test.p_value,
@@ -311,8 +323,13 @@ def _coefficient(
     )
 
 
-def _interval(drawn: SourceDraws, source: Source, name: CoefficientName, level: float) -> SourceInterval:
-    ends = source_interval(drawn, source, name, conf_level=level)
+def _interval(drawn: SourceDraws, source: Source, name: CoefficientName, material: Material) -> SourceInterval:
+    """Rank coefficients of these models are of their true scores; all others as they would be measured."""
+    level, (lab_df, live_df) = material.options.conf_level, _df(material)
+    if name == "pearson" or source in ("models", "all"):
+        ends = source_interval(drawn, source, name, conf_level=level)
+    else:
+        ends = true_rank_interval(drawn.scores, name, source, conf_level=level, lab_df=lab_df, live_df=live_df)
     return SourceInterval(source=source, **asdict(ends))
 
 

@@ -332,8 +332,8 @@ def order_table(found: LabLiveGap) -> Table:
             Column(title="In both", spare=True),
         ),
         rows=(*whole, *parts),
-        caption=f"{level(found)} CIs: for these models, and for other models like them. In both: how many of the best k live are "
-        "among the best k of the lab",
+        caption=f"{level(found)} CIs: for these models, rank coefficients of true scores and Pearson's as measured; for models "
+        "like them, all as measured. In both: how many of the best k live are among the best k of the lab",
     )
 
 

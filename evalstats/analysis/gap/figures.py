@@ -197,8 +197,8 @@ def part_label(row: PartRow) -> str:
 
 
 def part_ends(row: PartRow) -> tuple[float, float] | None:
-    """Return the interval of agreement in a part of the order; none of no width, which would claim that there is no noise."""
-    if row.conf_low is None or row.conf_high is None or row.conf_low == row.conf_high:
+    """Return the interval of agreement in a part of the order; of no width where all its pairs are separated."""
+    if row.conf_low is None or row.conf_high is None:
         return None
     return row.conf_low, row.conf_high
 
@@ -224,14 +224,21 @@ def _first(row: CoefficientRow, *sources: Source) -> SourceInterval | None:
 
 
 def spearman_words(found: LabLiveGap) -> str:
-    """Write the interval of Spearman's coefficient, and what it is of."""
+    """Write the interval of Spearman's coefficient, and what it is of: true scores, or scores as measured."""
     row = found.agreement.of("spearman")
-    like = models_like_these(row)
-    each = like or these_models(row)
+    each = models_like_these(row) or these_models(row)
     if each is None:
         return p_words(row.p_value)
-    whom = "models like these" if like else "these models"
-    return f"{level(found)} CI {interval_words(each.conf_low, each.conf_high, digits=2)} for {whom}"
+    return f"{level(found)} CI {interval_words(each.conf_low, each.conf_high, digits=2)} for {_WHOM[each.source]}"
+
+
+_WHOM: dict[Source, str] = {
+    "items and votes": "the true scores of these models",
+    "items": "the true lab scores of these models",
+    "votes": "the true live scores of these models",
+    "models": "models like these, as measured",
+    "all": "models like these, as measured",
+}
 
 
 def grouped(found: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:

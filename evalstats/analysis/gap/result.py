@@ -26,7 +26,8 @@ class SourceInterval:
     """The interval of a coefficient by one source of uncertainty; None with a reason where it cannot be told.
 
     `source` is what would be other ones: lab "items", live "votes" or sessions, both for these very models, "models" like these
-    with scores taken as exact, or "all".
+    with scores taken as exact, or "all". By items and votes rank coefficients are those of the true scores; all others are
+    coefficients as measured, noise included.
     """
 
     source: Source
@@ -73,7 +74,7 @@ class CoefficientRow(Estimate):
 class PartRow:
     """Agreement within some of the models: the best k live or in the lab, or a tier of the live order.
 
-    The interval is of Spearman's coefficient by items and votes, for these models; the set itself is chosen by the estimates.
+    The interval is of Spearman's coefficient of the true scores of these models; the set itself is chosen by the estimates.
     `n_shared` of the live top k are in the lab's top k too, `n_shared_by_chance` would be by chance.
     """
 
@@ -144,7 +145,7 @@ class PairOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRow:
-    """Agreement where the lab is cut to one level of a factor, or both sides are."""
+    """Agreement where the lab is cut to one level of a factor, or both sides are; the interval is of the true scores."""
 
     factor: str
     level: str

@@ -154,10 +154,10 @@ def _unclustered(size: Size | None) -> Size | None:
     return None if size is None else replace(size, n_clusters=None)
 
 
-def check_by_simulation(
+def simulated_check(
     base: PartsDesign, basis: Basis, aim: Aim, size: Size, *, n_resamples: int, seed: int
-) -> PlanRow | None:
-    """Return the power at the plan's size, simulated with the rule of `compare`; None where that says nothing more.
+) -> SimulatedDesign | None:
+    """Return the design that simulates a plan with the rule of `compare`; None where that says nothing more.
 
     Clusters are always checked, since their formula approximates; independent items where there is a pilot, whose ties and
     skewness the formula does not know.
@@ -169,7 +169,11 @@ def check_by_simulation(
     if size.n_clusters is not None and not 2 <= size.n_clusters * n_resamples <= _MOST_DRAWN:
         return None
     small = size.n_items * n_resamples <= _MOST_DRAWN
-    design = simulated(base, basis, pool=small or not basis.clustered, n_resamples=n_resamples, seed=seed)
+    return simulated(base, basis, pool=small or not basis.clustered, n_resamples=n_resamples, seed=seed)
+
+
+def simulated_row(design: SimulatedDesign, aim: Aim, size: Size) -> PlanRow:
+    """Return the power at the plan's size as simulated."""
     found = design.simulate(size, aim)
     return PlanRow(
         method="simulation",
@@ -194,9 +198,7 @@ _RULES = {
 }
 
 
-def answer_range(
-    design: BinaryDesign | PartsDesign, basis: Basis, task: Task
-) -> tuple[float | None, float | None, str] | None:
+def answer_range(design: Design, basis: Basis, task: Task) -> tuple[float | None, float | None, str] | None:
     """Return the answers at either end of the interval of the pilot's variance or discordant share, and what was varied."""
     if not basis.is_pilot:
         return None
@@ -215,7 +217,8 @@ def answer_range(
         return None
     tail = 0.5 * (1.0 - level)
     factors = [df / float(special.chdtri(df, tail)), df / float(special.chdtri(df, 1.0 - tail))]
-    answers = [solve(design.scaled(factor), task) for factor in factors]
+    quick = _quick(design, task.size, basis)
+    answers = [solve(quick.scaled(factor), task) for factor in factors]
     times = f"{factors[0]:.2g} to {factors[1]:.2g} times its variance"
     words = f"with {times} ({percent} CI, {df:.3g} degrees of freedom)"
     return _range(answers, words)
@@ -286,14 +289,16 @@ def _part(name: str, variance: float, share: float) -> VariancePart:
     return VariancePart(part=name, variance=variance, share=share)
 
 
-def next_steps(basis: Basis, aim: Aim, goal: float, costs: Costs) -> tuple[NextStep, ...]:
+def next_steps(
+    basis: Basis, aim: Aim, goal: float, costs: Costs, *, plan: SimulatedDesign | None = None
+) -> tuple[NextStep, ...]:
     """Return the pilot as it is, and what it would be with twice the items, trials or clusters.
 
-    With a difference to find, also how many of each alone would find it.
+    With a difference to find, also how many of each alone would find it. `plan` is the design of a plan that is simulated.
     """
     parts = basis.parts
     now = Size(n_items=parts.n_items, n_clusters=len(parts.sizes) or None, n_trials=parts.n_trials)
-    design: Design = PartsDesign(parts=parts, lattice=basis.lattice)
+    design: Design = plan or PartsDesign(parts=parts, lattice=basis.lattice)
     if basis.discordance is not None and not basis.clustered:
         design = BinaryDesign(discordance=basis.discordance)
     first, second = now.n_trials
@@ -344,11 +349,20 @@ def _step(
     return replace(
         found,
         std_error=math.sqrt(variance) if variance > 0.0 else None,
-        mde=detectable(design, task, size),
+        mde=detectable(_quick(design, size, basis), task, size),
         precision_per_cost=efficiency,
         needed=needed,
         reason=why,
     )
+
+
+def _quick(design: Design, size: Size | None, basis: Basis) -> Design:
+    """Return the formula where a simulation takes long: of large sizes, and of how many clusters there should be."""
+    if not isinstance(design, SimulatedDesign):
+        return design
+    if size is None:
+        return design.base if basis.clustered else design
+    return design.for_size(size)
 
 
 def _variance(basis: Basis, size: Size) -> float:
@@ -360,7 +374,7 @@ def _needed(basis: Basis, design: Design, aim: Aim, goal: float, *, buy: Resourc
     if buy == "as it is":
         return None, ""
     if buy == "trials":
-        least = max(1, math.ceil(min(now.n_trials)))
+        least, design = max(1, math.ceil(min(now.n_trials))), _quick(design, None, basis)
 
         def power_at(k: int) -> float:
             grown = (max(now.n_trials[0], float(k)), max(now.n_trials[1], float(k)))
@@ -375,7 +389,7 @@ def _needed(basis: Basis, design: Design, aim: Aim, goal: float, *, buy: Resourc
         cluster_size=basis.cluster_size if by_clusters else None,
     )
     solved = "n_clusters" if by_clusters else "n_items"
-    answer = solve(design, Task(solved=solved, aim=aim, goal=goal, axis=axis))
+    answer = solve(_quick(design, None, basis), Task(solved=solved, aim=aim, goal=goal, axis=axis))
     if answer is not None:
         return int(answer), ""
     return None, "no number of items in these clusters is enough" if now.n_clusters else "no number is enough"

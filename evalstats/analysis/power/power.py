@@ -12,11 +12,12 @@ from evalstats.analysis.power.alternatives import (
     Costs,
     answer_range,
     beside,
-    check_by_simulation,
     next_steps,
     read_costs,
     recommendation,
     row_of,
+    simulated_check,
+    simulated_row,
     trials_table,
     variance_parts,
 )
@@ -37,6 +38,7 @@ from evalstats.analysis.power.sample_size import (
     detectable,
     final_aim,
     solution,
+    solved_by,
     task_of,
 )
 from evalstats.analysis.provenance import toolkit_version
@@ -71,14 +73,15 @@ def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
         note = Note(kind="dependence", text=told)
         basis = replace(basis.independent(), notes=(*basis.notes, note))
     task = task_of(request, basis)
-    found = solution(request, basis, task)
+    found, checked = _checked(request, basis, task, solution(request, basis, task))
     aim = final_aim(task, found.answer)
-    rows = _rows(request, basis, task, found, aim)
+    rows = _rows(basis, task, found, aim, checked)
     plan = _bare(request, basis, task, found, aim=aim, rows=rows)
     plan = _with_range(plan, basis, task, found)
     if basis.is_pilot:
         look = aim if task.solved != "delta" else replace(aim, delta=0.0)
-        steps = next_steps(basis, look, request.goal, costs)
+        design = found.design if isinstance(found.design, SimulatedDesign) else None
+        steps = next_steps(basis, look, request.goal, costs, plan=design)
         plan = replace(
             plan,
             parts=variance_parts(basis),
@@ -124,7 +127,7 @@ def _bare(
         icc=None if parts is None or not basis.clustered else (parts.parts.cluster or 0.0) / _total(parts, task),
         cluster_size=None if not basis.clustered else request.cluster_size or basis.cluster_size,
         beside=rows,
-        curve=curve(found.design, task, _middle(task, basis, found.size)),
+        curve=curve(found.design, task, _middle(task, basis, found.size), answer=found.answer),
         curve_unit="clusters" if task.axis.over_clusters else "items",
         by_trials=trials_table(found.design, task, basis),
         pilot=basis.words,
@@ -164,18 +167,39 @@ def _smallest_delta(design: PartsDesign, task: Task) -> float | None:
     return detectable(design, task, Size(n_items=_ENDLESS, n_clusters=n_clusters, n_trials=task.axis.n_trials))
 
 
-def _rows(request: Request, basis: Basis, task: Task, found: Solution, aim: Aim) -> tuple[PlanRow, ...]:
-    """Return the headline and what stands beside it."""
-    headline = _headline(task, found, aim)
-    rows = [headline, *beside(found.design, basis, task, found.size)]
-    base = _parts_design(found)
+def _checked(request: Request, basis: Basis, task: Task, found: Solution) -> tuple[Solution, PlanRow | None]:
+    """Check a formula's answer by simulation; where no method was asked for and it promises too much, simulate the plan."""
+    base = found.design if isinstance(found.design, PartsDesign) else None
     if base is None or found.size is None:
-        return tuple(rows)
-    if isinstance(found.design, SimulatedDesign):
-        rows.append(row_of(base, task, found.size, method="formula", role="formula", note="the same by closed form"))
-        return tuple(rows)
-    checked = check_by_simulation(base, basis, aim, found.size, n_resamples=request.n_resamples, seed=request.seed)
-    return (*rows, *([] if checked is None else [checked]))
+        return found, None
+    aim = final_aim(task, found.answer)
+    design = simulated_check(base, basis, aim, found.size, n_resamples=request.n_resamples, seed=request.seed)
+    if design is None:
+        return found, None
+    power, row = base.power(found.size, aim), simulated_row(design, aim, found.size)
+    if request.method != "auto" or not _promises_too_much(power, row):
+        return found, row
+    reason = f"the formula promises a power of {power_words(power)} where simulation finds {power_words(row.power)}"
+    better = solved_by(design, task, "simulation", reason)
+    return (found, row) if better.answer is None else (better, None)
+
+
+def _promises_too_much(power: float, simulated: PlanRow) -> bool:
+    """Whether a power lies above the interval of the simulated one, and by enough to matter."""
+    if simulated.power is None or simulated.conf_high is None:
+        return False
+    return power > simulated.conf_high and power > simulated.power + _APART
+
+
+def _rows(basis: Basis, task: Task, found: Solution, aim: Aim, checked: PlanRow | None) -> tuple[PlanRow, ...]:
+    """Return the headline and what stands beside it."""
+    rows = [_headline(task, found, aim), *beside(found.design, basis, task, found.size)]
+    if checked is not None:
+        rows.append(checked)
+    if isinstance(found.design, SimulatedDesign) and found.size is not None:
+        note = "the same by closed form"
+        rows.append(row_of(found.design.base, task, found.size, method="formula", role="formula", note=note))
+    return tuple(rows)
 
 
 def _headline(task: Task, found: Solution, aim: Aim) -> PlanRow:
@@ -199,9 +223,8 @@ def _headline(task: Task, found: Solution, aim: Aim) -> PlanRow:
 
 
 def _with_range(plan: PowerPlan, basis: Basis, task: Task, found: Solution) -> PowerPlan:
-    """Add the answers at either end of what the pilot leaves open; by formula where the answer is simulated."""
-    design = found.design.base if isinstance(found.design, SimulatedDesign) else found.design
-    span = answer_range(design, basis, task)
+    """Add the answers at either end of what the pilot leaves open."""
+    span = answer_range(found.design, basis, task)
     if span is None or (span[0] is None and span[1] is None):
         return plan
     low, high = (value if value is not None and math.isfinite(value) else None for value in span[:2])
@@ -274,15 +297,11 @@ def _cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
         found.append(Note(kind="fit", text=text, remedy="They are taken to differ on no more items than it needs"))
     if basis.is_pilot:
         found.extend(_pilot_cautions(plan, basis))
-    simulated = next((row for row in plan.beside if row.role == "simulation" and row.conf_high is not None), None)
-    headline = plan.beside[0]
-    if simulated is not None and headline.power is not None and simulated.power is not None:
-        outside = not (simulated.conf_low or 0.0) <= headline.power <= (simulated.conf_high or 1.0)
-        if outside and simulated.power < headline.power - _APART:
-            text = (
-                f"simulation gives a power of {power_words(simulated.power)}, the formula {power_words(headline.power)}"
-            )
-            found.append(Note(kind="fit", text=text, remedy="Use method 'simulation'"))
+    simulated = next((row for row in plan.beside if row.role == "simulation"), None)
+    power = plan.beside[0].power
+    if simulated is not None and power is not None and _promises_too_much(power, simulated):
+        text = f"simulation gives a power of {power_words(simulated.power)}, the formula {power_words(power)}"
+        found.append(Note(kind="fit", text=text, remedy="Use method 'simulation'"))
     if plan.answer is not None and plan.n_items is not None and plan.n_items < FEW_ITEMS:
         found.append(Note(kind="few", text=f"no method is reliable below {FEW_ITEMS} items"))
     return found

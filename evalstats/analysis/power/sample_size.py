@@ -230,6 +230,15 @@ class SimulatedDesign:
         """As without simulation."""
         return self.base.half_width(size, aim)
 
+    def scaled(self, factor: float) -> "SimulatedDesign":
+        """Multiply every part of the variance."""
+        return replace(self, base=self.base.scaled(factor))
+
+    def for_size(self, size: Size) -> "PartsDesign | SimulatedDesign":
+        """Return the formula for sizes at which a simulation takes long and shows the same."""
+        many = size.n_items > _MANY if size.n_clusters is None else size.n_clusters > _MANY_CLUSTERS
+        return self.base if many else self
+
 
 # `power` is the probability of showing what is aimed at, `half_width` half the width that the interval is expected to have.
 Design = BinaryDesign | PartsDesign | SimulatedDesign
@@ -254,6 +263,7 @@ def simulated(
     )
 
 
+_MANY, _MANY_CLUSTERS = 1_000, 40  # beyond, sizes other than the plan's go by formula
 MOST_SIMULATED = 20_000  # items; beyond that a mean is normal, and a formula is as good
 _MOST_CLUSTERS = 100_000
 _SIMULATED_TOLERANCE = 0.002
@@ -437,12 +447,8 @@ def _distance(aim: Aim) -> float:
     return aim.margin + aim.delta if aim.test == "noninferiority" else aim.margin - abs(aim.delta)
 
 
-def curve(design: Design, task: Task, middle: int) -> tuple[CurvePoint, ...]:
-    """Return power and what can be found at a quarter to four times the middle count.
-
-    Powers are those of the design; where that is simulated, what can be found is by its formula.
-    """
-    formula = design.base if isinstance(design, SimulatedDesign) else design
+def curve(design: Design, task: Task, middle: int, *, answer: float | None = None) -> tuple[CurvePoint, ...]:
+    """Return power and what can be found at a quarter to four times the middle count; at the plan's size, its `answer`."""
     axis = task.axis
     counts = sorted({max(axis.least, round(middle * factor)) for factor in _CURVE} | {max(axis.least, middle)})
     if _simulates_items(design, axis):
@@ -458,12 +464,21 @@ def curve(design: Design, task: Task, middle: int) -> tuple[CurvePoint, ...]:
                 n_items=size.n_items,
                 n_clusters=size.n_clusters,
                 power=_power(design, task, size),
-                mde=detectable(formula, task, size) if task.aim.test == "difference" else None,
-                margin=showable(formula, task, size) if task.aim.test in ("noninferiority", "equivalence") else None,
+                mde=_reach(design, task, size, answer) if task.aim.test == "difference" else None,
+                margin=_reach(design, task, size, answer) if task.aim.test in _MARGINS else None,
                 half_width=width if width is not None and math.isfinite(width) else None,
             )
         )
     return tuple(points)
+
+
+def _reach(design: Design, task: Task, size: Size, answer: float | None) -> float | None:
+    """Return the smallest difference, or margin, that can be shown at a size."""
+    if task.solved in ("delta", "margin") and size == task.size:
+        return answer
+    if isinstance(design, SimulatedDesign):
+        design = design.for_size(size)
+    return detectable(design, task, size) if task.aim.test == "difference" else showable(design, task, size)
 
 
 def _power(design: Design, task: Task, size: Size) -> float | None:
@@ -472,6 +487,7 @@ def _power(design: Design, task: Task, size: Size) -> float | None:
     return design.power(size, task.aim)
 
 
+_MARGINS = ("noninferiority", "equivalence")
 _FEW = 100  # below so many items Student's t differs from the normal law by more than a percent of the power
 
 
@@ -580,9 +596,6 @@ def _aim(request: Request) -> Aim:
     )
 
 
-_MARGINS = ("noninferiority", "equivalence")
-
-
 def _axis(request: Request, basis: Basis, *, n_clusters: int | None) -> Axis:
     size = None
     if basis.clustered and n_clusters is None:
@@ -629,7 +642,11 @@ def solution(request: Request, basis: Basis, task: Task) -> Solution:
 
 
 def _solved(request: Request, basis: Basis, task: Task, method: PowerMethod, reason: str) -> Solution:
-    design = _design(method, request, basis)
+    return solved_by(_design(method, request, basis), task, method, reason)
+
+
+def solved_by(design: Design, task: Task, method: PowerMethod, reason: str) -> Solution:
+    """Return the answer of a design."""
     answer = solve(design, task)
     size = None if answer is None else task.axis.at(int(answer)) if task.counts else task.size
     return Solution(method=method, reason=reason, design=design, answer=answer, size=size)

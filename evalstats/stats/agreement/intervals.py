@@ -85,12 +85,11 @@ def draw_sources(
     seed: int = 0,
     lab_df: float | None = None,
     live_df: float | None = None,
-    only_noise: bool = False,
 ) -> SourceDraws:
     """Draw scores by each of five sources: items, votes, both, models, and all of them.
 
     Sort the models by `canonical_order` first where results must not depend on their order. Each source has its own stream of
-    random numbers, so that one more source does not move another. `only_noise` leaves models as they are.
+    random numbers, so that one more source does not move another.
     """
     made: dict[AnySource, ScoreDraws] = {}
     reasons = missing_sources(scores)
@@ -106,18 +105,18 @@ def draw_sources(
                 lab_df=lab_df,
                 live_df=live_df,
             )
-    if not only_noise and "models" not in reasons:
+    if "models" not in reasons:
         made["models"] = draw_models(scores, n_resamples=n_resamples, rng=np.random.default_rng(streams[3]))
-    if not only_noise and "all" not in reasons:
+    if "all" not in reasons:
         made["all"] = draw_all(scores, n_resamples=n_resamples, rng=np.random.default_rng(streams[4]))
     return SourceDraws(scores=scores, draws=made, reasons=reasons)
 
 
-def noise_source(drawn: SourceDraws) -> NoiseSource:
-    """Return the widest source of noise that was drawn: both, or the one side whose errors are known."""
-    if "items" in drawn.draws and "votes" not in drawn.draws:
+def noise_source(scores: LabLiveScores) -> NoiseSource:
+    """Return the widest source of noise that is known: both, or the one side whose errors are."""
+    if scores.lab_covariance is not None and scores.live_covariance is None:
         return "items"
-    return "votes" if "votes" in drawn.draws and "items" not in drawn.draws else "items and votes"
+    return "votes" if scores.lab_covariance is None and scores.live_covariance is not None else "items and votes"
 
 
 def missing_sources(scores: LabLiveScores) -> dict[AnySource, str]:
@@ -140,11 +139,11 @@ def missing_sources(scores: LabLiveScores) -> dict[AnySource, str]:
 def source_interval(
     drawn: SourceDraws, source: AnySource, name: CoefficientName, *, conf_level: float = 0.95
 ) -> AgreementInterval:
-    """Return the interval of one coefficient by one source.
+    """Return the interval of one coefficient as measured, with its noise, by one source.
 
-    By items and votes: the draws scatter about the coefficient of the scores freed of noise *and then made noisy again*;
-    their deviations from their own mean, on the scale of Fisher's z, are laid about the estimate the other way round (the
-    basic bootstrap). By models: the percentiles of the bootstrap. By all: as for noise.
+    `true_rank_interval` is of the true scores. By items and votes: the draws scatter about the coefficient of the scores
+    freed of noise *and then made noisy again*; their deviations from their own mean, on the scale of Fisher's z, are laid about
+    the estimate the other way round (the basic bootstrap). By models: the percentiles of the bootstrap. By all: as for noise.
 
     Examples
     --------

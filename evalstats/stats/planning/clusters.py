@@ -332,7 +332,7 @@ def simulated_power(
     if rule == "cr2":
         sizes = _whole_sizes(np.asarray(shares, dtype=np.float64), n_items)
         sums = noise.cluster_sums(sizes, math.sqrt(cluster_variance), draws, step) + delta * sizes
-        hits = _cr2_claims(np.rint(sums / step) * step if step > 0.0 else sums, sizes, judge)
+        hits = _cr2_claims(noise.rounded(sums, step), sizes, judge)
     else:
         hits = 0
         for rows in _chunks(draws, n_items):
@@ -359,7 +359,8 @@ class _Noise:
     def cluster_sums(self, sizes: FloatArray, cluster_spread: float, draws: int, step: float) -> FloatArray:
         """Return sums over clusters, shape (draws, n_clusters).
 
-        Rounding to a step adds step^2/12 to the variance of a sum, so as much is taken off before (Sheppard's correction).
+        Rounding to a step adds step^2/12 to the variance of a sum, twice that where it is at random, so as much is taken off
+        before (Sheppard's correction).
         """
         between = cluster_spread * self.rng.standard_normal((draws, sizes.size)) * sizes
         if self.pool is None:
@@ -370,7 +371,19 @@ class _Noise:
             parts = [np.add.reduceat(self.items((rows, n)), starts, axis=1) for rows in _chunks(draws, n)]
             within = np.concatenate(parts)
         variance = np.maximum(self.spread**2 * sizes, 1e-300)
-        return between + within * np.sqrt(np.maximum(0.0, 1.0 - step**2 / 12.0 / variance))
+        added = step**2 / (12.0 if self.pool is None else 6.0)
+        return between + within * np.sqrt(np.maximum(0.0, 1.0 - added / variance))
+
+    def rounded(self, sums: FloatArray, step: float) -> FloatArray:
+        """Round to the step: normal sums to the nearest, those of a pool up or down at random, so that their mean stays.
+
+        A pool of right or wrong answers gives sums that lie on a lattice themselves; the nearest step would move all of them
+        by the same amount, and a small true difference would be lost or doubled.
+        """
+        if not step > 0.0:
+            return sums
+        shift = 0.0 if self.pool is None else self.rng.uniform(-0.5, 0.5, sums.shape)
+        return np.rint(sums / step + shift) * step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,6 +137,25 @@ def test_few_models_speak_for_themselves() -> None:
     assert found.of("pearson").disattenuated_source == "items and votes"
 
 
+def test_few_models_have_the_rank_coefficients_of_their_true_scores() -> None:
+    """Close models make no order for certain, whichever order one measurement gives them."""
+    errors = 0.02**2 * np.eye(5)
+    lab, live = np.array([0.71, 0.67, 0.60, 0.57, 0.44]), np.array([0.70, 0.66, 0.57, 0.56, 0.45])
+    s = LabLiveScores(lab=lab, live=live, lab_covariance=errors, live_covariance=errors)
+    found = agreement_of(_material(s))
+    assert found.of("spearman").estimate == pytest.approx(1.0)
+    by = {source: found.of("spearman").interval(source) for source in ("items", "votes", "items and votes")}
+    assert by["items"].conf_low >= by["items and votes"].conf_low
+    assert by["votes"].conf_low >= by["items and votes"].conf_low
+    assert by["items and votes"].conf_low <= 0.5
+    assert all(ends.conf_high == 1.0 and "true scores" in ends.method for ends in by.values())
+    assert found.of("kendall").interval("items and votes").conf_low <= 0.4
+    assert "basic" in found.of("pearson").interval("items and votes").method
+    same = {part.label: part for part in found.parts}["all models"]
+    both = found.of("spearman").interval("items and votes")
+    assert (same.conf_low, same.conf_high) == (both.conf_low, both.conf_high)
+
+
 def test_three_models_and_two() -> None:
     s = scores()
     three = agreement_of(_material(s.subset(np.arange(3))))

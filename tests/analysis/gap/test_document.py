@@ -9,7 +9,8 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.gap.document import actions, models_table, order_of
-from evalstats.analysis.gap.result import LabLiveGap
+from evalstats.analysis.gap.figures import spearman_words
+from evalstats.analysis.gap.result import LabLiveGap, SourceInterval
 from evalstats.analysis.result import Estimate
 from evalstats.document import terminal
 from evalstats.document.model import Document, Note
@@ -153,6 +154,21 @@ def test_order_is_called_well_only_where_the_interval_carries_it() -> None:
     assert order_of(with_ends(-0.7, -0.9, -0.4)) == "reversed"
     assert order_of(with_ends(0.9, None, None)) == "open"
     assert with_ends(-0.7, -0.9, -0.4).document().tone == "bad"
+
+
+def test_the_interval_of_the_order_says_what_it_is_of() -> None:
+    found = example.one_scale()
+    row = found.agreement.of("spearman")
+
+    def written(*sources: str) -> str:
+        ends = tuple(SourceInterval(source=source, conf_low=0.4, conf_high=1.0) for source in sources)
+        others = tuple(each for each in found.agreement.coefficients if each.name != "spearman")
+        coefficients = (*others, replace(row, intervals=ends))
+        return spearman_words(replace(found, agreement=replace(found.agreement, coefficients=coefficients)))
+
+    assert written("items", "items and votes") == "95% CI 0.40 to 1.00 for the true scores of these models"
+    assert written("votes") == "95% CI 0.40 to 1.00 for the true live scores of these models"
+    assert written("items and votes", "all") == "95% CI 0.40 to 1.00 for models like these, as measured"
 
 
 def test_without_errors_order_is_all_that_is_told() -> None:

@@ -23,7 +23,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.draws import simulate_pairs
 from evalstats.stats.one_sample import satterthwaite_df
-from evalstats.stats.planning.clusters import cluster_power, gamma_shares, mde_clusters
+from evalstats.stats.planning.clusters import cluster_power, gamma_shares, mde_clusters, simulated_power
 from evalstats.stats.planning.mean import difference_parts
 from evalstats.stats.planning.power import (
     mde_paired_binary,
@@ -295,6 +295,48 @@ def test_parts_are_those_of_the_pilot(trials_plan: PowerPlan) -> None:
 
 def steps_of(plan: PowerPlan) -> dict[str, NextStep]:
     return {step.buy: step for step in plan.next_steps}
+
+
+def test_a_formula_that_promises_too_much_gives_way_to_simulation() -> None:
+    """Three trials on 30 items: the augmented t of a comparison needs more than the formula says."""
+    data = pilot(30, 3)
+    found = power(pilot=data, **SIDES)
+    asked = power(pilot=data, **SIDES, method="simulation")
+    formula = power(pilot=data, **SIDES, method="t")
+    assert found.method == "simulation"
+    assert "promises a power of" in found.method_reason
+    assert (found.delta or 0) == (asked.delta or 0) > (formula.delta or 1)
+    assert "fit" not in kinds(found)
+    assert "fit" in kinds(formula)
+    (here,) = (point for point in found.curve if point.n_items == 30)
+    assert here.mde == found.delta
+    assert steps_of(found)["as it is"].mde == pytest.approx(found.delta, rel=0.01)
+    assert (found.answer_low or 1) < (found.delta or 0) < (found.answer_high or 0)
+
+
+def test_power_and_detectable_difference_of_a_row_agree() -> None:
+    data = pilot(30, 3)
+    formula = power(pilot=data, **SIDES, method="t")
+    found = power(pilot=data, **SIDES, delta=formula.delta, n_items=30)
+    assert (found.power or 1) < 0.77
+    assert found.answer_low is not None
+    for point in found.curve:
+        assert ((point.mde or 1) > (formula.delta or 0)) == ((point.power or 0) < 0.8)
+
+
+def test_a_pilot_of_right_or_wrong_trials_in_clusters_is_simulated_without_bias() -> None:
+    """Sums of a pilot lie on a lattice: rounding them to the nearest step moved the true difference with them."""
+    draws = np.repeat([-1 / 3, 0.0, 1 / 3], [19, 2, 22])
+    known: dict[str, Any] = {
+        "variance": float(draws.var()),
+        "shares": np.full(90, 1 / 90),
+        "rule": "cr2",
+        "step": 1 / 3,
+    }
+    normal, pooled = (
+        simulated_power(0.05, n_items=450, pool=pool, **known, n_resamples=1000).power for pool in (None, draws)
+    )
+    assert pooled == pytest.approx(normal, abs=0.06)
 
 
 def test_doubling_each_does_what_the_variance_says(trials_plan: PowerPlan) -> None:

@@ -74,7 +74,6 @@ def test_sources_that_the_data_do_not_have_carry_a_reason() -> None:
     x = np.arange(12.0)
     drawn = draw_sources(LabLiveScores(lab=x, live=x % 7, lab_covariance=0.1 * np.eye(12)), n_resamples=200)
     assert sorted(drawn.draws) == ["items", "models"]
-    assert noise_source(drawn) == "items"
     ends = source_interval(drawn, "votes", "spearman")
     assert ends.conf_low is None
     assert "live scores are unknown" in ends.reason
@@ -238,17 +237,12 @@ def test_deviations_of_draws_are_turned_round_the_estimate(name: str, estimate: 
     assert _shifted(estimate, draws, name, level) == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize(
-    ("made", "wanted"),
-    [
-        (("items",), "items"),
-        (("votes",), "votes"),
-        (("items", "votes", "items and votes"), "items and votes"),
-        (("models",), "items and votes"),
-    ],
-)
-def test_the_widest_source_of_noise(made: tuple[str, ...], wanted: str) -> None:
-    assert noise_source(SourceDraws(scores=None, draws=dict.fromkeys(made), reasons={})) == wanted
+def test_the_widest_source_of_noise() -> None:
+    s = scores(n=12)
+    assert noise_source(s) == "items and votes"
+    assert noise_source(replace(s, live_covariance=None)) == "items"
+    assert noise_source(replace(s, lab_covariance=None)) == "votes"
+    assert noise_source(replace(s, lab_covariance=None, live_covariance=None)) == "items and votes"
 
 
 def test_fifty_draws_at_least_and_a_side_that_varies() -> None:
@@ -271,11 +265,10 @@ def test_fifty_draws_at_least_and_a_side_that_varies() -> None:
 def test_each_source_is_drawn_where_the_data_have_it() -> None:
     s, noise = scores(n=12), {"items", "votes", "items and votes"}
     assert set(draw_sources(s, n_resamples=60).draws) == noise | {"models", "all"}
-    assert set(draw_sources(s, n_resamples=60, only_noise=True).draws) == noise
     few = s.subset(np.arange(9))
     assert set(draw_sources(few, n_resamples=60).draws) == noise
     assert set(draw_sources(replace(few, lab_covariance=None), n_resamples=60).draws) == {"votes"}
-    assert set(draw_sources(replace(s, live_covariance=None), n_resamples=60, only_noise=True).draws) == {"items"}
+    assert set(draw_sources(replace(s, live_covariance=None), n_resamples=60).draws) == {"items", "models"}
 
 
 def test_sources_have_random_numbers_of_their_own() -> None:
