@@ -451,7 +451,7 @@ def _shrinkage(result: ScenarioModel) -> str:
 
 
 def _mean_column(result: ScenarioModel) -> Column:
-    title = titled("Shrunk mean" if result.scenario_as == "random" else "Mean", result.score_unit)
+    title = titled("Shrunk" if result.scenario_as == "random" else "Mean", result.score_unit)
     return Column(title=title, kind="number", scale=result.scale, digits=result.digits)
 
 

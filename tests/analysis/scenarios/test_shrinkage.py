@@ -89,7 +89,7 @@ def test_the_first_screen_says_that_scores_are_shrunk(flat, monkeypatch):
     without_the_split(monkeypatch)
     answer = scenarios(data, as_="random", n_resamples=0)
     assert "Scores are shrunk towards each model's mean" in answer.summary()
-    assert answer.document().tables["scenarios"].columns[1].title.startswith("Shrunk mean")
+    assert answer.document().tables["scenarios"].columns[1].title.startswith("Shrunk")
     assert "shrunk" in answer.document().tables["cells"].caption
     fixed = replace(answer, scenario_as="fixed")
     assert "shrunk" not in fixed.summary()
