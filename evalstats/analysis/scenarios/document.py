@@ -406,11 +406,13 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
                 f"not ruled out for {row.model} in {row.scenario}",
             )
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
-    if own is not None:
-        unit = f" {figures.variance_unit(result)}"
+    # A spread without an interval, as one estimated as 0, is no number to stand above everything.
+    if own is not None and own.conf_high is not None:
         ends = interval_words(own.conf_low, own.conf_high, digits=2)
-        of = f"{level(result)} CI {ends}, " if own.conf_low is not None else ""
-        return f"SD {number(own.std_dev)}{unit}", f"{of}between scenarios"
+        return (
+            f"SD {number(own.std_dev)} {figures.variance_unit(result)}",
+            f"{level(result)} CI {ends}, between scenarios",
+        )
     return "", ""
 
 
