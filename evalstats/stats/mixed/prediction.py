@@ -93,30 +93,20 @@ def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
     return prediction_errors(fit, terms).whole()
 
 
-def prediction_errors(fit: MixedFit, terms: Sequence[int]) -> PredictionErrors:
+def prediction_errors(fit: MixedFit, terms: Sequence[int], reduced: Sparse | None = None) -> PredictionErrors:
     """Return what `prediction_covariance` does, by its structure: where effects fall into components, at a cost linear in them.
 
-    `terms` are as there.
+    `terms` are as there; `reduced` is what `reduced_system` returns for the same working weights and theta of all other terms.
     """
     design = fit.design
     factors = design.factors(fit.theta)
-    others = [k for k in range(len(design.terms)) if k not in set(terms)]
-    scaled = [
-        term_columns(replace(term, values=term.values @ factor))
-        for term, factor in zip(design.terms, factors, strict=True)
-    ]
-    # Columns are Z Lambda, so that the penalty is the identity and a variance of 0 needs no inverse.
     n_fixed = design.fixed.shape[1]
-    kept = hstack([csr_array(design.fixed), *(scaled[k] for k in terms)], format="csc")
-    weights = diags_array(fit.working_weights(), format="csc")
-    system = csr_array(kept.T @ (weights @ kept))
-    if others:
-        out = hstack([scaled[k] for k in others], format="csc")
-        crossed = csr_array(out.T @ (weights @ kept))
-        inner = csr_array(out.T @ (weights @ out) + eye_array(out.shape[1]))
-        by_block = _block_inverse(inner)
-        solved = splu(csc_array(inner)).solve(crossed.toarray()) if by_block is None else by_block @ crossed
-        system = csr_array(system - crossed.T @ solved)
+    factor_of = [csr_array(kron(eye_array(design.terms[k].n_levels), factors[k])) for k in terms]
+    back = csr_array(block_diag(factor_of, format="csr")) if terms else csr_array((0, 0), dtype=np.float64)
+    # Columns become Z Lambda, so that the penalty is the identity and a variance of 0 needs no inverse.
+    turn = csr_array(block_diag([eye_array(n_fixed), back], format="csr")) if terms else csr_array(eye_array(n_fixed))
+    plain = reduced_system(fit, terms) if reduced is None else reduced
+    system = csr_array(turn.T @ plain @ turn)
     penalised = csr_array(system[n_fixed:, n_fixed:] + eye_array(system.shape[0] - n_fixed))
     inside = _block_inverse(penalised)
     sparse_inverse = inside is not None
@@ -126,16 +116,34 @@ def prediction_errors(fit: MixedFit, terms: Sequence[int]) -> PredictionErrors:
     gain = np.asarray(inside @ coupling, dtype=np.float64)
     left = system[:n_fixed, :n_fixed].toarray() - coupling.T @ gain
     fixed = np.asarray(fit.sigma**2 * np.linalg.inv((left + left.T) / 2), dtype=np.float64)
-    back = csr_array((0, 0), dtype=np.float64)
-    if terms:
-        factor_of = [csr_array(kron(eye_array(design.terms[k].n_levels), factors[k])) for k in terms]
-        back = csr_array(block_diag(factor_of, format="csr"))
     turned = back @ inside @ back.T * fit.sigma**2
     return PredictionErrors(
         fixed=fixed,
         inside=csr_array(turned) if sparse_inverse else np.asarray(turned, dtype=np.float64),
         gain=np.asarray(back @ gain, dtype=np.float64),
     )
+
+
+def reduced_system(fit: MixedFit, terms: Sequence[int]) -> Sparse:
+    """Return the cross-products of the fixed effects and of some terms, with the effects of all other terms eliminated.
+
+    Columns are those of the design, so theta of `terms` has no part in it: of a linear model it is the same at all of them.
+    """
+    design = fit.design
+    factors = design.factors(fit.theta)
+    others = [k for k in range(len(design.terms)) if k not in set(terms)]
+    kept = hstack([csr_array(design.fixed), *(term_columns(design.terms[k]) for k in terms)], format="csc")
+    weights = diags_array(fit.working_weights(), format="csc")
+    system = csr_array(kept.T @ (weights @ kept))
+    if not others:
+        return system
+    scaled = [term_columns(replace(design.terms[k], values=design.terms[k].values @ factors[k])) for k in others]
+    out = hstack(scaled, format="csc")
+    crossed = csr_array(out.T @ (weights @ kept))
+    inner = csr_array(out.T @ (weights @ out) + eye_array(out.shape[1]))
+    by_block = _block_inverse(inner)
+    solved = splu(csc_array(inner)).solve(crossed.toarray()) if by_block is None else by_block @ crossed
+    return csr_array(system - crossed.T @ solved)
 
 
 def _block_inverse(matrix: Sparse) -> Sparse | None:

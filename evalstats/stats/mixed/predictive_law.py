@@ -11,7 +11,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.mixed.binomial import binomial_given_theta
 from evalstats.stats.mixed.design import Floats, MixedFit
 from evalstats.stats.mixed.linear import linear_given_theta
-from evalstats.stats.mixed.prediction import PredictionErrors, prediction_errors
+from evalstats.stats.mixed.prediction import PredictionErrors, prediction_errors, reduced_system
 
 # Points along each standard deviation, by how many there are.
 _POINTS = {1: 9, 2: 7, 3: 5}
@@ -95,10 +95,12 @@ def predictive_law(fit: MixedFit, terms: Sequence[int]) -> PredictiveLaw:
     weights = _shares(np.array([height for _, height in points]))
     kept = [k for k, weight in enumerate(weights) if weight > _NEGLIGIBLE * weights.max()]
     fits = tuple(points[k][0] for k in kept)
+    # Working weights of a binomial model change with the standard deviations.
+    reduced = None if fit.family == "binomial" else reduced_system(fit, terms)
     return PredictiveLaw(
         fits=fits,
         weights=weights[kept] / weights[kept].sum(),
-        errors=tuple(prediction_errors(each, terms) for each in fits),
+        errors=tuple(prediction_errors(each, terms, reduced) for each in fits),
     )
 
 
