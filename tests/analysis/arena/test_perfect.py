@@ -226,5 +226,5 @@ def test_ranks_are_seldom_wrong() -> None:
 def test_ranks_are_wrong_as_seldom_as_promised(n: int, raters: int, taste: float) -> None:
     draws = 400
     wrong, perfect = _wrong(draws, taste=taste, n=n, raters=raters, seed=5_000)
-    assert perfect >= 30
+    assert perfect >= 20
     assert wrong * draws <= stats.binom.ppf(0.999, draws, 0.05)
