@@ -408,9 +408,11 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
     # A spread without an interval, as one estimated as 0, is no number to stand above everything.
     if own is not None and own.conf_high is not None:
-        ends = interval_words(own.conf_low, own.conf_high, digits=2)
+        scale, unit = figures.deviation_unit(result)
+        digits = 2 if scale == 1 else 1
+        ends = interval_words(own.conf_low, own.conf_high, scale, digits=digits)
         return (
-            f"SD {number(own.std_dev)} {figures.variance_unit(result)}",
+            f"SD {number(scale * own.std_dev, digits)} {unit}".rstrip(),
             f"{level(result)} CI {ends}, between scenarios",
         )
     return "", ""
