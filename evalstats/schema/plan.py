@@ -162,7 +162,7 @@ class Plan:
     conf_level
         Level of intervals, between 0.5 and 1.
     adjust
-        How a family is adjusted for: max-t, holm, bh, by, bonferroni or none.
+        How the pairs of a leaderboard are adjusted for: max-t, holm, bh, by, bonferroni or none.
     clusters
         Columns whose levels share something.
     families
