@@ -107,7 +107,7 @@ def _drops_table(result: ScenarioModel, rows: Sequence[DropRow]) -> Table:
             )
             for row in shown
         ),
-        caption=f"{most} from {base}; intervals and p hold for all of them together",
+        caption=f"{most} from {base}; intervals and p are adjusted for all of them",
         tones=VERDICTS,
         frame=result.drops_frame().to_dict(as_series=False),
     )
