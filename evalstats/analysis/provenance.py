@@ -8,7 +8,7 @@ from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.document.model import Column, Items, Note, Section, Table
 from evalstats.document.numbers import many, number, several
 from evalstats.schema.data import UNNAMED, EvalData
-from evalstats.schema.plan import PlanAccount
+from evalstats.schema.plan import Plan, PlanAccount
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence
@@ -37,6 +37,12 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
         found.append(Note(kind="choice", text=text, caution=False))
     notes = levels_of(own["note"])
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
+
+
+def plan_notes(plan: Plan | None) -> tuple[Note, ...]:
+    """Return which plan was in force, by its file and digest."""
+    text = "" if plan is None else f"declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}"
+    return (Note(kind="plan", text=text, caution=False),) if text else ()
 
 
 def sources_section(

@@ -21,10 +21,11 @@ def dashboard(reading: RowReading, asked: DashboardOptions, beside: Planned, sho
     from evalstats.analysis.dashboard.dashboard import dashboard as dashboard_of
     from evalstats.cli.output import step_line
 
-    data = reading.load(beside.declared(quiet=showing.quiet), quiet=showing.quiet)
+    declared = beside.declared(quiet=showing.quiet)
+    data = reading.load(declared, quiet=showing.quiet)
     with step_line(quiet=showing.quiet) as on_step:
         on_step("comparing every run with those before")
-        result = dashboard_of(data, **asdict(with_names(asked, data)))
+        result = dashboard_of(data, **asdict(with_names(asked, data)), plan=declared.plan if declared else None)
     showing.present(noted(result, reading, beside))
     if not result.judged:
         raise typer.Exit(CANNOT_ANSWER)

@@ -93,7 +93,7 @@ app = typer.Typer(
     name="evalstats",
     no_args_is_help=True,
     epilog=(
-        "Exit status: 0 done, 1 the gate of compare --fail-on failed, 2 bad usage or bad input, 3 the data cannot answer, "
+        "Exit status: 0 done, 1 a gate (--fail-on) failed, 2 bad usage or bad input, 3 the data cannot answer, "
         "70 a fault of evalstats."
     ),
     **_SETTINGS,

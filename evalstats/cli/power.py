@@ -25,7 +25,8 @@ class Pilot:
     ] = ()
     trials: Annotated[str | None, Option("Trials of each item: 3, or 3,5 for baseline and candidate.")] = None
     variance: Annotated[
-        tuple[str, ...], Option("No pilot: variance of item differences; or its parts item=, trial=, cluster=.")
+        tuple[str, ...],
+        Option("No pilot: variance of item differences; or, repeated, its parts item=, trial=, cluster=."),
     ] = ()
     cost: Annotated[tuple[str, ...], Option("item=, trial= or cluster= and what one costs; may be repeated.")] = ()
     where: Where = ()
@@ -96,7 +97,7 @@ def _numbers(pairs: Sequence[str], option: str, *, alone: str | None = None) -> 
         try:
             value = float(number)
         except ValueError:
-            like = f"{alone}=0.1, or a number" if alone else "item=2"
+            like = f"{alone}=0.1, or a number (once for each part)" if alone else "item=2"
             raise InputError(f"{option} {pair!r} is not NAME=NUMBER; write {like}") from None
         if name in found:
             raise InputError(f"{option} names {name!r} twice; give it once")

@@ -122,7 +122,7 @@ def read_ratings(
     columns: Mapping[str, str] | None = None,
     rows: str | None = None,
 ) -> EvalData:
-    """Read tables of ratings (CSV, JSON, Parquet) as `from_ratings` reads frames; `columns` are its arguments.
+    """Read tables of ratings (CSV, JSON, Parquet) or folders of them as `from_ratings` reads frames; `columns` are its arguments.
 
     Raises
     ------
@@ -131,7 +131,9 @@ def read_ratings(
     InputError
         As `from_ratings`.
     """
-    frames = [read_table(path, rows) for path in paths]
+    from evalstats.loaders.registry import list_files
+
+    frames = [read_table(path, rows) for path, _ in list_files(paths)]
     if not frames:
         raise InputError("nothing to read: give files with ratings")
     benchmark = paths[0].name.partition(".")[0] or "ratings"

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import cast
 
+import polars as pl
+
 from evalstats.errors import InputError
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import EvalData, renamed
@@ -160,7 +162,7 @@ class Plan:
     conf_level
         Level of intervals, between 0.5 and 1.
     adjust
-        How a family is adjusted for: max-t, holm, bh, by, bonferroni or none.
+        How the pairs of a leaderboard are adjusted for: max-t, holm, bh, by, bonferroni or none.
     clusters
         Columns whose levels share something.
     families
@@ -320,6 +322,16 @@ def with_plan(data: EvalData, plan: Plan) -> EvalData:
     for metric, facts in plan.metrics.items():
         data = data.with_metric(metric, **facts)
     return data
+
+
+def with_primary(data: EvalData, plan: Plan | None) -> EvalData:
+    """Return data in which the metrics that a plan declares are the headlines of their benchmarks."""
+    primary = {} if plan is None else dict(plan.primary)
+    if not primary:
+        return data
+    declared = pl.col("benchmark").replace_strict(primary, default=None, return_dtype=pl.String)
+    is_head = pl.when(declared.is_null()).then("primary").otherwise(pl.col("metric") == declared)
+    return replace(data, metrics=data.metrics.with_columns(is_head.alias("primary")))
 
 
 def _declared(plan: Plan, benchmark: str, metric: str) -> dict[str, object]:

@@ -53,6 +53,17 @@ def test_a_store_is_watched_in_fifteen_lines(store: Path) -> None:
     assert run("dashboard", store, "-q").count("\n") == 1
 
 
+def test_the_plan_of_the_folder_holds(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evalstats.toml").write_text('[plan]\nconf_level = 0.9\n[aliases]\n"falling" = "assistant"\n')
+    found = json.loads(run("dashboard", store, "--format", "json"))
+    assert (found["conf_level"], found["rows"][0]["name"]) == (0.9, "assistant")
+    assert any("evalstats.toml, digest" in note["text"] for note in found["notes"])
+    given = json.loads(run("dashboard", store, "--format", "json", "--conf-level", "0.8"))
+    plain = json.loads(run("dashboard", store, "--format", "json", "--no-plan"))
+    assert (given["conf_level"], plain["conf_level"]) == (0.8, 0.95)
+
+
 def test_json_is_the_result_and_shows_again(store: Path, tmp_path: Path) -> None:
     text = run("dashboard", "--store", store, "--format", "json")
     (tmp_path / "r.json").write_text(text)

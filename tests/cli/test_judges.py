@@ -45,6 +45,7 @@ def test_a_long_table_says_who_is_human(tmp_path):
     assert done.exit_code == 0, done.output
     refused = run("judges", tmp_path / "long.csv", *named)
     assert refused.exit_code != 0
+    assert run("judges", tmp_path, *named, "--humans", "ann").stdout == done.stdout
 
 
 def test_files_of_votes_need_no_map(shared_data):

@@ -258,7 +258,7 @@ def _style(result: ArenaRanking) -> Section | None:
         rows=tuple(
             (_title(row), row.estimate, row.ends, row.p_value, row.points, "yes" if row.held else "no") for row in rows
         ),
-        caption="What moves a vote beside the model: the side between equals; of style, one SD of (a - b)/(a + b)",
+        caption=f"What moves a vote beside the model: {'; '.join(dict.fromkeys(map(_of_what, rows)))}",
         frame=_frame(rows),
     )
     said = "; ".join(_preferred(row, result) for row in clear)
@@ -270,6 +270,10 @@ def _style(result: ArenaRanking) -> Section | None:
     other = next((each for each in result.alternatives if each.key in _OF_STYLE and each.reason is None), None)
     arrows = figures.choice(result, other, table) if styled and other else None
     return Section(id="style", heading=heading, blocks=(Text(text=text), arrows or table))
+
+
+def _of_what(row: VoteCovariate) -> str:
+    return "the side between equals" if row.name == "side" else "one SD of (a - b)/(a + b)"
 
 
 def _title(row: VoteCovariate) -> str:

@@ -29,14 +29,14 @@ from evalstats.analysis.audit.scores import (
 from evalstats.analysis.audit.votes import with_scores_of_votes
 from evalstats.analysis.grouping import named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
-from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import unknown_name
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import Plan, check_settings, settled, with_plan
+from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
 from evalstats.schema.tables import levels_of, parts_of
 from evalstats.stats.checks import check_level
 from evalstats.stats.computation import one_thread
@@ -141,7 +141,7 @@ def audit(
     level = check_level(DEFAULT_LEVEL if found["conf_level"] is None else found["conf_level"])
     accepted = check_settings(found["accept"] or ())
     rows = _kept(given, models)
-    declared = _with_primary(given, plan)
+    declared = with_primary(given, plan)
     panels = _panels(declared, rows, metric, found["clusters"], all_metrics=all_metrics, conf_level=level)
     looked = [_looked(replace(panel, accept=accepted)) for panel in panels]
     findings = sorted((finding for each in looked for finding in each.findings), key=_weight)
@@ -155,7 +155,7 @@ def audit(
         conf_level=level,
         version=toolkit_version(),
         sources=sources_of(given, runs),
-        notes=(*run_notes(given, runs), *_of_the_plan(plan), *_votes_left_out(asked, given), *_of_the_files(given)),
+        notes=(*run_notes(given, runs), *plan_notes(plan), *_votes_left_out(asked, given), *_of_the_files(given)),
     )
 
 
@@ -192,21 +192,6 @@ def _passed(findings: Sequence[Finding], unchecked: Sequence[Unchecked], n_metri
     found: set[Kind] = {each.kind for each in findings}
     found |= {_SAYS_MORE[kind] for kind in found if kind in _SAYS_MORE}
     return tuple(kind for kind in kinds if kind not in found and times[kind] < n_metrics)
-
-
-def _with_primary(data: EvalData, plan: Plan | None) -> EvalData:
-    """Return data in which the metrics that a plan declares are the headlines of their benchmarks."""
-    primary = {} if plan is None else dict(plan.primary)
-    if not primary:
-        return data
-    declared = pl.col("benchmark").replace_strict(primary, default=None, return_dtype=pl.String)
-    is_head = pl.when(declared.is_null()).then("primary").otherwise(pl.col("metric") == declared)
-    return replace(data, metrics=data.metrics.with_columns(is_head.alias("primary")))
-
-
-def _of_the_plan(plan: Plan | None) -> tuple[Note, ...]:
-    text = "" if plan is None else f"declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}"
-    return (Note(kind="plan", text=text, caution=False),) if text else ()
 
 
 def _votes_left_out(asked: EvalData, given: EvalData) -> tuple[Note, ...]:

@@ -287,11 +287,12 @@ def _passing(result: Comparison) -> str:
 def _decides(result: Comparison) -> str:
     if result.conf_low is None:
         return ""
-    told = "The interval decides, and the p-value beside it is its own; other methods have no say."
+    told = "The interval decides, and the p-value beside it is its own"
+    if "CR2" in result.method and result.sequential is None:
+        return f"{told}. No direction is claimed where the sign-flip over clusters disagrees, or below 4 degrees of freedom."
+    told += "; other methods have no say."
     if result.sequential is not None:
         return f"{told} It holds at every look, however often one looks and whenever one stops."
-    if "CR2" in result.method:
-        told += " No direction is claimed where the sign-flip over clusters disagrees, or below 4 degrees of freedom."
     return told
 
 

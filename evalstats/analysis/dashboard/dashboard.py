@@ -14,14 +14,14 @@ from evalstats.analysis.arms import Arm, Metric, choose_metric, direction_notes
 from evalstats.analysis.comparability.comparability import run_comparability
 from evalstats.analysis.comparability.rules import RULES, RunDifference, setting_words
 from evalstats.analysis.dashboard.result import Dashboard, Day, Drifted, History
-from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import estimated, unknown_name
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural, several, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import check_settings
+from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import Estimate
@@ -30,6 +30,7 @@ from evalstats.stats.score_drift import FEWEST_UNITS, Change, score_changes
 
 METHOD = "confidence sequence of a change at any run, Bonferroni over models"
 METHOD_REFERENCE = "confidence sequence against the reference runs, Bonferroni over models"
+DEFAULT_LEVEL = 0.95
 _DAY = f"{HELPER}day"
 # Days of which the smaller shares fewer of its items than this are other sets of questions; a part of the same items is not.
 _SHARED = 0.5
@@ -77,7 +78,8 @@ def dashboard(
     cluster: str | None = None,
     reference: str | date | None = None,
     accept: Collection[str] = (),
-    conf_level: float = 0.95,
+    conf_level: float | None = None,
+    plan: Plan | None = None,
 ) -> Dashboard:
     """Show each model's score by the day of its runs, and say whose score has changed: valid however often one looks.
 
@@ -98,7 +100,10 @@ def dashboard(
     accept
         Settings in which the runs differ on purpose, so that days before and after are compared all the same.
     conf_level
-        Of all confidence sequences together.
+        Of all confidence sequences together; 0.95 where neither it nor a plan says otherwise.
+    plan
+        What was declared before looking: metrics, aliases, settings and the level, wherever they are not given here. Its
+        clusters are of items and not of what moves together within a run; they are not taken.
 
     Returns
     -------
@@ -141,10 +146,12 @@ def dashboard(
     >>> [(row.name, row.verdict, str(row.since)) for row in dashboard(pl.DataFrame(rows)).rows if row.drifted]
     [('b', 'dropped', '2026-02-02')]
     """
-    data = as_data(data)
+    data = as_data(data) if plan is None else with_primary(with_plan(as_data(data), plan), plan)
     data.need_rows("a dashboard")
-    level = check_level(conf_level)
-    accepted = check_settings(accept)
+    named = [accept] if isinstance(accept, str) else [*accept]
+    given: dict[str, Any] = settled(plan, accept=named or None, conf_level=conf_level)
+    level = check_level(DEFAULT_LEVEL if given["conf_level"] is None else given["conf_level"])
+    accepted = check_settings(given["accept"] or ())
     until = _day_of(reference)
     if not data.outcomes.height:
         raise CannotAnswerError(
@@ -172,7 +179,14 @@ def dashboard(
         metric=metric,
         version=toolkit_version(),
         sources=sources_of(data, runs),
-        notes=(*run_notes(data, runs), *undated, *notes, *_mood_notes(histories), *_lost_notes(histories, days)),
+        notes=(
+            *run_notes(data, runs),
+            *plan_notes(plan),
+            *undated,
+            *notes,
+            *_mood_notes(histories),
+            *_lost_notes(histories, days),
+        ),
     )
 
 

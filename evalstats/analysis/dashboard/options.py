@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from evalstats.analysis.options import Accept, ConfLevel, MetricName, Models, Option
+from evalstats.analysis.options import Accept, MetricName, Models, Option, PlannedLevel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DashboardOptions:
-    """Options of `evalstats.dashboard` and of `evalstats dashboard`."""
+    """Options of `evalstats.dashboard` and of `evalstats dashboard`, which reads `plan` from a file."""
 
     metric: MetricName = None
     models: Models = None
@@ -21,4 +21,4 @@ class DashboardOptions:
         Option("Compare with all runs up to this day, and look for no other.", metavar="YYYY-MM-DD"),
     ] = None
     accept: Accept = ()
-    conf_level: ConfLevel = 0.95
+    conf_level: PlannedLevel = None

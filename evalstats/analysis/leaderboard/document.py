@@ -510,8 +510,10 @@ def _further(result: Leaderboard) -> tuple[Table, ...]:
     )
     caption = (
         "To the best: interval of the lead over the best of the others, and who ends at 0 is not the best. Rank alone: the set "
-        "of one model by itself. Shrunken: the score drawn towards the mean of all"
+        "of one model by itself"
     )
+    if any(row.shrunken is not None for row in result.rows):
+        caption += ". Shrunken: the score drawn towards the mean of all"
     each = Table(id="further", columns=columns, rows=rows, caption=caption)
     many_pairs = result.baseline is None and len(result.pairs) > _FEW_PAIRS
     return (each, _pairs_table(result)) if many_pairs else (each,)

@@ -4,7 +4,7 @@ from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import Items, Section, Table, Text, sentence
-from evalstats.document.numbers import number, plural, several
+from evalstats.document.numbers import number, p_words, plural, several
 
 ADJUSTMENTS = {
     "max-t": "max-T step-down",
@@ -53,8 +53,7 @@ def _paragraphs(result: Leaderboard) -> list[str]:
     said: set[str] = set()
     paragraphs = [_described(f"Pairs: {result.method}, because {result.method_reason}.", result.method, said)]
     if any(row.rank_low is not None for row in result.rows):
-        meaning = "A rank set runs from 1 + the models shown to be better to the number of models less those shown to be worse."
-        paragraphs.append(_described(f"Ranks: {result.rank_method}. {meaning}", result.rank_method, said))
+        paragraphs.append(_described(f"Ranks: {result.rank_method}.", result.rank_method, said))
     winner = result.winner
     if winner is not None and winner.method:
         paragraphs.append(_described(f"The score at the top: {winner.method}.", winner.method, said))
@@ -85,9 +84,12 @@ def _facts(result: Leaderboard) -> list[str]:
     own = sorted({row.method for row in result.rows if row.method})
     if own:
         facts.append(f"Each score has its own interval: {'; '.join(own)}.")
-    if result.omnibus is not None:
-        test = result.omnibus
-        facts.append(f"{test.method} over all models: p = {test.p_value:.2g}; it only asks whether they differ at all.")
+    test = result.omnibus
+    # Where it does not show a difference, the evidence says so.
+    if test is not None and test.p_value <= 1 - result.conf_level:
+        facts.append(
+            f"{test.method} over all models: {p_words(test.p_value)}; it only asks whether they differ at all."
+        )
     elif result.omnibus_reason:
         facts.append(f"No test over all models: {result.omnibus_reason}.")
     if not result.exact and result.n_resamples:

@@ -65,7 +65,7 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
     share = f"{100 * (1 - result.conf_level):.3g}%"
     family = (
         f"All {tested:,} changes are judged together (Benjamini-Hochberg). Were there none, the chance that any is shown "
-        f"would be at most {share}; of those shown, at most {share} are expected to be false"
+        f"would be at most {share}; of those shown, at most {share} are expected to be false, and of their intervals to miss"
     )
     pooled = texts_for("partial pooling")[0]
     covariance = " ".join(text.how for text in _texts(result.covariance_method))
@@ -158,7 +158,10 @@ def _what_would_change(result: ScenarioModel) -> tuple[str, ...]:
 def _references(result: ScenarioModel) -> tuple[str, ...]:
     ranking = [result.ranking.method] if result.ranking is not None else []
     names = [result.method, result.covariance_method, result.penalty, *(test.method for test in result.tests), *ranking]
-    families = ("Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x (adjusted for all changes)",)
+    families = (
+        "Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x (adjusted for all changes)",
+        "Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907 (intervals of those shown)",
+    )
     return tuple(sorted({source for name in names for text in _texts(name) for source in text.sources} | set(families)))
 
 
@@ -408,9 +411,11 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
     # A spread without an interval, as one estimated as 0, is no number to stand above everything.
     if own is not None and own.conf_high is not None:
-        ends = interval_words(own.conf_low, own.conf_high, digits=2)
+        scale, unit = figures.deviation_unit(result)
+        digits = 2 if scale == 1 else 1
+        ends = interval_words(own.conf_low, own.conf_high, scale, digits=digits)
         return (
-            f"SD {number(own.std_dev)} {figures.variance_unit(result)}",
+            f"SD {number(scale * own.std_dev, digits)} {unit}".rstrip(),
             f"{level(result)} CI {ends}, between scenarios",
         )
     return "", ""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from evalstats.analysis.result import frame_of, level
 from evalstats.analysis.scenarios import figures
@@ -106,7 +107,7 @@ def _drops_table(result: ScenarioModel, rows: Sequence[DropRow]) -> Table:
             )
             for row in shown
         ),
-        caption=f"{most} from {base}; intervals and p hold for all of them together",
+        caption=f"{most} from {base}; intervals and p are adjusted for all of them",
         tones=VERDICTS,
         frame=result.drops_frame().to_dict(as_series=False),
     )
@@ -224,20 +225,22 @@ def _spread(result: ScenarioModel) -> list[Section]:
     known = [row for row in result.variances if row.share is not None]
     if not known:
         return []
-    unit = figures.variance_unit(result)
+    scale, unit = figures.deviation_unit(result)
+    shown: dict[str, Any] = {"scale": scale, "digits": 2 if scale == 1 else 1}
     table = Table(
         id="variation",
         columns=(
             Column(title="Source"),
             Column(title="Share (%)", kind="number", scale=100.0),
-            Column(title="SD", kind="number", digits=2),
-            Column(title=f"{level(result)} CI", kind="interval", digits=2),
+            Column(title="SD", kind="number", **shown),
+            Column(title=f"{level(result)} CI", kind="interval", **shown),
             Column(title="Levels", kind="count", spare=True),
         ),
         rows=tuple(
-            (row.label or row.term, row.share, row.std_dev, _sd_ends(row), row.n_levels) for row in result.variances
+            (row.label or row.term, row.share, row.std_dev, _sd_ends(row, scale), row.n_levels)
+            for row in result.variances
         ),
-        caption=f"What scores vary by: shares of the variance, and standard deviations in {unit}",
+        caption=f"What scores vary by: shares of the variance, and standard deviations{unit and f' in {unit}'}",
         frame=result.variances_frame().to_dict(as_series=False),
     )
     blocks: list[Block] = [replace(figures.variance_shares(result), table=table)]
@@ -248,10 +251,10 @@ def _spread(result: ScenarioModel) -> list[Section]:
     return [Section(id="variation", heading=heading, blocks=tuple(blocks))]
 
 
-def _sd_ends(row: VarianceRow) -> Value:
+def _sd_ends(row: VarianceRow, scale: float) -> Value:
     """Return the interval of a standard deviation; an upper end beyond all that the data could mean is left open."""
     if row.conf_low is not None and row.conf_high is not None and row.conf_high > _OPEN * row.std_dev > 0:
-        return f"from {number(row.conf_low)}"
+        return f"from {number(scale * row.conf_low, 2 if scale == 1 else 1)}"
     return None if row.conf_low is None and row.conf_high is None else (row.conf_low, row.conf_high)
 
 

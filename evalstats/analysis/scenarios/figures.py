@@ -103,7 +103,8 @@ def drops(result: ScenarioModel) -> Figure:
 def variance_shares(result: ScenarioModel) -> Figure:
     """Return the share of every source in the whole variation; a source without a share is left to the table."""
     rows = [row for row in result.variances if row.share is not None]
-    words = ["estimated as 0" if row.singular else _share_words(row.share or 0.0, row.std_dev) for row in rows]
+    scale, _ = deviation_unit(result)
+    words = ["estimated as 0" if row.singular else _share_words(row.share or 0.0, scale * row.std_dev) for row in rows]
     largest = max(rows, key=lambda row: row.share or 0.0)
     return Figure(
         id="variance-shares",
@@ -120,11 +121,9 @@ def variance_shares(result: ScenarioModel) -> Figure:
     )
 
 
-def variance_unit(result: ScenarioModel) -> str:
-    """Name the scale that variances are on."""
-    if result.family == "binomial":
-        return "log-odds"
-    return result.score_unit if result.score_unit not in ("", "%") else "the metric's own unit"
+def deviation_unit(result: ScenarioModel) -> tuple[float, str]:
+    """Return what standard deviations are multiplied by to be shown, and their unit; none where the metric has none."""
+    return (1.0, "log-odds") if result.family == "binomial" else (result.scale, result.unit)
 
 
 def base_name(result: ScenarioModel) -> str:
@@ -230,13 +229,15 @@ def caterpillar(result: ScenarioModel) -> Figure | None:
     names = [group if column in ("", "(Intercept)", "1") else f"{column} by {group}" for (group, column), _ in order]
     rows = [(name, row) for name, (_, own) in zip(names, order, strict=True) for row in own]
     apart = sum(row.excludes_zero for _, row in rows)
-    unit = "log-odds" if result.family == "binomial" else "the metric's own unit"
+    scale, unit = deviation_unit(result)
+    effects = columns((row for _, row in rows), "estimate", "conf_low", "conf_high")
     return Figure(
         id="effects",
         plot="caterpillar",
         rows={
             "group": [name for name, _ in rows],
-            **columns((row for _, row in rows), "level", "estimate", "conf_low", "conf_high"),
+            "level": [row.level for _, row in rows],
+            **{name: [None if each is None else scale * each for each in values] for name, values in effects.items()},
         },
         options={"unit": unit},
         alt=f"Levels of the random effects {', '.join(names)}; {apart} of {len(rows)} intervals leave out 0.",

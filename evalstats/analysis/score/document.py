@@ -1,7 +1,11 @@
 """What is said of a score: the number with its interval, what it rests on, and whether a published number holds."""
 
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
 from evalstats.analysis.arms import asked_direction, direction_notes
-from evalstats.analysis.method_texts import texts_for
+from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
 from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
@@ -9,6 +13,7 @@ from evalstats.document.numbers import interval_words, p_words, plural, scaled, 
 from evalstats.stats.checks import FEW_ITEMS, few_items
 
 _SHOWN = 20
+Key = TypeVar("Key", bound=Hashable)
 _TONES: dict[str, Tone] = {"above": "good", "below": "bad", "not shown to differ": "neutral", "no answer": "caution"}
 
 
@@ -61,19 +66,21 @@ def _of_several(result: Scores) -> Document:
             )
             for row in result.rows
         ),
-        caption="Each system's own score; whether two differ is for compare or leaderboard to say",
+        caption="Each system's own score",
         tones=_TONES,
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
     few = [row for row in result.rows if _says_few(row)]
+    said = [
+        (note, row)
+        for row in result.rows
+        for note in dict.fromkeys((*row.notes, *_assumed(row)))
+        if len(few) < 2 or note.text not in few_items(row.n_items)
+    ]
     notes = tuple(
-        dict.fromkeys(
-            note
-            for row in result.rows
-            for note in (*row.notes, *_assumed(row))
-            if len(few) < 2 or note.text not in few_items(row.n_items)
-        )
+        note if len(rows) == len(result.rows) else replace(note, text=f"of {_names(rows)}: {note.text}")
+        for note, rows in _grouped(said)
     )
     if len(few) > 1:
         same = len({row.name for row in few}) == 1
@@ -93,8 +100,22 @@ def _of_several(result: Scores) -> Document:
         scope="Whether two of them differ is for compare or leaderboard to say",
         answer=(table,),
         notes=notes,
-        method=tuple(part for part in _method(first) if part.id != "provenance"),
+        method=_method_of_several(result),
     )
+
+
+def _grouped(pairs: Iterable[tuple[Key, Score]]) -> list[tuple[Key, list[Score]]]:
+    """Return what is said of some scores, each thing once, with all scores that it is said of."""
+    found: dict[Key, list[Score]] = {}
+    for key, row in pairs:
+        found.setdefault(key, []).append(row)
+    return list(found.items())
+
+
+def _names(rows: Sequence[Score]) -> str:
+    """Name the systems, with their benchmarks where one stands there several times."""
+    names = list(dict.fromkeys(row.name for row in rows))
+    return several(names if len(names) == len(rows) else [f"{row.name} on {row.benchmark}" for row in rows], 3)
 
 
 def _says_few(row: Score) -> bool:
@@ -211,20 +232,47 @@ def _methods_heading(result: Score) -> str:
 
 
 def _method(result: Score) -> tuple[Section, ...]:
-    methods = [result.method, *([] if result.against is None else [result.against.method])]
-    texts = list(dict.fromkeys(text for name in methods for text in texts_for(name)))
-    how = f"{result.method}. {' '.join(text.how for text in texts)}".strip()
-    told = [f"What is estimated: {result.estimand}", *(text.takes for text in texts if text.takes)]
-    works = sorted(
-        {source for row in result.rows for text in (*texts_for(row.method), *texts) for source in text.sources}
-    )
-    parts = [
-        Section(
-            id="method",
-            heading="How it was estimated",
-            blocks=(Text(text=how), Items(items=tuple(sentence(text) for text in told))),
-        ),
-        Section(id="references", heading="References", blocks=(Items(items=tuple(works)),)),
-        sources_section(result.sources, version=result.version),
+    parts = _estimated((_how(result),), (f"What is estimated: {result.estimand}", *_takes(result)), _works(result))
+    return (*parts, sources_section(result.sources, version=result.version))
+
+
+def _method_of_several(result: Scores) -> tuple[Section, ...]:
+    """Return the same of several systems, each method and each population with the systems that it is of."""
+    rows, all_of_them = result.rows, len(result.rows)
+    how = [
+        text if len(own) == all_of_them else f"{_names(own)}: {text}"
+        for text, own in _grouped((_how(r), r) for r in rows)
     ]
-    return tuple(parts)
+    told = [
+        f"What is estimated{'' if len(own) == all_of_them else f' of {_names(own)}'}: {estimand}"
+        for estimand, own in _grouped((row.estimand, row) for row in rows)
+    ]
+    takes = dict.fromkeys(text for row in rows for text in _takes(row))
+    return _estimated(how, (*told, *takes), {work for row in rows for work in _works(row)})
+
+
+def _estimated(how: Iterable[str], told: Iterable[str], works: Iterable[str]) -> tuple[Section, ...]:
+    items = Items(items=tuple(sentence(text) for text in told))
+    blocks = (*(Text(text=text) for text in how), items)
+    return (
+        Section(id="method", heading="How it was estimated", blocks=blocks),
+        Section(id="references", heading="References", blocks=(Items(items=tuple(sorted(works))),)),
+    )
+
+
+def _texts(result: Score) -> list[MethodText]:
+    methods = [result.method, *([] if result.against is None else [result.against.method])]
+    return list(dict.fromkeys(text for name in methods for text in texts_for(name)))
+
+
+def _how(result: Score) -> str:
+    return f"{result.method}. {' '.join(text.how for text in _texts(result))}".strip()
+
+
+def _takes(result: Score) -> list[str]:
+    return [text.takes for text in _texts(result) if text.takes]
+
+
+def _works(result: Score) -> set[str]:
+    named = [text for row in result.rows for text in texts_for(row.method)]
+    return {source for text in (*named, *_texts(result)) for source in text.sources}

@@ -287,6 +287,8 @@ def test_style_is_no_cause_and_a_side_has_a_direction() -> None:
     assert "side" not in texts(found)  # of which its check tells
     unchecked = replace(example.troubled(), checks=())
     assert "Side a (+9 Elo points" in texts(section(unchecked, "style"))
+    captions = [each.document().tables["style"].caption for each in (example.troubled(), unchecked)]
+    assert ["the side between equals" in caption for caption in captions] == [False, True]
     none = replace(example.troubled(), covariates=example.troubled().covariates[2:])
     assert not has(none, "style")
 

@@ -12,6 +12,7 @@ from evalstats.analysis.dashboard.result import Dashboard
 from evalstats.analysis.method_texts import texts_for
 from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.plan import Plan
 from evalstats.stats.score_drift import score_changes
 
 START = datetime(2026, 1, 5, 6, tzinfo=UTC)
@@ -48,6 +49,17 @@ def data_of(*frames: pl.DataFrame, benchmark: str = "@b") -> es.EvalData:
 @pytest.fixture(scope="module")
 def watched() -> Dashboard:
     return es.dashboard(data_of(rows_of("a"), rows_of("b", drop=0.25, seed=1), rows_of("c", drop=-0.2, seed=2)))
+
+
+def test_a_plan_names_the_metric_and_what_differs_on_purpose() -> None:
+    first = rows_of("a").with_columns(metric=pl.lit("first"))
+    both = pl.concat([first, first.with_columns(metric=pl.lit("second"))])
+    data = es.from_frame(both, item="item", model="model", score="score", run="run", metric="metric", benchmark="@b")
+    plan = Plan(primary={"b": "second"}, accept=("judge",), conf_level=0.9)
+    found = es.dashboard(data, plan=plan)
+    assert [row.metric for row in found.rows] == ["second"]
+    assert (found.accept, found.conf_level) == (("judge",), 0.9)
+    assert es.dashboard(data, metric="first", plan=plan, conf_level=0.99).conf_level == 0.99
 
 
 def test_each_model_has_its_verdict_and_those_that_got_worse_stand_first(watched: Dashboard) -> None:

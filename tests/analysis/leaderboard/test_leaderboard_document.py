@@ -60,6 +60,16 @@ def test_two_models_are_sent_to_the_comparison() -> None:
     assert "evalstats compare DATA --baseline b --candidate a" in " ".join(printed(found, full=False).split())
 
 
+def test_each_thing_is_told_once_and_of_columns_that_are_there() -> None:
+    alike = leaderboard(board(binary(300, [0.5, 0.5, 0.5])))
+    assert printed(alike, full=True).count("Cochran's Q over all models") == 1
+    apart = leaderboard(board(binary(300, [0.9, 0.5, 0.4])))
+    assert printed(apart, full=True).count("Cochran's Q over all models") == 1
+    assert "Shrunken: " in apart.document().tables["further"].caption
+    rows = tuple(replace(row, shrunken=None) for row in apart.rows)
+    assert "Shrunken" not in replace(apart, rows=rows).document().tables["further"].caption
+
+
 def test_no_rank_and_no_rank_over_all_are_said_with_the_way_out() -> None:
     apart = boards.parts().document()
     assert (apart.label, apart.number) == ("no rank over all", "")

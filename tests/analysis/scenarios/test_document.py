@@ -229,6 +229,9 @@ def test_sampled_scenarios_are_told_by_their_spread() -> None:
     document = found.document()
     # The root of the variance .41.
     assert document.number == "SD 0.64 log-odds"
+    shares = replace(found, family="gaussian", scale=100.0, unit="pp").document()
+    assert shares.number == "SD 64.0 pp"
+    assert shares.tables["variation"].caption.endswith("standard deviations in pp")
     assert document.headline == "Scenarios differ, and no single one stands out"
     nothing = TermTest(term="env_id", method="likelihood ratio of a variance", role="check", p_value=0.23)
     assert "are not shown to differ (p = 0.23)" in replace(found, tests=(nothing,)).document().headline

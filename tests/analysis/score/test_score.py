@@ -7,6 +7,7 @@ import pytest
 from evalstats import datasets
 from evalstats.analysis.score.result import Score, Scores
 from evalstats.analysis.score.score import score
+from evalstats.document.model import Text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData
@@ -158,3 +159,16 @@ def test_benchmarks_of_few_items_are_named_in_one_line() -> None:
     found = score(from_frame(pl.DataFrame(frame), item="item", score="score", model="model", benchmark="benchmark"))
     few = [note.text for note in Scores(rows=found).document().notes if "reliable" in note.text]
     assert few == ["fewer than 10 items, where no method is reliable: A (1) and B (3)"]
+
+
+def test_of_several_systems_each_method_and_note_is_told_of_those_it_is_of() -> None:
+    data = data_of(rows_of("a", [1.0] * 43), rows_of("b", [1.0] * 20 + [0.0] * 20))
+    shares = data_of(rows_of("c", [1.0, 0.5] * 20), kind="proportion")
+    rows = (one(data, "a"), one(data, "b"), one(shares, "c"))
+    page = Scores(rows=rows).document()
+    how = [
+        block.text for part in page.method if part.id == "method" for block in part.blocks if isinstance(block, Text)
+    ]
+    assert [text.partition(".")[0] for text in how] == ["a and b: Wilson", "c: variance-matched Wilson"]
+    (note,) = (note.text for note in page.notes if "43 of 43" in note.text)
+    assert note.startswith("of a: ")
