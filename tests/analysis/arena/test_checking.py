@@ -126,6 +126,7 @@ def test_a_scale_that_hangs_by_few_votes_is_a_limit_and_no_suspicion() -> None:
     assert found.document().section("links") or found.document().section("parts")
 
 
+@pytest.mark.parametrize("arenas", [1, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "world",
     [
@@ -135,10 +136,10 @@ def test_a_scale_that_hangs_by_few_votes_is_a_limit_and_no_suspicion() -> None:
     ],
     ids=lambda world: world.name,
 )
-def test_honest_votes_are_rarely_warned_of(world: World) -> None:
+def test_honest_votes_are_rarely_warned_of(world: World, arenas: int) -> None:
     """Before, 42% to 100% of such arenas had a warning; `validation` measures 2,000 of three kinds."""
-    warned = [any(line.status == "warning" for line in arena(world.draw(rng)).checks) for rng in _rngs(3)]
-    assert not any(warned)
+    warned = [any(line.status == "warning" for line in arena(world.draw(rng)).checks) for rng in _rngs(arenas)]
+    assert sum(warned) <= arenas // 5
 
 
 def test_lines_of_tests_have_their_p_value() -> None:
