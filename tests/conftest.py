@@ -14,8 +14,8 @@ from tests.tally import pytest_terminal_summary, tally
 __all__ = ["pytest_terminal_summary", "tally"]
 
 # A deadline says how busy the machine is, not whether the code is right. The suite tries the same examples everywhere,
-# so that it passes or fails by what was changed; `make test-all` searches for new ones, and twice as many.
-settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
+# so that it passes or fails by what was changed; `make test-all` searches for new ones, and three times as many.
+settings.register_profile("same", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("search", deadline=None)
 settings.load_profile("same")
 
