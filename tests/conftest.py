@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import atexit
 import gc
 import os
 from collections.abc import Generator
@@ -58,9 +59,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Give it back, so that bindings find their objects gone at the end and report no leak."""
+    """Give it back, so that bindings find their objects gone at the end and report no leak.
+
+    Not before pytest has searched five times for what its last tests left: what was collected is none of that.
+    """
     gc.set_threshold(*_PYTHONS)
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)
 
 
 def _shared_folder() -> Path | None:
