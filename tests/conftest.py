@@ -1,11 +1,13 @@
 """Fixtures shared by all tests."""
 
+import atexit
 import gc
 import os
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from tests.tally import pytest_terminal_summary, tally
@@ -13,8 +15,8 @@ from tests.tally import pytest_terminal_summary, tally
 __all__ = ["pytest_terminal_summary", "tally"]
 
 # A deadline says how busy the machine is, not whether the code is right. The suite tries the same examples everywhere,
-# so that it passes or fails by what was changed; `make test-all` searches for new ones, and twice as many.
-settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
+# so that it passes or fails by what was changed; `make test-all` searches for new ones, and three times as many.
+settings.register_profile("same", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("search", deadline=None)
 settings.load_profile("same")
 
@@ -45,15 +47,24 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Examples are in docstrings of the package, which is collected from its own folder; tests have none to look for."""
+    return [collector for collector in (yield) if not isinstance(collector, DoctestModule)]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no process is left with one of them at the end."""
     items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 
 def pytest_unconfigure() -> None:
-    """Give it back, so that bindings find their objects gone at the end and report no leak."""
+    """Give it back, so that bindings find their objects gone at the end and report no leak.
+
+    Not before pytest has searched five times for what its last tests left: what was collected is none of that.
+    """
     gc.set_threshold(*_PYTHONS)
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)
 
 
 def _shared_folder() -> Path | None:

@@ -330,7 +330,9 @@ def test_two_sides_that_answer_every_item_both_ways_are_not_one_run(
     assert json.loads(found.stdout)["verdict"] != "invalid"
 
 
-@pytest.mark.parametrize("source", ["inspect_logs", "tenacious", "tau_bench", "reasoning_gym"])
+@pytest.mark.parametrize(
+    "source", ["inspect_logs", "tenacious", pytest.param("tau_bench", marks=pytest.mark.slow), "reasoning_gym"]
+)
 def test_answers_of_real_results_are_those_of_single_rows(
     source: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,7 +354,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("compare", "--baseline", "ann", "--candidate", "dee", "--no-plan"),
         ("leaderboard", "--no-plan"),
-        ("scenarios", "--no-plan"),
+        ("scenarios", "--no-plan", "--bootstrap", "0"),
         ("score",),
     ],
     ids=lambda command: command[0],

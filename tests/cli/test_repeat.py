@@ -120,8 +120,10 @@ ASKED: Mapping[str, Sequence[str]] = {
         *("leaderboard", *TABLE, "--adjust", "holm", "--models", f"{MODELS[0]},{MODELS[1]}", "--top", "1,2"),
         *("--baseline", MODELS[0], "--higher-is-better", "--average", "macro", "--missing", "ignorable"),
     ),
-    "scenarios": ("scenarios", *TABLE, "--bootstrap", "0", "--weights", "ideal=1,=odd=2", "--weights", "hasty, rude=1"),
-    "scenarios as": ("scenarios", *TABLE, "--bootstrap", "0", "--as", "fixed", "--reference", "ideal", "--seed", "2"),
+    "scenarios": (
+        *("scenarios", *TABLE, "--bootstrap", "0", "--weights", "ideal=1,=odd=2", "--weights", "hasty, rude=1"),
+        *("--as", "fixed", "--reference", "ideal", "--seed", "2"),
+    ),
     "arena": ("arena", "votes.csv", "--map", "rater=rater", "--top", "1", "--no-checks", "--anchor", MODELS[2]),
     "arena where": ("arena", "votes.csv", "--where", "language=en", "--cluster", "none", "--no-checks"),
     "gap": ("gap", "--lab", "results -1.csv", "--live", "live.csv", *MAP, "--resamples", "200", "--margin", "9pp"),

@@ -146,7 +146,7 @@ def test_models_are_kept_by_name(small: Path) -> None:
 
 
 def test_another_column_may_name_the_scenarios(small: Path) -> None:
-    values = values_of(small, "--scenario", "topic", "--where", "scenario=ideal")
+    values = values_of(small, "--scenario", "topic", "--where", "scenario=ideal", "--models", "big,small")
     assert values["scenario"] == "topic"
     assert values["n_scenarios"] == 9
     assert values["scenario_as"] == "random"
@@ -155,15 +155,15 @@ def test_another_column_may_name_the_scenarios(small: Path) -> None:
         run(small, "--as", "random", "--bootstrap", "0")
 
 
-def test_weights_move_the_means_and_no_change(table: Path) -> None:
-    equal = values_of(table, "--reference", "ideal")
-    mixed = values_of(table, "--reference", "ideal", "--weights", "ideal=70%,vague=0.3,hostile=0")
+def test_weights_move_the_means_and_no_change(small: Path) -> None:
+    equal = values_of(small, "--reference", "ideal")
+    mixed = values_of(small, "--reference", "ideal", "--weights", "ideal=70%,vague=0.3,hostile=0")
     assert [row["estimate"] for row in mixed["drops"]] == pytest.approx([row["estimate"] for row in equal["drops"]])
     of = {(row["model"], row["scenario"]): row["estimate"] for row in mixed["cells"]}
     for row in mixed["models"]:
         assert row["estimate"] == pytest.approx(0.7 * of[row["name"], "ideal"] + 0.3 * of[row["name"], "vague"])
     with pytest.raises(InputError, match="no scenario"):
-        run(table, "--weights", "ideal=1,rude=2", "--bootstrap", "0")
+        run(small, "--weights", "ideal=1,rude=2", "--bootstrap", "0")
 
 
 def test_a_formula_and_clusters_are_handed_on(small: Path) -> None:

@@ -102,7 +102,7 @@ def test_whatever_the_tables_hold_the_records_are_valid_and_read_back(data: Eval
         assert_read_back(data, Path(folder))
 
 
-@pytest.mark.parametrize("name", ["every_eval_ever", "lm_eval", "tau_bench"])
+@pytest.mark.parametrize("name", ["every_eval_ever", "lm_eval", pytest.param("tau_bench", marks=pytest.mark.slow)])
 def test_real_files_of_any_format_become_valid_records(shared_data: Path, tmp_path: Path, name: str) -> None:
     data = es.read(shared_data / name)
     es.export(data, tmp_path, to="eee")

@@ -15,7 +15,8 @@ from tests.plots.gallery import DIFFERENCES, GALLERY
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
 
 
-@pytest.mark.parametrize("size", [4, (8, 6), "screen", "phone", "print"], ids=str)
+# Four inches have fewer letters to a line than print and more than a phone.
+@pytest.mark.parametrize("size", [pytest.param(4, marks=pytest.mark.slow), (8, 6), "screen", "phone", "print"], ids=str)
 @pytest.mark.parametrize("name", GALLERY)
 def test_no_word_is_clipped_or_covered_and_a_size_in_inches_is_kept(name: str, size: object) -> None:
     figure = GALLERY[name](size=size)

@@ -14,7 +14,17 @@ ONE = gap_claims.World(name="one gap", options={"gaps": {"model-03": -0.15}})
 VERSIONS = gap_claims.World(name="items of many versions", options={"crossed": True}, n_items=60, models=8)
 
 
-@pytest.mark.parametrize("world", [*WORLDS, ONE, VERSIONS], ids=lambda world: world.name)
+# One of each kind of data; of more models, and of other true scores, where there is time.
+QUICK = {"no gap, 8 models", "no gap, votes", "one gap", "items of many versions"}
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param(world, id=world.name, marks=() if world.name in QUICK else pytest.mark.slow)
+        for world in (*WORLDS, ONE, VERSIONS)
+    ],
+)
 def test_the_decision_on_arrays_is_that_of_gap(world: gap_claims.World) -> None:
     """Every verdict and the interval of every model are compared, on outcomes and on votes."""
     found = gap_claims.replicate(np.random.default_rng(5), 1, world=world)

@@ -240,37 +240,37 @@ def _lowest(lab: SideOrders, live: SideOrders) -> float:
     """Search the lowest coefficient: each side in turn is put as far against the other as it goes, from several starts."""
     n, rng = len(lab.above), np.random.default_rng(0)
     given = np.arange(float(n))
-    starts: list[FloatArray] = [given, given[::-1], *(rng.permutation(given) for _ in range(_STARTS))]
-    return min(_against(lab, live, start) for start in starts)
-
-
-def _against(lab: SideOrders, live: SideOrders, start: FloatArray) -> float:
-    ranks, best = _opposed(live, start), np.inf
-    while True:
+    ranks = _opposed(live, np.stack([given, given[::-1], *(rng.permutation(given) for _ in range(_STARTS))]))
+    best = np.full(len(ranks), np.inf)
+    found = np.inf
+    while len(best):
         other = _opposed(lab, ranks)
         ranks = _opposed(live, other)
-        value = float(correlate("spearman", other, ranks))
-        if not value < best - _ROUNDING:
-            return best
-        best = value
+        value = correlate("spearman", other, ranks)
+        # A search ends where a round gains nothing, with what it had before.
+        gains = value < best - _ROUNDING
+        found = min([found, *best[~gains].tolist()])
+        best, ranks = value[gains], ranks[gains]
+    return float(found)
 
 
 def _opposed(side: SideOrders, weights: FloatArray) -> FloatArray:
-    """Return ranks of an open order that go against the weights: the better of filling it from below and from above."""
+    """Return ranks of an open order that go against each row of weights: the better of filling it from below and from above."""
     if side.ranks is not None:
-        return side.ranks
-    n = len(weights)
+        return np.broadcast_to(side.ranks, weights.shape)
     from_below = _filled(side.above, weights)
-    from_above = n - 1.0 - _filled(side.above.T, -weights)
-    return min((from_below, from_above), key=lambda ranks: float(ranks @ weights))
+    from_above = weights.shape[1] - 1.0 - _filled(side.above.T, -weights)
+    below, above = ((ranks * weights).sum(axis=1, keepdims=True) for ranks in (from_below, from_above))
+    return np.where(below <= above, from_below, from_above)
 
 
 def _filled(above: BoolArray, weights: FloatArray) -> FloatArray:
-    """Give ranks from the lowest, each to the heaviest model that stands above none without a rank."""
-    waiting = above.sum(axis=1)
-    left, ranks = weights.copy(), np.empty(len(weights))
-    for rank in range(len(weights)):
-        chosen = int(np.argmax(np.where(waiting == 0, left, -np.inf)))
-        ranks[chosen], left[chosen] = rank, -np.inf
-        waiting = waiting - above[:, chosen]
+    """Give ranks from the lowest, each to the heaviest model that stands above none without a rank; a row for each of weights."""
+    rows = np.arange(len(weights))
+    waiting = np.tile(above.sum(axis=1), (len(weights), 1))
+    left, ranks, below = weights.copy(), np.empty(weights.shape), np.ascontiguousarray(above.T)
+    for rank in range(weights.shape[1]):
+        chosen = np.argmax(np.where(waiting == 0, left, -np.inf), axis=1)
+        ranks[rows, chosen], left[rows, chosen] = rank, -np.inf
+        waiting -= below[chosen]
     return ranks

@@ -55,7 +55,7 @@ def test_a_ranking_survives_a_check_that_fails(monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_rater_turns_no_order_that_nothing_showed() -> None:
     """Equal models: some rater always changes who is first, and that is no warning."""
-    found = [arena(World(name="", n_models=6, n_votes=600, n_raters=30, spread=0.0).draw(rng)) for rng in _rngs(4)]
+    found = [arena(World(name="", n_models=6, n_votes=600, n_raters=30, spread=0.0).draw(rng)) for rng in _rngs(2)]
     lines = [line for each in found for line in each.checks if line.check == "one rater"]
     assert {line.status for line in lines} == {"ok"}
     assert any("not told apart anyway: without" in line.finding for line in lines)
@@ -126,6 +126,7 @@ def test_a_scale_that_hangs_by_few_votes_is_a_limit_and_no_suspicion() -> None:
     assert found.document().section("links") or found.document().section("parts")
 
 
+@pytest.mark.parametrize("arenas", [1, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "world",
     [
@@ -135,10 +136,10 @@ def test_a_scale_that_hangs_by_few_votes_is_a_limit_and_no_suspicion() -> None:
     ],
     ids=lambda world: world.name,
 )
-def test_honest_votes_are_rarely_warned_of(world: World) -> None:
+def test_honest_votes_are_rarely_warned_of(world: World, arenas: int) -> None:
     """Before, 42% to 100% of such arenas had a warning; `validation` measures 2,000 of three kinds."""
-    warned = [any(line.status == "warning" for line in arena(world.draw(rng)).checks) for rng in _rngs(3)]
-    assert not any(warned)
+    warned = [any(line.status == "warning" for line in arena(world.draw(rng)).checks) for rng in _rngs(arenas)]
+    assert sum(warned) <= arenas // 5
 
 
 def test_lines_of_tests_have_their_p_value() -> None:

@@ -117,7 +117,14 @@ def test_votes_of_one_rater_prove_nothing() -> None:
     assert (line.rank_low, line.rank_high) == (1, 5)
 
 
-@pytest.mark.parametrize("options", [{"best": "ash"}, {"worst": "elder"}, {"best": "birch", "worst": "cedar"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"best": "birch", "worst": "cedar"},
+        pytest.param({"best": "ash"}, marks=pytest.mark.slow),
+        pytest.param({"worst": "elder"}, marks=pytest.mark.slow),
+    ],
+)
 def test_order_sides_and_names_do_not_matter(options: dict[str, str]) -> None:
     votes = _votes(3, **options)
     one = es.arena(votes, checks=False)
@@ -215,7 +222,8 @@ def _wrong(draws: int, *, taste: float, n: int, raters: int, seed: int) -> tuple
 
 
 def test_ranks_are_seldom_wrong() -> None:
-    draws = 25
+    """Of ten arenas five with a wrong rank are too many: limits that say nothing of doubt have more."""
+    draws = 10
     wrong, perfect = _wrong(draws, taste=0.0, n=60, raters=30, seed=100)
     assert perfect >= 3
     assert wrong * draws <= stats.binom.ppf(0.999, draws, 0.05)

@@ -190,10 +190,10 @@ def _false_alarms(draws: int, **options: float) -> float:
     return float(np.mean(alarms))
 
 
-@pytest.mark.parametrize("better_on_a", [0.5, 0.8])
-def test_honest_votes_are_seldom_called_biased(better_on_a: float) -> None:
-    n = 120
-    assert n * _false_alarms(n, n=300, better_on_a=better_on_a) <= stats.binom.ppf(0.999, n, TYPE_I)
+def test_honest_votes_are_seldom_called_biased() -> None:
+    """Few draws notice what alarms four times too often, as does a side that gets the credit of the better models on it."""
+    n = 40
+    assert n * _false_alarms(n, n=300, better_on_a=0.8) <= stats.binom.ppf(0.999, n, TYPE_I)
 
 
 @pytest.mark.slow

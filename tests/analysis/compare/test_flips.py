@@ -204,8 +204,8 @@ def test_small_moves_that_cross_no_middle_are_no_flips() -> None:
 
 
 def test_the_screen_finds_falsely_no_more_often_than_it_says() -> None:
-    """150 screens of 8 scenarios where nothing changed: any find at all is false; four binomial errors above .05."""
-    rng, reps, false = np.random.default_rng(4), 150, 0
+    """75 screens of 8 scenarios where nothing changed: any find at all is false; four binomial errors above .05."""
+    rng, reps, false = np.random.default_rng(4), 75, 0
     for _ in range(reps):
         before, after = ((rng.random(240) < 0.6).astype(float) for _ in range(2))
         rows = flips_by_scenario(pairs_of(before, after, scenario=np.arange(240) % 8))

@@ -125,9 +125,9 @@ def test_trials_without_a_row_are_missing_as_empty_ones_are(seed: int) -> None:
 
 
 def test_a_harness_that_drops_failed_trials_makes_no_model_better() -> None:
-    """Of 40 pairs of equal models at most three may be called better by chance (binomial, 2.5%: 98.1%); it were a quarter."""
-    found = [es.compare(trials(0.5, absent=True, seed=seed), "old", "new").verdict for seed in range(100, 140)]
-    assert found.count("better") <= 3
+    """Of 24 pairs of equal models at most two may be called better by chance (binomial, 2.5%: 97.9%); it were a quarter."""
+    found = [es.compare(trials(0.5, absent=True, seed=seed), "old", "new").verdict for seed in range(100, 124)]
+    assert found.count("better") <= 2
 
 
 def uneven(few: int, *, lost: int) -> EvalData:

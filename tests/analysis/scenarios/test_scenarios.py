@@ -182,7 +182,7 @@ def test_formula_with_a_further_factor(scores):
 
 
 def test_weights(right_or_wrong):
-    data = table(right_or_wrong[:, :, :20], kind="binary")
+    data = table(right_or_wrong[:, :, :12], kind="binary")
     equal = scenarios(data, n_resamples=0)
     mix = scenarios(data, n_resamples=0, weights={"s0": 6, "s1": 3, "s2": 1})
     cells = {(row.model, row.scenario): row.estimate for row in equal.cells}

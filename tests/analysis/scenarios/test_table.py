@@ -159,8 +159,8 @@ def test_fewer_than_five_clusters():
     rng = np.random.default_rng(4)
     for data, more in (
         (table(graded(rng, n_items=4)), {}),
-        (table(graded(rng, n_items=30), extra={"topic": np.arange(30) % 3}), {"cluster": "topic"}),
-        (table(binary(rng, logits=LOGITS, n_items=30), kind="binary", extra={"topic": np.arange(30) % 3}), {"cluster": "topic"}),
+        (table(graded(rng, n_items=15), extra={"topic": np.arange(15) % 3}), {"cluster": "topic"}),
+        (table(binary(rng, logits=LOGITS, n_items=15), kind="binary", extra={"topic": np.arange(15) % 3}), {"cluster": "topic"}),
         (table(graded(rng, n_items=3, n_scenarios=12)), {}),
     ):  # fmt: skip
         found = ask(data, **more)
@@ -196,7 +196,7 @@ def test_a_model_at_100_percent_in_a_scenario():
 
 
 def test_a_model_at_100_percent_everywhere():
-    scores = binary(np.random.default_rng(5), logits=LOGITS, n_items=40)
+    scores = binary(np.random.default_rng(5), logits=LOGITS, n_items=20)
     scores[0] = 1
     found = ask(table(scores, kind="binary"), reference="s1")
     own = [row for row in found.drops if row.model == "m0"]

@@ -366,7 +366,7 @@ def false_alarms(n_tables, **more):
 
 
 def test_false_alarms_are_as_rare_as_said():
-    for p in false_alarms(40, n=1000, n_models=6, n_periods=4, n_raters=40, rater_sd=0.5):
+    for p in false_alarms(24, n=1000, n_models=6, n_periods=4, n_raters=40, rater_sd=0.5):
         found, most = share_small(p, 0.05)
         assert found <= most
 

@@ -343,8 +343,8 @@ def test_what_cannot_be_answered_is_refused():
 
 @pytest.mark.parametrize("n", [15])
 def test_prediction_intervals_hold_what_they_promise(n: int):
-    """100 new models and 75 left out: 95% intervals hold at least 90% (2 standard errors)."""
-    new, left = zip(*(_held(n, seed, heavy=False) for seed in range(5)), strict=True)
+    """60 new models and 45 left out: 95% intervals hold at least 90% (a standard error and a half)."""
+    new, left = zip(*(_held(n, seed, heavy=False) for seed in range(3)), strict=True)
     assert np.mean(new) > 0.90
     assert np.mean(left) > 0.90
 

@@ -127,13 +127,12 @@ def some_estimates(df=12.0, seed=0, rows=PAIRS[4]):
 
 @pytest.mark.parametrize("df", [12.0, math.inf, [8, 8, 11, 13.5, 11, 8]])
 def test_p_and_interval_say_the_same(df):
-    for seed in range(2):
-        plain = some_estimates(df, seed)
-        for method in ("none", "tukey", "max-t"):
-            found = adjusted(plain, method)
-            outside = (found.conf_low > 0) | (found.conf_high < 0)
-            assert (outside == (found.p_adjusted < 0.05)).all()
-            assert (found.p_adjusted >= plain.p_value * (1 - 1e-9)).all()
+    plain = some_estimates(df)
+    for method in ("none", "tukey", "max-t"):
+        found = adjusted(plain, method)
+        outside = (found.conf_low > 0) | (found.conf_high < 0)
+        assert (outside == (found.p_adjusted < 0.05)).all()
+        assert (found.p_adjusted >= plain.p_value * (1 - 1e-9)).all()
 
 
 def test_many_degrees_of_freedom_are_interpolated():

@@ -115,7 +115,7 @@ def test_a_small_table_is_its_definition(clustered: bool) -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("clustered", [False, True])
-@pytest.mark.parametrize(("n", "runs"), [(24, 4), (28, 6)])
+@pytest.mark.parametrize(("n", "runs"), [(24, 4), pytest.param(28, 6, marks=pytest.mark.slow)])
 def test_it_is_its_definition(n: int, runs: int, seed: int, clustered: bool) -> None:
     y = drawn(n, runs, drop=0.4, at=runs // 2, seed=seed)
     y[np.random.default_rng(seed + 10).random(y.shape) < 0.15] = np.nan

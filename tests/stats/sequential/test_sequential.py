@@ -417,7 +417,7 @@ LAWS = {
     "graded": (lambda rng, n: rng.beta(8, 2, n) - rng.beta(6, 4, n), 0.2),
     "one-sided": (lambda rng, n: (rng.random(n) < 0.03) * 1.0, 0.03),
 }
-LENGTHS = [pytest.param(500, 300, id="quick"), pytest.param(4000, 2000, id="long", marks=pytest.mark.slow)]
+LENGTHS = [pytest.param(250, 300, id="quick"), pytest.param(4000, 2000, id="long", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(("replicates", "n"), LENGTHS)
