@@ -93,7 +93,8 @@ def test_scores_of_every_dtype(scores: Any, expected: list[float | None]) -> Non
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
-        (["C", "B+"], "1 of 2 rows have no known score in 's' (row 1: 'B+'); "),
+        (["C", "B+"], "2 of 2 rows have no known score in 's' (row 0: 'C'; then 'B+'); "),
+        (["C", "good"], "1 of 2 rows have no known score in 's' (row 1: 'good'); "),
         ([1.0, float("inf")], "1 of 2 rows have no known score in 's' (row 1: 'inf'); "),
         (
             pl.Series(["2026-01-01", "2026-01-02"]).str.to_date(),
