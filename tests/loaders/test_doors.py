@@ -169,6 +169,16 @@ TABLES: list[tuple[str, str, str]] = [
         "one line",
     ),
     (
+        "deep.jsonl",
+        lines(
+            [
+                {"about": {"sample_id": q, "model": {"name": m, "dtype": "bf16"}}, "eval": {"scores": {"correct": ok}}}
+                for q, m, ok in ROWS
+            ]
+        ),
+        "one line",
+    ),
+    (
         "tests.csv",
         csv([{"name": f"test_{i}", "duration": 0.1 * i, "passed": i % 2 == 0} for i in range(9)]),
         "one line",
