@@ -16,7 +16,7 @@ from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.records import named_after
 from evalstats.loaders.score_table import prices_in, records_of_head
-from evalstats.loaders.suggestion import Record, as_options, fitting_map, sure_map
+from evalstats.loaders.suggestion import Record, as_options, fitting_map, further_models, sure_map
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_dict, as_text
 from evalstats.schema.data import Problem
@@ -268,7 +268,10 @@ def how_to_map(head: Head) -> str:
     named = any(option.startswith("model") for option in fits)
     one = "" if named else " (the file's name is taken for the model; or --map model=@NAME)"
     twice = _repeats(fits, flat_rows)
-    return f"{rows}For a table of your own{has}, name the columns{one}. {twice}These may fit: {as_options(fits)}"
+    more = further_models(columns, flat_rows, fits)
+    hold = "holds" if len(more) == 1 else "hold"
+    also = f"{some_of(more)} also {hold} numbers: add what is a model to models=. " if more else ""
+    return f"{rows}For a table of your own{has}, name the columns{one}. {twice}{also}These may fit: {as_options(fits)}"
 
 
 def _open(fits: Sequence[str]) -> bool:

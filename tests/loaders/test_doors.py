@@ -218,6 +218,13 @@ def test_tables_that_people_have_open(tmp_path: Path, name: str, text: str, how:
         assert sum(score for model, score in rows if "gpt" in model) == sum(v for (_, gpt), v in wanted.items() if gpt)
 
 
+def test_a_column_that_may_be_a_model_s_is_named_beside_those_that_are(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("qid,note,gpt-4o,claude-3,our-finetune\nq1,x,1,0,1\nq2,y,0,0,1\n")
+    with pytest.raises(InputError, match=r"our-finetune also holds numbers: add what is a model to models=\. These"):
+        read(path)
+
+
 # Columns that bear a standard name by chance
 
 CHANCE: list[tuple[str, list[Any]]] = [
