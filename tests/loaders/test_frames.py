@@ -107,6 +107,15 @@ def test_unknown_scores_are_counted_and_name_the_row(scores: Any, said: str) -> 
         from_frame({"item": [1, 2], "model": ["m", "m"], "s": scores}, item="item", score="s")
 
 
+def test_what_lies_in_the_index_of_a_pandas_table_is_told_from_what_is_not_there() -> None:
+    frame = pd.DataFrame(COLUMNS).set_index(["system", "question_id"])
+    with pytest.raises(InputError, match=r"'question_id' is in the frame's index .*give frame\.reset_index\(\)"):
+        read(frame)
+    assert read(frame.reset_index()).outcomes.height == 6
+    with pytest.raises(InputError, match="there is no column 'question' for item"):
+        from_frame(frame, item="question", score="correct")
+
+
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [
