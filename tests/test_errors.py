@@ -38,6 +38,14 @@ def test_the_same_error_on_the_shell_and_in_python() -> None:
     assert "--sequential" in str(there.value)
 
 
+def test_the_column_that_tells_repeats_apart_is_given_as_python_takes_it() -> None:
+    frame = {"q": [1, 1], "model": ["m", "m"], "ok": [1, 0], "sample seed": [7, 8]}
+    with pytest.raises(InputError, match=r"'sample seed' tells them apart: trial='sample seed'\. If"):
+        es.from_frame(frame, item="q", score="ok", model="model")
+    with on_the_shell(), pytest.raises(InputError, match=r"apart: --map 'trial=sample seed'\. If"):
+        es.from_frame(frame, item="q", score="ok", model="model")
+
+
 def test_a_message_with_an_endless_id_keeps_its_ends() -> None:
     error = InputError(f"item {'x' * 30_000_000!r} stands twice; keep one of the two")
     assert len(str(error)) < 5_000

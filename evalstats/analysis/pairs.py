@@ -193,8 +193,37 @@ def _nothing_shared(pairs: Pairs, first: str, second: str) -> str:
         f"{_example(pairs, side)}"
         for name, side in ((first, pairs.baseline), (second, pairs.candidate))
     ]
+    present = [pairs.items.filter(pl.Series(side.present > 0)) for side in (pairs.baseline, pairs.candidate)]
     both = int(((pairs.baseline.present > 0) & (pairs.candidate.present > 0)).sum())
-    return f"there is no item that both sides scored: {'; '.join(sides)}; {plural(both, 'item')} stand on both sides"
+    alike = ids_nearly_alike(*(items.select(name for name in ITEM_KEY if name in items.columns) for items in present))
+    return "; ".join(
+        [
+            f"there is no item that both sides scored: {'; '.join(sides)}",
+            f"{plural(both, 'item')} stand on both sides",
+            *([alike] if alike else []),
+        ]
+    )
+
+
+def ids_nearly_alike(first: pl.DataFrame, second: pl.DataFrame) -> str:
+    """Say how many items of one side are the other's but for blanks or capitals in their ids; "" where none is.
+
+    >>> ids_nearly_alike(pl.DataFrame({"item": ["q1", "q2"]}), pl.DataFrame({"item": ["q1", " Q2"]}))
+    "1 item differs in blanks or capitals of its id only ('q2' and ' Q2'): write the ids alike"
+    """
+    key = first.columns
+    plain = pl.col("item").cast(pl.String).str.strip_chars().str.replace_all(r"\s+", " ").str.to_lowercase()
+    alone = [
+        own.join(other, on=key, how="anti", nulls_equal=True).with_columns(id="item", item=plain)
+        for own, other in ((first, second), (second, first))
+    ]
+    same = alone[0].join(alone[1], on=key, how="inner", nulls_equal=True).sort("id", "id_right")
+    if not same.height:
+        return ""
+    told = "1 item differs" if same.height == 1 else f"{same.height:,} items differ"
+    its = "its id" if same.height == 1 else "their ids"
+    example = f"{same['id'][0]!r} and {same['id_right'][0]!r}"
+    return f"{told} in blanks or capitals of {its} only ({example}): write the ids alike"
 
 
 def _example(pairs: Pairs, side: Side) -> str:

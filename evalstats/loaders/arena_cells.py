@@ -21,6 +21,7 @@ _SIDED = re.compile(r"(?:sum_)?(.+?)_([ab])(_.+)?")
 # What labels of one file have in common. A file that mixes them was put together from several.
 _SIDES, _LETTERS, _PLACES, _VERDICTS, _NAMES = "model_a", "a", "left", "A>B", "names of models"
 _SAID = "a is better"
+UNKNOWN = "the winner's label is not known"
 _LABELS = {
     "a": ("a", _LETTERS),
     "b": ("b", _LETTERS),
@@ -28,7 +29,12 @@ _LABELS = {
     "right": ("b", _PLACES),
     "a=b": ("tie", _VERDICTS),
     "b=a": ("tie", _VERDICTS),
-    **{f"{side} {word}": (side, _SAID) for side in "ab" for word in ("is better", "wins", "won")},
+    **{
+        f"{noun}{side} {word}": (side, _SAID)
+        for side in "ab"
+        for noun in ("", "model ", "assistant ", "response ")
+        for word in ("is better", "wins", "won")
+    },
     **{
         f"{noun}{gap}{side}": (side, noun)
         for side in "ab"
@@ -142,7 +148,7 @@ def labelled(value: object, model_a: str, model_b: str) -> Winner:
         return Winner(raw=label, outcome=outcome, strength=strength, words=_VERDICTS)
     if named is not None:
         return Winner(raw=label, outcome=named, words=_NAMES)
-    return Winner(raw=label, reason="the winner's label is not known")
+    return Winner(raw=label, reason=UNKNOWN)
 
 
 def _accepted(value: object) -> Winner:

@@ -1,5 +1,6 @@
 """Arena votes one by one, from JSON, delimited text and Parquet in bounded memory; and what is met while they are read."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from typing import Final, cast
 import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError, some_of
-from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, Winner
+from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, UNKNOWN, Winner
 from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, parquet_fault, read_head
 from evalstats.loaders.blocks import delimited_blocks, own_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_json, iter_json_lines, iter_rows
@@ -313,10 +314,14 @@ _STRANGE_TIMES: Final = (
 
 @dataclass(slots=True)
 class Tally:
-    """What was met while reading, to be told at the end; `counts` holds sentences with their number for `{n}`."""
+    """What was met while reading, to be told at the end; `counts` holds sentences with their number for `{n}`.
+
+    `unknown` is the first label of a winner that is not known.
+    """
 
     n_votes: int = 0
     labels: Counter[str] = field(default_factory=Counter[str])
+    unknown: str = ""
     without_model: list[int] = field(default_factory=list[int])
     n_without_model: int = 0
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -337,7 +342,8 @@ class Tally:
     def _notes(self) -> Iterator[str]:
         if n_unknown := self.labels.total():
             shown = _counted(self.labels, _SHOWN_LABELS)
-            yield f"{n_unknown:,} of {self.n_votes:,} votes have no outcome and are kept as unscored, not as ties ({shown})"
+            lost = f"{n_unknown:,} of {self.n_votes:,} votes have no outcome and are kept as unscored, not as ties ({shown})"
+            yield f"{lost}{_how_to_say(self.unknown)}" if self.unknown else lost
         if len(self.words) > 1:
             yield (
                 f"winners are named in {len(self.words)} different ways ({_counted(self.words)}); "
@@ -363,6 +369,8 @@ class Tally:
             self.counts[_SELF] += n
         elif winner.outcome is None:
             raw = winner.raw
+            if winner.reason == UNKNOWN and raw is not None and len(raw) <= _LABEL_CHARS:
+                self.unknown = self.unknown or raw.strip()
             label = "no label" if raw is None or not raw.strip() else repr(raw[:_LABEL_CHARS])
             if label not in self.labels and len(self.labels) >= _MAX_LABELS:
                 label = "other labels"
@@ -378,6 +386,15 @@ class Tally:
         """Take note of votes that name no model."""
         self.n_without_model += len(places)
         self.without_model += places[: _SHOWN_PLACES - len(self.without_model)]
+
+
+def _how_to_say(label: str) -> str:
+    """Say where the user writes down for whom a label of the winner counts."""
+    return (
+        "; write into a file map.toml a line [values.winner] and below it what each label stands for, as in "
+        f'{json.dumps(label, ensure_ascii=False)} = "model_a" (or "model_b", "tie", "both_bad"), and give it with --map map.toml '
+        "(in Python: labels= of from_votes)"
+    )
 
 
 def _counted(labels: Counter[str], most: int | None = None) -> str:

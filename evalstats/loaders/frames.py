@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import polars as pl
 
@@ -96,7 +97,8 @@ def from_frame(
         raise InputError(
             "say score=COLUMN, and model=COLUMN where one names the model; or models=[...] for a column a model"
         )
-    score = list(models) if models is not None and not isinstance(models, str) else models or score or ()
+    given = models if models is not None else score or ()
+    scores = (given,) if isinstance(given, str) else tuple(given)
     named = {
         "item": item,
         "model": model if models is None else COLUMNS,
@@ -109,9 +111,10 @@ def from_frame(
         **columns,
     }
     table = _as_table(frame)
+    _refuse_index(frame, (*named.values(), *scores), table.columns)
     map_ = frame_map(
         named,
-        (score,) if isinstance(score, str) else tuple(score),
+        scores,
         table.columns,
         values=values,
         metrics=metrics,
@@ -220,6 +223,15 @@ def _as_table(frame: object) -> pl.DataFrame:
         raise InputError(
             f"the frame cannot be read ({error}); a column of mixed types must be made text first"
         ) from error
+
+
+def _refuse_index(frame: object, sources: Iterable[str | None], columns: Sequence[str]) -> None:
+    """Say that what is named lies in the index of a pandas table, which is no column."""
+    pandas = type(frame).__module__.split(".")[0] == "pandas"
+    levels: list[object] = list(cast("Any", frame).index.names) if pandas else []
+    inside = [source for source in sources if source is not None and source in levels and source not in columns]
+    if inside:
+        raise InputError(f"{inside[0]!r} is in the frame's index and no column of it; give frame.reset_index()")
 
 
 def _digest(frame: pl.DataFrame, binding: Binding, survey: Survey) -> str:

@@ -229,6 +229,23 @@ def _wide(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     return [f"item={item or ROW}", f"models={','.join(scores)}"]
 
 
+def further_models(columns: Sequence[str], records: Sequence[Record], fits: Sequence[str]) -> list[str]:
+    """Return columns of numbers that may be models too, where `fits` takes those with a model's name.
+
+    >>> rows = [
+    ...     {"qid": "q1", "gpt-4o": 1, "claude-3": 0, "ours": 1},
+    ...     {"qid": "q2", "gpt-4o": 0, "claude-3": 0, "ours": 1},
+    ... ]
+    >>> further_models(["qid", "gpt-4o", "claude-3", "ours"], rows, ["item=qid", "models=gpt-4o,claude-3"])
+    ['ours']
+    """
+    proposed = dict(option.split("=", 1) for option in fits)
+    if "models" not in proposed:
+        return []
+    taken = {proposed.get("item", ""), *proposed["models"].split(",")}
+    return [name for name in columns if name not in taken and "," not in name and _counts_as_score(records, name)]
+
+
 def _item(columns: Sequence[str], records: Sequence[Record], taken: set[str], model: str | None = None) -> str | None:
     left = [name for name in columns if name not in taken]
 

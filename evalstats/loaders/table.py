@@ -16,9 +16,9 @@ from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.records import named_after
 from evalstats.loaders.score_table import prices_in, records_of_head
-from evalstats.loaders.suggestion import Record, as_options, fitting_map, sure_map
+from evalstats.loaders.suggestion import Record, as_options, fitting_map, further_models, sure_map
 from evalstats.loaders.tidy import Tidier
-from evalstats.loaders.values import as_text
+from evalstats.loaders.values import as_dict, as_text
 from evalstats.schema.data import Problem
 
 # How gzip and Zstandard begin.
@@ -26,6 +26,8 @@ _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5")
 _NEEDED = ("item", "score")
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
 _LOOKED_AT = 200
+# How many levels of objects below the fields of a record's objects are looked into for what fits.
+_DEEPER = 3
 # Texts in a column of systems that are longer than this on average are prompts.
 _NAME_CHARS = 80
 # A table with so many levels of system that each item has one of its own compares none of them.
@@ -252,13 +254,32 @@ def how_to_map(head: Head) -> str:
     prices = prices_in(columns, flat_rows)
     if prices:
         return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
-    fits = [*([f"rows={path}"] if rows else []), *fitting_map(columns, flat_rows)]
+    fits = fitting_map(columns, flat_rows)
+    # What is not found among the fields of a record may lie deeper in it.
+    for _ in range(_DEEPER):
+        if not _open(fits) or not any(as_dict(value) for row in flat_rows for value in row.values()):
+            break
+        flat_rows = [flat(row) for row in flat_rows]
+        columns = list(dict.fromkeys(name for row in flat_rows for name in row))
+        fits = fitting_map(columns, flat_rows)
+    fits = [*([f"rows={path}"] if rows else []), *fits]
     shown = some_of(columns, SHOWN_COLUMNS)
     has = f" (this one has the columns {shown})" if len(columns) > 1 else ""
     named = any(option.startswith("model") for option in fits)
     one = "" if named else " (the file's name is taken for the model; or --map model=@NAME)"
     twice = _repeats(fits, flat_rows)
-    return f"{rows}For a table of your own{has}, name the columns{one}. {twice}These may fit: {as_options(fits)}"
+    more = further_models(columns, flat_rows, fits)
+    hold = "holds" if len(more) == 1 else "hold"
+    also = f"{some_of(more)} also {hold} numbers: add what is a model to models=. " if more else ""
+    return f"{rows}For a table of your own{has}, name the columns{one}. {twice}{also}These may fit: {as_options(fits)}"
+
+
+def _open(fits: Sequence[str]) -> bool:
+    """Whether no column was found for the item, the score or the model."""
+    proposed = dict(option.split("=", 1) for option in fits)
+    if {"models", "winner"} & {*proposed}:
+        return False
+    return "model" not in proposed or not {"COLUMN", ROW}.isdisjoint(proposed.values())
 
 
 def _repeats(fits: Sequence[str], records: Sequence[Record]) -> str:

@@ -196,8 +196,11 @@ class Tidier:
         for metric in sorted({metric for _, metric in percent}):
             yield f"scores of {metric!r} are 0 or 100 and nothing else, and are taken for right or wrong in percent"
         for metric in sorted({metric for _, metric in self._outside - percent}):
+            ends = [self._ranges.ends(*key) for key in self._outside if key[1] == metric]
+            # Beside right and wrong, -1 is what harnesses write for a failed judgement.
+            code = f"if -1 stands for no score: {spelled('unscored', '-1')}; " if (-1.0, 1.0) in ends else ""
             yield (
-                f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; "
+                f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; {code}"
                 f"if there are bounds, say so: {spelled('scale', 'percent')}, or 1..5 in its place"
             )
 
@@ -423,8 +426,12 @@ class Tidier:
             found = [option.replace("variant=", "task=", 1) for option in found]
         if not found:
             return "if they are different questions, give each its own id, or name what tells them apart: --map variant=COLUMN"
-        told = " and ".join(repr(option.partition("=")[2]) for option in found)
-        return f"{told} {'tell' if len(found) > 1 else 'tells'} them apart: {as_options(found)}"
+        pairs = [option.partition("=")[::2] for option in found]
+        told = " and ".join(repr(source) for _, source in pairs)
+        named = ", ".join(f"{name}={source!r}" for name, source in pairs)
+        return (
+            f"{told} {'tell' if len(found) > 1 else 'tells'} them apart: {as_options(found)} (in from_frame: {named})"
+        )
 
     def _take_note(self, frame: pl.DataFrame) -> None:
         empty = frame.filter(pl.col("status") == "unscored")

@@ -20,6 +20,8 @@ from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, in_utc, t
 
 # Letter grades and words that harnesses use for right and wrong.
 _LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+# Grades as schools give them, where C is no "correct". C alone is not told apart.
+_SCHOOL_GRADE = re.compile(r"[ABDEFabdef]|[A-Fa-f][+-]")
 # As text, a number is a time from 1973 on: "2024" is no count of seconds. Eight digits are a date.
 _TEXT_SECONDS_FROM = 1e8
 _COMPACT_DATE = 8
@@ -212,6 +214,10 @@ _NO_RESULT_WORDS = (
     "unparseable unparsable parse_error cancelled canceled aborted pending #n/a #ref! #div/0! #value!"
 )
 _NO_RESULT = frozenset(_NO_RESULT_WORDS.split())
+# What a message of a failure begins with ("ERROR: timeout", "TimeoutError after 30 s").
+_FAILURE_BEGINS = re.compile(r"(?i)(?:err|\w*error|\w*exception|crashed|timeout|timed out)\b")
+_NOT_FINITE = re.compile(r"(?i)[+-]?inf(?:inity)?")
+_FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 _NO_FAILURE = (*NO_VALUE, "false", "0", "0.0")
 # Words that people write into their own tables for right and wrong. Harnesses have theirs (`letter_grade`), which stay
@@ -298,11 +304,14 @@ def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None
     """Read scores: numbers, booleans, words (`word_score`), and labels that the user has given a meaning.
 
     A label counts as the user wrote it, and its word in another case is then unknown: "PASS" is not read as 1 where
-    "pass" was said to be 0.5. With `percent` (the scores are percentages) "54.0%" is 54.
+    "pass" was said to be 0.5. Beside a school's grade, among the labels or in the column, a single letter is one too: C
+    is then not "correct". With `percent` (the scores are percentages) "54.0%" is 54.
 
-    >>> found = scores_of(pl.Series(["0.5", "C", "good", "-1", "", "B+"]), {"good": 0.8, "-1": "unscored"})
+    >>> found = scores_of(pl.Series(["0.5", "C", "good", "-1", "", "so-so"]), {"good": 0.8, "-1": "unscored"})
     >>> found.number.to_list(), found.state.to_list()[3], found.unknown.to_list()[3:]
     ([0.5, 1.0, 0.8, None, None, None], 'unscored', [False, False, True])
+    >>> scores_of(pl.Series(["B", "C"]), {"B": 3}).number.to_list()
+    [3.0, None]
     """
     number, unread = numbers_of(values)
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
@@ -312,7 +321,11 @@ def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None
     known = {label: meaning for label, meaning in (labels or {}).items() if not isinstance(meaning, str)}
     states = {label: meaning for label, meaning in (labels or {}).items() if isinstance(meaning, str)}
     told = {label.lower() for label in (*known, *states)}
-    for word in text.filter(unread).unique().to_list():
+    words = text.filter(unread).unique().to_list()
+    school = any(_SCHOOL_GRADE.fullmatch(label) for label in (*told, *words))
+    for word in words:
+        if school and len(word) == 1:
+            continue
         score = percent_score(word) if percent else None
         score = word_score(word) if score is None else score
         if score is not None and word.lower() not in told:
@@ -500,7 +513,7 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
     more = f" and {len(others) - _SHOWN} more labels" if len(others) > _SHOWN else ""
     what = f"{places.word} {places.at[row]}: {first!r}{f'; then {shown[2:]}' if shown else ''}{more}"
     message = f"{count} no known score in {source!r} ({what}); "
-    meant = [label for label in seen if label.strip().lower().replace(" ", "_") not in _NO_RESULT]
+    meant = [label for label in seen if not _tells_of_no_result(label)]
     if percent_score(first) is not None:
         remedy = f"for percentages say {spelled('scale', 'percent')}, or take the signs off"
     elif all(map(has_decimal_comma, seen)):
@@ -508,13 +521,31 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
     elif not meant:
         codes = [label.strip() for label in seen]
         typed = shlex.quote(f"unscored={','.join(codes)}")
-        remedy = (
-            f"if they stand for no score: --map {typed} (in from_frame: "
-            f"unscored={codes!r}); if for a wrong answer, {how_to_say_labels('score', first, '0')}"
-        )
+        lost = f"--map {typed} (in from_frame: unscored={codes!r})"
+        if any("," in code or "(" in code or ")" in code for code in codes):
+            lost = how_to_say_labels("score", first, '"unscored"')
+        remedy = f"if they stand for no score: {lost}; if for a wrong answer, {how_to_say_labels('score', first, '0')}"
     else:
-        remedy = f"{how_to_say_labels('score', meant[0][:_SHOWN_CHARS], '1')}; or map another column to score"
+        label = meant[0][:_SHOWN_CHARS]
+        remedy = f"{how_to_say_labels('score', label, _likely_meaning(label))}; or map another column to score"
     raise InputError(message + remedy)
+
+
+def _tells_of_no_result(label: str) -> bool:
+    word = label.strip()
+    known = word.lower().replace(" ", "_") in _NO_RESULT or _NOT_FINITE.fullmatch(word)
+    return bool(known or _FAILURE_BEGINS.match(word))
+
+
+def _likely_meaning(label: str) -> str:
+    """Return the number that an example gives for a label: "4/5" is 0.8.
+
+    >>> _likely_meaning("4/5"), _likely_meaning("1/3"), _likely_meaning("good")
+    ('0.8', '0.333333', '1')
+    """
+    fraction = _FRACTION.fullmatch(label.strip())
+    whole = float(fraction[2]) if fraction else 0.0
+    return f"{float(fraction[1]) / whole:g}" if fraction and whole else "1"
 
 
 def how_to_say_labels(column: str, label: str, meaning: str) -> str:

@@ -305,6 +305,11 @@ def check_marker(path: Path) -> None:
         raise StoreError(
             f"{path}: there is no store here (no {MARKER}); make one with `evalstats ingest FILES --store {path}`"
         ) from None
+    except NotADirectoryError:
+        raise StoreError(
+            f"{path}: is a file, and a store is a folder; give a file of results as DATA and without --store, as in "
+            f"`evalstats compare DATA --baseline A --candidate B`, or read it into a store: `evalstats ingest {path} --store DIR`"
+        ) from None
     except OSError as error:
         raise StoreError(f"{marker}: cannot be read ({error.strerror or error}); {SEE_TO_RIGHTS}") from error
     try:

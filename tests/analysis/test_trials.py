@@ -16,7 +16,7 @@ from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.trials import RunVariance, ScoreBlocks, run_variance, with_runs
-from tests.analysis.builders import data_of, rows_of, told
+from tests.analysis.builders import data_of, printed, rows_of, told
 from validation.full_runs import draw, intervals
 
 
@@ -96,6 +96,37 @@ def test_a_judge_who_missed_an_answer_is_missed_on_both_sides() -> None:
     plain = augmented_t(np.nanmean(d, axis=1), n_trials=2)
     expected = with_runs(plain, run_variance(complete), low=-1, high=1)
     assert found.conf_low == pytest.approx(expected.conf_low)
+
+
+@pytest.mark.parametrize(("seed", "run_sd", "hidden"), [(5, 0.3, True), (8, 0.05, False)])
+def test_more_items_are_advised_only_where_they_could_find_the_difference(
+    seed: int, run_sd: float, *, hidden: bool
+) -> None:
+    """Many items leave the variance of runs: where it hides the difference by itself, no number of items finds it."""
+    a, b = drawn(seed, run_sd=run_sd, gain=0.2, items=150)
+    found = compare(read(table(a, b)), "old", "new")
+    counting, without = found.rows[:2]
+    assert found.verdict == "inconclusive"
+    assert counting.method == f"{without.method}, runs counted"
+    assert found.mde is not None
+    assert counting.std_error is not None
+    assert without.std_error is not None
+    multiple = found.mde / counting.std_error
+    of_items, of_runs = without.std_error**2, counting.std_error**2 - without.std_error**2
+
+    def detectable(times: float) -> float:
+        return multiple * math.sqrt(of_items / times + of_runs)
+
+    text = " ".join(printed(found).split())
+    assert (detectable(math.inf) > found.estimate) == hidden
+    if hidden:
+        assert "Add runs, not items" in text
+        assert "More runs, not more items" in text
+        assert "would find a difference as large" not in text
+    else:
+        needed = int(text.partition("About ")[2].partition(" items would find")[0].replace(",", ""))
+        assert detectable(needed / 150) <= found.estimate < detectable(needed / 150 / 1.15)
+        assert f"some {needed:,}, would find it" in text
 
 
 def test_independent_runs_are_in_the_interval_its_p_and_all_that_rests_on_it() -> None:

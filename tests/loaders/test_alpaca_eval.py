@@ -252,5 +252,5 @@ def test_all_real_flat_annotations(shared_data: Path) -> None:
     assert data.comparisons.height == 108_665
     messages = "\n".join(str(problem) for problem in data.problems)
     assert "64 of 108,665 votes have no outcome" in messages
-    assert "3220 annotations repeat an instruction" in messages
+    assert "3,220 annotations repeat an instruction" in messages
     assert messages.count("805 of its 805 votes also stand in") == 4

@@ -16,6 +16,7 @@ from evalstats.loaders import arena_records, arena_rows
 from evalstats.loaders.arena_cells import as_truth, covariates_of, structured, tags_of, winner_of
 from evalstats.loaders.arena_votes import LOADER
 from evalstats.loaders.base import Head, Source, read_head, with_digest
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
@@ -124,6 +125,8 @@ def told(data: EvalData, severity: str = "note") -> str:
         ("B>>A", "b", "strong"),
         ("A is better", "a", None),
         ("B wins", "b", None),
+        ("model A wins", "a", None),
+        ("Response B is better", "b", None),
         ("Model B", "b", None),
         ("assistant_a", "a", None),
         ("Both are bad", "both_bad", None),
@@ -165,6 +168,20 @@ def test_unread_labels_are_counted_by_label(votes: Any) -> None:
     data = votes([{**BATTLE, "winner": label} for label in labels])
     assert "5 of 6 votes have no outcome" in told(data)
     assert "('x': 3, 'y': 1, no label: 1)" in told(data)
+
+
+def test_the_advice_for_an_unknown_label_works(tmp_path: Path) -> None:
+    path, toml = tmp_path / "votes.json", tmp_path / "map.toml"
+    path.write_text(json.dumps([{**BATTLE, "winner": "the first"}, BATTLE]))
+    line = told(load(path)).partition("as in ")[2].partition(" (or ")[0]
+    toml.write_text(f"[values.winner]\n{line}\n")
+    data = read(path, column_map=ColumnMap.from_options([str(toml)]))
+    assert data.comparisons["outcome"].to_list()[0] == "a"
+    assert "votes have no outcome" not in told(data)
+
+
+def test_no_advice_for_labels_where_none_is_there(votes: Any) -> None:
+    assert "values.winner" not in told(votes([{**BATTLE, "winner": None}, BATTLE]))
 
 
 def test_endless_labels_do_not_fill_the_note(votes: Any) -> None:

@@ -169,6 +169,16 @@ TABLES: list[tuple[str, str, str]] = [
         "one line",
     ),
     (
+        "deep.jsonl",
+        lines(
+            [
+                {"about": {"sample_id": q, "model": {"name": m, "dtype": "bf16"}}, "eval": {"scores": {"correct": ok}}}
+                for q, m, ok in ROWS
+            ]
+        ),
+        "one line",
+    ),
+    (
         "tests.csv",
         csv([{"name": f"test_{i}", "duration": 0.1 * i, "passed": i % 2 == 0} for i in range(9)]),
         "one line",
@@ -206,6 +216,13 @@ def test_tables_that_people_have_open(tmp_path: Path, name: str, text: str, how:
         rows = data.outcomes.select("model", "score").rows()
         assert sorted(wanted.values()) == sorted(score for _, score in rows)
         assert sum(score for model, score in rows if "gpt" in model) == sum(v for (_, gpt), v in wanted.items() if gpt)
+
+
+def test_a_column_that_may_be_a_model_s_is_named_beside_those_that_are(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("qid,note,gpt-4o,claude-3,our-finetune\nq1,x,1,0,1\nq2,y,0,0,1\n")
+    with pytest.raises(InputError, match=r"our-finetune also holds numbers: add what is a model to models=\. These"):
+        read(path)
 
 
 # Columns that bear a standard name by chance

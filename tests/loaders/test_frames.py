@@ -93,7 +93,8 @@ def test_scores_of_every_dtype(scores: Any, expected: list[float | None]) -> Non
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
-        (["C", "B+"], "1 of 2 rows have no known score in 's' (row 1: 'B+'); "),
+        (["C", "B+"], "2 of 2 rows have no known score in 's' (row 0: 'C'; then 'B+'); "),
+        (["C", "good"], "1 of 2 rows have no known score in 's' (row 1: 'good'); "),
         ([1.0, float("inf")], "1 of 2 rows have no known score in 's' (row 1: 'inf'); "),
         (
             pl.Series(["2026-01-01", "2026-01-02"]).str.to_date(),
@@ -104,6 +105,15 @@ def test_scores_of_every_dtype(scores: Any, expected: list[float | None]) -> Non
 def test_unknown_scores_are_counted_and_name_the_row(scores: Any, said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         from_frame({"item": [1, 2], "model": ["m", "m"], "s": scores}, item="item", score="s")
+
+
+def test_what_lies_in_the_index_of_a_pandas_table_is_told_from_what_is_not_there() -> None:
+    frame = pd.DataFrame(COLUMNS).set_index(["system", "question_id"])
+    with pytest.raises(InputError, match=r"'question_id' is in the frame's index .*give frame\.reset_index\(\)"):
+        read(frame)
+    assert read(frame.reset_index()).outcomes.height == 6
+    with pytest.raises(InputError, match="there is no column 'question' for item"):
+        from_frame(frame, item="question", score="correct")
 
 
 @pytest.mark.parametrize(

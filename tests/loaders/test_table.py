@@ -229,7 +229,7 @@ def test_words_for_right_and_wrong(csv: Any, words: str, score: float) -> None:
     assert data.metrics["kind"].to_list() == ["binary"]
 
 
-@pytest.mark.parametrize("cell", ["B+", "passing", "inf", "0;5", "%", "1_000"])
+@pytest.mark.parametrize("cell", ["B+", "passing", "0;5", "%", "1_000"])
 def test_an_unknown_score_names_line_value_and_remedy(csv: Any, cell: str) -> None:
     with pytest.raises(UnreadableFileError) as caught:
         csv(f"{NAMED}1,m,1\n2,m,{cell}\n")
@@ -239,7 +239,16 @@ def test_an_unknown_score_names_line_value_and_remedy(csv: Any, cell: str) -> No
     ) in str(caught.value)
 
 
-@pytest.mark.parametrize("cells", [["timeout"], ["-", "error"], ["#N/A", "Parse error"]])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["timeout"],
+        ["-", "error"],
+        ["#N/A", "Parse error"],
+        ["ERROR: timeout", "RateLimitError 429", "timed out after 60 s"],
+        ["inf"],
+    ],
+)
 def test_labels_of_a_run_without_a_score_are_no_right_answers(csv: Any, cells: list[str]) -> None:
     text = f"{NAMED}1,m,1\n2,m,0\n" + "".join(f"{k},m,{cell}\n" for k, cell in enumerate(cells, start=3))
     with pytest.raises(UnreadableFileError) as caught:
@@ -250,14 +259,39 @@ def test_labels_of_a_run_without_a_score_are_no_right_answers(csv: Any, cells: l
     assert csv(text, option).outcomes["status"].to_list() == ["scored"] * 2 + ["unscored"] * len(cells)
 
 
-def test_the_advice_for_an_unknown_score_works(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cell", "score"), [('"so ""good"""', 1.0), ("4/5", 0.8), ("7.5 / 10", 0.75), ('"Error: 429, retried"', None)]
+)
+def test_the_advice_for_an_unknown_score_works(tmp_path: Path, cell: str, score: float | None) -> None:
     path, map_ = tmp_path / "x.csv", tmp_path / "map.toml"
-    path.write_text(NAMED + '1,m,"so ""good"""\n')
+    path.write_text(f"{NAMED}1,m,{cell}\n")
     with pytest.raises(UnreadableFileError) as caught:
         load(path)
     line = str(caught.value).partition("as in ")[2].partition(", and give")[0]
     map_.write_text(f"[values.score]\n{line}\n")
-    assert load(path, str(map_)).outcomes["score"].to_list() == [1.0]
+    assert load(path, str(map_)).outcomes["score"].to_list() == [score]
+
+
+def test_c_among_a_school_s_grades_is_not_correct(csv: Any, tmp_path: Path) -> None:
+    text = NAMED + "".join(f"{item},m,{grade}\n" for item, grade in enumerate("CDFBA"))
+    with pytest.raises(
+        UnreadableFileError, match=r"5 of 5 rows .*\(line 2: 'C'; then 'D', 'F', 'B' and 1 more labels\)"
+    ):
+        csv(text)
+    (tmp_path / "map.toml").write_text("[values.score]\nD = 1\nF = 0\nB = 3\nA = 4\n")
+    with pytest.raises(UnreadableFileError, match=r"1 of 5 rows have no known score in 'score' \(line 2: 'C'\)"):
+        csv(text, str(tmp_path / "map.toml"))
+    # A block of the file may hold no other grade than C; what the labels are said to mean still shows what C is.
+    with pytest.raises(UnreadableFileError, match=r"1 of 1 rows"):
+        csv(f"{NAMED}1,m,C\n", str(tmp_path / "map.toml"))
+    assert csv(f"{NAMED}1,m,C\n2,m,I\n3,m,P\n4,m,N\n").outcomes["score"].to_list() == [1.0, 0.0, 0.5, 0.0]
+
+
+def test_minus_one_beside_right_and_wrong_may_stand_for_no_score(csv: Any) -> None:
+    text = f"{NAMED}1,m,1\n2,m,0\n3,m,-1\n"
+    assert "if -1 stands for no score: --map unscored=-1" in notes(csv(text))
+    assert csv(text, "unscored=-1").outcomes["status"].to_list() == ["scored", "scored", "unscored"]
+    assert "stands for no score" not in notes(csv(f"{NAMED}1,m,1\n2,m,7\n3,m,-1\n"))
 
 
 def test_unknown_scores_are_counted(csv: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,6 +182,8 @@ def test_no_store_there(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text("{}")
     with pytest.raises(StoreError, match="there is no store here"):
         open_store(tmp_path)
+    with pytest.raises(StoreError, match=r"results\.json: is a file, and a store is a folder"):
+        open_store(tmp_path / "results.json")
 
 
 @pytest.mark.parametrize(

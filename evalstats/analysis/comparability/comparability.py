@@ -32,6 +32,7 @@ from evalstats.analysis.comparability.rules import (
     shown,
     side_runs,
 )
+from evalstats.analysis.pairs import ids_nearly_alike
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import some_of
@@ -326,6 +327,7 @@ def _item_sets(sides: Sides) -> RunDifference | None:
         *_tasks_alone(first, second, "baseline"),
         *_tasks_alone(second, first, "candidate"),
         "the comparison speaks of the shared ones",
+        *([alike] if (alike := ids_nearly_alike(first, second)) else []),
     ]
     return RunDifference(
         setting="items",

@@ -6,7 +6,7 @@ from evalstats.analysis.arms import direction_notes
 from evalstats.analysis.comparability.rules import graver
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
-from evalstats.analysis.compare.method import method_sections, rounded_up, sized
+from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, lost_levels
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
@@ -249,8 +249,10 @@ def _more_items(result: Comparison) -> list[str]:
     n, what = (
         (result.n_clusters, many(" and ".join(result.clusters))) if result.n_clusters else (result.n_items, "items")
     )
-    needed = rounded_up(n * (mde / estimate) ** 2)
-    return [f"About {needed:,} {what} would find a difference as large as the observed one."]
+    ratio = times_needed(result)
+    if ratio is None:
+        return ["Add runs, not items: runs vary too much for any number of items to find the observed difference."]
+    return [f"About {rounded_up(n * ratio):,} {what} would find a difference as large as the observed one."]
 
 
 # --- the evidence ---

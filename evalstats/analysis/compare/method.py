@@ -120,7 +120,14 @@ def _more_data(result: Comparison) -> list[str]:
     # Far below what can be found, the number needed says only that the observed difference is next to nothing.
     if estimate <= mde / 30:
         return []
-    ratio = (mde / estimate) ** 2
+    ratio = times_needed(result)
+    if ratio is None:
+        return [
+            (
+                f"More runs, not more items: if the true difference is the {sized(estimate, result)} that was observed, "
+                "runs vary too much for any number of items to find it in four of five studies"
+            ),
+        ]
     n, what = (
         (result.n_clusters, f"levels of {' and '.join(result.clusters)}")
         if result.clusters and result.n_clusters
@@ -135,6 +142,22 @@ def _more_data(result: Comparison) -> list[str]:
             "studies. The true one may be smaller, and then it takes more"
         ),
     ]
+
+
+def times_needed(result: Comparison) -> float | None:
+    """Return how many times as many items find the observed difference with 80% power; None where no number of them does.
+
+    More items leave what runs vary by as it is. The result has an `mde` and a difference other than 0.
+    """
+    ratio = ((result.mde or 0.0) / (result.estimate or math.nan)) ** 2
+    counting, without = result.rows[:2] if len(result.rows) > 1 else (None, None)
+    if counting is None or without is None or counting.method != f"{without.method}, runs counted":
+        return ratio
+    if counting.std_error is None or without.std_error is None:
+        return ratio
+    total, of_items = counting.std_error**2, without.std_error**2
+    left_to_items = total / ratio - (total - of_items)
+    return of_items / left_to_items if left_to_items > 0 else None
 
 
 def _no_margin(result: Comparison) -> list[str]:

@@ -358,6 +358,21 @@ def test_no_shared_item_is_said_with_examples_of_the_ids() -> None:
         compare(data, "a", "b")
 
 
+def test_ids_that_differ_in_blanks_or_capitals_are_shown_with_what_to_do() -> None:
+    ids = [f"q{number}" for number in range(40)]
+    first = rows_of("a", [1.0] * 40, items=ids)
+    with pytest.raises(
+        CannotAnswerError,
+        match=r"40 items differ in blanks or capitals of their ids only \('q0' and 'Q0 '\): write the ids",
+    ):
+        compare(data_of(first, rows_of("b", [1.0] * 40, items=[f"Q{number} " for number in range(40)])), "a", "b")
+    some = [f" {each}" if int(each[1:]) % 4 == 0 else each for each in ids]
+    found = told(compare(data_of(first, rows_of("b", [1.0] * 40, items=some)), "a", "b"))
+    assert any("10 items differ in blanks or capitals of their ids only ('q0' and ' q0')" in each for each in found)
+    others = [f"r{each}" if int(each[1:]) % 4 == 0 else each for each in ids]
+    assert "blanks" not in " ".join(told(compare(data_of(first, rows_of("b", [1.0] * 40, items=others)), "a", "b")))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
