@@ -9,9 +9,10 @@ gives the reason for each. What the user declares as intended (`accept`) is a no
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import cast
 
 import polars as pl
 
@@ -43,6 +44,7 @@ from evalstats.schema.tables import levels_of
 # Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.
 _FEW_PROMPTS = 0.1
 _MOST_ITEMS = 0.9
+_BY_PLACE = ["#row"]  # what the map of a table has for items that it numbers (`evalstats/loaders/column_map.py`)
 _DAYS = 90
 _RELEASE = re.compile(r"v?(\d+)\.(\d+)")
 _OWN, _OTHER = f"{HELPER}own", f"{HELPER}other"
@@ -318,7 +320,7 @@ def _item_sets(sides: Sides) -> RunDifference | None:
     first, second = (rows.select(key).unique() for rows in (sides.first_rows, sides.second_rows))
     shared = first.join(second, on=key, how="semi").height
     alone = first.height - shared, second.height - shared
-    if not any(alone):
+    if not any(alone) or _numbered_items(sides):
         return None
     share = shared / (shared + sum(alone))
     counts = f"{shared:,} are shared ({100 * share:.0f}%), {alone[0]:,} are the baseline's alone and {alone[1]:,} the candidate's"
@@ -335,6 +337,35 @@ def _item_sets(sides: Sides) -> RunDifference | None:
         candidate=plural(second.height, "item"),
         severity="note" if share >= _MOST_ITEMS else "weakens",
         explanation="; ".join(parts),
+    )
+
+
+def _numbered_items(sides: Sides) -> RunDifference | None:
+    """Say that rows numbered as items are not the same items: where a row is missing, all later ones stand for others."""
+    key = _key(sides)
+    if not (_numbered(sides.first) or _numbered(sides.second)):
+        return None
+    first, second = (rows.select(key).unique().height for rows in (sides.first_rows, sides.second_rows))
+    if first == second:
+        return None
+    return RunDifference(
+        setting="item_ids",
+        baseline=plural(first, "row"),
+        candidate=plural(second, "row"),
+        severity="invalid",
+        explanation=(
+            f"items are numbered by their place (item=#row), and the sides have {first:,} and {second:,} of them: they were "
+            "not given the same items in the same order, so that pairs mean nothing; name the column that says which item "
+            "a row is (--map item=COLUMN)"
+        ),
+    )
+
+
+def _numbered(side: SideRuns) -> bool:
+    """Whether a table without ids had its rows numbered as items."""
+    columns = [config.get("columns") for config in side.configs.values()]
+    return any(
+        isinstance(named, Mapping) and cast("Mapping[str, object]", named).get("item") == _BY_PLACE for named in columns
     )
 
 
@@ -551,6 +582,7 @@ def _sorted(column: pl.Series) -> tuple[str, ...]:
 _LOOKS: dict[str, Callable[[Sides], RunDifference | None]] = {
     "harness_version": _harness_version,
     "lab_or_live": _lab_or_live,
+    "item_ids": _numbered_items,
     "items": _item_sets,
     "item_limit": _item_limit,
     "n_trials": _trials,

@@ -15,7 +15,7 @@ from evalstats.analysis.arms import Arm
 from evalstats.analysis.comparability import rules
 from evalstats.analysis.comparability.comparability import difference_notes, identical_runs, refusal, run_comparability
 from evalstats.analysis.comparability.rules import RULES, Rule, RunDifference
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData, combine
 from evalstats.schema.plan import SETTINGS, check_settings
@@ -328,6 +328,25 @@ def test_prompts_that_moved_to_other_ids_make_items_that_cannot_be_paired() -> N
         told = found(data_with({}, {}, same_model=same_model, factors=shuffled))
         assert told["item_ids"].severity == "invalid"
         assert "12 of 12 items" in told["item_ids"].explanation
+
+
+@pytest.mark.parametrize("n_other", [12, 11])
+def test_rows_numbered_as_items_are_paired_only_where_both_sides_have_as_many(n_other: int) -> None:
+    """An A/B test of different users gave "better on the 540 items that both answered", of pairs that mean nothing."""
+    table = pl.DataFrame({"model": ["a"] * 12 + ["b"] * n_other, "score": [1, 0] * 6 + ([1, 1, 0] * 4)[:n_other]})
+    data = es.from_frame(table, item="#row", model="model", score="score")
+    result = es.compare(data, "a", "b")
+    told = {each.setting: each for each in result.run_differences}
+    if n_other == 12:
+        assert not {"items", "item_ids"} & {*told}
+        assert result.verdict != "invalid"
+        return
+    assert told["item_ids"].severity == result.verdict == "invalid"
+    assert "the sides have 12 and 11 of them" in told["item_ids"].explanation
+    assert "items" not in told
+    with pytest.raises(CannotAnswerError, match="name the column that says which item a row is"):
+        es.leaderboard(data)
+    assert es.compare(data, "a", "b", accept=["item_ids"]).verdict != "invalid"
 
 
 def test_prompts_that_must_differ_are_no_news() -> None:
