@@ -214,7 +214,8 @@ def ids_nearly_alike(first: pl.DataFrame, second: pl.DataFrame) -> str:
     key = first.columns
     plain = pl.col("item").cast(pl.String).str.strip_chars().str.replace_all(r"\s+", " ").str.to_lowercase()
     alone = [
-        own.join(other, on=key, how="anti", nulls_equal=True).with_columns(id="item", item=plain)
+        # Of ids that come to the same, one stands for all: every one beside every other could fill the memory.
+        own.join(other, on=key, how="anti", nulls_equal=True).with_columns(id="item", item=plain).unique(key)
         for own, other in ((first, second), (second, first))
     ]
     same = alone[0].join(alone[1], on=key, how="inner", nulls_equal=True).sort("id", "id_right")
