@@ -45,7 +45,7 @@ def independent(rng, n, means):
 @pytest.mark.parametrize(
     ("n_clusters", "sizes", "binary", "replicates"),
     [
-        pytest.param(15, EVEN, False, 60, id="15"),
+        pytest.param(15, EVEN, False, 100, id="15"),
         *(
             pytest.param(g, sizes, binary, 4000, id=f"{g}-{len(sizes)}-{binary}-long", marks=pytest.mark.slow)
             for g in (7, 15, 40)
