@@ -370,6 +370,18 @@ def test_runs_that_move_all_items_separate_no_models() -> None:
     assert sum(pair.separated for pair in leaderboard(once).pairs) > 7
 
 
+def test_trials_that_tell_nothing_are_not_called_one_run() -> None:
+    """Each item was tried once, under one of three seeds: there are several trials and no item in two of them."""
+    rows = [
+        {"item": f"q{i}", "model": name, "trial": f"seed {i % 3}", "score": float((7 * i + 3 * j) % 5 < 3)}
+        for i in range(40)
+        for j, name in enumerate("abc")
+    ]
+    result = leaderboard(from_frame(pl.DataFrame(rows), item="item", model="model", trial="trial", score="score"))
+    assert any(text.startswith("the trials do not tell how scores vary from run to run") for text in told(result))
+    assert not any("one run of each system" in text for text in told(result))
+
+
 def test_judges_of_all_models_cancel_in_a_leaderboard() -> None:
     a, b = drawn(1, shared_sd=1.5, gain=0.6)
     c = drawn(5, shared_sd=1.5)[0]

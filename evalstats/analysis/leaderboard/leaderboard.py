@@ -437,6 +437,8 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
     remarks = [f"{several(names, _NAMED)}: {text}" for text, names in by_text.items()]
     if scores.runs is not None:
         remarks.extend(scores.runs.notes)
+    elif any(arm.several_trials for arm in table.arms):
+        remarks.append("the trials do not tell how scores vary from run to run: no interval counts it")
     elif all(len(arm.runs) == 1 for arm in table.arms) and not table.data.merged:
         remarks.append("one run of each system: no interval counts the variation from run to run")
     return remarks
