@@ -240,12 +240,18 @@ def paths_apart(paths: Sequence[Path]) -> list[str]:
     >>> paths_apart([Path("a/x.csv"), Path("a/x.jsonl")]), paths_apart([Path("x.csv"), Path("old/x.csv")])
     (['x.csv', 'x.jsonl'], ['x', 'old'])
     """
-    parts = [[*map(readable_name, path.absolute().parts[:-1]), Source(path=path).stem] for path in paths]
-    shortest = min(map(len, parts))
-    before = next((k for k in range(shortest) if len({each[k] for each in parts}) > 1), shortest)
-    after = next((k for k in range(shortest) if len({each[-1 - k] for each in parts}) > 1), shortest)
-    names = ["/".join(each[before : max(len(each) - after, 0)]) or each[-1] for each in parts]
-    return names if len({*names}) == len(names) else [readable_name(path.name) for path in paths]
+    for whole in (False, True):
+        names = [path.name if whole else Source(path=path).stem for path in paths]
+        parts = [
+            [*map(readable_name, (*path.absolute().parts[:-1], name))] for path, name in zip(paths, names, strict=True)
+        ]
+        shortest = min(map(len, parts))
+        before = next((k for k in range(shortest) if len({each[k] for each in parts}) > 1), shortest)
+        after = next((k for k in range(shortest) if len({each[-1 - k] for each in parts}) > 1), shortest)
+        names = ["/".join(each[before : max(len(each) - after, 0)]) or each[-1] for each in parts]
+        if len({*names}) == len(names):
+            return names
+    return [readable_name(path.absolute()) for path in paths]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -354,6 +354,9 @@ def _long(columns: Sequence[Column], asked: Collection[str]) -> Assignment:
             if len({*keys}) < len(keys):
                 apart = tuple(repeats_told_apart(rest, keys)) or _in_order(rest)
                 fit -= 0.05 if apart and apart[0].startswith("trial=") else 0.2 if apart else 0.3
+                # What has more levels than the items is the item.
+                levels = {f"variant={column.name}": len(column.levels) for column in rest}
+                fit -= 0.5 * any(levels.get(option, 0) > len(item.levels) for option in apart)
         if best is None or fit > best[0] + 1e-9:
             best = fit, (item, score, model), apart, len({*keys}) == len(keys)
     if best is None:
