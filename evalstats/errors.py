@@ -8,8 +8,9 @@ does not follow from the option stands behind it: "--reference MODEL (references
 """
 
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 # The exit status of a fault of ours: none that means an answer, a gate that failed or bad input; sysexits.h: EX_SOFTWARE.
 OUR_FAULT = 70
@@ -36,6 +37,75 @@ _FORMAT = re.compile(r"(?<![\w-])--input-format (\w+)")
 _OPTION = re.compile(
     r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: (none|macro|micro|ignorable|bounded|run|fixed|random|[A-Z]+\b))?"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option that advice names: by its argument in Python, and written for whoever reads it (`written_by`).
+
+    `value` is what the argument is given, `blank` the word that stands for what the reader fills in, `of` the key of a pair:
+    the column of `where` and of `map`, the model of `cutoffs`. In an f-string it becomes text at once, which suits what is said
+    to one reader, such as an error; what is stored keeps it as a part of `Advice`.
+
+    Examples
+    --------
+    >>> print(f"add {Option('cluster', 'passage')}, or choose with {Option('where', of='benchmark', blank='NAME')}")
+    add cluster='passage', or choose with data.where(benchmark=NAME)
+    """
+
+    name: str
+    value: "str | float | bool | tuple[str | float, ...] | None" = None
+    blank: str = ""
+    of: str = ""
+
+    def __str__(self) -> str:
+        """Write it as the reader types it."""
+        return _WRITER[0](self)
+
+
+# What is told to do: words, and the options among them.
+Advice = str | tuple[str | Option, ...]
+
+
+def written(advice: Advice) -> str:
+    """Return advice as text for whoever reads it now.
+
+    >>> written(("add ", Option("trials_from_runs")))
+    'add data.trials_from_runs()'
+    """
+    return advice if isinstance(advice, str) else "".join(map(str, advice))
+
+
+@contextmanager
+def written_by(writer: Callable[[Option], str]) -> Generator[None]:
+    """Let options be written otherwise meanwhile; the command line writes them as its own."""
+    before, _WRITER[0] = _WRITER[0], writer
+    try:
+        yield
+    finally:
+        _WRITER[0] = before
+
+
+def _as_argument(option: Option) -> str:
+    value = option.blank or ("" if option.value is None else _literal(option.value))
+    if option.name == "trials_from_runs":
+        return "data.trials_from_runs()"
+    if option.name in _TABLES:
+        pair = f"{option.of}={value}" if option.of.isidentifier() else f"**{{{option.of!r}: {value}}}"
+        return f"{_TABLES[option.name]}.where({pair if option.of else '...'})"
+    if option.name == "map":
+        # As `from_frame` takes it.
+        return f"{option.of}={value}"
+    return f"{_ARGUMENTS.get(option.name, option.name)}={f'{{{option.of!r}: {value}}}' if option.of else value}"
+
+
+def _literal(value: str | float | tuple[str | float, ...]) -> str:
+    return repr(list(value) if isinstance(value, tuple) else value)
+
+
+_WRITER: list[Callable[[Option], str]] = [_as_argument]
+_TABLES = {"where": "data", "lab_where": "lab", "live_where": "live"}
+_ARGUMENTS = {"input_format": "format"}
 
 
 @contextmanager

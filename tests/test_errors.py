@@ -1,10 +1,16 @@
 """Errors speak of arguments in Python and of options on the shell."""
 
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 import evalstats as es
 from evalstats import datasets
-from evalstats.errors import InputError, as_arguments, on_the_shell
+from evalstats.cli.advice import as_typed, on_the_shell
+from evalstats.document.model import Note
+from evalstats.errors import InputError, Option, as_arguments
 
 
 @pytest.mark.parametrize(
@@ -51,3 +57,54 @@ def test_a_message_with_an_endless_id_keeps_its_ends() -> None:
     assert len(str(error)) < 5_000
     assert str(error).startswith("item 'xxx")
     assert str(error).endswith("stands twice; keep one of the two")
+
+
+ODD = ("gpt --max-tokens 5", "--metric x", "a (b in Python)", "`x`", "it's", "o1")
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_value_stays_one_word_whatever_stands_in_it(name: str) -> None:
+    assert shlex.split(as_typed(Option("cluster", name)).replace("=", " ", name.startswith("-"))) == ["--cluster", name]
+    assert shlex.split(as_typed(Option("where", name, of="task"))) == ["--where", f"task={name}"]
+    assert eval(f"dict({Option('cluster', name)})") == {"cluster": name}  # noqa: S307
+
+
+@pytest.mark.parametrize(
+    ("option", "shell", "python"),
+    [
+        (Option("metric"), "--metric", "metric="),
+        (Option("metric", blank="NAME"), "--metric NAME", "metric=NAME"),
+        (Option("cluster", "none"), "--cluster none", "cluster='none'"),
+        (Option("higher_is_better", False), "--lower-is-better", "higher_is_better=False"),
+        (Option("shared_trials", False), "--independent-trials", "shared_trials=False"),
+        (Option("sequential", True), "--sequential", "sequential=True"),
+        (Option("over", "task"), "--average-over task", "over='task'"),
+        (Option("references", blank="MODEL"), "--reference MODEL", "references=MODEL"),
+        (Option("accept", ("n_shots", "judge")), "--accept n_shots --accept judge", "accept=['n_shots', 'judge']"),
+        (Option("cutoffs", "2024-03-01", of="m"), "--cutoff m=2024-03-01", "cutoffs={'m': '2024-03-01'}"),
+        (Option("where", blank="LEVEL", of="task"), "--where task=LEVEL", "data.where(task=LEVEL)"),
+        (Option("where", "x", of="a b"), "--where 'a b=x'", "data.where(**{'a b': 'x'})"),
+        (Option("where"), "--where", "data.where(...)"),
+        (Option("map", blank="COLUMN", of="item"), "--map item=COLUMN", "item=COLUMN"),
+        (Option("map", ("a", "b"), of="models"), "--map models=a,b", "models=['a', 'b']"),
+        (Option("map", -1, of="unscored"), "--map unscored=-1", "unscored=-1"),
+        (Option("trials_from_runs"), "--trials-from-runs", "data.trials_from_runs()"),
+        (Option("input_format", "inspect"), "--input-format inspect", "format='inspect'"),
+    ],
+)
+def test_an_option_is_written_for_whoever_reads(option: Option, shell: str, python: str) -> None:
+    assert str(option) == python
+    with on_the_shell():
+        assert str(option) == shell
+
+
+def test_a_saved_note_names_options_to_whoever_opens_it(tmp_path: Path) -> None:
+    result = es.compare(datasets.tenacious_held_out(), "baseline", "trained")
+    notes = (Note(kind="dependence", text="Items share a task.", remedy=("Add ", Option("cluster", "task"))),)
+    replace(result, notes=notes).save(tmp_path / "r.json")
+    loaded = es.load_result(tmp_path / "r.json")
+    assert isinstance(loaded, es.Comparison)
+    assert loaded.notes == notes
+    assert loaded.notes[0].line == "Items share a task. Add cluster='task'."
+    with on_the_shell():
+        assert loaded.notes[0].line == "Items share a task. Add --cluster task."
