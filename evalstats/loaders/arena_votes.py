@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.arena_cells import MAX_CELL_CHARS, Winner, parsed_list, winner_of
 from evalstats.loaders.arena_records import (
     ANSWERS,
@@ -296,7 +296,7 @@ def open_votes(head: Head, map_: ColumnMap) -> Votes:
     found = frozenset({*(rename.get(name, name) for name in names), *constants})
     if map_.columns.keys() | constants.keys() and not found >= {"model_a", "model_b"} and not is_event(found):
         missing = next(name for name in ("model_a", "model_b") if name not in found)
-        raise InputError(f"no column names {missing}; say which one does: --map {missing}=COLUMN")
+        raise InputError(f"no column names {missing}; say which one does: {Option('map', blank='COLUMN', of=missing)}")
 
     left_out = LeftOut()
 

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.base import ANY_FAULT, Head, Loader, Match, Shape, Source, read_head, tables_of, with_digest
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.table import LOADER as TABLE
@@ -193,9 +193,7 @@ def _files_of(path: Path) -> Iterable[tuple[Path, bool]]:
     except OSError as error:
         raise InputError(f"{path}: there is no such file or folder ({error.strerror or error})") from error
     if is_store:
-        raise InputError(
-            f"{path}: is a store, not result files; give it as --store {path}, or open it with open_store()"
-        )
+        raise InputError(f"{path}: is a store, not result files; open it with {Option('store', str(path))}")
     return _walk(path)
 
 

@@ -1,10 +1,10 @@
 """The column map that fits a table whose columns nobody named: a best guess, to be shown and never to be acted on."""
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from evalstats.errors import Option, together
 from evalstats.loaders.bound_columns import ALIASES
 from evalstats.loaders.column_map import ROW
 from evalstats.loaders.published_numbers import plain
@@ -138,12 +138,12 @@ def sure_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
 
 
 def as_options(pairs: Iterable[str]) -> str:
-    """Write options as they are typed.
+    """Write a map as it is given.
 
-    >>> as_options(["item=question id", "score=ok"])
-    "--map 'item=question id' --map score=ok"
+    >>> print(as_options(["item=question id", "score=ok"]))
+    item='question id', score='ok'
     """
-    return " ".join(f"--map {shlex.quote(pair)}" for pair in pairs)
+    return together(*(Option("map", column, of=name) for name, _, column in (pair.partition("=") for pair in pairs)))
 
 
 def _words(name: str) -> str:

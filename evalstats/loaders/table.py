@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError, some_of, together
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, flat, listings, open_table, oriented, rows_at, seen
 from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
@@ -115,8 +115,8 @@ class TableLoader(SingleFileLoader):
         if sure:
             taken = [f"{column} for the {name}" for name, column in sure.items()]
             taken += [f"the {whose}'s name for the model"] if nameless else []
-            rest = "--map models=A,B" if "models" in sure else "--map score=COLUMN --map model=COLUMN"
-            others = f"--map item=COLUMN {rest}"
+            rest = ("models",) if "models" in sure else ("score", "model")
+            others = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", *rest)))
             notes.append(f"no column is named, and these are taken: {', '.join(taken)}; if others are: {others}")
         elif nameless:
             notes.append(f"no column names the model, so the {whose}'s name is taken for it: {named_after(source)!r}")
@@ -223,7 +223,7 @@ def how_to_map(head: Head) -> str:
     >>> from pathlib import Path
     >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
     >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]
-    '--map item=id --map score=ok --map model=llm'
+    "item='id', score='ok', model='llm'"
     """
     rows = path = ""
     if head.shape == "object":
@@ -266,7 +266,7 @@ def how_to_map(head: Head) -> str:
     shown = some_of(columns, SHOWN_COLUMNS)
     has = f" (this one has the columns {shown})" if len(columns) > 1 else ""
     named = any(option.startswith("model") for option in fits)
-    one = "" if named else " (the file's name is taken for the model; or --map model=@NAME)"
+    one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
     twice = _repeats(fits, flat_rows)
     more = further_models(columns, flat_rows, fits)
     hold = "holds" if len(more) == 1 else "hold"
@@ -292,7 +292,7 @@ def _repeats(fits: Sequence[str], records: Sequence[Record]) -> str:
     if len(set(keys)) == len(keys):
         return ""
     # Where a further column might say what the rows are, their order is no answer.
-    what = "add what tells its rows apart (--map variant=COLUMN)"
+    what = f"add what tells its rows apart ({Option('map', blank='COLUMN', of='variant')})"
     if {*records[0]} <= {*proposed.values()}:
         what = f"number repeats of an item as trials in the order of the file ({as_options([f'trial={ORDER}'])})"
     return f"The same {item} stands more than once for a model; {what}. "
@@ -329,7 +329,7 @@ def unnamed_benchmarks(paths: Sequence[str]) -> Problem:
     """Warn that these tables, which name no benchmark, count as one benchmark together and with others like them."""
     first, *others = paths
     more = f", nor do {len(others)} more" if len(others) > 1 else ", nor does 1 more" if others else ""
-    message = f"names no benchmark{more}: equal ids are the same item (else --map benchmark=@NAME)"
+    message = f"names no benchmark{more}: equal ids are the same item (else {Option('map', '@NAME', of='benchmark')})"
     return Problem(path=first, message=message, severity="note")
 
 
