@@ -77,7 +77,7 @@ def test_a_value_stays_one_word_whatever_stands_in_it(name: str) -> None:
         (Option("folder", blank="DIR"), "--output DIR", "folder=DIR"),
         (
             Option("values", ("good", 1), of="score"),
-            '--map map.toml, a file with a line [values.score] and below it what each label stands for, as in "good" = 1',
+            '--map map.toml, a file with a line [values.score] and below it what each label stands for ("good" = 1)',
             "values={'score': {'good': 1}}",
         ),
         (Option("values", ("1", "model_a"), of="winner"), None, "labels={'1': 'model_a'}"),

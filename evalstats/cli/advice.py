@@ -58,8 +58,8 @@ def _typed(option: Option) -> str:
     if option.name == "values" and isinstance(value, tuple):
         label, meaning = (json.dumps(each, ensure_ascii=False) for each in value)
         return (
-            f"{flag} map.toml, a file with a line [values.{option.of}] and below it what each label stands for, as in "
-            f"{label} = {meaning}"
+            f"{flag} map.toml, a file with a line [values.{option.of}] and below it what each label stands for "
+            f"({label} = {meaning})"
         )
     if isinstance(value, bool):
         return flag if value else opposite
