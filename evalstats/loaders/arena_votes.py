@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.arena_cells import MAX_CELL_CHARS, Winner, parsed_list, winner_of
 from evalstats.loaders.arena_records import (
     ANSWERS,
@@ -292,14 +292,15 @@ def open_votes(head: Head, map_: ColumnMap) -> Votes:
     if foreign or map_.metrics or map_.scale is not None:
         what = f"[values.{foreign[0]}]" if foreign else "a scale or metrics"
         raise InputError(f"{what} has no meaning for votes; leave it out")
-    taken = {*rename.values(), *map_.constants, *(["winner"] if scores else [])}
+    taken = {*rename.values(), *map_.constants, *(("winner",) if scores else ())}
     taken |= {rival for name in taken for rival in _RIVALS.get(name, ())}
     rename |= {name: f"source_{name}" for name in names if name in taken and name not in rename}
     constants = {name: value for name, value in map_.constants.items() if name not in _OF_THE_RUN}
-    found = frozenset({*(rename.get(name, name) for name in names), *constants, *(["winner"] if scores else [])})
+    made = ("winner",) if scores else ()
+    found = frozenset((*(rename.get(name, name) for name in names), *constants, *made))
     if map_.columns.keys() | constants.keys() and not found >= {"model_a", "model_b"} and not is_event(found):
         missing = next(name for name in ("model_a", "model_b") if name not in found)
-        raise InputError(f"no column names {missing}; say which one does: --map {missing}=COLUMN")
+        raise InputError(f"no column names {missing}; say which one does: {Option('map', blank='COLUMN', of=missing)}")
 
     left_out = LeftOut()
 

@@ -2,17 +2,17 @@
 
 Every column gets a weight for every role, by its name and by what it holds. The roles are given out together, so that the key
 they make fits the rows: systems share items, and nothing stands twice without a column that says why. An assignment is used
-where nothing rivals it, and is otherwise shown as the `--map` line that would use it.
+where nothing rivals it, and is otherwise shown as the map that would use it.
 """
 
 import re
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
 from typing import Final
 
+from evalstats.errors import Option, together
 from evalstats.loaders.bound_columns import ALIASES
 from evalstats.loaders.column_map import ORDER, ROW
 from evalstats.loaders.published_numbers import plain
@@ -118,12 +118,12 @@ def names_a_model(text: str) -> bool:
 
 
 def as_options(pairs: Iterable[str]) -> str:
-    """Write options as they are typed.
+    """Write a map as it is given.
 
-    >>> as_options(["item=question id", "score=ok"])
-    "--map 'item=question id' --map score=ok"
+    >>> print(as_options(["item=question id", "score=ok"]))
+    item='question id', score='ok'
     """
-    return " ".join(f"--map {shlex.quote(pair)}" for pair in pairs)
+    return together(*(Option("map", column, of=name) for name, _, column in (pair.partition("=") for pair in pairs)))
 
 
 class Column:

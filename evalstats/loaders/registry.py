@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.base import (
     ANY_FAULT,
     Head,
@@ -205,9 +205,7 @@ def _files_of(path: Path) -> Iterable[tuple[Path, bool]]:
     except OSError as error:
         raise InputError(f"{path}: there is no such file or folder ({error.strerror or error})") from error
     if is_store:
-        raise InputError(
-            f"{path}: is a store, not result files; give it as --store {path}, or open it with open_store()"
-        )
+        raise InputError(f"{path}: is a store, not result files; open it with {Option('store', str(path))}")
     return _walk(path)
 
 

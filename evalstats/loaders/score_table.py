@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, cast
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import Option, UnreadableFileError, some_of, together
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.binder import names_a_model
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, parquet_blocks
@@ -337,7 +337,7 @@ def _roles(head: Head, table: ScoreRows) -> Roles:
     if repeated > _ROWS_A_MODEL:
         raise UnreadableFileError(
             f"{head.path}: holds {repeated:.1f} rows for each model; a table of scores has one. If its rows are items, name "
-            "the columns: --map item=COLUMN --map score=COLUMN"
+            f"the columns: {together(*(Option('map', blank='COLUMN', of=name) for name in ('item', 'score')))}"
         )
     return roles
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError, some_of, together
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.binder import Record, as_options, assigned
 from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, flat, listings, open_table, oriented, rows_at, seen
@@ -114,8 +114,8 @@ class TableLoader(SingleFileLoader):
         if sure:
             taken = [f"{column} for the {name}" for name, column in sure.items()]
             taken += [f"the {whose}'s name for the model"] if nameless else []
-            rest = "--map models=A,B" if "models" in sure else "--map score=COLUMN --map model=COLUMN"
-            others = f"--map item=COLUMN {rest}"
+            rest = ("models",) if "models" in sure else ("score", "model")
+            others = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", *rest)))
             notes.append(f"no column is named, and these are taken: {', '.join(taken)}; if others are: {others}")
         elif nameless:
             notes.append(f"no column names the model, so the {whose}'s name is taken for it: {source.called!r}")
@@ -224,7 +224,7 @@ def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
     >>> from pathlib import Path
     >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
     >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]
-    '--map item=id --map score=ok --map model=llm'
+    "item='id', score='ok', model='llm'"
     """
     rows, path, records = _rows_of(head)
     if records is None:
@@ -253,9 +253,10 @@ def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
     has = f" (this one has the columns {shown})" if len(columns) > 1 else ""
     fits = [*([f"rows={path}"] if rows else []), *found.options]
     named = any(option.startswith("model") for option in fits)
-    one = "" if named else " (the file's name is taken for the model; or --map model=@NAME)"
+    one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
     if "score=COLUMN" in fits:
-        return f"{rows}For a table of your own{has}, name the columns{one}: --map item=COLUMN --map score=COLUMN"
+        needed = together(*(Option("map", blank="COLUMN", of=name) for name in _NEEDED))
+        return f"{rows}For a table of your own{has}, name the columns{one}: {needed}"
     told = f"The same {found.repeated} stands more than once; add what tells its rows apart. " if found.repeated else ""
     if found.also:
         told += f"Numbers are also in {some_of(found.also)}: add what is a model to models=. "
@@ -306,7 +307,7 @@ def unnamed_benchmarks(paths: Sequence[str]) -> Problem:
     """Warn that these tables, which name no benchmark, count as one benchmark together and with others like them."""
     first, *others = paths
     more = f", nor do {len(others)} more" if len(others) > 1 else ", nor does 1 more" if others else ""
-    message = f"names no benchmark{more}: equal ids are the same item (else --map benchmark=@NAME)"
+    message = f"names no benchmark{more}: equal ids are the same item (else {Option('map', '@NAME', of='benchmark')})"
     return Problem(path=first, message=message, severity="note")
 
 

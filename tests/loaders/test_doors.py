@@ -464,7 +464,7 @@ def test_doubt_asks(tmp_path: Path, records: list[dict[str, Any]]) -> None:
         ),
         (
             named("qid", "llm", "ok") * 2,
-            r"12 ids stand more than once with the same model .*the file: --map trial=#order",
+            r"12 ids stand more than once with the same model .*the file: --map 'trial=#order'",
         ),
         (
             [*named("qid", "llm", "ok")[:9], {"qid": "x", "llm": "gpt-4o", "ok": "timeout"}],
