@@ -63,7 +63,7 @@ def _one_caller(package: dict[Path, str], trees: dict[Path, ast.Module]) -> tupl
 
 
 def declared() -> dict[str, float]:
-    """The most places in which one option of `compare` is declared: as a parameter, or as an annotated field."""
+    """Count the most places where one option of `compare` is declared: as a parameter, or as an annotated field."""
     import evalstats
 
     wanted = [name for name in inspect.signature(evalstats.compare).parameters if name not in {"data", "seed"}]
