@@ -77,7 +77,9 @@ def data_of(
 def told(result: Any) -> tuple[str, ...]:
     """All that a result says beside its numbers, cautions and remarks alike."""
     said = [*getattr(result, "warnings", ()), *result.notes]
-    return tuple(each if isinstance(each, str) else "; ".join(filter(None, (each.text, each.remedy))) for each in said)
+    return tuple(
+        each if isinstance(each, str) else "; ".join(filter(None, (each.text, written(each.remedy)))) for each in said
+    )
 
 
 def printed(result: Result, *, full: bool = True) -> str:
