@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 
 from evalstats.errors import InputError, Option, some_of
+from evalstats.loaders.binder import Column, as_options, repeats_told_apart
 from evalstats.loaders.blocks import Block
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts
 from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
-from evalstats.loaders.suggestion import as_options, repeats_told_apart
 from evalstats.loaders.values import (
     FAILURE,
     PLACE,
@@ -421,7 +421,8 @@ class Tidier:
         records = repeated.select(pl.col(name).cast(pl.String).alias(source) for source, name in factors.items())
         keys = repeated.select(pl.col(names).cast(pl.String)).rows()
         free = [name for name in ("variant", "task") if name not in self.binding.columns]
-        found = repeats_told_apart(list(factors), records.to_dicts(), keys) if factors else []
+        cells = records.to_dicts()
+        found = repeats_told_apart([Column(source, cells) for source in factors], keys)
         if free == ["task"]:
             found = [option.replace("variant=", "task=", 1) for option in found]
         if not found:
