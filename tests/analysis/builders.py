@@ -5,6 +5,7 @@ from typing import Any
 
 from evalstats.analysis.result import Result
 from evalstats.document import terminal
+from evalstats.errors import written
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 

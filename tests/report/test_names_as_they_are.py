@@ -5,12 +5,15 @@ Each result is made twice, of names like options, commands and calls and of plai
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evalstats.analysis.result import Result
 from evalstats.document.escape import for_html, one_line
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.terminal import headline, to_text
 from tests.report import hostile_results
 
 # What a pattern would take for an option, a command, an argument, or the word at a sentence's start. In the order of their
@@ -52,17 +55,28 @@ def flat(names: dict[str, Any]) -> Sequence[str]:
 
 def forms(result: Result) -> dict[str, str]:
     """Return what is said in every form; code, which quotes names for a shell, is compared elsewhere, as are digests."""
+    document = result.document()
+    words = replace(document, method=tuple(part for part in document.method if part.id != "code"))
     told = {
+        "line": headline(document),
+        "text": " ".join(to_text(words, full=True, width=100_000).replace("─", "").split()),
         "summary": result.summary(),
         "explain": result.explain(),
-        "Markdown": re.sub(r"(`{3,}).*?\1", "", result.to_markdown(), flags=re.DOTALL),
-        "HTML": re.sub(r"<pre.*?</pre>", "", result.to_html(), flags=re.DOTALL),
+        "Markdown": to_markdown(words),
+        "HTML": to_html(words),
     }
     told["Markdown"] = _ESCAPED.sub("", told["Markdown"])
     return {form: _DIGEST.sub("digest", text) for form, text in told.items()}
 
 
-SHOWN = {"summary": one_line, "explain": one_line, "Markdown": one_line, "HTML": for_html}
+SHOWN = {
+    "line": one_line,
+    "text": one_line,
+    "summary": one_line,
+    "explain": one_line,
+    "Markdown": one_line,
+    "HTML": for_html,
+}
 _DIGEST = re.compile(r"(?<=~)[0-9a-f]{8}\b|\b[0-9a-f]{64}\b")
 _ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 

@@ -316,7 +316,7 @@ def _categories(result: ArenaRanking) -> Section | None:
     table = Table(
         id="categories",
         columns=(
-            Column(title=found.by.capitalize(), kind="name"),
+            Column(title=found.by, kind="name"),
             Column(title="Model", kind="name"),
             Column(title="Departure", kind="number", digits=digits, sign=True),
             Column(title=f"{level(result)} CI", kind="interval", digits=digits),

@@ -243,7 +243,7 @@ def _unrecorded(sides: Sides, data: EvalData) -> RunDifference | None:
         setting="unrecorded",
         severity="note",
         explanation=(
-            "the files do not say how the runs were made (harness, version of the task, prompt, worked examples, temperature, "
+            "The files do not say how the runs were made (harness, version of the task, prompt, worked examples, temperature, "
             "judge), so whether they differ in that is not checked"
         ),
     )
@@ -325,7 +325,7 @@ def _item_sets(sides: Sides) -> RunDifference | None:
     share = shared / (shared + sum(alone))
     counts = f"{shared:,} are shared ({100 * share:.0f}%), {alone[0]:,} are the baseline's alone and {alone[1]:,} the candidate's"
     parts = [
-        f"the sides hold different items: {counts}",
+        f"The sides hold different items: {counts}",
         *_tasks_alone(first, second, "baseline"),
         *_tasks_alone(second, first, "candidate"),
         "the comparison speaks of the shared ones",
@@ -482,7 +482,7 @@ def _judges(sides: Sides, data: EvalData) -> RunDifference | None:
             severity, why = "note", "the names seem to be one model, reached in two ways"
         elif first == _sorted(sides.first_rows["model"]) and second == _sorted(sides.second_rows["model"]):
             why = "each model graded itself, and a score given by another judge is another quantity"
-        told = f"the judge differs between the two sides ({shown(first)} against {shown(second)}): {why}"
+        told = f"The judge differs between the two sides ({shown(first)} against {shown(second)}): {why}"
     return RunDifference(
         setting="judge", baseline=shown(first), candidate=shown(second), severity=severity, explanation=told
     )

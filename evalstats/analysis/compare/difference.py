@@ -639,7 +639,7 @@ def _with_unseen_tail(
     sign = 1.0 if metric.higher_is_better else -1.0
     candidate, baseline = sides = (sign * scores.candidate, sign * scores.baseline)
     ahead, behind = sides if candidate.mean() > baseline.mean() else sides[::-1]
-    words = ("a few items go far against it, and more of them would undo it",)
+    words = ("A few items go far against it, and more of them would undo it",)
     if rests_on_unseen_tail(ahead, behind, found.headline.p_value, conf_level=conf_level):
         found = replace(found, if_claimed=notes("fit", words))
     if margin is None:

@@ -184,7 +184,7 @@ def _notes(result: Comparisons) -> tuple[Note, ...]:
     found: list[Note] = []
     for note in every:
         names = [metric for metric, notes in own.items() if note in notes]
-        told = note.text if len(names) == len(own) else f"in {_several(names)}: {note.text}"
+        told = note.text if len(names) == len(own) else f"In {_several(names)}: {note.text}"
         found.append(replace(note, text=told))
     rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(found, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
@@ -194,7 +194,7 @@ def _undeclared(row: Comparison) -> list[Note]:
     """Return the limits of a verdict that the headline names in a few words, and a direction that has to be declared."""
     found = [note for note in row.qualifiers if note.kind == "dependence"]
     if row.direction == "asked":
-        text = f"nothing declares which way {row.metric} is better"
+        text = f"Nothing declares which way {row.metric} is better"
         remedy = f"[metrics.{row.metric}] in evalstats.toml says so, with higher_is_better = false or true"
         found.append(Note(kind="direction", text=text, remedy=remedy))
     return found

@@ -358,7 +358,7 @@ def _notes(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[Note, 
         found += [known.reason] if known.reason else []
         if known.disattenuated is not None and known.disattenuated > 1:
             found.append(
-                f"the correlation freed of noise is {known.disattenuated:.2f}, above 1: the noise is overstated, errors are "
+                f"The correlation freed of noise is {known.disattenuated:.2f}, above 1: the noise is overstated, errors are "
                 "shared by both sides, or chance lifted the sample"
             )
         if known.ceiling is not None and known.ceiling < _WEAK_CEILING:

@@ -326,7 +326,7 @@ def _label(plan: PowerPlan) -> tuple[str, Tone]:
 
 def _scope(plan: PowerPlan) -> str:
     first = f"Pilot: {plan.pilot}" if plan.pilot else next(iter(plan.assumptions), "")
-    return ", ".join(part for part in (first[:1].upper() + first[1:], truth_words(plan)) if part)
+    return ", ".join(part for part in (first, truth_words(plan)) if part)
 
 
 def _answer(plan: PowerPlan) -> tuple[Block, ...]:
