@@ -21,8 +21,9 @@ class Option:
 
     `value` is what the argument is given, `blank` the word that stands for what the reader fills in, `of` the key of a pair:
     the column of `where` and of `map`, the model of `cutoffs`. `map` names a column of a table of one's own, `values` what a
-    label in it means, `published` is `where` of published numbers. In an f-string it becomes text at once, which suits what is
-    said to one reader, such as an error; what is stored keeps it as a part of `Advice`.
+    label in it means, `published` is `where` of published numbers, `into` the store that a file is read into.
+    In an f-string it becomes text at once, which suits what is said to one reader, such as an error; what is stored keeps it as
+    a part of `Advice`.
 
     Examples
     --------
@@ -92,6 +93,8 @@ def _as_argument(option: Option) -> str:
             return "data.trials_from_runs()"
         case "store":
             return f"open_store({value or '...'})"
+        case "into":
+            return f"into the store {value}"
         case "where" | "lab_where" | "live_where":
             pair = f"{of}={value}" if of.isidentifier() else f"**{{{of!r}: {value}}}"
             return f"{'data' if name == 'where' else name[:-6]}.where({pair if of else '...'})"

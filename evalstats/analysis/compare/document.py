@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.arms import asked_direction, direction_notes
-from evalstats.analysis.comparability.rules import graver
+from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
@@ -217,8 +217,9 @@ def _actions(result: Comparison) -> list[str]:
         case "invalid":
             grave = graver(result.run_differences)
             if grave:
+                meant = Option("accept", invalidating(result.run_differences))
                 found.append(
-                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {Option('accept')}."
+                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {meant}."
                 )
     if lost and result.verdict in ("better", "equivalent", "inconclusive"):
         found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it.")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evalstats.analysis.comparability.rules import graver
+from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.document import (
     NOTE_ORDER,
@@ -202,7 +202,8 @@ def _undeclared(row: Comparison) -> list[Note]:
 
 def _actions(result: Comparisons) -> list[str]:
     if graver(result.rows[0].run_differences):
-        return [f"Run both sides in the same way, or declare what is meant with {Option('accept')}."]
+        meant = Option("accept", invalidating(result.rows[0].run_differences))
+        return [f"Run both sides in the same way, or declare what is meant with {meant}."]
     words = {word: [row.metric for row in result.rows if row.verdict == word] for word in ("better", "worse")}
     left = [row.metric for row in result.rows if row.verdict == "inconclusive" and row.higher_known is None]
     found: list[str] = []

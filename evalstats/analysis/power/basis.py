@@ -162,7 +162,7 @@ def from_numbers(given: Assumed, *, delta: float | None, points: bool) -> Basis:
         raise InputError(
             f"{found}; give one of {Option('discordance')} (share of items that only one of them gets right), "
             f"{Option('accuracy')} (of the baseline), {Option('variance')} (of the item differences), or a pilot with "
-            f"{Option('pilot')}"
+            f"{Option('pilot', blank='FILE')}"
         )
     if given.variance is not None:
         return _from_variance(given, points=points)

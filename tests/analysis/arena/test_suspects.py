@@ -21,7 +21,7 @@ def _draw(seed: int = 0, **trouble: float) -> pl.DataFrame:
 
 
 def _caution(result: es.ArenaRanking) -> str:
-    return " ".join(f"{note.text} {note.remedy}" for note in result.document().notes)
+    return " ".join(f"{note.line}" for note in result.document().notes)
 
 
 def test_a_rater_who_always_takes_one_side_is_left_out() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from evalstats import datasets
 from evalstats.analysis.compare.compare import compare
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, written
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Margin, Plan
 from tests.analysis.builders import data_of, rows_of, told
@@ -43,7 +43,7 @@ def test_the_dimension_is_suspected_and_named_as_the_source_names_it(tenacious: 
     result = compare(tenacious, "baseline", "trained")
     (note,) = [note for note in result.notes if note.kind == "dependence"]
     assert note.text.startswith("items of one dimension behave alike (design effect 6.7)")
-    assert note.remedy == "to conclude about other dimensions, add --cluster dimension"
+    assert written(note.remedy) == "To conclude about other dimensions, add cluster='dimension'"
     row = next(row for row in result.dependence if row.factor == "dimension")
     assert row.flag == "warn"
 
@@ -503,7 +503,8 @@ def test_many_items_asked_with_different_prompts_cannot_be_compared() -> None:
     )
     refused = compare(data, "a", "b")
     assert refused.verdict == "invalid"
-    assert "--accept prompt" in refused.verdict_reason
+    assert 'accept = ["prompt"] in evalstats.toml' in refused.verdict_reason
+    assert "accept=['prompt']" in refused.document().actions[0]
     assert (refused.estimate, refused.conf_low, refused.p_value, refused.rows) == (0.5, None, None, ())
     accepted = compare(data, "a", "b", accept=["prompt"])
     assert accepted.verdict == "better"

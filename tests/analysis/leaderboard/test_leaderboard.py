@@ -748,8 +748,8 @@ def test_a_system_of_two_runs_is_left_out_of_a_board_and_named() -> None:
     assert sorted(row.name for row in found.rows) == [f"m{j}" for j in range(10) if j != 1]
     said = [note for note in found.notes if note.kind == "left_out" and note.caution]
     assert [note.text for note in said] == ["m1 is left out: 2 runs answered the same 40 items"]
-    assert "--contrast run" in said[0].remedy
-    assert "--trials-from-runs" in said[0].remedy
+    assert "contrast='run'" in said[0].line
+    assert "data.trials_from_runs()" in said[0].line
     without = leaderboard(EvalData(
         outcomes=data.outcomes.filter(pl.col("model") != "m1"), runs=data.runs, metrics=data.metrics
     ))  # fmt: skip
@@ -774,7 +774,7 @@ def test_scores_are_given_of_the_systems_that_have_one() -> None:
     assert [row.name for row in found] == ["m0", "m2"]
     said = {note for row in found for note in row.notes if note.kind == "left_out"}
     assert {note.text for note in said} == {"m1 is left out: 2 runs answered the same 40 items"}
-    assert all(note.caution and "--system RUN" in note.remedy for note in said)
+    assert all(note.caution and "name=RUN" in note.line for note in said)
     assert {dataclasses.replace(row, notes=(), settings=None) for row in found} == {
         dataclasses.replace(score(data, name), notes=(), settings=None) for name in ("m0", "m2")
     }
