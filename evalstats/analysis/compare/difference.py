@@ -411,7 +411,7 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         return (*beside, method_row(law, "second interval", words))
 
     doubts, differing = _cluster_doubts(headline, flip, conf_level), flip.n_nonzero
-    few = (f"only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
+    few = (f"Only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
     difference = Difference(
         headline=headline,
         method_reason="items are clustered, so clusters are the unit that carries information",
@@ -639,7 +639,7 @@ def _with_unseen_tail(
     sign = 1.0 if metric.higher_is_better else -1.0
     candidate, baseline = sides = (sign * scores.candidate, sign * scores.baseline)
     ahead, behind = sides if candidate.mean() > baseline.mean() else sides[::-1]
-    words = ("A few items go far against it, and more of them would undo it",)
+    words = ("a few items go far against it, and more of them would undo it",)
     if rests_on_unseen_tail(ahead, behind, found.headline.p_value, conf_level=conf_level):
         found = replace(found, if_claimed=notes("fit", words))
     if margin is None:

@@ -246,9 +246,9 @@ def _panel(row: Comparison, label: str) -> tuple[Block, ...]:
 def _beside(row: Comparison) -> str:
     """Say what the table does not: the least that is claimed, what could have been found, or the reason of the verdict."""
     if row.verdict in ("better", "worse"):
-        return f"the {'gain' if row.verdict == 'better' else 'loss'} may be as small as {least(row)}"
+        return f"The {'gain' if row.verdict == 'better' else 'loss'} may be as small as {least(row)}"
     if plain_reason(row) and row.mde is not None:
-        return f"a difference of {sized(row.mde, row)} would be found with 80% power"
+        return f"A difference of {sized(row.mde, row)} would be found with 80% power"
     return row.verdict_reason
 
 
@@ -258,7 +258,7 @@ def _beside(row: Comparison) -> str:
 def _method(result: Comparisons) -> tuple[Section, ...]:
     first = result.rows[0]
     own = [
-        f"{row.method} for {row.metric}"
+        f"For {row.metric}: {row.method}"
         + ("" if row.method_reason == "it was asked for" else f", because {row.method_reason}")
         for row in result.rows
         if row.method

@@ -430,7 +430,7 @@ def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
         return []
     places = "its place is" if len(names) == 1 else "their places are"
     lead = f"the lead of {several(names, _NAMED)} in {cost_word(cost)}"
-    return [f"rare extreme items could undo {lead}, so {places} left open"]
+    return [f"Rare extreme items could undo {lead}, so {places} left open"]
 
 
 def _suspicions(

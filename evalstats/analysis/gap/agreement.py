@@ -368,7 +368,7 @@ def _notes(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[Note, 
     alone = [word for word, side in (("lab", material.lab), ("live", material.live)) if side.marginal]
     if alone and material.scores.has_errors:
         found.append(
-            f"of the {' and the '.join(alone)} scores only published standard errors are known, not what the models share: the "
+            f"Of the {' and the '.join(alone)} scores only published standard errors are known, not what the models share: the "
             "noise is an upper bound, so flags are conservative, the ceiling is a lower bound, and slope and correlation freed "
             "of noise are upper ones"
         )

@@ -178,7 +178,7 @@ def method_sections(plan: PowerPlan) -> tuple[Section, ...]:
     """Return how it is computed, what it means and assumes, and the references."""
     text = known_methods()[f"power: {plan.method}"]
     notes = [sentence(f"{row.method}: {row.note}") for row in plan.beside if row.note]
-    why = sentence(f"{text.what}, because {plan.method_reason}")
+    why = sentence(f"By {text.what}, because {plan.method_reason}")
     return (
         Section(
             id="method",

@@ -122,7 +122,7 @@ def _assumptions(result: ScenarioModel) -> tuple[str, ...]:
             "What is missing is like the rest; failures that come more often in one scenario would pass for a drop, or hide one"
         )
     if result.singular:
-        found.append(f"{several(result.singular)}, and taken for 0, which is not shown")
+        found.append(f"In the model {several(result.singular)}, and taken for 0, which is not shown")
     if not result.converged:
         found.append("The fit ends at an optimum, which it did not")
     return tuple(sentence(text) for text in found)

@@ -71,7 +71,7 @@ def test_a_harmless_reason_is_declared(given: dict[str, object]) -> None:
 
 def test_a_plan_is_departed_from() -> None:
     result = es.compare(data(30), "old", "new", plan=Plan(missing="bounded"), missing="ignorable")
-    assert "departs from the plan: missing ignorable given, bounded declared" in told(result)
+    assert "Departs from the plan: missing ignorable given, bounded declared" in told(result)
 
 
 def test_there_are_two_words() -> None:

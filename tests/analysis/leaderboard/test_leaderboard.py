@@ -448,7 +448,7 @@ def test_a_lead_that_runs_in_groups_is_suspected() -> None:
     ]
     found = leaderboard(data_of(*rows))
     assert [(row.factor, row.flag) for row in found.dependence] == [("passage", "warn")]
-    assert any("items of one passage behave alike" in text for text in told(found))
+    assert any("Items of one passage behave alike" in text for text in told(found))
     assert "a against" in found.dependence_of
 
 
@@ -569,7 +569,7 @@ def test_models_that_were_judged_by_others_are_not_compared(scores: np.ndarray) 
     assert found.graph.same_items
     assert not found.graph.measured_alike
     assert {frozenset(part) for part in found.graph.components} == {frozenset("ac"), frozenset("bd")}
-    assert any("--accept judge" in text for text in told(found))
+    assert any("accept=['judge']" in text for text in told(found))
     across = [pair for pair in found.pairs if pair.verdict == "not compared"]
     assert len(across) == 4
     assert all("measured differently" in (pair.reason or "") for pair in across)
@@ -727,7 +727,7 @@ def test_a_plan_settles_what_is_left_open_and_departures_are_told() -> None:
     assert (planned.conf_level, planned.adjust, planned.baseline) == (0.9, "holm", "first")
     assert planned.plan.digest == plan.digest
     departed = leaderboard(data, plan=plan, adjust="bh")
-    assert departed.notes[0] == Note(kind="plan", text="departs from the plan: adjust bh given, holm declared")
+    assert departed.notes[0] == Note(kind="plan", text="Departs from the plan: adjust bh given, holm declared")
     assert plan.digest[:12] in printed(planned)
 
 
