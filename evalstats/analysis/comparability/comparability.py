@@ -481,7 +481,7 @@ def _judges(sides: Sides, data: EvalData) -> RunDifference | None:
             severity, why = "note", "the names seem to be one model, reached in two ways"
         elif first == _sorted(sides.first_rows["model"]) and second == _sorted(sides.second_rows["model"]):
             why = "each model graded itself, and a score given by another judge is another quantity"
-        told = f"The judge differs between the two sides ({shown(first)} against {shown(second)}): {why}"
+        told = f"the judge differs between the two sides ({shown(first)} against {shown(second)}): {why}"
     return RunDifference(
         setting="judge", baseline=shown(first), candidate=shown(second), severity=severity, explanation=told
     )

@@ -135,7 +135,7 @@ def test_unread_answers_are_counted_wrong_or_as_luck_and_blind_models_are_named(
     assert "would add 6.7 points" in unread.text  # a third of the answers, a fifth of them right
     assert {each.treatment for each in unread.shifts} == {"counted as wrong", "with the chance of a random pick"}
     assert random.models == ("m00",)
-    assert random.text.startswith("no better than a random pick: m00 (")
+    assert random.text.startswith("No better than a random pick: m00 (")
     assert "chance 20.0%" in random.text
 
 
