@@ -377,8 +377,8 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     found.extend(_preferred_side(result))
     fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, "sides", "drift"}]
     if votes:
-        further = "further " if result.asked.without_suspects else ""
-        text = f"{further}suspect votes ({several(votes, 7)}) may carry the ratings"
+        further = result.asked.without_suspects
+        text = f"{'Further suspect' if further else 'Suspect'} votes ({several(votes, 7)}) may carry the ratings"
         remedy = "" if further else ("Rate without them: ", Option("without_suspects", value=True))
         found.append(Note(kind="trust", text=text, remedy=remedy))
     if fragile:

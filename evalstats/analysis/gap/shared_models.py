@@ -463,7 +463,7 @@ def _with_errors(
         said = f"{len(without)} shared {is_} left out for want of a standard error: {several(without)}"
         return kept, (Note(kind="left_out", text=said),)
     # Errors of a side that lacks any count as unknown for all of it.
-    some_have = f"only {len(kept)}" if kept else "none"
+    some_have = f"Only {len(kept)}" if kept else "None"
     said = f"{some_have} of {plural(len(joined), 'shared model')} have standard errors on both sides, so no gap can be told"
     return joined, (Note(kind="few", text=said, remedy="Give results by item, or published standard errors"),)
 
