@@ -10,6 +10,7 @@ what is typed there. No text is ever rewritten, since any of it may be a name fr
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from keyword import iskeyword
 
 # The exit status of a fault of ours: none that means an answer, a gate that failed or bad input; sysexits.h: EX_SOFTWARE.
 OUR_FAULT = 70
@@ -96,18 +97,21 @@ def _as_argument(option: Option) -> str:
         case "into":
             return f"into the store {value}"
         case "where" | "lab_where" | "live_where":
-            pair = f"{of}={value}" if of.isidentifier() else f"**{{{of!r}: {value}}}"
-            return f"{'data' if name == 'where' else name[:-6]}.where({pair if of else '...'})"
+            return f"{'data' if name == 'where' else name[:-6]}.where({_pair(of, value) if of else '...'})"
         case "published":
             return f"data.aggregates.filter(pl.col({of!r}) == {value})"
         case "map" if of:  # as `from_frame` takes it
-            return f"{of}={value}"
+            return _pair(of, value)
         case "values" if isinstance(option.value, tuple):
             label, meaning = option.value
             told = f"{{{label!r}: {meaning!r}}}"
             return f"labels={told}" if of == "winner" else f"values={{{of!r}: {told}}}"
         case _:
             return f"{_ARGUMENTS.get(name, name)}={f'{{{of!r}: {value}}}' if of else value}"
+
+
+def _pair(name: str, value: str) -> str:
+    return f"{name}={value}" if name.isidentifier() and not iskeyword(name) else f"**{{{name!r}: {value}}}"
 
 
 def _literal(value: str | float | tuple[str | float, ...]) -> str:
