@@ -56,8 +56,8 @@ def _note_of_older(version: str) -> Note | None:
     """Return what is said of a result that an older version of evalstats computed; None where it was this version."""
     if not () < _numbers(version) < _numbers(toolkit_version()):
         return None
-    text = f"this was computed by evalstats {version}, and {toolkit_version()} only shows it: methods may have changed"
-    return Note(kind="source", text=text, remedy="compute it again for today's numbers")
+    text = f"This was computed by evalstats {version}, and {toolkit_version()} only shows it: methods may have changed"
+    return Note(kind="source", text=text, remedy="Compute it again for today's numbers")
 
 
 def _unreadable_older(version: str, source: str, why: str) -> str:

@@ -6,7 +6,7 @@ from typing import cast
 import polars as pl
 
 from evalstats.document.escape import for_csv, for_html, for_latex, for_markdown, inert
-from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Tabs, Text, Tone
+from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Tabs, Text, Tone, sentence
 from evalstats.errors import InputError
 
 _COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#855800", "neutral": "#4a5663"}
@@ -30,7 +30,7 @@ def _capital(text: str) -> str:
 def _below(document: Document) -> str:
     """Return number, interval and scope as sentences."""
     number = ", ".join(part for part in (document.number, document.number_words) if part)
-    return " ".join(f"{part.rstrip('.')}." for part in (number, document.scope) if part)
+    return " ".join(sentence(part) for part in (number, document.scope) if part)
 
 
 # --- Markdown ---
@@ -43,7 +43,7 @@ def to_markdown(document: Document) -> str:
     **Better.** B\|C is better.
     """
     parts = [f"**{for_markdown(note.line)}**" for note in document.banners]
-    parts.append(f"**{for_markdown(_capital(document.label))}.** {for_markdown(document.headline.rstrip('.'))}.")
+    parts.append(f"**{for_markdown(_capital(document.label))}.** {for_markdown(sentence(document.headline))}")
     parts += [for_markdown(text) for text in (_below(document),) if text]
     parts += [_markdown(block) for block in document.answer]
     parts.append("\n".join(f"- {for_markdown(note.line)}" for note in document.cautions))
@@ -112,7 +112,7 @@ def to_html(document: Document) -> str:
     parts = [f"<p><strong>{for_html(note.line)}</strong></p>" for note in document.banners]
     parts.append(
         f'<div style="{style}"><strong style="color:{color}">{for_html(_capital(document.label))}</strong> '
-        f"{for_html(document.headline.rstrip('.'))}.<br>{for_html(_below(document))}</div>"
+        f"{for_html(sentence(document.headline))}<br>{for_html(_below(document))}</div>"
     )
     parts += [_html(block) for block in document.answer]
     parts.append(_html_list([note.line for note in document.cautions]))
@@ -172,7 +172,7 @@ def html_table(table: Table) -> str:
 def to_latex(document: Document) -> str:
     """Return LaTeX that needs no package but booktabs: the answer, then every table."""
     parts = [f"\\textbf{{{for_latex(note.line)}}}" for note in document.banners]
-    answer = f"{document.headline.rstrip('.')}. {_below(document)}"
+    answer = f"{sentence(document.headline)} {_below(document)}"
     parts.append(f"\\textbf{{{for_latex(_capital(document.label))}.}} {for_latex(answer)}")
     if document.cautions:
         items = "\n".join(f"  \\item {for_latex(note.line)}" for note in document.cautions)
@@ -224,7 +224,7 @@ def _csv_cell(cell: object) -> str:
 def summary(document: Document) -> str:
     """Return the answer as sentences: what data these are, the headline, the number, what it rests on, the cautions."""
     said = [note.line for note in document.banners]
-    said += [f"{document.headline.rstrip('.')}.", _below(document)]
+    said += [sentence(document.headline), _below(document)]
     for block in document.answer:
         said += [block.text] if isinstance(block, Text) else block.items if isinstance(block, Items) else []
     said += [note.line for note in document.cautions]

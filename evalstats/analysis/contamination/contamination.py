@@ -213,7 +213,7 @@ def cautions(
         *table.table.measured.notes("weakens"),
         *dependence_notes(suspected),
         *(
-            [Note(kind="plan", text="the test is one-sided, which holds only if that was declared before looking")]
+            [Note(kind="plan", text="The test is one-sided, which holds only if that was declared before looking")]
             if options.alternative == "greater"
             else []
         ),
@@ -223,7 +223,7 @@ def cautions(
 def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     found: list[Note] = []
     if table.references is None:
-        text = "no model is named as clean, so exposure that several models share goes unseen"
+        text = "No model is named as clean, so exposure that several models share goes unseen"
         remedy = ("Name models trained before the items were public: ", Option("references", blank="MODEL"))
         found.append(Note(kind="choice", text=text, remedy=remedy))
     counts = {len(row.references) for row in rows if row.p_value is not None}
@@ -239,7 +239,7 @@ def _of_missing(row: ContaminationRow) -> Note:
 
 
 def _of_df(row: ContaminationRow) -> Note:
-    text = f"the clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
+    text = f"The clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
     return Note(kind="few", text=text)
 
 

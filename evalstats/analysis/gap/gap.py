@@ -281,7 +281,7 @@ def _names(found: Matched) -> tuple[Note, ...]:
     said = f"{plural(len(near), 'pair')} of names look alike and were not joined: {shown}"
     return (
         Note(
-            kind="left_out", text=said, remedy=("join those that are one model with ", Option("aliases", blank="FILE"))
+            kind="left_out", text=said, remedy=("Join those that are one model with ", Option("aliases", blank="FILE"))
         ),
     )
 
@@ -289,7 +289,7 @@ def _names(found: Matched) -> tuple[Note, ...]:
 def _scale_note(found: Matched) -> tuple[Note, ...]:
     if found.material.same_scale or not found.scale_reason:
         return ()
-    return (Note(kind="scale", text=f"no plain difference: {found.scale_reason}", caution=False),)
+    return (Note(kind="scale", text=f"No plain difference: {found.scale_reason}", caution=False),)
 
 
 DEFAULT_LEVEL = 0.95

@@ -417,7 +417,7 @@ def _confusion(result: JudgeReport) -> Section | None:
     table = Table(
         id="confusion",
         columns=(
-            Column(title=f"{_truth(result)[:1].upper()}{_truth(result)[1:]}"),
+            Column(title=_truth(result)),
             *(Column(title=f"{best.name}: {level}", kind="count") for level in best.levels),
         ),
         rows=tuple((level, *row) for level, row in zip(best.levels, best.confusion, strict=True)),

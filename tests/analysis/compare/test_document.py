@@ -171,7 +171,7 @@ def test_simulated_runs_are_the_banner() -> None:
     made = replace(data, runs=data.runs.with_columns(simulated=pl.lit("invented by hand")))
     document = compare(made, "a", "b").document()
     (banner,) = document.banners
-    assert banner.text == "the data are simulated: invented by hand"
+    assert banner.text == "The data are simulated: invented by hand"
     assert terminal.headline(document).startswith(banner.line)
 
 
