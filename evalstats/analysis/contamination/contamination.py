@@ -284,7 +284,7 @@ def _of_scale(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     beyond = [row.model for row in rows if not row.in_range and row.outside is None and row.p_value is not None]
     if not beyond:
         return []
-    text = f"{several(beyond)} scores outside the range of its references, so the answer rests on the logit scale"
+    text = f"the answer for {several(beyond)} rests on the logit scale: outside the range of its references"
     return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
 
 
