@@ -15,7 +15,7 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.contamination.options import Scale
 from evalstats.analysis.contamination.result import Compared
 from evalstats.document.numbers import plural
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.stats.contamination import ItemContrast, ReferenceGap, reference_gap
 from evalstats.stats.rasch import ability_scores
 
@@ -35,7 +35,7 @@ def scale_for(metric: Metric, asked: Scale) -> tuple[Compared, str]:
         return "latent", ""
     why = f"{metric.name!r} is no share of right answers (its kind is {metric.kind})"
     if asked == "latent":
-        raise InputError(f"scale is latent, and {why}; use scale=points, or leave it out")
+        raise InputError(f"scale is latent, and {why}; use {Option('scale', 'points')}, or leave it out")
     return "points", why
 
 

@@ -21,7 +21,7 @@ from evalstats.analysis.gap.score_scale import (
 from evalstats.analysis.result import finite
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_value, p_words, several
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import Advice, CannotAnswerError, Option
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.line_estimators import (
@@ -403,9 +403,9 @@ def _bend_note(made: Material, line: CalibrationLine) -> tuple[Note, ...]:
         return ()
     said = f"{BENT} ({p_words(line.bend_p)}), so no model is called a gap"
     scaled = "logit" in links_of(made)
-    remedy = "Compare the shares as they are: --scale identity" if scaled else ""
+    remedy: Advice = ("Compare the shares as they are: ", Option("scale", "identity")) if scaled else ""
     if not scaled and (is_share(made.lab) or is_share(made.live)):
-        remedy = "Compare log-odds of the shares: --scale logit"
+        remedy = ("Compare log-odds of the shares: ", Option("scale", "logit"))
     return (Note(kind="fit", text=said, remedy=remedy),)
 
 

@@ -14,7 +14,7 @@ from evalstats.analysis.gap.material import Material, Side
 from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.gap.result import Link, SideAccount
 from evalstats.document.numbers import p_words
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.line_estimators import bend
@@ -45,7 +45,7 @@ def on_scale(made: Material, asked: Scale) -> Material:
     if asked == "logit" and not any(shares.values()):
         raise InputError(
             f"scale is logit, and neither {made.lab.metric!r} (lab) nor {made.live.metric!r} (live) is a share of right answers; "
-            "use scale=identity, or leave it out"
+            f"use {Option('scale', 'identity')}, or leave it out"
         )
     if asked == "identity" or not any(shares.values()):
         return made
