@@ -39,7 +39,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
 from evalstats.errors import InputError, Option
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import Plan, plan_account, settled, with_plan
+from evalstats.schema.plan import Plan, plan_account, scale_given, settled, with_plan
 from evalstats.stats.checks import check_count, check_level
 from evalstats.stats.clusters import Dependence, undeclared_dependence
 from evalstats.stats.contamination import ReferenceGap
@@ -420,6 +420,7 @@ def contamination(
     benchmark = _only(data)
     asked_metric = metric or (plan.primary_for(benchmark) if plan is not None else None)
     given = {"margin": margin, "conf_level": conf_level, "clusters": [cluster] if isinstance(cluster, str) else cluster}
+    given |= scale_given(plan, scale, get_args(Scale))
     found = settled(plan, benchmark=benchmark, metric=asked_metric or "", accept=list(accept) or None, **given)
     level = check_level(DEFAULT_LEVEL if found["conf_level"] is None else cast("float", found["conf_level"]))
     wanted = Wanted(
@@ -428,7 +429,7 @@ def contamination(
         references=as_levels(references),
         cluster=cast("Sequence[str] | None", found["clusters"]),
         accept=tuple(cast("Sequence[str] | None", found["accept"]) or ()),
-        scale=scale,
+        scale=cast("Scale", found.get("scale") or scale),
     )
     if design == "twins":
         rows, sides, notes = twin_rows(data, place, column, old, new)

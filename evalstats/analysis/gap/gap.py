@@ -38,7 +38,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import LiveMix, Plan, plan_account, settled, with_plan
+from evalstats.schema.plan import LiveMix, Plan, plan_account, scale_given, settled, with_plan
 from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.errors_in_variables.scores import centred_variance
 from evalstats.stats.estimate import normal_quantile, t_quantile
@@ -409,7 +409,7 @@ def gap(
     """
     if scale not in get_args(Scale):
         raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(Scale))}")
-    given: dict[str, Any] = {"margin": margin, "conf_level": conf_level}
+    given: dict[str, Any] = {"margin": margin, "conf_level": conf_level, **scale_given(plan, scale, get_args(Scale))}
     lab_data, live_data = by_setting(table_of(lab)) if live is None else (table_of(lab), table_of(live))
     joined = {**({} if plan is None else plan.aliases), **(aliases or {})}
     if plan is not None:
@@ -418,6 +418,7 @@ def gap(
         found = settled(plan, benchmark=name, metric=live_metric or metric or "", **given)
         margin = cast("float | str | None", found["margin"])
         conf_level = cast("float | None", found["conf_level"])
+        scale = cast("Scale", found.get("scale") or scale)
     lab_data = lab_data.with_metric(lab_metric or metric, higher_is_better=higher_is_better)
     live_data = live_data.with_metric(live_metric or metric, higher_is_better=higher_is_better)
     level = check_level(DEFAULT_LEVEL if conf_level is None else conf_level)
