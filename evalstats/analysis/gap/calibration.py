@@ -170,13 +170,12 @@ def _in_points(made: Material, gaps: DeletedGaps) -> DeletedGaps:
         return gaps
     names = ("gap", "conf_low", "conf_high", "adjusted_low", "adjusted_high", "equivalence_low", "equivalence_high")
     ends = {name: gap_in_points(made, getattr(gaps, name)) for name in names}
-    step = 1e-4
-    slope = (gap_in_points(made, gaps.gap + step) - gap_in_points(made, gaps.gap - step)) / (2 * step)
+    above, below = (gap_in_points(made, gaps.gap + side * gaps.std_error) for side in (1.0, -1.0))
     flagged = gaps.flagged
     if made.n_models < FULL_MODELS and made.options.margin is not None:
         beyond = (ends["adjusted_low"] > made.options.margin) | (ends["adjusted_high"] < -made.options.margin)
         flagged = flagged & beyond
-    return replace(gaps, **ends, std_error=slope * gaps.std_error, detectable=_detectable(made, gaps), flagged=flagged)
+    return replace(gaps, **ends, std_error=(above - below) / 2.0, detectable=_detectable(made, gaps), flagged=flagged)
 
 
 def _detectable(made: Material, gaps: DeletedGaps) -> FloatArray:

@@ -90,7 +90,7 @@ def hierarchy_of(material: Material) -> Hierarchy:
         )
     except InputError as error:
         raise CannotAnswerError(str(error)) from error
-    return _hierarchy(material, fit, np.lexsort((np.arange(material.n_models), -material.scores.live)))
+    return _hierarchy(material, fit, np.lexsort((np.arange(material.n_models), -material.own_scores.live)))
 
 
 def _check(material: Material) -> None:

@@ -133,7 +133,7 @@ def _layer(
 def _rows(made: Material, calibration: Calibration) -> tuple[GapRow, ...]:
     """Return a line for each model, the best live first."""
     lab, live = (_scores(made, name) for name in ("lab", "live"))
-    order: list[int] = np.lexsort((np.arange(made.n_models), -made.scores.live)).tolist()
+    order: list[int] = np.lexsort((np.arange(made.n_models), -made.own_scores.live)).tolist()
     names = [field.name for field in dataclasses.fields(ModelGap)]
     return tuple(
         GapRow(
