@@ -16,7 +16,7 @@ from evalstats.stats.estimate import normal_quantile
 from validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
 
 NAME = "contamination"
-REPLICATES, RASCH_REPLICATES, PART = 1_500, 1_000, 250
+REPLICATES, PART = 600, 200
 ITEMS = 200
 LEVEL = 0.05
 REFERENCES = (3, 5, 10)
@@ -181,8 +181,7 @@ def tasks(share: float = 1.0) -> list[Task]:
     return [
         task
         for case, work in CELLS
-        for count in (RASCH_REPLICATES if "%" in case.name else REPLICATES,)
-        for task in simulated(NAME, case.name, work, replicates=count, part=PART, share=share)
+        for task in simulated(NAME, case.name, work, replicates=REPLICATES, part=PART, share=share)
     ]
 
 

@@ -28,7 +28,7 @@ from evalstats.stats.errors_in_variables.scores import ClusterMeans, LabLiveScor
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 
 NAME = "gap-claims"
-REPLICATES, CURVED_REPLICATES, PART = 800, 600, 100
+REPLICATES, PART = 400, 100
 COMPARED = 1  # of every part, so many data sets go through `gap` itself
 RESAMPLES = 200
 TRUE = 1e-9  # nearer to 0 there is no gap
@@ -300,12 +300,11 @@ def on_both_scales(rng: np.random.Generator, count: int, *, world: World) -> dic
 
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
-    work = [(world, replicate, REPLICATES) for world in WORLDS]
-    work += [(world, on_both_scales, CURVED_REPLICATES) for world in CURVED]
+    work = [(world, replicate) for world in WORLDS] + [(world, on_both_scales) for world in CURVED]
     return [
         task
-        for world, of, count in work
-        for task in simulated(NAME, world.name, partial(of, world=world), replicates=count, part=PART, share=share)
+        for world, of in work
+        for task in simulated(NAME, world.name, partial(of, world=world), replicates=REPLICATES, part=PART, share=share)
     ]
 
 
