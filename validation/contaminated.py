@@ -16,7 +16,7 @@ from evalstats.stats.estimate import normal_quantile
 from validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
 
 NAME = "contamination"
-REPLICATES, PART = 600, 200
+REPLICATES, PART = 2_000, 250
 ITEMS = 200
 LEVEL = 0.05
 REFERENCES = (3, 5, 10)

@@ -28,7 +28,7 @@ from evalstats.stats.errors_in_variables.scores import ClusterMeans, LabLiveScor
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 
 NAME = "gap-claims"
-REPLICATES, PART = 400, 100
+REPLICATES, FEW_REPLICATES, PART = 2_000, 400, 100
 COMPARED = 1  # of every part, so many data sets go through `gap` itself
 RESAMPLES = 200
 TRUE = 1e-9  # nearer to 0 there is no gap
@@ -83,8 +83,7 @@ def _votes(words: str, models: int, **options: Any) -> World:
 CURVED = (
     *(
         _votes(f"no gap, votes, lab mean {words}", models, mean=mean, spread=0.8)
-        for words, mean in ((".84", 2.6), (".90", 3.2))
-        for models in (12, 20)
+        for words, mean, models in ((".84", 2.6, 20), (".90", 3.2, 12))
     ),
     _votes("one model apart in votes, lab mean .57", 15, gaps={"model-08": -0.6}),
     _votes("one model apart in votes, lab mean .90", 15, gaps={"model-08": -0.6}, mean=3.2, spread=0.8),
@@ -273,6 +272,7 @@ def _same(found: Found, world: World, seed: int) -> bool:
     return alike and found.verdict == whole.verdict
 
 
+_EACH = 5  # of the tables without a gap every fifth is also decided with shares as they are
 _BY_SCALE: tuple[tuple[Scale, str, str], ...] = (
     ("auto", MODEL, MISSED),
     ("identity", AS_THEY_ARE, MISSED_AS_THEY_ARE),
@@ -283,11 +283,11 @@ def on_both_scales(rng: np.random.Generator, count: int, *, world: World) -> dic
     """Tally who is called a gap, with shares as `gap` takes them and as they are."""
     claims: dict[str, list[bool]] = defaultdict(list)
     planted = set(world.options.get("gaps", ()))
-    for _ in range(count):
+    for number in range(count):
         made = make_lab_live_world(world.design, seed=int(rng.integers(2**31)))
         draw = draw_lab_live(made)
         own = made.names.index(next(iter(planted))) if planted else None
-        for scale, false, missed in _BY_SCALE:
+        for scale, false, missed in _BY_SCALE[: 1 if own is None and number % _EACH else 2]:
             rows = decided(draw, scale).calibration.rows
             # As they are: what is called where no bend is heeded.
             called = [row.verdict == "gap" or (scale == "identity" and row.reason.startswith(BENT)) for row in rows]
@@ -300,11 +300,13 @@ def on_both_scales(rng: np.random.Generator, count: int, *, world: World) -> dic
 
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
-    work = [(world, replicate) for world in WORLDS] + [(world, on_both_scales) for world in CURVED]
+    work = [(world, replicate, REPLICATES) for world in WORLDS]
+    # A power is promised of none.
+    work += [(each, on_both_scales, FEW_REPLICATES if each.options.get("gaps") else REPLICATES) for each in CURVED]
     return [
         task
-        for world, of in work
-        for task in simulated(NAME, world.name, partial(of, world=world), replicates=REPLICATES, part=PART, share=share)
+        for world, of, count in work
+        for task in simulated(NAME, world.name, partial(of, world=world), replicates=count, part=PART, share=share)
     ]
 
 
