@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from evalstats.analysis.arms import asked_direction
-from evalstats.analysis.contamination.result import LATENT, METHODS, ContaminationCheck, ContaminationRow, Verdict
-from evalstats.analysis.method_texts import known_methods
+from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
+from evalstats.analysis.method_texts import MethodText, known_methods
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import Estimate, level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
@@ -121,15 +121,13 @@ def _alt(result: ContaminationCheck) -> str:
 
 def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
     """Return how it was computed, what it assumes, and the references."""
-    text = known_methods()[METHODS[result.design]]
-    latent = known_methods()[LATENT] if result.compared == "latent" else None
+    texts = _texts(result)
     return (
         Section(
             id="method",
             heading="How inflation is measured",
             blocks=(
-                Text(text=text.how),
-                *([Text(text=latent.how)] if latent else []),
+                *(Text(text=each.how) for each in texts),
                 Text(text=_error(result)),
                 Items(items=_facts(result)),
             ),
@@ -138,9 +136,14 @@ def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
         Section(
             id="references",
             heading="References",
-            blocks=(Items(items=(*text.sources, *(latent.sources if latent else ()))),),
+            blocks=(Items(items=tuple(source for each in texts for source in each.sources)),),
         ),
     )
+
+
+def _texts(result: ContaminationCheck) -> list[MethodText]:
+    """Return what is told of each part of the method."""
+    return [known_methods()[name] for name in result.method.split("; ")]
 
 
 def _error(result: ContaminationCheck) -> str:
@@ -195,8 +198,7 @@ def _assumptions(result: ContaminationCheck) -> tuple[str, ...]:
     lost = [row for row in result.rows if row.n_left_out]
     missing = [f"{plural(lost[0].n_left_out, 'item')} that some model lacks are like the rest."] if lost else []
     proof = "A gain is evidence of exposure, not proof: something else may set the model apart on these items."
-    names = (METHODS[result.design], *([LATENT] if result.compared == "latent" else []))
-    return (clean, *(known_methods()[name].takes for name in names), *missing, proof)
+    return (clean, *(each.takes for each in _texts(result)), *missing, proof)
 
 
 _SHOWN = 20
