@@ -241,7 +241,7 @@ def agreement_of(material: Material) -> Agreement:
         coefficients=coefficients,
         parts=parts_of(scores, models, material),
         subsets=subset_agreement(scores, seed=options.seed),
-        pairs=pair_order_of(scores, models, material),
+        pairs=pair_order_of(material.own_scores.subset(order), models, material),
         n_resamples=options.n_resamples,
         notes=_notes(material, coefficients),
     )

@@ -20,6 +20,7 @@ from evalstats.analysis.gap.figures import (
     score_text,
     score_unit,
     share,
+    spread_text,
     these_models,
     uncovered,
     verdict_words,
@@ -83,7 +84,7 @@ def _models(found: LabLiveGap) -> Section | None:
         stand = "stands" if len(rows) == 1 else "stand"
         heading = f"{several([row.name for row in rows], _NAMED)} {stand} off the line through the others"
     noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
-    spread = f"; true gaps spread by about {difference_text(line.tau, found).lstrip('+')}" if line.tau else ""
+    spread = f"; true gaps spread by about {spread_text(line.tau, found)}" if line.tau else ""
     own = apart(found)
     beside = (
         f"Without any line, {len(own)} of {found.n_models} models differ from their own lab score"

@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Arm, Direction, Metric
+from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, EntryTable, entries_of, entry_table
 from evalstats.analysis.provenance import run_notes, sources_of
@@ -135,13 +136,15 @@ class Options:
     mix_factor: str | None = None
     mix: Mapping[str, float] = field(default_factory=dict[str, float])
     mix_source: str = ""
+    scale: Scale = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
     """Both sides over the models they share, under the live names, and what was asked.
 
-    `scores` are both estimates with their covariances, turned so that more is better. `cells` are None where a side has
+    `scores` are both estimates with their covariances, turned so that more is better; a side whose link is "logit" is in logits
+    there (for `scale_reason`), and `own_scores` has it as it is. `cells` are None where a side has
     no outcomes or they share no factor. `lab_data` and `live_data` are cut to the shared models and the metric in
     question.
     """
@@ -156,6 +159,15 @@ class Material:
     no_cells_reason: str | None = None
     lab_data: EvalData | None = None
     live_data: EvalData | None = None
+    plain: LabLiveScores | None = None
+    lab_link: Literal["identity", "logit"] = "identity"
+    live_link: Literal["identity", "logit"] = "identity"
+    scale_reason: str = ""
+
+    @property
+    def own_scores(self) -> LabLiveScores:
+        """Scores in the metrics' own numbers, whatever the scale of the line."""
+        return self.scores if self.plain is None else self.plain
 
     @property
     def n_models(self) -> int:

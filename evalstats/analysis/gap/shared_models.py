@@ -23,6 +23,7 @@ from evalstats.analysis.gap.material import (
     unlabelled,
 )
 from evalstats.analysis.gap.scenario_gaps import too_small
+from evalstats.analysis.gap.score_scale import on_scale
 from evalstats.analysis.gap.sides import Prepared, cut, on_one_scale, oriented
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.result import notes as as_notes
@@ -402,6 +403,7 @@ def matched(asked: Asked) -> Matched:
         lab_data=_renamed(asked.lab, dict(zip(lab.models, shared, strict=True))),
         live_data=_renamed(asked.live, dict(zip(live.models, shared, strict=True))),
     )
+    material = on_scale(material, asked.options.scale)
     said = (*told, *_unlabelled(asked, cells, lab.models, live.models), *_trusted_scale(asked, why))
     return Matched(material=material, names=names, scale_reason=why, notes=said)
 
