@@ -177,7 +177,7 @@ _FORBIDDEN: Final = (
     (re.compile(r"`\{?(?:python|r)\}? [^`]*`"), "inline code runs in Quarto alone; print the sentence from a cell"),
     (re.compile(r"^`{3,}\s*\{(?!python\b|=)(\w+)"), "only python cells run in both engines"),
     (
-        re.compile(r"!\[[^\]]*\]\(\s*<?(?:https?:|//|file:|/)"),
+        re.compile(r"!\[[^\]]*\]\(\s*<?(?:https?:|//|file:|/|[^)>]*\.\.)"),
         "an image must lie beside the page: a report makes no request",
     ),
     (
@@ -275,7 +275,7 @@ def _attributes(text: str) -> Iterator[str]:
             yield f"attribute {name!r} is not rendered by both engines"
 
 
-_IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
+IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
 
 
 def assemble(document: Document, outputs: Sequence[Sequence[Mapping[str, Any]]], folder: Path) -> str:
@@ -340,7 +340,7 @@ def _output(output: Mapping[str, Any], cell: Cell, folder: Path, name: str, *, a
     data: Mapping[str, Any] = output.get("data", {})
     if "text/markdown" in data:
         return _joined(data["text/markdown"])
-    for kind, ending in _IMAGES.items():
+    for kind, ending in IMAGES.items():
         if kind in data:
             return _image(_joined(data[kind]), cell, folder / f"{name}.{ending}")
     if "text/html" in data:
