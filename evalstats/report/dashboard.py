@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -18,6 +17,7 @@ from evalstats.document.model import Code, Document, Figure, Items, Section, Tab
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.plots.style import svg
+from evalstats.regular import read_regular
 from evalstats.report.examples import example
 from evalstats.report.page import SIGNS, Page, banner, ended, shown_day
 from evalstats.report.pieces import bullets, code_block, csv_link, html_table, metadata, raw, show
@@ -54,7 +54,7 @@ def _is_dashboard() -> bool:
     """Whether Quarto is rendering its dashboard; it leaves a file that says what it makes of a page."""
     info = os.environ.get("QUARTO_EXECUTE_INFO", "")
     try:
-        told: Any = json.loads(Path(info).read_text(encoding="utf-8")) if info else {}
+        told: Any = json.loads(read_regular(info)) if info else {}
         return told["format"]["identifier"]["base-format"] == "dashboard"
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import yaml
 
 from evalstats.errors import RenderError
+from evalstats.regular import read_regular
 
 _FENCE = re.compile(r"^(`{3,})\s*\{python\}\s*$")
 _ANY_FENCE = re.compile(r"^(`{3,}|~{3,})")
@@ -64,7 +65,7 @@ def read_document(path: Path) -> Document:
     RenderError if it cannot be read, or its front matter or a cell's options are not YAML.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path)
     except (OSError, UnicodeDecodeError) as error:
         raise RenderError(f"{path}: cannot be read ({error})") from error
     return parse_document(text, path)
