@@ -22,6 +22,7 @@ from evalstats.document import formats
 from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
 from evalstats.errors import InputError, some_of
+from evalstats.regular import read_regular
 from evalstats.schema.names import name_of
 from evalstats.stats import estimate as stats_estimate
 
@@ -310,7 +311,7 @@ def load_result(path: str | Path) -> Result:
         version of evalstats saved.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_regular(path)
         values: Any = json.loads(text)
         if _HALF_LETTER.search(text):
             # Half of a letter can be escaped in JSON, and written nowhere.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalstats.errors import Option, StoreError
+from evalstats.regular import read_regular
 from evalstats.schema.data import Problem
 from evalstats.store.check import faults_of, folders_of, misplacement, shared_runs, stray_files
 from evalstats.store.manifest import (
@@ -220,7 +221,7 @@ def _refuse_newer_source(folder: Path) -> None:
 def _path_in(manifest: Path) -> str | None:
     """Return the path that a damaged manifest still names; None where nothing is left of it."""
     try:
-        text = manifest.read_text(encoding="utf-8", errors="replace")
+        text = read_regular(manifest, errors="replace")
         found = _PATH.search(text)
         return None if found is None else str(json.JSONDecoder().raw_decode(text, found.end())[0])
     except (OSError, ValueError):

@@ -32,7 +32,7 @@ from evalstats.analysis.arena.votes import (
     restricted,
     vote_table,
 )
-from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import lookalike_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
@@ -413,6 +413,7 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         sources=sources,
         notes=_ordered(
             *remarks,
+            *lookalike_notes(table.models),
             *_no_one_scale(graph, options),
             *table.notes,
             *main.notes,

@@ -400,7 +400,7 @@ def _bend_note(made: Material, line: CalibrationLine) -> tuple[Note, ...]:
     """Say that a straight line is the wrong one, where it shows."""
     if not line.bent:
         return ()
-    said = f"{BENT} ({p_words(line.bend_p)}), so no model is called a gap"
+    said = f"Live scores bend away from a straight line in the lab scores ({p_words(line.bend_p)}), so no model is called a gap"
     scaled = "logit" in links_of(made)
     remedy: Advice = ("Compare the shares as they are: ", Option("scale", "identity")) if scaled else ""
     if not scaled and (is_share(made.lab) or is_share(made.live)):

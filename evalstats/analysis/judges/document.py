@@ -52,6 +52,7 @@ def document(result: JudgeReport) -> Document:
         evidence=tuple(_evidence(result)),
         method=(
             _method(result),
+            _REFERENCES,
             *([bias_method()] if result.biases else []),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
         ),
@@ -438,6 +439,22 @@ def _spread(result: JudgeReport) -> Section | None:
     return Section(id="prevalence", heading="One rating is so common that alpha is low", blocks=(Text(text=text),))
 
 
+_REFERENCES = Section(
+    id="references",
+    heading="References",
+    blocks=(
+        Items(
+            items=(
+                "Krippendorff 2019, Content Analysis, 4th ed.",
+                "Gwet 2008, doi:10.1348/000711006X126600",
+                "Rogan & Gladen 1978, doi:10.1093/oxfordjournals.aje.a112510",
+                "Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453",
+            )
+        ),
+    ),
+)
+
+
 def _method(result: JudgeReport) -> Section:
     best = result.rows[0]
     items = [
@@ -455,12 +472,8 @@ def _method(result: JudgeReport) -> Section:
         items.append(
             "By its error rates: Rogan and Gladen's correction with the judge's sensitivity and specificity for that model."
         )
-    sources = (
-        "Krippendorff 2019, Content Analysis, 4th ed.; Gwet 2008, doi:10.1348/000711006X126600; Rogan & Gladen 1978, "
-        "doi:10.1093/oxfordjournals.aje.a112510; Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453."
-    )
     return Section(
         id="method",
         heading="How judges were held against people",
-        blocks=(Items(items=tuple(items)), Text(text=sources)),
+        blocks=(Items(items=tuple(items)),),
     )
