@@ -1,11 +1,11 @@
-"""A document as Markdown, HTML and LaTeX, rows as CSV. Every string is escaped here and nowhere else."""
+"""A document as Markdown and HTML, rows as CSV. Every string is escaped here and nowhere else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import polars as pl
 
-from evalstats.document.escape import for_csv, for_html, for_latex, for_markdown, inert
+from evalstats.document.escape import for_csv, for_html, for_markdown, inert
 from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Tabs, Text, Tone
 from evalstats.errors import InputError
 
@@ -164,40 +164,6 @@ def html_table(table: Table) -> str:
     body = "".join(cells("td", row) for row in table.written())
     head = cells("th", [column.title for column in table.columns])
     return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
-
-
-# --- LaTeX ---
-
-
-def to_latex(document: Document) -> str:
-    """Return LaTeX that needs no package but booktabs: the answer, then every table."""
-    parts = [f"\\textbf{{{for_latex(note.line)}}}" for note in document.banners]
-    answer = f"{document.headline.rstrip('.')}. {_below(document)}"
-    parts.append(f"\\textbf{{{for_latex(_capital(document.label))}.}} {for_latex(answer)}")
-    if document.cautions:
-        items = "\n".join(f"  \\item {for_latex(note.line)}" for note in document.cautions)
-        parts.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
-    parts += [latex_table(table) for table in document.tables.values()]
-    return "\n\n".join(parts)
-
-
-def latex_table(table: Table) -> str:
-    """Return one table as LaTeX with booktabs rules."""
-    table = table.without_empty_columns()
-
-    def joined(cells: Sequence[str], escape: Callable[[str], str] = for_latex) -> str:
-        row = " & ".join(escape(cell) for cell in cells)
-        # The command before it, the end of a row or a rule, would take these for its own arguments.
-        return f"{{}}{row}" if row.lstrip().startswith(("[", "*")) else row
-
-    rows = "\n".join(f"{joined(row)} \\\\" for row in table.written())
-    caption = f"\\caption{{{for_latex(table.caption)}}}\n" if table.caption else ""
-    align = "".join("l" if column.left else "r" for column in table.columns)
-    titles = joined([column.title for column in table.columns])
-    return (
-        f"\\begin{{table}}\n{caption}\\begin{{tabular}}{{{align}}}\n\\toprule\n{titles} \\\\\n"
-        f"\\midrule\n{rows}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}"
-    )
 
 
 # --- CSV ---
