@@ -320,6 +320,14 @@ class Result:
         parts = _CODE.split(self.to_html())
         return "".join(part if part.startswith("<pre") else spoken(part) for part in parts)
 
+    # What a document of somebody's own takes that is no page: Markdown for Word, slides and Typst, LaTeX for its PDF.
+
+    def _repr_markdown_(self) -> str:
+        return formats.pandoc_answer(self.document())
+
+    def _repr_latex_(self) -> str:
+        return latex.latex_answer(self.document())
+
 
 def draw(
     figure: document_model.Figure,

@@ -13,6 +13,7 @@ _MARKDOWN_START = re.compile(r"^(\d*)([-+=:.)])")
 _MARKDOWN_LINK = re.compile(r"(:)(?=//)|(?<=www)(\.)", re.IGNORECASE)
 # GitHub finds mentions and references after Markdown is done, where a backslash no longer helps: a joiner of no width does.
 _MENTION = re.compile(r"(?<=[@#])(?=\w)|(?<=\bGH)(?=-\d)")
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _TYPST = re.compile(r"([\\#$*_`<>@~\[\]=+/-])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -82,6 +83,18 @@ def for_markdown(text: str) -> str:
     """
     escaped = _MENTION.sub("\u2060", _MARKDOWN.sub(r"\\\1", one_line(text).strip().replace("&", "&amp;")))
     return _MARKDOWN_LINK.sub(r"\\\g<0>", _MARKDOWN_START.sub(r"\1\\\2", escaped))
+
+
+def for_pandoc(text: str) -> str:
+    r"""Escape for a page: Pandoc reads nothing but these words, whatever its extensions, and wherever in a block they stand.
+
+    It lets every ASCII punctuation mark be escaped, and takes quotes, dashes and full stops for more than they are ("1. January"
+    begins a list, "..." becomes one character); so all of them are. Quarto, too, finds nothing of its own among them.
+
+    >>> print(for_pandoc("1. a@b $x$ {{< env HOME >}} \\"))
+    1\. a\@b \$x\$ \{\{\< env HOME \>\}\} \\
+    """
+    return _PUNCTUATION.sub(r"\\\1", one_line(text).strip())
 
 
 def for_typst(text: str) -> str:

@@ -27,11 +27,11 @@ def without_known_commands(text: str) -> str:
     return _KNOWN.sub(" ", text)
 
 
-def compiled(body: str) -> None:
-    """Fail where pdflatex, with booktabs alone, does not set these lines; skip where it is not here."""
+def compiled(body: str, *, packages: str = "\\usepackage{booktabs}") -> None:
+    """Fail where pdflatex, with booktabs alone or what is given, does not set these lines; skip where it is not here."""
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not here")
-    source = f"\\documentclass{{article}}\n\\usepackage{{booktabs}}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    source = f"\\documentclass{{article}}\n{packages}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "x.tex").write_text(source, encoding="ascii")
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "x.tex"]
