@@ -7,18 +7,19 @@ References: Krippendorff 2019, Content Analysis, 4th ed.; Gwet 2008,
 doi:10.1348/000711006X126600; Cohen 1960, doi:10.1177/001316446002000104; Cohen 1968, doi:10.1037/h0026256.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
+from scipy import sparse, special
 
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap import acceleration, corrected_tails
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, as_values, check_level, too_few_clusters
-from evalstats.stats.estimate import Estimate, normal_quantile
+from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile
 from evalstats.stats.one_sample import wilson
 
 Metric = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -629,6 +630,8 @@ def _bca(
         2.0 * known.size
     )
     everyone = np.repeat(influence, copies.astype(np.int64)) if n <= _MOST_ROWS else influence
+    # A bootstrap of few units is too narrow, as a normal law is beside t (Hesterberg 2015, doi:10.1080/00031305.2015.1089789).
+    level = 1.0 - 2.0 * float(special.ndtr(-math.sqrt(n / (n - 1.0)) * t_quantile(level, n - 1.0)))
     tail = (1.0 - level) / 2.0
     beneath, above = corrected_tails(below, acceleration(everyone), level) or (tail, tail)
     low, high = (float(end) for end in np.quantile(known, (beneath, 1.0 - above)))

@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from evalstats.errors import InputError
 from evalstats.stats.raters import agreement
@@ -417,13 +418,16 @@ def test_an_unknown_metric_is_refused_and_resamples_start_where_they_are_said_to
     assert found.reason is None
 
 
-def test_an_estimate_outside_its_resamples_has_plain_percentiles():
+def test_an_estimate_outside_its_resamples_has_percentiles_as_wide_as_few_units_ask_for():
+    """The expanded percentiles of Hesterberg 2015: of twelve units 3.0% beyond each end instead of 5%."""
     rows = np.random.default_rng(1).normal(size=(12, 1))
     law = np.random.default_rng(5).multinomial(12, np.full(12, 1 / 12), size=150) @ rows
     found = agreement._bca(
         100.0, rows, np.ones(12), np.linspace(-1, 1, 12), lambda sums: sums[:, 0], level=0.9, n_resamples=150, seed=5
     )
-    assert found == pytest.approx(tuple(np.quantile(law, [0.05, 0.95])), rel=1e-12)
+    tail = scipy.stats.norm.cdf(-math.sqrt(12 / 11) * scipy.stats.t.ppf(0.95, 11))
+    assert tail == pytest.approx(0.03, abs=0.001)
+    assert found == pytest.approx(tuple(np.quantile(law, [tail, 1 - tail])), rel=1e-12)
 
 
 def test_units_of_one_rating_are_not_pairable_and_tell_nothing():
