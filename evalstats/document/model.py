@@ -173,6 +173,11 @@ class Table:
             tuple(column.written(value) for column, value in zip(columns, row, strict=True)) for row in self.rows
         )
 
+    def beginning(self, most: int) -> "tuple[Table, str]":
+        """Return the table with its first rows, and how many of all these are; "" where it has no more."""
+        n = len(self.rows)
+        return (self, "") if n <= most else (replace(self, rows=self.rows[:most]), f"The first {most} of {n:,} rows")
+
     def without_empty_columns(self) -> "Table":
         """Return the table without columns in which no row says anything."""
         written = self.written()
@@ -296,6 +301,13 @@ class Document:
             if isinstance(table, Table):
                 found[table.id] = table
         return found
+
+    @property
+    def leading_table(self) -> Table | None:
+        """The first table of the answer, or of the evidence; one that stands for a figure too."""
+        blocks = _flat([*self.answer, *(block for section in self.evidence for block in section.blocks)])
+        tables = (block.table if isinstance(block, Figure) else block for block in blocks)
+        return next((table for table in tables if isinstance(table, Table)), None)
 
     @property
     def figures(self) -> dict[str, Figure]:

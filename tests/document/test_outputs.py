@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.document.escape import cell_width
-from evalstats.document.formats import summary, to_html, to_latex, to_markdown
+from evalstats.document.formats import summary, to_html, to_markdown
 from evalstats.document.model import Code, Column, Document, Items, Note, Section, Table, Text
 from evalstats.document.numbers import interval, number, p_value
 from evalstats.document.terminal import headline, table_text, to_text
@@ -136,11 +136,6 @@ def test_markdown_holds_no_tag() -> None:
     """But those that fold, which are ours; in a fence a tag is text."""
     text = re.sub(r"````.*?````|</?(?:details|summary)>", "", to_markdown(DOCUMENT), flags=re.DOTALL)
     assert not re.search(r"(?<!\\)<", text)
-
-
-def test_latex_tables_keep_their_number_of_cells() -> None:
-    rows = [line for line in to_latex(DOCUMENT).splitlines() if line.endswith(r"\\")]
-    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {3}
 
 
 @given(st.floats(min_value=5e-324, max_value=1.0))

@@ -8,7 +8,8 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.contamination.result import ContaminationCheck
-from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.latex import to_latex
 from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame

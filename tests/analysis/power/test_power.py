@@ -17,7 +17,8 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.power import basis
 from evalstats.analysis.power.power import power
 from evalstats.analysis.power.result import NextStep, PowerPlan
-from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.latex import to_latex
 from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData

@@ -12,7 +12,8 @@ from evalstats.analysis.scenarios.document import items_to_settle
 from evalstats.analysis.scenarios.evidence import long_tables, worst_first
 from evalstats.analysis.scenarios.result import DropRow, EffectRow, RankingChange, ScenarioModel, TermTest
 from evalstats.analysis.settings import Settings
-from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.latex import to_latex
 from evalstats.document.model import Figure, Table, Tabs
 from evalstats.document.terminal import headline, to_text
 from tests.analysis.scenarios import example
