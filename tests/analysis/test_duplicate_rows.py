@@ -47,4 +47,4 @@ def test_the_published_copies_of_tenacious_bench(shared_data: Path) -> None:
     rows = data.outcomes.sort("run", "metric").group_by("item").agg("score")  # counted with no pivot, no pairing
     warnings = told(es.compare(data, "baseline", "trained"))
     assert rows.height == 43
-    assert any(text.startswith(f"only {rows['score'].n_unique()} of 43 items") for text in warnings)
+    assert any(text.startswith(f"Only {rows['score'].n_unique()} of 43 items") for text in warnings)
