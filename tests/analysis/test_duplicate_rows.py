@@ -25,7 +25,7 @@ def test_copies_of_few_templates_are_named() -> None:
     rng = np.random.default_rng(1)
     family = rng.integers(0, 30, N)
     (text,) = warned(rng.normal(size=30)[family], rng.normal(size=30)[family])
-    assert text.startswith(f"only {len(np.unique(family))} of {N} items")
+    assert text.startswith(f"Only {len(np.unique(family))} of {N} items")
 
 
 @pytest.mark.parametrize(
