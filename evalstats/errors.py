@@ -115,6 +115,8 @@ def _pair(name: str, value: str) -> str:
 
 
 def _literal(value: str | float | tuple[str | float, ...]) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
     return repr(list(value) if isinstance(value, tuple) else value)
 
 

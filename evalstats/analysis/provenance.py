@@ -134,5 +134,5 @@ def _plan_items(plan: PlanAccount | None) -> list[str]:
     if plan is None:
         return []
     declared = "; ".join(f"{name} {value}" for name, value in plan.declared) or "nothing that concerns this question"
-    departures = "".join(f" It {text}." for text in plan.departures)
+    departures = "".join(f" {text}." for text in plan.departures)
     return [f"Declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}: {declared}.{departures}"]
