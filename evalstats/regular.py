@@ -5,8 +5,10 @@ A pipe that lies where a file was expected waits for ever, a device never ends, 
 
 import os
 import stat
+from hashlib import file_digest
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 # Manifests, saved results and pages are read whole: far larger than any that was written, far smaller than memory.
 MOST_BYTES: Final = 256 << 20
@@ -31,7 +33,7 @@ def check_regular(path: str | Path) -> None:
     _check(Path(path).stat())
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+def open_regular(path: str | Path) -> BufferedReader:
     """Open a regular file for reading its bytes; OSError as `check_regular`, or if it cannot be read."""
     check_regular(path)  # to open some devices does something
     # Should a pipe have come in its place by now, this does not wait for it.
@@ -52,6 +54,12 @@ def read_regular(path: str | Path, *, errors: str = "strict") -> str:
     if len(data) > MOST_BYTES:
         raise StrangeFileError(0, f"it is larger than {MOST_BYTES >> 20} MiB")
     return data.decode("utf-8", errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def digest_of(path: str | Path) -> str:
+    """Return the SHA-256 of a regular file's bytes as they are on disk, in hexadecimal."""
+    with open_regular(path) as stream:
+        return file_digest(stream, "sha256").hexdigest()
 
 
 def open_folder(path: str | Path) -> int:

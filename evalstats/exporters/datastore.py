@@ -13,7 +13,7 @@ from uuid import UUID
 from evalstats.atomic import whole_file
 from evalstats.errors import InputError, Option
 from evalstats.loaders.values import as_dict
-from evalstats.regular import open_regular, read_regular
+from evalstats.regular import digest_of, read_regular
 
 DATA: Final = "data"
 UNKNOWN: Final = "unknown"
@@ -151,7 +151,6 @@ def _same(path: Path, draft: Draft) -> bool:
 
 def _digest(path: Path) -> str:
     try:
-        with open_regular(path) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return digest_of(path)
     except OSError:
         return ""

@@ -18,9 +18,9 @@ from typing import Final, Literal, Protocol, runtime_checkable
 import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError, bounded
-from evalstats.loaders.files import HEAD_BYTES, digest_of, open_bytes, partial_object
+from evalstats.loaders.files import HEAD_BYTES, open_bytes, partial_object
 from evalstats.loaders.values import as_text
-from evalstats.regular import open_regular
+from evalstats.regular import digest_of, open_regular
 from evalstats.schema.columns import TableName, schema_of
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import check_table, columns_of_rows, frame_from_rows

@@ -21,7 +21,6 @@ from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head
 from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
 from evalstats.loaders.every_eval_ever_annex import Annex, NotExportedError, annex_of
-from evalstats.loaders.files import digest_of
 from evalstats.loaders.published_numbers import Numbers
 from evalstats.loaders.records import Records
 from evalstats.loaders.rows import Ranges, Row, Trials, held, metric_row, scored, told, unscored
@@ -40,6 +39,7 @@ from evalstats.loaders.values import (
     get,
     json_text,
 )
+from evalstats.regular import digest_of
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import Problem
 

@@ -6,7 +6,6 @@ one record in memory. A delimited row that does not fit its header is an error.
 
 import csv
 import gzip
-import hashlib
 import io
 import json
 import re
@@ -184,12 +183,6 @@ def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:
         raise UnreadableFileError(
             f"{path}: is no ZIP archive that can be read ({error}); unpack it yourself, or fetch it again"
         ) from error
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file's bytes as they are on disk, in hexadecimal."""
-    with open_regular(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @contextmanager

@@ -20,9 +20,11 @@ from evalstats.analysis.result import draw
 from evalstats.document.escape import for_html, for_pandoc, one_line
 from evalstats.document.formats import csv_text
 from evalstats.document.model import Figure, Table, Tone, sentence
+from evalstats.errors import RenderError
 from evalstats.plots.style import svg
 from evalstats.report.cells import PRINTED
 
+_LABEL = re.compile(r"[A-Za-z0-9_-]+")
 # How our own references name a work.
 _WORK = re.compile(r"\bdoi:\s?(10\.\d{4,9}/[^\s;,]*[^\s;,.)])|\barXiv[: ](\d{4}\.\d{4,5})")
 
@@ -75,8 +77,10 @@ def float_block(label: str, content: str, caption: str) -> str:
     """Return a figure (`fig-`) or table (`tbl-`) that can be referred to, with its caption below as both engines expect it.
 
     `caption` is Markdown already. It stands in a span of its own, so that the label before it, "Figure 1:", which Quarto writes
-    as bare text, can be set bold.
+    as bare text, can be set bold. RenderError if the label is more than a word: it stands in the page as it is.
     """
+    if not _LABEL.fullmatch(label):
+        raise RenderError(f"a figure or table cannot be labelled {label!r}; letters, digits and hyphens are expected")
     return f"::: {{#{label}}}\n\n{content}\n\n[{caption}]{{.es-caption}}\n\n:::"
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.errors import StoreError
+from evalstats.regular import digest_of
 from evalstats.schema.data import Problem
 from evalstats.store.manifest import (
     LINK,
@@ -24,7 +25,6 @@ from evalstats.store.manifest import (
     latest,
     read_manifest,
     scan_parts,
-    sha256_of,
 )
 
 # A panic of the Parquet reader is no Exception; a forged part with the right digest can bring one about.
@@ -172,7 +172,7 @@ def _fault_of(path: Path, part: Part) -> Fault | None:
         size = path.stat().st_size
         if size != part.bytes:
             return Fault(kind="damaged", text=f"{part.file} is damaged ({size} bytes where {part.bytes} were written)")
-        if sha256_of(path) != part.sha256:
+        if digest_of(path) != part.sha256:
             return Fault(kind="damaged", text=f"{part.file} is damaged (its bytes are not those that were written)")
     except FileNotFoundError:
         return Fault(kind="damaged", text=f"{part.file} is missing")

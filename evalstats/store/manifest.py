@@ -7,7 +7,6 @@ DIR/sources/<digest>-<loader>-.../       one source, whole: manifest.json, runs-
 DIR/.incoming/                           sources being written, or being thrown away; never read
 """
 
-import hashlib
 import json
 import os
 import re
@@ -27,7 +26,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from evalstats.errors import Option, StoreError
-from evalstats.regular import StrangeFileError, check_regular, open_regular, read_regular
+from evalstats.regular import StrangeFileError, check_regular, read_regular
 from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_names, schema_of
 from evalstats.schema.data import Problem, factor_cast, shared_dtypes
 
@@ -546,9 +545,3 @@ def repeated_key(files: Iterable[tuple[Path, Part]], table: TableName) -> dict[s
         if found.height:
             return found.row(0, named=True)
     return None
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    with open_regular(path) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -16,7 +16,7 @@ from uuid import uuid4
 import polars as pl
 
 from evalstats.errors import InputError, StoreError
-from evalstats.regular import open_folder
+from evalstats.regular import digest_of, open_folder
 from evalstats.schema.columns import TableName, column_names, schema_of
 from evalstats.schema.data import Problem, concat_tables, factor_dtypes
 from evalstats.schema.memory import held_bytes
@@ -41,7 +41,6 @@ from evalstats.store.manifest import (
     program_version,
     repeated_key,
     scan_parts,
-    sha256_of,
     some_of,
 )
 
@@ -400,7 +399,7 @@ class SourceWriter:
                 table=table,
                 rows=frame.height,
                 bytes=path.stat().st_size,
-                sha256=sha256_of(path),
+                sha256=digest_of(path),
                 factors=factor_dtypes(frame, table),
                 constants=_constants(frame, table),
             )

@@ -22,7 +22,6 @@ from evalstats.loaders.files import (
     JsonMember,
     JsonStream,
     NotJson,
-    digest_of,
     iter_json,
     iter_json_lines,
     json_lines,
@@ -34,6 +33,7 @@ from evalstats.loaders.files import (
     open_text,
     partial_object,
 )
+from evalstats.regular import digest_of
 
 Pack = Callable[[bytes], bytes]
 

@@ -81,11 +81,11 @@ def test_a_wrong_factor(shelf: Shelf, folder: Path) -> None:
 
 def test_a_part_that_is_no_table_of_ours(shelf: Shelf, folder: Path) -> None:
     """A consistent manifest around foreign columns: the digest agrees, the columns do not."""
-    from evalstats.store.manifest import sha256_of
+    from evalstats.regular import digest_of
 
     part = folder / "outcomes-0000.parquet"
     pl.DataFrame({"level": [1] * 9}).write_parquet(part)
-    edit(folder, sha256=sha256_of(part), bytes=part.stat().st_size)
+    edit(folder, sha256=digest_of(part), bytes=part.stat().st_size)
     [message] = messages(shelf)
     assert "is not the table that its manifest describes" in message
 
