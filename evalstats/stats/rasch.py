@@ -66,21 +66,25 @@ def _abilities(y: FloatArray, weight: FloatArray) -> FloatArray:
     wins = (y * weight[:, np.newaxis]).T @ (1.0 - y) + _HALF_A_WIN * weight.mean()
     np.fill_diagonal(wins, 0.0)
     met = wins + wins.T
-    ability = np.zeros(count)
-    hessian = np.eye(count)
+    ability, hessian = np.zeros(count), np.eye(count)
     for _ in range(_MOST_ROUNDS):
-        chance = special.expit(ability[:, np.newaxis] - ability)
+        chance = _chances(ability)
         told = met * chance * (1.0 - chance)
         # A constant added to all abilities changes nothing: their mean stays 0.
         hessian = np.diag(told.sum(axis=1)) - told + told.mean()
-        step = np.linalg.solve(hessian, (wins - met * chance).sum(axis=1))
-        ability += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+        step = np.asarray(np.linalg.solve(hessian, (wins - met * chance).sum(axis=1)), dtype=np.float64)
+        ability = ability + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
         if np.abs(step).max() < _AT_REST:
             break
-    chance = special.expit(ability[:, np.newaxis] - ability)
+    chance = _chances(ability)
     np.fill_diagonal(chance, 0.0)
-    terms = y * ((1.0 - y) @ (1.0 - chance).T) - (1.0 - y) * (y @ chance.T) - y * (1.0 - y)
-    terms *= weight[:, np.newaxis]
+    terms: FloatArray = y * ((1.0 - y) @ (1.0 - chance).T) - (1.0 - y) * (y @ chance.T) - y * (1.0 - y)
+    terms = terms * weight[:, np.newaxis]
     # What half a win each way adds is shared by all items, so that the errors sum to 0.
-    terms -= terms.mean(axis=0)
-    return np.asarray(ability + n * np.linalg.solve(hessian, terms.T).T, dtype=np.float64)
+    errors = np.asarray(np.linalg.solve(hessian, (terms - terms.mean(axis=0)).T), dtype=np.float64)
+    return ability + n * errors.T
+
+
+def _chances(ability: FloatArray) -> FloatArray:
+    """Return how often each model, and not the other, solves an item that one of the two solves."""
+    return np.asarray(special.expit(ability[:, np.newaxis] - ability), dtype=np.float64)

@@ -152,8 +152,7 @@ def _stretch(shares: Floats) -> float:
     kept = shares[:, shares.std(axis=0) > 0.0]
     if kept.shape[1] < 2:
         return 1.0
-    table = np.corrcoef(kept, rowvar=False)
-    count = len(table)
+    table, count = np.corrcoef(kept, rowvar=False), kept.shape[1]
     return max(_LEAST_STRETCH, 1.0 - max(0.0, float(table.sum() - count) / (count * (count - 1))))
 
 

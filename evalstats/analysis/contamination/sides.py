@@ -544,7 +544,7 @@ def _asked(table: ItemTable, sides: tuple[Floats, Floats], first: Ints, suspect:
         contrast=None if invalid else twin_contrast(n, codes),
         n_old=n,
         n_new=n,
-        n_left_out=len(keep) - n,
+        n_left_out=len(first) - n,
         clustered=bool(codes),
         invalid=invalid,
         old_score=sign * float(originals[:, 0].mean()) if n else None,

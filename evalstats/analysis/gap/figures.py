@@ -331,8 +331,8 @@ def _tone(verdict: str, value: float) -> str:
 def _line(found: LabLiveGap) -> dict[str, list[float]] | None:
     """Return the line over the range of the lab scores, in shown units."""
     ends = [row.lab for row in found.rows]
-    across = on_line(found.lab, np.array(ends, dtype=np.float64))
-    lab = off_line(found.lab, np.linspace(across.min(), across.max(), _STEPS))
+    low, high = on_line(found.lab, np.array([min(ends), max(ends)], dtype=np.float64)).tolist()
+    lab = off_line(found.lab, np.linspace(low, high, _STEPS, dtype=np.float64))
     band = line_band(found, lab)
     if band is None:
         return None
@@ -360,7 +360,8 @@ def line_band(found: LabLiveGap, lab: FloatArray) -> tuple[FloatArray, FloatArra
         for row in found.rows
     ]
     if not noise or min(noise) <= 0.0:
-        return (off_line(found.live, expected),) * 3
+        alone = off_line(found.live, expected)
+        return alone, alone, alone
     weights: FloatArray = 1.0 / np.array(noise, dtype=np.float64)
     total = float(weights.sum())
     middle = float(weights @ on_line(found.lab, np.array([row.lab for row in found.rows], dtype=np.float64))) / total

@@ -294,9 +294,12 @@ def _names(found: Matched) -> tuple[Note, ...]:
 
 
 def _scale_note(found: Matched) -> tuple[Note, ...]:
-    if found.material.same_scale or not found.scale_reason:
-        return ()
-    return (Note(kind="scale", text=f"No plain difference: {found.scale_reason}", caution=False),)
+    made, said = found.material, list[str]()
+    if not made.same_scale and found.scale_reason:
+        said.append(f"No plain difference: {found.scale_reason}")
+    if made.scale_reason:
+        said.append(f"Shares enter the line as logits: {made.scale_reason}")
+    return as_notes("scale", said, caution=False)
 
 
 DEFAULT_LEVEL = 0.95
