@@ -348,8 +348,7 @@ QUESTION = Question(
         "Units have a true category; raters give another with a known chance, so alpha of endlessly many units is known. "
         "100 or 300 units, two or three raters, some ratings missing. A judge is held against two or three people, or a "
         "second one on a part of the units: by its alpha on all units, and by the difference of two alphas on those that two "
-        "people rated. 1,000 resamples each. One table in 100 goes through judges() as a whole, which must say the "
-        "same."
+        "people rated. 1,000 resamples each. One table in 100 goes through judges() as a whole, which must say the same."
     ),
     measure="misses",
     nominal=0.05,
