@@ -10,7 +10,7 @@ import polars as pl
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
 from evalstats.analysis.arena.checks import VoteGraph, graph_of
 from evalstats.analysis.arena.options import ArenaOptions, Scale
-from evalstats.analysis.arena.perfect import Standing, perfect_pairs, standing_of
+from evalstats.analysis.arena.perfect import Standing, perfect_pairs, standing_of, with_records
 from evalstats.analysis.arena.ratings import (
     Options,
     Part,
@@ -312,6 +312,16 @@ def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
     return [rate(restricted(table, part), part, options) for part in large]
 
 
+def _by_votes_alone(table: VoteTable, parts: Sequence[Part], found: Connection, options: Options) -> Sequence[Part]:
+    """Return the parts without a prior; none where votes alone put no two models on one scale."""
+    if options.prior == 0.0 or found.is_connected:
+        return parts
+    try:
+        return _parts(table, found, replace(options, prior=0.0))
+    except CannotAnswerError:
+        return ()
+
+
 def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
     """Rate all votes, and then those that no check suspects."""
     if isinstance(battles, pl.LazyFrame) or _is_lazy(battles):
@@ -346,9 +356,9 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     found = connection(table.rows)
     parts = _parts(table, found, options)
     graph = graph_of(table.rows, table.models, found)
-    standing = standing_of(table, parts, found, options)
+    standing = standing_of(table, _by_votes_alone(table, parts, found, options), found, options)
     if standing is not None:
-        parts = [standing.part]
+        parts = [standing.part if options.prior == 0.0 else with_records(parts[0], standing)]
         graph = replace(
             graph,
             unbounded_above=tuple(each.name for each in standing.records if each.won),
@@ -358,6 +368,8 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     whole = len(parts) == 1 and main.table.n_models == table.n_models
     side = side_effect(main)
     checked = check_votes(table, main, graph, options, side=side, wanted=asked.checks)
+    if options.prior > 0.0:
+        standing = None  # the prior rates every model: its line is like the others
     rows, order = rating_rows(table, parts, found, standing, options)
     covariates, further = _covariates(votes, main, side, whole=whole)
     styled, sided = (None if each is None else each[0] for each in (votes.styled, votes.sided))
@@ -477,7 +489,7 @@ def _estimand(votes: _Votes, main: Part, graph: VoteGraph) -> str:
         if graph.connected or main.options.prior > 0.0
         else "the mean of the models of its part"
     )
-    if graph.one_list and not graph.connected:
+    if graph.one_list and not graph.connected and main.options.prior == 0.0:
         mean = "the mean of the models with a finite rating"
     against = main.options.anchor or mean
     return f"strength in votes against {against}{held}, {new}"
@@ -498,7 +510,7 @@ def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     if graph.connected:
         return ()
     if graph.one_list:
-        return _perfect(graph)
+        return _perfect(graph, options.prior)
     n = len(graph.components)
     if options.prior > 0.0:
         text = (
@@ -510,8 +522,8 @@ def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     return (Note(kind="comparability", text=text, caution=False),)
 
 
-def _perfect(graph: VoteGraph) -> tuple[Note, ...]:
-    """Say which models have no finite rating, and why."""
+def _perfect(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
+    """Say which models have no finite rating, or one by the prior alone, and why."""
     told: list[str] = []
     for names, all_of, done, end in (
         (graph.unbounded_above, graph.unbeaten, "won", "upper"),
@@ -520,7 +532,12 @@ def _perfect(graph: VoteGraph) -> tuple[Note, ...]:
         # Of two such models one may have beaten the other.
         on = "" if set(names) <= set(all_of) else " on the rated models"
         one = len(names) == 1
-        if names:
+        if names and prior > 0.0:
+            told.append(
+                f"the rating{'' if one else 's'} of {several(names, 3)}, which {done} every vote{on}, "
+                f"{'rests' if one else 'rest'} on the prior of {prior:g} wins; ranks rest on the votes alone"
+            )
+        elif names:
             told.append(
                 f"the rating{'' if one else 's'} of {several(names, 3)} {'has' if one else 'have'} no {end} limit: "
                 f"{'it' if one else 'they'} {done} every vote{on}"
