@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
-from evalstats.analysis.arena.checks import VoteGraph, graph_of
+from evalstats.analysis.arena.checks import Pairing, VoteGraph, graph_of
 from evalstats.analysis.arena.options import ArenaOptions, Scale
+from evalstats.analysis.arena.pairing import pairing_notes, pairing_of, with_pairing
 from evalstats.analysis.arena.perfect import Standing, perfect_pairs, standing_of, with_records
 from evalstats.analysis.arena.ratings import (
     Options,
@@ -143,7 +144,8 @@ def arena(
     Strengths maximise the Bradley-Terry (quasi-)likelihood; standard errors are sandwich errors clustered by all that votes
     share; a difference of two ratings uses their full covariance. Which models meet must not hang on how the answers turned
     out. An arena that pairs models by their ratings so far stretches the ratings and makes intervals too short (see the
-    report `arena-sampling`), and leaves distant models joined by chains only; votes that say so get a warning.
+    report `arena-sampling`), and leaves distant models joined by chains only. That is tested by the order of the votes (their
+    times, else the order of the file); where it shows, the pairing is replayed and errors are widened by what that takes.
 
     References
     ----------
@@ -312,6 +314,15 @@ def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
     return [rate(restricted(table, part), part, options) for part in large]
 
 
+def _paired(parts: Sequence[Part], pairing: Pairing) -> tuple[list[Part], Pairing]:
+    """Return parts with errors that allow for how pairs were chosen, and by how much these were widened."""
+    found: list[Part] = []
+    for part in parts:
+        paired, pairing = with_pairing(part, pairing)
+        found.append(paired)
+    return found, pairing
+
+
 def _by_votes_alone(table: VoteTable, parts: Sequence[Part], found: Connection, options: Options) -> Sequence[Part]:
     """Return the parts without a prior; none where votes alone put no two models on one scale."""
     if options.prior == 0.0 or found.is_connected:
@@ -356,7 +367,10 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     found = connection(table.rows)
     parts = _parts(table, found, options)
     graph = graph_of(table.rows, table.models, found)
-    standing = standing_of(table, _by_votes_alone(table, parts, found, options), found, options)
+    pairing, pairing_line = pairing_of(table, options)
+    parts, pairing = _paired(parts, pairing)
+    alone, _ = _paired(_by_votes_alone(table, parts, found, options), pairing)
+    standing = standing_of(table, alone, found, options)
     if standing is not None:
         parts = [standing.part if options.prior == 0.0 else with_records(parts[0], standing)]
         graph = replace(
@@ -403,10 +417,11 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
             overall=main.ratings,
         ),
         graph=graph,
+        pairing=pairing,
         fit=checked.fit,
         trust=checked.trust,
         drift=checked.drift,
-        checks=checked.lines,
+        checks=(checked.lines[0], pairing_line, *checked.lines[1:]) if asked.checks else checked.lines,
         prior=options.prior,
         tie_parameter=main.fit.tie,
         n_models=table.n_models,
@@ -426,6 +441,7 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         notes=_ordered(
             *remarks,
             *_no_one_scale(graph, options),
+            *pairing_notes(pairing, parts),
             *table.notes,
             *main.notes,
             *further,

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeVar
 
@@ -44,6 +44,7 @@ SIZES = {
 }
 TITLES = {
     "connected": "One scale for all models",
+    "pairing": "Who meets whom",
     "sides": "Preference for a side",
     "raters": "Raters unlike the others",
     "duplicates": "The same vote again",
@@ -173,6 +174,32 @@ class VoteGraph:
     def connected(self) -> bool:
         """Whether every model is on one scale: each beat each other directly or by a chain."""
         return len(self.components) == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Whether pairs were chosen by the ratings so far (`adaptive`), as `n_declared` votes say or a test shows.
+
+    Attributes
+    ----------
+    n_votes, distance, expected, p_value
+        Votes that were looked at; how far models that met were apart in running ratings, and how far later pairs were at the
+        time, in rating points; p-value, one-sided for nearer. None where it could not be tested.
+    factor
+        By what standard errors were multiplied, after replays of the pairing; None where none was replayed.
+    """
+
+    adaptive: bool = False
+    n_declared: int = 0
+    n_votes: int | None = None
+    distance: float | None = None
+    expected: float | None = None
+    p_value: float | None = None
+    factor: float | None = None
+
+    def widened(self, factor: float) -> "Pairing":
+        """Return it with the larger of two factors."""
+        return replace(self, factor=max(factor, self.factor or 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ _NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
 _NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
 _WHO = {"item": "prompts", "prompt": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
 # What follows where a check warns differs: of votes that are suspect, of a lead that hangs on a few, of the model, and of time.
+_TOLD_APART = ("sides", "drift", "pairing")
 _FRAGILE = {"one rater": "one rater", "few votes": "a few votes"}
 
 
@@ -375,7 +376,7 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     votes = [_lower(line.title) for line in lines if line.check in OF_SUSPECTS]
     fragile = [_FRAGILE[line.check] for line in lines if line.check in _FRAGILE]
     found.extend(_preferred_side(result))
-    fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, "sides", "drift"}]
+    fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, *_TOLD_APART}]
     if votes:
         further = "further " if result.asked.without_suspects else ""
         text = f"{further}suspect votes ({several(votes, 7)}) may carry the ratings"

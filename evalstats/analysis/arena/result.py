@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.arena.checks import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
+from evalstats.analysis.arena.checks import CheckLine, Drift, FitChecks, Pairing, TrustChecks, VoteGraph
 from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.result import Estimate, RankedRow, Result, frame_of, row_named
 from evalstats.analysis.settings import Settings
@@ -229,7 +229,7 @@ class ArenaRanking(Result):
     asked
         The options of the call: what repeats it.
     checks
-        Every check in a sentence, in the order of reading; `graph`, `fit`, `trust` and `drift` hold their numbers.
+        Every check in a sentence, in the order of reading; `graph`, `pairing`, `fit`, `trust` and `drift` hold their numbers.
     """
 
     arena: str
@@ -252,6 +252,7 @@ class ArenaRanking(Result):
     alternatives: tuple[Alternative, ...] = ()
     categories: Categories | None = None
     graph: VoteGraph | None = None
+    pairing: Pairing | None = None
     fit: FitChecks | None = None
     trust: TrustChecks | None = None
     drift: Drift | None = None
