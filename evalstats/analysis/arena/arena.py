@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
 from evalstats.analysis.arena.checks import Pairing, VoteGraph, graph_of
+from evalstats.analysis.arena.levels import decided, for_these_prompts
 from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.arena.pairing import pairing_notes, pairing_of, with_pairing
 from evalstats.analysis.arena.perfect import Standing, perfect_pairs, standing_of, with_records
@@ -20,7 +21,7 @@ from evalstats.analysis.arena.ratings import (
     rate,
     vote_level_ratio,
 )
-from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow, VoteCovariate
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast, PromptLevels, RatingRow, VoteCovariate
 from evalstats.analysis.arena.sides import side_effect
 from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, met_table, pair_rows, rating_rows
 from evalstats.analysis.arena.suspects import suspects_of
@@ -37,7 +38,7 @@ from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import several
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
@@ -323,10 +324,10 @@ def _paired(parts: Sequence[Part], pairing: Pairing) -> tuple[list[Part], Pairin
     return found, pairing
 
 
-def _by_votes_alone(table: VoteTable, parts: Sequence[Part], found: Connection, options: Options) -> Sequence[Part]:
-    """Return the parts without a prior; none where votes alone put no two models on one scale."""
+def _by_votes_alone(table: VoteTable, found: Connection, options: Options) -> Sequence[Part] | None:
+    """Return the parts without the prior, none where there are then none; None without a prior, or where it connects nothing."""
     if options.prior == 0.0 or found.is_connected:
-        return parts
+        return None
     try:
         return _parts(table, found, replace(options, prior=0.0))
     except CannotAnswerError:
@@ -368,9 +369,13 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     parts = _parts(table, found, options)
     graph = graph_of(table.rows, table.models, found)
     pairing, pairing_line = pairing_of(table, options)
+    alone = _by_votes_alone(table, found, options)
+    tables = [part.table for part in parts]
+    parts, levels = decided(parts, asked=asked.cluster not in (None, ("auto",)))
+    if alone is not None and levels is not None and levels.shown == "these":
+        alone = for_these_prompts(alone)
     parts, pairing = _paired(parts, pairing)
-    alone, _ = _paired(_by_votes_alone(table, parts, found, options), pairing)
-    standing = standing_of(table, alone, found, options)
+    standing = standing_of(table, parts if alone is None else _paired(alone, pairing)[0], found, options)
     if standing is not None:
         parts = [standing.part if options.prior == 0.0 else with_records(parts[0], standing)]
         graph = replace(
@@ -378,10 +383,11 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
             unbounded_above=tuple(each.name for each in standing.records if each.won),
             unbounded_below=tuple(each.name for each in standing.records if not each.won),
         )
-    main = max(parts, key=lambda part: part.table.n_votes)
+    main, all_shared = max(zip(parts, tables, strict=True), key=lambda both: both[1].n_votes)
     whole = len(parts) == 1 and main.table.n_models == table.n_models
     side = side_effect(main)
-    checked = check_votes(table, main, graph, options, side=side, wanted=asked.checks)
+    # Tastes for prompts are there, whatever the claims are for.
+    checked = check_votes(table, replace(main, table=all_shared), graph, options, side=side, wanted=asked.checks)
     if options.prior > 0.0:
         standing = None  # the prior rates every model: its line is like the others
     rows, order = rating_rows(table, parts, found, standing, options)
@@ -397,11 +403,12 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         method=METHODS[options.ties],
         method_reason=_REASONS[options.ties],
         rank_method="none" if main.claims is None else main.claims.ranks.method,
-        estimand=_estimand(votes, main, graph),
+        estimand=_estimand(votes, main, graph, levels),
         rows=rows,
         pairs=_pairs(table, parts, standing, rows, options),
         covariance=_covariance(parts, table.n_models, order),
         clusters=cluster_counts(main),
+        levels=levels,
         df=main.df,
         vote_level_ratio=vote_level_ratio(main),
         covariates=covariates,
@@ -446,7 +453,7 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
             *main.notes,
             *further,
             *checked.notes,
-            *_facts(votes, graph, main),
+            *_facts(votes, graph, main, levels),
         ),
         asked=asked,
     )
@@ -496,9 +503,11 @@ def _pairs(
     return tuple(sorted(every, key=lambda pair: (order[pair.first], order[pair.second])))
 
 
-def _estimand(votes: _Votes, main: Part, graph: VoteGraph) -> str:
+def _estimand(votes: _Votes, main: Part, graph: VoteGraph, levels: PromptLevels | None) -> str:
     shared = [_PLURALS.get(cluster.name, f"levels of {cluster.name}") for cluster in cluster_counts(main)]
     new = f"for new {' and '.join(shared)} like these" if shared else "for new votes like these, each on its own"
+    if levels is not None and levels.shown == "these":
+        new += f", on these {plural(levels.n_prompts, 'prompt')}"
     held = f", with {' and '.join(votes.covariates.names)} held equal" if votes.covariates.names else ""
     mean = (
         "the mean of all models"
@@ -561,10 +570,10 @@ def _perfect(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
     return as_notes("few", told)
 
 
-def _facts(votes: _Votes, graph: VoteGraph, main: Part) -> list[Note]:
+def _facts(votes: _Votes, graph: VoteGraph, main: Part, levels: PromptLevels | None) -> list[Note]:
     notes: list[Note] = []
     used = sorted(main.covariance.used, key=lambda way: way.n_clusters)
-    if main.covariance.few_clusters and len(used) > 1:
+    if levels is None and main.covariance.few_clusters and len(used) > 1:
         few, other = used[0], used[-1]
         what = _PLURALS.get(few.name, few.name)
         text = (

@@ -233,9 +233,9 @@ def _headline(result: ArenaRanking) -> str:
         some = f"{len(best)} of {n} models could be best" if len(best) > 1 else f"{first} leads"
         return f"{some}, and {plural(without, 'model')} {'has' if without == 1 else 'have'} no rank"
     if len(best) == 1:
-        return f"{first} is ahead of {'the other' if n == 2 else f'all {n - 1} others'}"
+        return f"{first} is ahead of {'the other' if n == 2 else f'all {n - 1} others'}{_on_these(result)}"
     could = "Either could be best" if n == 2 else "Any" if len(best) == n else str(len(best))
-    could = could if n == 2 else f"{could} of {n} models could be best"
+    could = (could if n == 2 else f"{could} of {n} models could be best") + _on_these(result)
     # Who won a vote or two and lost none does not lead by that.
     perfect = [row.name for row in result.rows if row.estimate is None and row.conf_high is None and row.n_wins]
     if result.rows[0].estimate is None and perfect:
@@ -321,7 +321,24 @@ def _ranks_settled(result: ArenaRanking) -> str:
     shown = len(figures.apart(pairs))
     ranks = f"{certain or 'None'} of {plural(len(rows), 'rank')} {'are' if certain > 1 else 'is'} certain"
     apart = f"{shown:,} of {plural(len(pairs), 'pair')} {'are' if shown > 1 else 'is'}" if shown else "no pair is"
-    return f"{ranks}; {apart} separated."
+    return f"{ranks}; {apart} separated{_on_these(result)}.{_other_level(result)}"
+
+
+def _on_these(result: ArenaRanking) -> str:
+    """Say that an answer is for these prompts, where it is."""
+    levels = result.levels
+    return f" on these {plural(levels.n_prompts, 'prompt')}" if levels and levels.shown == "these" else ""
+
+
+def _other_level(result: ArenaRanking) -> str:
+    """Say in a sentence what is separated for other prompts, or for these alone; "" where there is one level."""
+    levels = result.levels
+    if levels is None or not levels.n_separated_these:
+        return ""
+    if levels.shown == "these":
+        return f" For other prompts too, none is: {plural(levels.n_prompts, 'prompt')} cannot tell."
+    these = f"{levels.n_separated_these:,} {'are' if levels.n_separated_these > 1 else 'is'}"
+    return f" On these {plural(levels.n_prompts, 'prompt')} alone, {these}."
 
 
 def _table(result: ArenaRanking) -> Table:
