@@ -1,5 +1,6 @@
 """Who meets whom: whether pairs were chosen by the ratings so far, and what such a choice does to estimated strengths."""
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -200,7 +201,7 @@ def refitted(strengths: FloatArray, won: FloatArray, *, prior: float, steps: int
 # --- the rule, and votes under it ---
 
 REPLAYS = 200
-_MOST_WORK = 6e8  # replays x pairs x blocks
+_MOST_WORK = 6e8  # replays x pairs of models x blocks
 _BLOCKS = 900
 _STEPS = (0.023, 0.046, 0.092, 0.184)  # 4, 8, 16 and 32 Elo points
 _FARTHEST = 400.0  # log-odds a log-unit
@@ -210,14 +211,15 @@ _POOL = 2_048  # tastes drawn for each replay; more raters share them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairingRule:
-    """Pairs are drawn in proportion to the votes of both models and to exp(-pull x difference of running ratings).
+    """A model comes by its share of votes; its opponent in proportion to its own and to exp(-pull x distance).
 
-    `step` is that of the running ratings, 0 where these are fits to all votes so far; `activity`, shape (n_models,), holds the
-    models' shares of votes.
+    The distance is that of running ratings, or of their ranks (`by_rank`). `step` is that of the ratings, 0 where they are fits
+    to all votes so far; `activity`, shape (n_models,), holds the models' shares of votes.
     """
 
     pull: float
     step: float
+    by_rank: bool
     activity: FloatArray
 
 
@@ -228,19 +230,27 @@ def pairing_rule(votes: Votes, *, n_models: int, seed: int = 0) -> PairingRule:
     activity = np.bincount(np.concatenate([first, second]), minlength=n_models) / (2.0 * n)
     seen = np.unique(np.linspace(n // 20, n - 1, min(n, 2_000)).astype(np.int64))
     rng = np.random.default_rng(seed)
-    others = rng.choice(n_models, size=(2, seen.size, 2 * _AGAINST), p=activity)
-    found: list[tuple[float, float, float]] = []
-    for step in (0.0, *_STEPS):
+    # Either of the two may have been there first; who then joined it is held against others.
+    here = np.where(rng.random(seen.size) < 0.5, first[seen], second[seen])
+    joined = first[seen] + second[seen] - here
+    others = rng.choice(n_models, size=(seen.size, 2 * _AGAINST), p=activity)
+    found: list[tuple[float, float, float, bool]] = []
+    for step, by_rank in itertools.product((0.0, *_STEPS), (False, True)):
         at = fitted_ratings(votes, seen, n_models=n_models)
         if step > 0.0:
             at = stepped_ratings(votes, seen, n_models=n_models, step=step)
-        rows = np.arange(seen.size)
-        own = np.abs(at[rows, first[seen]] - at[rows, second[seen]])
-        later = np.abs(at[rows[:, None], others[0]] - at[rows[:, None], others[1]])
-        pull, log_lik = _pull(own, np.where(others[0] == others[1], np.inf, later))
-        found.append((log_lik, pull, step))
-    _, pull, step = max(found)
-    return PairingRule(pull=pull, step=step, activity=activity)
+        at, rows = _places(at, by_rank=by_rank), np.arange(seen.size)
+        own = np.abs(at[rows, here] - at[rows, joined])
+        later = np.abs(at[rows, here][:, None] - at[rows[:, None], others])
+        pull, log_lik = _pull(own, np.where(others == here[:, None], np.inf, later))
+        found.append((log_lik, pull, step, by_rank))
+    _, pull, step, by_rank = max(found)
+    return PairingRule(pull=pull, step=step, by_rank=by_rank, activity=activity)
+
+
+def _places(ratings: FloatArray, *, by_rank: bool) -> FloatArray:
+    """Return ratings, or their ranks along the last axis."""
+    return ratings.argsort(axis=-1).argsort(axis=-1).astype(np.float64) if by_rank else ratings
 
 
 def _pull(own: FloatArray, others: FloatArray) -> tuple[float, float]:
@@ -264,7 +274,7 @@ def replayed(
     """Draw votes under the rule, as ratings run, and return the strengths fitted to each draw, shape (200, n_models).
 
     Votes are drawn with `strengths` and normal tastes, whose codes are in the order of the votes; a share of them are ties.
-    Ratings run on from block to block of votes (at most 900), so that the cost is that of blocks times pairs.
+    Ratings run on from block to block of votes (at most 900), so that the cost is that of blocks times pairs of models.
 
     Raises
     ------
@@ -272,29 +282,30 @@ def replayed(
         If there are too many models and votes to replay.
     """
     n_models = strengths.size
-    a, b = np.triu_indices(n_models, k=1)
     blocks = min(n_votes, _BLOCKS)
-    if blocks * float(a.size) * REPLAYS > _MOST_WORK:
+    if blocks * float(n_models**2) * REPLAYS > _MOST_WORK:
         raise CannotAnswerError(f"{n_models} models in {n_votes:,} votes are too many to replay")
     rng, rows = np.random.default_rng(seed), np.arange(REPLAYS)[:, None]
     pools = [
         sd * rng.standard_normal((REPLAYS, min(_POOL, int(codes.max()) + 1), n_models))
         for codes, sd in zip(tastes.codes, tastes.sd, strict=True)
     ]
-    base = np.log(np.maximum(rule.activity[a] * rule.activity[b], 1e-12))
+    base, others = np.log(np.maximum(rule.activity, 1e-12)), ~np.eye(n_models, dtype=np.bool_)
     ratings, won = np.zeros((REPLAYS, n_models)), np.zeros((REPLAYS, n_models, n_models))
     ends = np.linspace(0, n_votes, blocks + 1).astype(np.int64)
     refit = set(np.linspace(0, blocks - 1, _REFITS).astype(np.int64).tolist())
     for block, (begin, end) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
         if rule.step == 0.0 and block in refit:
             ratings = refitted(ratings, won, prior=_FADING, steps=2)
-        logit = base - rule.pull * np.abs(ratings[:, a] - ratings[:, b])
-        chance = np.exp(logit - logit.max(axis=1, keepdims=True)).cumsum(axis=1)
+        at = _places(ratings, by_rank=rule.by_rank)
+        logit = base - rule.pull * np.abs(at[:, :, None] - at[:, None, :])
+        joins = np.where(others, np.exp(logit - logit.max(axis=2, keepdims=True)), 0.0)
+        joins *= (rule.activity / np.maximum(joins.sum(axis=2), 1e-300))[:, :, None]
+        chance = joins.reshape(REPLAYS, -1).cumsum(axis=1)
         chance /= chance[:, -1:]
         drawn = rng.random((REPLAYS, end - begin))
-        pair = np.searchsorted((chance + rows).ravel(), (drawn + rows).ravel(), side="right").reshape(drawn.shape)
-        pair = np.minimum(pair - rows * a.size, a.size - 1)
-        first, second = a[pair], b[pair]
+        cell = np.searchsorted((chance + rows).ravel(), (drawn + rows).ravel(), side="right").reshape(drawn.shape)
+        first, second = np.divmod(np.minimum(cell - rows * chance.shape[1], chance.shape[1] - 2), n_models)
         eta = strengths[first] - strengths[second]
         for codes, pool in zip(tastes.codes, pools, strict=True):
             who = codes[begin:end] % pool.shape[1]
