@@ -224,7 +224,8 @@ QUESTION = Question(
     question="How often are equal models ordered where past votes choose who meets, and how often is such a choice seen in vain?",
     design=(
         "Arenas of six models and 900 votes, raters with normal tastes (SD 0.6). Pairs are chosen by running Elo among equal "
-        "models: an error is any pair called separated, or an arena that is not flagged. Or pairs are chosen by rules that no vote changes (and by letting the "
+        "models: an error is any pair called separated, or an arena that is not flagged. Or pairs are chosen by rules "
+        "that no vote changes (and by letting the "
         "winner stay, which harms no interval): an error is an arena flagged as adaptive."
     ),
     measure="false claims",

@@ -10,6 +10,9 @@ from evalstats.stats.mixed.design import Floats, MixedDesign, RandomTerm
 
 ENOUGH_GROUPS = 30
 _ROUNDING = 1e-9
+_WITHIN = (
+    0.1  # a smaller share between groups is within them: 100 times the degrees of freedom are as good as the normal law
+)
 
 
 def few_groups(design: MixedDesign) -> list[RandomTerm]:
@@ -23,7 +26,7 @@ def between_within_df(design: MixedDesign, rows: Floats) -> Floats:
     Of a contrast, the share b of its least-squares weights that lies in the space of a term's random effects is what differs
     between groups: 1 for a factor between groups, 0 for one balanced within them. With G levels and r fixed columns in that
     space, G - r degrees of freedom are between groups, those within are many, and Satterthwaite's formula puts both
-    together: (G - r) / b^2. Of several terms the fewest count.
+    together: (G - r) / b^2; infinite for b below 0.1. Of several terms the fewest count.
 
     Examples
     --------
@@ -51,12 +54,12 @@ def between_within_df(design: MixedDesign, rows: Floats) -> Floats:
     for term in few_groups(design):
         inside = np.square(_projected(term, count, weights.T)).T @ count
         share = np.where(size > 0.0, inside / np.maximum(size, 1e-300), 0.0)
-        share = np.where(share > 1.0 - _ROUNDING, 1.0, share)
+        share = np.where(share > 1.0 - _ROUNDING, 1.0, share)  # whole degrees of freedom are shown as such
         own = _projected(term, count, x)
         there = np.abs(own - x).max(axis=0) <= _ROUNDING * np.maximum(np.abs(x).max(axis=0), 1e-300)
         used = np.linalg.matrix_rank(x[:, there]) if there.any() else 0
         between = max(1.0, term.n_levels - np.ceil(used / term.n_columns))
-        df = np.minimum(df, np.where(share > _ROUNDING, between / np.maximum(share, _ROUNDING) ** 2, np.inf))
+        df = np.minimum(df, np.where(share >= _WITHIN, between / np.maximum(share, _WITHIN) ** 2, np.inf))
     return df
 
 
