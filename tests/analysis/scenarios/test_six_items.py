@@ -9,7 +9,7 @@ import evalstats as es
 def _table(
     n_failed: int, *, shared: bool = False, crossed: bool = False, models: tuple[str, ...] = ("x", "y")
 ) -> es.EvalData:
-    """The last model fails some items of the last of three scenarios, where `crossed` the first one of the first; no more fails."""
+    """The last model fails some items of the last of three scenarios, and where `crossed` the first model some of the first."""
     rows = [
         {
             "item": f"{'' if shared else scenario}{i}",
