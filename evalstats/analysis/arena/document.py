@@ -86,6 +86,11 @@ def _facts(result: ArenaRanking) -> tuple[str, ...]:
     if result.vote_level_ratio is not None:
         ratio = number(result.vote_level_ratio)
         found.append(f"Counting every vote as independent would make standard errors {ratio} times too small (median).")
+    if result.pairing is not None and result.pairing.factor is not None:
+        found.append(
+            "Pairs were chosen by past votes. 200 replays of the rule that fits them best, with tastes of those who vote, "
+            f"multiply standard errors by {number(result.pairing.factor, 2)}: then the largest of all contrasts errs in 5% of replays."
+        )
     kinds = [plural(result.n_decided, "decided vote"), plural(result.n_ties, "tie")]
     if result.n_both_bad:
         kinds.append(f"{result.n_both_bad:,} in which both were bad")
