@@ -89,7 +89,7 @@ def _facts(result: ArenaRanking) -> tuple[str, ...]:
     if result.pairing is not None and result.pairing.factor is not None:
         found.append(
             "Pairs were chosen by past votes. 200 replays of the rule that fits them best, with tastes of those who vote, "
-            f"multiply standard errors by {number(result.pairing.factor, 2)}: then the largest of all contrasts errs in 5% of replays."
+            f"multiply standard errors by {number(result.pairing.factor, 2)}: then the largest contrast errs in 5% of replays."
         )
     kinds = [plural(result.n_decided, "decided vote"), plural(result.n_ties, "tie")]
     if result.n_both_bad:
