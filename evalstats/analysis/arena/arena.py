@@ -102,8 +102,9 @@ def arena(
         "half": a tie counts as half a win of either. "davidson", "rao-kupper": ties have a probability of their own. The
         others stand beside the one chosen.
     cluster
-        By what votes share their errors: "auto" (default) takes prompt, rater, session and event, whichever the votes have;
-        a column or several; "none" for independent votes.
+        By what votes share their errors: "auto" takes prompt, rater, session and event, whichever the votes have; a column or
+        several; "none" for independent votes. None: "auto", and where prompts are too few to separate any pair, all but
+        prompts, so that claims are for these prompts (`levels` says both).
     covariates
         Pairs of numeric columns `<name>_a`, `<name>_b` to hold equal; "auto" takes length, headers, lists and bold where the
         votes have them (style control). An adjustment, not a cause: users may like long answers for good reasons.
@@ -371,7 +372,7 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     pairing, pairing_line = pairing_of(table, options)
     alone = _by_votes_alone(table, found, options)
     tables = [part.table for part in parts]
-    parts, levels = decided(parts, asked=asked.cluster not in (None, ("auto",)))
+    parts, levels = decided(parts, asked=asked.cluster is not None)
     if alone is not None and levels is not None and levels.shown == "these":
         alone = for_these_prompts(alone)
     parts, pairing = _paired(parts, pairing)

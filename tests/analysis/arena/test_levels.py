@@ -49,7 +49,9 @@ def test_many_prompts_leave_claims_for_other_prompts() -> None:
 
 def test_asked_clusters_are_one_level() -> None:
     votes = _votes(6, suits=2.0)
-    assert es.arena(votes, checks=False, cluster=["item", "rater"]).levels is None
+    wide, every = (es.arena(votes, checks=False, cluster=asked) for asked in ("auto", ["item", "rater"]))
+    assert wide.levels is every.levels is None
+    assert [row.std_error for row in wide.rows] == [row.std_error for row in every.rows]
     assert es.arena(votes.drop("rater"), checks=False).levels is None
     narrow = es.arena(votes, checks=False, cluster="rater")
     shown = es.arena(votes, checks=False)
