@@ -29,9 +29,9 @@ DAYS = 90.0
 RING_MODEL = 3
 
 ANY = "any check"
-# Checks that warn at all; the others tell limits or cannot be run.
+# Checks that warn at all; the others tell limits or cannot be run. Who meets whom has a study of its own, `arena-pairing`.
 CHECKS = (
-    "pairing", "sides", "raters", "duplicates", "bursts", "one rater", "few votes",
+    "sides", "raters", "duplicates", "bursts", "one rater", "few votes",
     "deviance", "calibration", "prediction", "transitivity", "cycles", "drift",
 )  # fmt: skip
 
