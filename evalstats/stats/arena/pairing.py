@@ -74,7 +74,7 @@ def pairing_test(first: IntArray, second: IntArray, share: FloatArray, *, n_mode
     _refuse_sorted(first, second, pair, starts.size)
     own, others = _comparisons(first[starts], second[starts], n_models, seed)
     if own.size < FEWEST:
-        raise CannotAnswerError(f"the order of {own.size} votes is known; the test needs {FEWEST}")
+        raise CannotAnswerError(f"{own.size} votes can be held against later ones; the test needs {FEWEST}")
     votes = (first, second, share)
     found = [
         _held_against(at, first[starts], second[starts], own, others)
