@@ -35,6 +35,7 @@ NAMES = {
     "power": "power",
     "scenarios": "scenarios",
     "arena-checks": "arena_checks",
+    "arena-pairing": "arena_pairing",
     "contamination": "contaminated",
     "gap-claims": "gap_claims",
     "judge-agreement": "judge_agreement",

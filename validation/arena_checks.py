@@ -13,6 +13,7 @@ import polars as pl
 from evalstats.analysis.arena import goodness_of_fit
 from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.checks import VoteGraph
+from evalstats.analysis.arena.pairing import pairing_of
 from evalstats.analysis.arena.ratings import Options, rate
 from evalstats.analysis.arena.sides import side_effect
 from evalstats.analysis.arena.trust import check_votes
@@ -28,7 +29,7 @@ DAYS = 90.0
 RING_MODEL = 3
 
 ANY = "any check"
-# Checks that warn at all; the others tell limits or cannot be run.
+# Checks that warn at all; the others tell limits or cannot be run. Who meets whom has a study of its own, `arena-pairing`.
 CHECKS = (
     "sides", "raters", "duplicates", "bursts", "one rater", "few votes",
     "deviance", "calibration", "prediction", "transitivity", "cycles", "drift",
@@ -192,7 +193,8 @@ def warned(votes: pl.DataFrame) -> list[str]:
         # Ratings by period are shown beside the test of change.
         with patch.object(goodness_of_fit, "period_ratings", return_value=()):
             found = check_votes(table, part, graph, OPTIONS, side=side_effect(part), wanted=True)
-        names = [line.check for line in found.lines if line.status == "warning"]
+        lines = (pairing_of(table, OPTIONS)[1], *found.lines)
+        names = [line.check for line in lines if line.status == "warning"]
         if WEIGHED.isdisjoint(names):
             return names
     return [line.check for line in arena(votes).checks if line.status == "warning"]

@@ -191,6 +191,7 @@ _NAMES: Mapping[str, str] = {
     "peeking": "Looking after every item",
     "power": "Detectable differences",
     "arena-checks": "Trust checks of honest votes",
+    "arena-pairing": "Pairs chosen by past votes",
     "contamination": "Clean models called contaminated",
     "gap-claims": "Gaps between lab and live",
     "judge-agreement": "A judge's agreement with people",
@@ -206,6 +207,7 @@ CHAPTERS: Mapping[str, tuple[str, ...]] = {
     "Live arenas, live users and judges": (
         "gap-claims",
         "arena-checks",
+        "arena-pairing",
         "judge-agreement",
         "judge-correction",
         "judge-differences",

@@ -32,7 +32,7 @@ CASES = (
     Case(
         "leaderboard 11/summary.csv", 2, ("item=dataset --map models=model-a-7b-hf,model-b-13b-hf --map unscored=-",)
     ),
-    Case("arena 14/votes.csv --prior 0.5", 0, ("C",), ("1–4",)),
+    Case("arena 14/votes.csv --prior 0.5", 0, ("142 to 670 4", "5 of 6 pairs are separated"), ("1–4",)),
     Case(
         "compare 15/full.csv 15/dropper.csv --fail-on not-noninferior --margin 0.05", 1, ("within 0.05",), ("within 0.1",)
     ),

@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
-from evalstats.analysis.arena.checks import VoteGraph, graph_of
+from evalstats.analysis.arena.checks import Pairing, VoteGraph, graph_of
+from evalstats.analysis.arena.levels import decided, for_these_prompts
 from evalstats.analysis.arena.options import ArenaOptions, Scale
-from evalstats.analysis.arena.perfect import Standing, perfect_pairs, standing_of
+from evalstats.analysis.arena.pairing import pairing_notes, pairing_of, with_pairing
+from evalstats.analysis.arena.perfect import Standing, perfect_pairs, standing_of, with_records
 from evalstats.analysis.arena.ratings import (
     Options,
     Part,
@@ -19,7 +21,7 @@ from evalstats.analysis.arena.ratings import (
     rate,
     vote_level_ratio,
 )
-from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow, VoteCovariate
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast, PromptLevels, RatingRow, VoteCovariate
 from evalstats.analysis.arena.sides import side_effect
 from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, met_table, pair_rows, rating_rows
 from evalstats.analysis.arena.suspects import suspects_of
@@ -36,7 +38,7 @@ from evalstats.analysis.provenance import lookalike_notes, run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import several
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
@@ -100,8 +102,9 @@ def arena(
         "half": a tie counts as half a win of either. "davidson", "rao-kupper": ties have a probability of their own. The
         others stand beside the one chosen.
     cluster
-        By what votes share their errors: "auto" (default) takes prompt, rater, session and event, whichever the votes have;
-        a column or several; "none" for independent votes.
+        By what votes share their errors: "auto" takes prompt, rater, session and event, whichever the votes have; a column or
+        several; "none" for independent votes. None: "auto", and where prompts are too few to separate any pair, all but
+        prompts, so that claims are for these prompts (`levels` says both).
     covariates
         Pairs of numeric columns `<name>_a`, `<name>_b` to hold equal; "auto" takes length, headers, lists and bold where the
         votes have them (style control). An adjustment, not a cause: users may like long answers for good reasons.
@@ -143,7 +146,8 @@ def arena(
     Strengths maximise the Bradley-Terry (quasi-)likelihood; standard errors are sandwich errors clustered by all that votes
     share; a difference of two ratings uses their full covariance. Which models meet must not hang on how the answers turned
     out. An arena that pairs models by their ratings so far stretches the ratings and makes intervals too short (see the
-    report `arena-sampling`), and leaves distant models joined by chains only; votes that say so get a warning.
+    report `arena-sampling`), and leaves distant models joined by chains only. That is tested by the order of the votes (their
+    times, else the order of the file); where it shows, the pairing is replayed and errors are widened by what that takes.
 
     References
     ----------
@@ -312,6 +316,25 @@ def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
     return [rate(restricted(table, part), part, options) for part in large]
 
 
+def _paired(parts: Sequence[Part], pairing: Pairing) -> tuple[list[Part], Pairing]:
+    """Return parts with errors that allow for how pairs were chosen, and by how much these were widened."""
+    found: list[Part] = []
+    for part in parts:
+        paired, pairing = with_pairing(part, pairing)
+        found.append(paired)
+    return found, pairing
+
+
+def _by_votes_alone(table: VoteTable, found: Connection, options: Options) -> Sequence[Part] | None:
+    """Return the parts without the prior, none where there are then none; None without a prior, or where it connects nothing."""
+    if options.prior == 0.0 or found.is_connected:
+        return None
+    try:
+        return _parts(table, found, replace(options, prior=0.0))
+    except CannotAnswerError:
+        return ()
+
+
 def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
     """Rate all votes, and then those that no check suspects."""
     if isinstance(battles, pl.LazyFrame) or _is_lazy(battles):
@@ -346,18 +369,28 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     found = connection(table.rows)
     parts = _parts(table, found, options)
     graph = graph_of(table.rows, table.models, found)
-    standing = standing_of(table, parts, found, options)
+    pairing, pairing_line = pairing_of(table, options)
+    alone = _by_votes_alone(table, found, options)
+    tables = [part.table for part in parts]
+    parts, levels = decided(parts, asked=asked.cluster is not None)
+    if alone is not None and levels is not None and levels.shown == "these":
+        alone = for_these_prompts(alone)
+    parts, pairing = _paired(parts, pairing)
+    standing = standing_of(table, parts if alone is None else _paired(alone, pairing)[0], found, options)
     if standing is not None:
-        parts = [standing.part]
+        parts = [standing.part if options.prior == 0.0 else with_records(parts[0], standing)]
         graph = replace(
             graph,
             unbounded_above=tuple(each.name for each in standing.records if each.won),
             unbounded_below=tuple(each.name for each in standing.records if not each.won),
         )
-    main = max(parts, key=lambda part: part.table.n_votes)
+    main, all_shared = max(zip(parts, tables, strict=True), key=lambda both: both[1].n_votes)
     whole = len(parts) == 1 and main.table.n_models == table.n_models
     side = side_effect(main)
-    checked = check_votes(table, main, graph, options, side=side, wanted=asked.checks)
+    # Tastes for prompts are there, whatever the claims are for.
+    checked = check_votes(table, replace(main, table=all_shared), graph, options, side=side, wanted=asked.checks)
+    if options.prior > 0.0:
+        standing = None  # the prior rates every model: its line is like the others
     rows, order = rating_rows(table, parts, found, standing, options)
     covariates, further = _covariates(votes, main, side, whole=whole)
     styled, sided = (None if each is None else each[0] for each in (votes.styled, votes.sided))
@@ -371,11 +404,12 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         method=METHODS[options.ties],
         method_reason=_REASONS[options.ties],
         rank_method="none" if main.claims is None else main.claims.ranks.method,
-        estimand=_estimand(votes, main, graph),
+        estimand=_estimand(votes, main, graph, levels),
         rows=rows,
         pairs=_pairs(table, parts, standing, rows, options),
         covariance=_covariance(parts, table.n_models, order),
         clusters=cluster_counts(main),
+        levels=levels,
         df=main.df,
         vote_level_ratio=vote_level_ratio(main),
         covariates=covariates,
@@ -391,10 +425,11 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
             overall=main.ratings,
         ),
         graph=graph,
+        pairing=pairing,
         fit=checked.fit,
         trust=checked.trust,
         drift=checked.drift,
-        checks=checked.lines,
+        checks=(checked.lines[0], pairing_line, *checked.lines[1:]) if asked.checks else checked.lines,
         prior=options.prior,
         tie_parameter=main.fit.tie,
         n_models=table.n_models,
@@ -415,11 +450,12 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
             *remarks,
             *lookalike_notes(table.models),
             *_no_one_scale(graph, options),
+            *pairing_notes(pairing, parts),
             *table.notes,
             *main.notes,
             *further,
             *checked.notes,
-            *_facts(votes, graph, main),
+            *_facts(votes, graph, main, levels),
         ),
         asked=asked,
     )
@@ -469,16 +505,18 @@ def _pairs(
     return tuple(sorted(every, key=lambda pair: (order[pair.first], order[pair.second])))
 
 
-def _estimand(votes: _Votes, main: Part, graph: VoteGraph) -> str:
+def _estimand(votes: _Votes, main: Part, graph: VoteGraph, levels: PromptLevels | None) -> str:
     shared = [_PLURALS.get(cluster.name, f"levels of {cluster.name}") for cluster in cluster_counts(main)]
     new = f"for new {' and '.join(shared)} like these" if shared else "for new votes like these, each on its own"
+    if levels is not None and levels.shown == "these":
+        new += f", on these {plural(levels.n_prompts, 'prompt')}"
     held = f", with {' and '.join(votes.covariates.names)} held equal" if votes.covariates.names else ""
     mean = (
         "the mean of all models"
         if graph.connected or main.options.prior > 0.0
         else "the mean of the models of its part"
     )
-    if graph.one_list and not graph.connected:
+    if graph.one_list and not graph.connected and main.options.prior == 0.0:
         mean = "the mean of the models with a finite rating"
     against = main.options.anchor or mean
     return f"strength in votes against {against}{held}, {new}"
@@ -499,7 +537,7 @@ def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     if graph.connected:
         return ()
     if graph.one_list:
-        return _perfect(graph)
+        return _perfect(graph, options.prior)
     n = len(graph.components)
     if options.prior > 0.0:
         text = (
@@ -511,8 +549,8 @@ def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     return (Note(kind="comparability", text=text, caution=False),)
 
 
-def _perfect(graph: VoteGraph) -> tuple[Note, ...]:
-    """Say which models have no finite rating, and why."""
+def _perfect(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
+    """Say which models have no finite rating, or one by the prior alone, and why."""
     told: list[str] = []
     for names, all_of, done, end in (
         (graph.unbounded_above, graph.unbeaten, "won", "upper"),
@@ -521,7 +559,12 @@ def _perfect(graph: VoteGraph) -> tuple[Note, ...]:
         # Of two such models one may have beaten the other.
         on = "" if set(names) <= set(all_of) else " on the rated models"
         one = len(names) == 1
-        if names:
+        if names and prior > 0.0:
+            told.append(
+                f"the rating{'' if one else 's'} of {several(names, 3)}, which {done} every vote{on}, "
+                f"{'rests' if one else 'rest'} on the prior of {prior:g} wins; ranks rest on the votes alone"
+            )
+        elif names:
             told.append(
                 f"the rating{'' if one else 's'} of {several(names, 3)} {'has' if one else 'have'} no {end} limit: "
                 f"{'it' if one else 'they'} {done} every vote{on}"
@@ -529,10 +572,10 @@ def _perfect(graph: VoteGraph) -> tuple[Note, ...]:
     return as_notes("few", told)
 
 
-def _facts(votes: _Votes, graph: VoteGraph, main: Part) -> list[Note]:
+def _facts(votes: _Votes, graph: VoteGraph, main: Part, levels: PromptLevels | None) -> list[Note]:
     notes: list[Note] = []
     used = sorted(main.covariance.used, key=lambda way: way.n_clusters)
-    if main.covariance.few_clusters and len(used) > 1:
+    if levels is None and main.covariance.few_clusters and len(used) > 1:
         few, other = used[0], used[-1]
         what = _PLURALS.get(few.name, few.name)
         text = (

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeVar
 
@@ -18,14 +18,14 @@ from evalstats.stats.checks import IntArray
 CheckStatus = Literal["ok", "warning", "limit", "not run"]
 Found = TypeVar("Found")
 
-# Nine tests warn at the first level and change over time, which needs more room to be found, at the second: together of honest
-# votes in at most 7.5%. Raters and rings have a false discovery rate of 5%.
+# Nine tests warn at the first level, change over time, which needs more room to be found, at the second, and who meets whom at
+# .01: together of honest votes in at most 8.5%. Raters and rings have a false discovery rate of 5%.
 TEST_LEVEL = 0.005
 DRIFT_LEVEL = 0.03
 BUDGET = (
-    "Tests among the checks warn at p of 0.005 and below (change over time: 0.03), so that together they warn of honest votes in "
-    "at most 7.5% of arenas; raters are named at a false discovery rate of 5%. "
-    "Of 7,210 simulated honest arenas 1.9% had any warning, of the worst of 17 kinds 6%."
+    "Tests among the checks warn at p of 0.005 and below (who meets whom: 0.01; change over time: 0.03), so that together they "
+    "warn of honest votes in at most 8.5% of arenas; raters are named at a false discovery rate of 5%. "
+    "Of 7,210 simulated honest arenas 1.9% had any warning beside who meets whom, of the worst of 17 kinds 6%."
 )
 # In how many honest arenas of the worst kind a check warned (`evalstats.datasets.validation`, "arena-checks").
 SIZES = {
@@ -44,6 +44,7 @@ SIZES = {
 }
 TITLES = {
     "connected": "One scale for all models",
+    "pairing": "Who meets whom",
     "sides": "Preference for a side",
     "raters": "Raters unlike the others",
     "duplicates": "The same vote again",
@@ -173,6 +174,32 @@ class VoteGraph:
     def connected(self) -> bool:
         """Whether every model is on one scale: each beat each other directly or by a chain."""
         return len(self.components) == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Whether pairs were chosen by the ratings so far (`adaptive`), as `n_declared` votes say or a test shows.
+
+    Attributes
+    ----------
+    n_votes, distance, expected, p_value
+        Votes that were looked at; how far models that met were apart in running ratings, and how far later pairs were at the
+        time, in rating points; p-value, one-sided for nearer. None where it could not be tested.
+    factor
+        By what standard errors were multiplied, after replays of the pairing; None where none was replayed.
+    """
+
+    adaptive: bool = False
+    n_declared: int = 0
+    n_votes: int | None = None
+    distance: float | None = None
+    expected: float | None = None
+    p_value: float | None = None
+    factor: float | None = None
+
+    def widened(self, factor: float) -> "Pairing":
+        """Return it with the larger of two factors."""
+        return replace(self, factor=max(factor, self.factor or 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

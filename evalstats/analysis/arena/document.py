@@ -32,6 +32,7 @@ _NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
 _NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
 _WHO = {"item": "prompts", "prompt": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
 # What follows where a check warns differs: of votes that are suspect, of a lead that hangs on a few, of the model, and of time.
+_TOLD_APART = ("sides", "drift", "pairing")
 _FRAGILE = {"one rater": "one rater", "few votes": "a few votes"}
 
 
@@ -85,6 +86,11 @@ def _facts(result: ArenaRanking) -> tuple[str, ...]:
     if result.vote_level_ratio is not None:
         ratio = number(result.vote_level_ratio)
         found.append(f"Counting every vote as independent would make standard errors {ratio} times too small (median).")
+    if result.pairing is not None and result.pairing.factor is not None:
+        found.append(
+            "Pairs were chosen by past votes. 200 replays of the rule that fits them best, with tastes of those who vote, "
+            f"multiply standard errors by {number(result.pairing.factor, 2)}: then the largest contrast errs in 5% of replays."
+        )
     kinds = [plural(result.n_decided, "decided vote"), plural(result.n_ties, "tie")]
     if result.n_both_bad:
         kinds.append(f"{result.n_both_bad:,} in which both were bad")
@@ -232,9 +238,9 @@ def _headline(result: ArenaRanking) -> str:
         some = f"{len(best)} of {n} models could be best" if len(best) > 1 else f"{first} leads"
         return f"{some}, and {plural(without, 'model')} {'has' if without == 1 else 'have'} no rank"
     if len(best) == 1:
-        return f"{first} is ahead of {'the other' if n == 2 else f'all {n - 1} others'}"
+        return f"{first} is ahead of {'the other' if n == 2 else f'all {n - 1} others'}{_on_these(result)}"
     could = "Either could be best" if n == 2 else "Any" if len(best) == n else str(len(best))
-    could = could if n == 2 else f"{could} of {n} models could be best"
+    could = (could if n == 2 else f"{could} of {n} models could be best") + _on_these(result)
     # Who won a vote or two and lost none does not lead by that.
     perfect = [row.name for row in result.rows if row.estimate is None and row.conf_high is None and row.n_wins]
     if result.rows[0].estimate is None and perfect:
@@ -320,7 +326,24 @@ def _ranks_settled(result: ArenaRanking) -> str:
     shown = len(figures.apart(pairs))
     ranks = f"{certain or 'None'} of {plural(len(rows), 'rank')} {'are' if certain > 1 else 'is'} certain"
     apart = f"{shown:,} of {plural(len(pairs), 'pair')} {'are' if shown > 1 else 'is'}" if shown else "no pair is"
-    return f"{ranks}; {apart} separated."
+    return f"{ranks}; {apart} separated{_on_these(result)}.{_other_level(result)}"
+
+
+def _on_these(result: ArenaRanking) -> str:
+    """Say that an answer is for these prompts, where it is."""
+    levels = result.levels
+    return f" on these {plural(levels.n_prompts, 'prompt')}" if levels and levels.shown == "these" else ""
+
+
+def _other_level(result: ArenaRanking) -> str:
+    """Say in a sentence what is separated for other prompts, or for these alone; "" where there is one level."""
+    levels = result.levels
+    if levels is None or not levels.n_separated_these:
+        return ""
+    if levels.shown == "these":
+        return f" For other prompts too, none is: {plural(levels.n_prompts, 'prompt')} cannot tell."
+    these = f"{levels.n_separated_these:,} {'are' if levels.n_separated_these > 1 else 'is'}"
+    return f" On these {plural(levels.n_prompts, 'prompt')} alone, {these}."
 
 
 def _table(result: ArenaRanking) -> Table:
@@ -375,7 +398,7 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     votes = [_lower(line.title) for line in lines if line.check in OF_SUSPECTS]
     fragile = [_FRAGILE[line.check] for line in lines if line.check in _FRAGILE]
     found.extend(_preferred_side(result))
-    fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, "sides", "drift"}]
+    fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, *_TOLD_APART}]
     if votes:
         further = result.asked.without_suspects
         text = f"{'Further suspect' if further else 'Suspect'} votes ({several(votes, 7)}) may carry the ratings"

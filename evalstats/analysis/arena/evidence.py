@@ -24,6 +24,7 @@ _ORDER: Mapping[CheckStatus, int] = {"warning": 0, "limit": 1, "ok": 2, "not run
 _OF_STYLE = ("without covariates", "with style")
 _PATTERNS = {"side": "one side", "disagreement": "against the ratings", "loyalty": "one model"}
 _HEADINGS: Mapping[str, str] = {
+    "pairing": "Models met because they were rated alike",
     "deviance": "Some pairs go against their ratings",
     "calibration": "Predicted shares miss what came",
     "prediction": "Ratings do not predict new votes",

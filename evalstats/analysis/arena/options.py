@@ -20,8 +20,8 @@ class ArenaOptions:
     cluster: Annotated[
         tuple[str, ...] | None,
         Option(
-            "Column whose levels share something, such as rater; may be repeated; auto (default): all that the votes have; "
-            "none: every vote on its own.",
+            "Column whose levels share something, such as rater; may be repeated; auto: all that the votes have; none: every "
+            "vote on its own; default: auto, or for these prompts alone where prompts are too few.",
             ("--cluster", "-c"),
         ),
     ] = None

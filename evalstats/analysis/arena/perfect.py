@@ -74,9 +74,10 @@ class Standing:
 def standing_of(table: VoteTable, parts: Sequence[Part], found: Connection, options: Options) -> Standing | None:
     """Place the models that won or lost all their votes; None where there is none, or where parts cannot be compared.
 
-    They can be placed where there is one part of rated models, and each other model met some of these.
+    They can be placed where there is one part of rated models, and each other model met some of these. `parts` are rated without
+    a prior.
     """
-    if found.is_connected or options.prior > 0.0 or len(parts) != 1:
+    if found.is_connected or len(parts) != 1:
         return None
     part = parts[0]
     others = [model for group in found.components for model in group if model not in set(part.models)]
@@ -160,6 +161,44 @@ def _standing(table: VoteTable, part: Part, records: tuple[Perfect, ...], option
     within = shown[np.ix_(rated, rated)]
     placed = replace(claims, ranks=ranks, separated=within | within.T, rank_arena=arena[rated])
     return replace(bare, part=replace(part, claims=placed), shown=shown, low=low, high=high, rank_arena=arena)
+
+
+def with_records(part: Part, standing: Standing) -> Part:
+    """Return all models rated with a prior, with the ranks and the order that the votes alone show.
+
+    A prior gives a model that lost every vote a rating, and cannot make it less certain that the model is last.
+    """
+    own, claims = standing.part.claims, part.claims
+    if claims is None or own is None or standing.low is None or standing.rank_arena is None:
+        return part
+    rated, n = np.asarray(standing.part.models, dtype=np.int64), part.fit.n_models
+    p_value, p_adjusted = np.full((n, n), np.nan), np.full((n, n), np.nan)
+    p_value[np.ix_(rated, rated)], p_adjusted[np.ix_(rated, rated)] = own.p_value, own.ranks.p_adjusted
+    for each in standing.records:
+        p_value[each.model, rated] = p_value[rated, each.model] = each.p_value
+        adjusted = np.minimum(1.0, standing.factor * each.p_value)
+        p_adjusted[each.model, rated] = p_adjusted[rated, each.model] = adjusted
+    # A prior of many wins may turn estimates round; nothing is claimed against them.
+    shown = standing.shown & (part.fit.strengths[:, np.newaxis] > part.fit.strengths)
+    low, high, separated = 1 + shown.sum(axis=0), n - shown.sum(axis=1), shown | shown.T
+    ranks = replace(
+        claims.ranks,
+        low=low,
+        high=high,
+        marginal_low=low,
+        marginal_high=high,
+        top={tau: low <= tau for tau in claims.ranks.top},
+        p_adjusted=p_adjusted,
+    )
+    placed = replace(
+        claims,
+        ranks=ranks,
+        p_value=p_value,
+        separated=separated,
+        by_prior=claims.by_prior & ~separated,
+        rank_arena=standing.rank_arena,
+    )
+    return replace(part, claims=placed)
 
 
 def _arena(part: Part, records: Sequence[Perfect], n: int, options: Options) -> IntArray:

@@ -225,16 +225,34 @@ def scaled(strengths: FloatArray, names: tuple[str, ...], options: Options) -> F
     return options.base + options.points * (strengths - fixed)
 
 
-def rate(table: VoteTable, models: Sequence[int], options: Options, *, bare: bool = False) -> Part:
-    """Rate one part, `models` of the whole table, from its votes alone; `bare`: for coefficients, without pairs and ranks."""
+def rate(
+    table: VoteTable,
+    models: Sequence[int],
+    options: Options,
+    *,
+    bare: bool = False,
+    widening: float = 1.0,
+    withheld: str | None = None,
+) -> Part:
+    """Rate one part, `models` of the whole table, from its votes alone; `bare`: for coefficients, without pairs and ranks.
+
+    `widening` multiplies all standard errors; `withheld` says why there are none.
+    """
     fit = _fitted(table, options)
     table, covariance = _covariance(table, fit)
     if options.prior > 0.0:
         covariance = _with_prior(covariance, fit)
+    if widening != 1.0:
+        covariance = replace(
+            covariance,
+            covariance=widening**2 * covariance.covariance,
+            joint=widening**2 * covariance.joint,
+            one_way=tuple(widening**2 * each for each in covariance.one_way),
+        )
     covariance = replace(
         covariance,
         model_effective=np.where(_unknown(table, covariance), 1.0, covariance.model_effective),
-        reason=covariance.reason or _too_unequal(covariance),
+        reason=withheld or covariance.reason or _too_unequal(covariance),
     )
     weights = _against(table.models, options, fit.n_parameters)
     variance = combination_variance(covariance, weights) * options.points**2

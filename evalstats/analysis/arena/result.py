@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.arena.checks import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
+from evalstats.analysis.arena.checks import CheckLine, Drift, FitChecks, Pairing, TrustChecks, VoteGraph
 from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.result import Estimate, RankedRow, Result, frame_of, row_named
 from evalstats.analysis.settings import Settings
@@ -205,6 +205,17 @@ class ClusterCount:
     n_nameless: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptLevels:
+    """Pairs that are separated for "these" prompts and other raters, and for "new" prompts too; `shown` is that of the result."""
+
+    n_prompts: int
+    n_pairs: int
+    n_separated_these: int
+    n_separated_new: int
+    shown: Literal["these", "new"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ArenaRanking(Result):
     """Whom do live users prefer? The answer, and how it was reached.
@@ -220,6 +231,8 @@ class ArenaRanking(Result):
         contrast: V_ii + V_jj - 2 V_ij. None where there are no standard errors.
     clusters
         What standard errors are clustered by; empty where every vote stands on its own.
+    levels
+        For which prompts pairs are separated, where votes share prompts and raters; None where there is one level.
     df
         Degrees of freedom of the t law.
     vote_level_ratio
@@ -229,7 +242,7 @@ class ArenaRanking(Result):
     asked
         The options of the call: what repeats it.
     checks
-        Every check in a sentence, in the order of reading; `graph`, `fit`, `trust` and `drift` hold their numbers.
+        Every check in a sentence, in the order of reading; `graph`, `pairing`, `fit`, `trust` and `drift` hold their numbers.
     """
 
     arena: str
@@ -246,12 +259,14 @@ class ArenaRanking(Result):
     pairs: tuple[PairContrast, ...]
     covariance: tuple[tuple[float | None, ...], ...] | None = None
     clusters: tuple[ClusterCount, ...] = ()
+    levels: PromptLevels | None = None
     df: float | None = None
     vote_level_ratio: float | None = None
     covariates: tuple[VoteCovariate, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     categories: Categories | None = None
     graph: VoteGraph | None = None
+    pairing: Pairing | None = None
     fit: FitChecks | None = None
     trust: TrustChecks | None = None
     drift: Drift | None = None

@@ -327,7 +327,6 @@ def vote_table(
             *_made_up(scored),
             *notes,
             *_copied(scored),
-            *_scheduled(scored),
             *shared.notes,
             *beside.notes,
             *graded_note,
@@ -436,20 +435,6 @@ def _mixtures(scored: pl.DataFrame) -> list[Note]:
         remedy = ("Rate each judge by itself: ", Option("where", blank="NAME", of="judge")) if alone else ""
         found.append(Note(kind="comparability", text=words, remedy=remedy))
     return found
-
-
-def _scheduled(scored: pl.DataFrame) -> list[Note]:
-    """Warn where models met because they were rated alike: the schedule then leans on the votes that it made."""
-    near = int((scored["phase"] == "proximity").sum())
-    if not near:
-        return []
-    text = (
-        f"{near:,} of {scored.height:,} votes pair models because they were rated alike (phase 'proximity'), which stretches "
-        "ratings and makes intervals too short"
-    )
-    return [
-        Note(kind="selection", text=text, remedy="Draw some pairs at random; the report arena-sampling shows how many")
-    ]
 
 
 def _made_up(scored: pl.DataFrame) -> list[Note]:

@@ -24,6 +24,7 @@ _DF = {
     "kenward-roger": "t and F with Kenward and Roger's standard errors and degrees of freedom",
     "satterthwaite": "t and F with Satterthwaite's degrees of freedom",
     "residual": "t and F with the residual degrees of freedom",
+    "between-within": "t and F with the degrees of freedom between groups for what differs between them (between-within)",
     "z": "Wald tests and intervals by the normal law",
 }
 _ADJUST = {

@@ -11,7 +11,9 @@ from scipy import linalg
 
 from evalstats.analysis.mixed.formula import INTERCEPT, Term, term_name
 from evalstats.analysis.mixed.frame import ModelFrame
+from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.between_within import ENOUGH_GROUPS, between_within_df, few_groups
 from evalstats.stats.mixed.contrasts import LinearEstimates, joint_test, linear_estimates
 from evalstats.stats.mixed.degrees_of_freedom import (
     MOST_EFFECTS,
@@ -29,8 +31,8 @@ from evalstats.stats.mixed.design import Family, Floats, MixedFit
 
 MOST_GRID_ROWS = 50_000
 _RANK = 1e-9
-DfMethod = Literal["kenward-roger", "satterthwaite", "residual", "z"]
-DfChoice = Literal["auto", "kenward-roger", "satterthwaite", "z"]
+DfMethod = Literal["kenward-roger", "satterthwaite", "residual", "between-within", "z"]
+DfChoice = Literal["auto", "kenward-roger", "satterthwaite", "between-within", "z"]
 _NAMES = {"kenward-roger": "Kenward-Roger", "satterthwaite": "Satterthwaite", "z": "normal"}
 
 
@@ -149,6 +151,8 @@ class Inference:
             out[there] = satterthwaite(fit, rows[there], parameters=self.parameters)
         elif self.residual_df is not None:
             out[there] = self.residual_df
+        elif self.method == "between-within":
+            out[there] = between_within_df(fit.design, rows[there])
         return out
 
     def estimates(self, fit: MixedFit, rows: Floats, *, names: Sequence[str], conf_level: float) -> LinearEstimates:
@@ -159,7 +163,8 @@ class Inference:
     def test(self, fit: MixedFit, rows: Floats, *, term: str, n_lost: int) -> TermTest:
         """Test that all rows are 0."""
         if self.corrected is None and self.parameters is None:
-            wald = joint_test(rows, fit.beta, self.covariance, df=self.residual_df)
+            # Of several rows the fewest degrees of freedom hold for all.
+            wald = joint_test(rows, fit.beta, self.covariance, df=float(self.df(fit, rows).min(initial=np.inf)))
             return TermTest(
                 term=term,
                 statistic=wald.statistic,
@@ -187,16 +192,20 @@ class Inference:
 
 
 def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
-    """Pick the degrees of freedom: Kenward-Roger up to 5,000 rows, then Satterthwaite; the normal law for binomial models.
+    """Pick the degrees of freedom: Kenward-Roger up to 5,000 rows, then Satterthwaite.
+
+    For binomial models: those between groups where a grouping has fewer than 30 levels, else the normal law.
 
     What "auto" picks and cannot be had is replaced by the next one, and a warning says so; what was asked for raises.
     """
-    if df not in ("auto", "kenward-roger", "satterthwaite", "z"):
-        raise InputError(f"df is {df!r}; it is 'auto', 'kenward-roger', 'satterthwaite' or 'z'")
+    if df not in ("auto", "kenward-roger", "satterthwaite", "between-within", "z"):
+        raise InputError(f"df is {df!r}; it is 'auto', 'kenward-roger', 'satterthwaite', 'between-within' or 'z'")
     if fit.family == "binomial":
-        if df not in ("auto", "z"):
-            raise InputError(f"df={df!r} is for linear models; a binomial one is tested by the normal law (df='z')")
-        return _normal(fit, "binomial models have no degrees of freedom: the normal law, for many units")
+        return _binomial(fit, df)
+    if df == "between-within":
+        raise InputError(
+            "df='between-within' is for binomial models; a linear one has 'kenward-roger' or 'satterthwaite'"
+        )
     if df == "z":
         return _normal(fit, "asked for; right for many units only")
     if fit.method == "OLS":
@@ -216,6 +225,20 @@ def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
         return replace(found, warnings=(*tried, *found.warnings))
     said = "p-values and intervals are by the normal law, which is too sure of itself where units are few"
     return _normal(fit, "no degrees of freedom could be had", (*tried, said))
+
+
+def _binomial(fit: MixedFit, df: DfChoice) -> Inference:
+    if df not in ("auto", "between-within", "z"):
+        raise InputError(f"df={df!r} is for linear models; a binomial one has 'between-within' or 'z', the normal law")
+    few = few_groups(fit.design)
+    if df == "z" or not few:
+        many = (
+            f"no grouping has fewer than {ENOUGH_GROUPS} levels" if fit.design.terms else "there are no random effects"
+        )
+        return _normal(fit, "asked for; right for many groups only" if df == "z" else f"{many}: the normal law")
+    named = several([f"{term.group} has {term.n_levels}" for term in few])
+    why = f"{named} levels, fewer than {ENOUGH_GROUPS}: what differs between them has as many degrees of freedom as they leave"
+    return Inference(method="between-within", reason=why, covariance=fit.covariance)
 
 
 def _candidates(fit: MixedFit) -> list[tuple[DfMethod, str]]:

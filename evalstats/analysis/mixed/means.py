@@ -90,7 +90,7 @@ class Means(Result):
     adjust
         How p and intervals of the contrasts are adjusted within each family.
     df_method
-        As in `MixedModel`; "z" for averaged probabilities.
+        As in `MixedModel`.
     """
 
     specs: tuple[str, ...]
@@ -159,7 +159,7 @@ def means(
         averaging=marginal.averaging,
         adjust=adjust if compared else "none",
         conf_level=level,
-        df_method="z" if population else result.df_method,
+        df_method=result.df_method,
         rows=rows,
         contrasts=compared,
         notes=as_notes("fit", dict.fromkeys([*marginal.notes, *warnings])),
@@ -318,8 +318,10 @@ def _probabilities(
     adjust: Adjustment,
     level: float,
 ) -> tuple[tuple[MeanRow, ...], tuple[ContrastRow, ...], tuple[str, ...]]:
-    found = _population(result, grid, marginal, level)
-    rows = _mean_rows(found, levels, np.full(len(levels), np.inf), level)
+    inference, fit, frame = result.inference, result.fit, result.frame
+    free = inference.df(fit, frame.kept_rows(marginal.rows))
+    found = _population(result, grid, marginal, free, level)
+    rows = _mean_rows(found, levels, free, level)
     if wanted is None:
         return rows, (), found.warnings
     pairs = [(np.flatnonzero(row == 1.0), np.flatnonzero(row == -1.0)) for row in wanted.weights]
@@ -327,6 +329,7 @@ def _probabilities(
         raise InputError(
             "probabilities are compared in pairs (contrasts='pairwise' or 'reference'); pass scale='link' for other contrasts"
         )
+    of_pairs = inference.df(fit, frame.kept_rows(wanted.weights @ marginal.rows))
     compared = probability_differences(
         found,
         [int(up[0]) for up, _ in pairs],
@@ -334,13 +337,13 @@ def _probabilities(
         method=adjust,
         family=wanted.family,
         names=wanted.names,
+        df=of_pairs,
     )
-    normal = np.full(len(wanted.names), np.inf)
-    made = _contrast_rows(wanted, compared, compared, normal, level)
+    made = _contrast_rows(wanted, compared, compared, of_pairs, level)
     return rows, made, (*found.warnings, *compared.warnings)
 
 
-def _population(result: Fitted, grid: _Grid, marginal: MarginalMeans, level: float) -> ProbabilityMeans:
+def _population(result: Fitted, grid: _Grid, marginal: MarginalMeans, df: Floats, level: float) -> ProbabilityMeans:
     frame, fit = result.frame, result.fit
     sd, by_theta = random_effect_sd(fit.design.factors(fit.theta), frame.slope_rows(grid.frame))
     n = grid.frame.height
@@ -357,6 +360,7 @@ def _population(result: Fitted, grid: _Grid, marginal: MarginalMeans, level: flo
         weights=marginal.weights,
         names=marginal.names,
         reasons=reasons,
+        df=df,
         conf_level=level,
     )
 

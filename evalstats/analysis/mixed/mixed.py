@@ -25,7 +25,13 @@ MOST_EFFECTS = 600
 _ZERO = 1e-4  # relative standard deviation below which statsmodels' answer is called a boundary
 Backend = Literal["evalstats", "statsmodels"]
 LOGISTIC_VARIANCE = math.pi**2 / 3.0
-_METHODS = {"residual": "t", "kenward-roger": "t (Kenward-Roger)", "satterthwaite": "t (Satterthwaite)", "z": "z"}
+_METHODS = {
+    "residual": "t",
+    "kenward-roger": "t (Kenward-Roger)",
+    "satterthwaite": "t (Satterthwaite)",
+    "between-within": "t (between-within)",
+    "z": "z",
+}
 
 
 def fit_statsmodels(frame: ModelFrame, *, reml: bool = True) -> MixedFit:
@@ -225,7 +231,8 @@ def mixed(
     count, within, successes, levels
         See `evalstats.analysis.mixed.frame.model_frame`.
     df
-        "auto": Kenward-Roger up to 5,000 rows, then Satterthwaite; the normal law for binomial models.
+        "auto": Kenward-Roger up to 5,000 rows, then Satterthwaite; for binomial models between-within where a grouping has
+        fewer than 30 levels, else the normal law.
     backend
         "statsmodels" fits small linear models by its MixedLM, as a cross-check.
     seed

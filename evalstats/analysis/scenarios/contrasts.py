@@ -27,6 +27,7 @@ from evalstats.stats.proportion_contrasts import ProportionContrasts, condensed,
 MIN_DF = 4
 MIN_DIFFERENT = 6
 _OUTSIDE = 1e-9
+_FEW_LEVELS = 50  # of scores; of more each is nearly alone
 # Cells of one contrast beyond which those of one coefficient are condensed.
 _MANY = 200
 # How many times the largest cell the rarer answers of all must be for that.
@@ -261,6 +262,7 @@ def _judged(
     low, high = _clipped(tests.interval(level), table.metric)
     shrunk = None if pooled is None else pooled.contrast(weights, conf_level)
     logits = _log_odds(fitted, weights, tests, level)
+    differ = _departures(table, fitted, weights)
     rows: list[DropRow] = []
     for k, (i, j) in enumerate(pairs):
         place, base = cells.place(i, j), None if reference == "average" else cells.place(i, 0)
@@ -291,7 +293,7 @@ def _judged(
             pooled_high=None if shrunk is None else finite(shrunk[2][k]),
             n_items=paired.n_items if paired is not None else 0 if place is None else int(cells.sizes[place]),
         )
-        doubt = _doubt(row, paired, without_spread=fitted.without_spread)
+        doubt = _doubt(row, paired, differ[k], without_spread=fitted.without_spread)
         verdict, why = _verdict(row, doubt, higher_is_better=table.metric.higher_is_better)
         rows.append(replace(row, verdict=verdict, verdict_reason=why))
     return rows
@@ -407,7 +409,19 @@ def _verdict(row: DropRow, doubt: str, *, higher_is_better: bool) -> tuple[DropV
     return "gain", "the interval lies wholly on the side of a gain"
 
 
-def _doubt(row: DropRow, paired: PairedDrop | None, *, without_spread: str) -> str:
+def _departures(table: ScenarioTable, fitted: FittedScenarios, weights: sparse.csr_array) -> list[float]:
+    """Count for each contrast the scores of its cells that are not the commonest one; infinite where scores hardly repeat."""
+    levels, code = np.unique(np.round(table.frame["score"].to_numpy(), 9), return_inverse=True)
+    if levels.size > _FEW_LEVELS:
+        return [np.inf] * weights.shape[0]
+    counts = np.zeros((len(fitted.cells.value), levels.size))
+    np.add.at(counts, (fitted.laid.of_frame, code), 1.0)
+    used = sparse.csr_array((np.ones_like(weights.data), weights.indices, weights.indptr), shape=weights.shape)
+    every = used @ counts
+    return (every.sum(axis=1) - every.max(axis=1)).tolist()
+
+
+def _doubt(row: DropRow, paired: PairedDrop | None, n_differ: float, *, without_spread: str) -> str:
     """Return the first thing that forbids a direction: only an interval that excludes 0 gives one, and nothing against it."""
     if row.conf_low is None or row.conf_high is None:
         return without_spread
@@ -415,6 +429,8 @@ def _doubt(row: DropRow, paired: PairedDrop | None, *, without_spread: str) -> s
         return "the interval includes 0"
     if (row.df or 0.0) < MIN_DF:
         return _too_few_df(row.df or 0.0)
+    if n_differ < MIN_DIFFERENT:
+        return f"only {n_differ:g} scores differ from all others; {MIN_DIFFERENT} are needed"
     if paired is None:
         return ""
     if paired.n_differ < MIN_DIFFERENT:
@@ -517,6 +533,7 @@ def pair_rows(
     p = found.p_values()
     adjusted, stepped = np.minimum(len(p) * p, 1.0), np.full(len(p), np.nan)
     stepped[~np.isnan(p)] = holm(p[~np.isnan(p)])
+    differ = [_differing(table, i, j) for i, j, _ in made]
     return tuple(
         ModelPairRow(
             first=table.models[i],
@@ -530,17 +547,28 @@ def pair_rows(
             p_value=finite(p[k]),
             p_adjusted=finite(adjusted[k]),
             p_holm=finite(stepped[k]),
-            separated=bool((low[k] > 0 or high[k] < 0) and found.df[k] >= MIN_DF),
-            reason=_pair_reason(found, k, fitted.without_spread),
+            separated=bool((low[k] > 0 or high[k] < 0) and found.df[k] >= MIN_DF and differ[k] >= MIN_DIFFERENT),
+            reason=_pair_reason(found, k, differ[k], fitted.without_spread),
         )
         for k, (i, j, _) in enumerate(made)
     )
 
 
-def _pair_reason(found: Contrasts, k: int, without_spread: str) -> str | None:
+def _differing(table: ScenarioTable, i: int, j: int) -> int:
+    """Count the items on which two models have scores that differ; those that one of them lacks count as well."""
+    two = table.frame.filter(pl.col("model").is_in([table.models[i], table.models[j]]))
+    of_question = two.group_by("item", "version", "scenario").agg(
+        (pl.col("score").max() - pl.col("score").min()).alias("apart"), pl.len().alias("n")
+    )
+    return of_question.filter((pl.col("apart") > _OUTSIDE) | (pl.col("n") < 2))["item"].n_unique()
+
+
+def _pair_reason(found: Contrasts, k: int, n_differ: int, without_spread: str) -> str | None:
     if not found.has_spread[k]:
         return without_spread
-    return None if found.df[k] >= MIN_DF else _too_few_df(found.df[k])
+    if found.df[k] < MIN_DF:
+        return _too_few_df(found.df[k])
+    return None if n_differ >= MIN_DIFFERENT else f"the two differ on {n_differ} items; {MIN_DIFFERENT} are needed"
 
 
 def _too_few_df(df: float) -> str:

@@ -471,6 +471,8 @@ def _differ(result: ScenarioModel) -> str:
         said = (
             f"Models {'differ' if shown else 'are not shown to differ'} in where they break ({p_words(test.p_value)})."
         )
+    elif test is not None and ":" in test.term and test.note:
+        said = f"Whether models differ in where they break is inconclusive: {test.note}."
     ranking = result.ranking
     if ranking is not None and ranking.p_value is not None:
         no_two = "The two are not shown" if result.n_models == 2 else "No two are shown"

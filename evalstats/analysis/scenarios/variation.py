@@ -9,6 +9,7 @@ import polars as pl
 from scipy import sparse, special
 
 from evalstats.analysis.scenarios.cells import FittedScenarios
+from evalstats.analysis.scenarios.contrasts import MIN_DIFFERENT
 from evalstats.analysis.scenarios.design import Choice, places, random_intercept
 from evalstats.analysis.scenarios.result import (
     Crossing,
@@ -48,6 +49,7 @@ DEFAULT_DRAWS = 199
 _LATENT = np.pi**2 / 3
 _DRAWS = 4_000
 _LEAST_DF = 2.0
+_SAME = 1e-9
 _FEW_MODELS = 5
 _TARGET = 0.9
 _LABELS = {
@@ -73,9 +75,42 @@ def term_tests(
     seed: int,
     on_step: OnStep | None,
 ) -> tuple[tuple[TermTest, ...], tuple[str, ...]]:
-    """Return the tests, the interaction first, and notes on those that could not be made."""
+    """Return the tests, the interaction first, and notes on those that could not be made.
+
+    Where models differ on fewer than six items, the interaction has no p: so few say nothing of others, whatever the test.
+    """
     if fitted.no_interval:
         return (), (f"no test of whole terms was made: {fitted.no_interval}",)
+    tests, notes = _all_tests(table, choice, fitted, n_resamples=n_resamples, seed=seed, on_step=on_step)
+    n, several = differing_items(table), len(table.models) > 1
+    if n >= MIN_DIFFERENT:
+        return tests, notes
+    who = "models differ" if several else "scores differ"
+    note = f"{who} on {plural(n, 'item')}, and a claim needs {MIN_DIFFERENT}"
+    term = INTERACTION if several else "scenario"
+    return tuple(replace(test, p_value=None, note=note) if test.term == term else test for test in tests), notes
+
+
+def differing_items(table: ScenarioTable) -> int:
+    """Count the independent items on which models differ; of one model those whose score is not the commonest one."""
+    scores, _, unit = _questions(table)
+    if len(table.models) > 1:
+        differ = np.nanmax(scores, axis=1) - np.nanmin(scores, axis=1) > _SAME
+    else:
+        levels, counts = np.unique(np.round(scores[:, 0], 9), return_counts=True)
+        differ = np.abs(scores[:, 0] - levels[np.argmax(counts)]) > _SAME
+    return int(np.unique(unit[differ]).size)
+
+
+def _all_tests(
+    table: ScenarioTable,
+    choice: Choice,
+    fitted: FittedScenarios,
+    *,
+    n_resamples: int | None,
+    seed: int,
+    on_step: OnStep | None,
+) -> tuple[tuple[TermTest, ...], tuple[str, ...]]:
     fit = fitted.fit
     if choice.scenario_as == "random":
         return ((), ()) if fit is None else _variance_tests(table, fit)
@@ -156,6 +191,16 @@ def _permuted(table: ScenarioTable, term: str, *, role: Literal["headline", "che
         p_value=found.p_value,
         n_resamples=found.n_resamples,
         note=f"seed {seed}",
+    )
+
+
+def _enough(table: ScenarioTable, first: str, second: str, *scenarios: str) -> bool:
+    """Tell whether two models differ on six items of each of some scenarios."""
+    scores, scenario, unit = _questions(table)
+    one, two = (scores[:, table.models.index(name)] for name in (first, second))
+    differ = np.abs(one - two) > _SAME
+    return all(
+        np.unique(unit[differ & (scenario == table.scenarios.index(name))]).size >= MIN_DIFFERENT for name in scenarios
     )
 
 
@@ -312,16 +357,19 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
             behind_by=lead(swap.second, swap.first, swap.second_better),
             p_value=swap.p_value or 1.0,
             p_adjusted=swap.p_adjusted or 1.0,
-            shown=swap.shown,
+            shown=swap.shown and _enough(table, swap.first, swap.second, swap.first_better, swap.second_better),
         )
         for swap in found.swaps
         if swap.first_better is not None and swap.second_better is not None and swap.p_value is not None
     ]
     crossings = [row for row in crossings if row.ahead_by > 0 and row.behind_by > 0]
     crossings.sort(key=lambda row: (row.p_value, row.first, row.second))
+    shown, words = any(row.shown for row in crossings), found.conclusion
+    if not shown and any(swap.shown for swap in found.swaps):
+        words = f"No two models are shown to change their order: they must differ on {MIN_DIFFERENT} items in both scenarios."
     return RankingChange(
-        shown=any(row.shown for row in crossings),
-        words=found.conclusion,
+        shown=shown,
+        words=words,
         p_value=min((row.p_adjusted for row in crossings), default=None),
         method="intersection-union of one-sided tests, Holm over pairs",
         n_crossed=len(crossings),

@@ -302,10 +302,14 @@ _POOL = 4_096  # rows of normal numbers that clusters draw from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tastes:
-    """Ways of clustering in which tastes show (codes of the rows), and their standard deviations in log-units, above 0."""
+    """Ways of clustering in which tastes show (codes of the rows), and their standard deviations in log-units, above 0.
+
+    `ways` are their places among the clusters of the rows.
+    """
 
     codes: tuple[IntArray, ...] = ()
     sd: tuple[float, ...] = ()
+    ways: tuple[int, ...] = ()
 
     @property
     def sharper(self) -> float:
@@ -331,14 +335,15 @@ def tastes_of(fit: PairFit, rows: VoteRows) -> Tastes:
     columns = [as_codes(codes, rows.n_rows)[0] for codes in rows.clusters]
     inside = nested_in(columns)
     squares = [_together(rows, codes, count, residual, slope) for codes in columns]
-    kept: list[tuple[IntArray, float]] = []
+    kept: list[tuple[int, IntArray, float]] = []
     for way, codes in enumerate(columns):
         parent = inside[way]
         square = squares[way] - (0.0 if parent is None else max(squares[parent], 0.0))
         sd = _spread(square, fit.ties, tie_parameter(fit, rows))
         if sd > 0.0:
-            kept.append((codes, sd))
-    return Tastes(codes=tuple(codes for codes, _ in kept), sd=tuple(sd for _, sd in kept))
+            kept.append((way, codes, sd))
+    ways, codes, sds = zip(*kept, strict=True) if kept else ((), (), ())
+    return Tastes(codes=codes, sd=sds, ways=ways)
 
 
 def _together(rows: VoteRows, codes: IntArray, count: FloatArray, residual: FloatArray, slope: FloatArray) -> float:

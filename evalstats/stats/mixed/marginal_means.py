@@ -16,7 +16,7 @@ from scipy import optimize, special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_level
-from evalstats.stats.estimate import normal_quantile
+from evalstats.stats.estimate import t_quantile
 from evalstats.stats.mixed.contrasts import Adjustment, LinearEstimates, adjusted, as_linear, linear_estimates
 
 Mix = Mapping[str, Mapping[str, float]]
@@ -290,13 +290,14 @@ def population_means(
     weights: ArrayLike | None = None,
     names: Sequence[str] | None = None,
     reasons: Sequence[str | None] | None = None,
+    df: ArrayLike = np.inf,
     conf_level: float = 0.95,
 ) -> ProbabilityMeans:
     """Probability of success averaged over the units (items, users) that the random effects stand for.
 
     expit(eta) is the probability of a unit whose random effects are all 0, which is no average.
     p = sum_j w_j int expit(eta_j + s_j t) phi(t) dt, with derivatives in beta and theta under the integral; the delta method
-    gives the covariance, and the interval is expit(logit(p) +- z se(logit p)).
+    gives the covariance, and the interval is expit(logit(p) +- q se(logit p)), q a quantile of t.
 
     Parameters
     ----------
@@ -311,6 +312,8 @@ def population_means(
         (`MarginalMeans.weights`). By default every row of the grid is a mean.
     reasons
         Why a mean is null from the start; None where it is not.
+    df
+        Degrees of freedom, of all means or one number a mean; infinite for the normal law.
 
     Examples
     --------
@@ -333,6 +336,7 @@ def population_means(
         gradient @ joint @ gradient.T,
         names=tuple(f"mean {i}" for i in range(len(mix))) if names is None else tuple(names),
         reasons=[None] * len(mix) if reasons is None else reasons,
+        df=np.broadcast_to(np.asarray(df, dtype=np.float64), (len(mix),)),
         level=check_level(conf_level),
         warnings=(known,) if sd_jacobian is None else (),
     )
@@ -345,6 +349,7 @@ def _on_logit_scale(
     *,
     names: tuple[str, ...],
     reasons: Sequence[str | None],
+    df: FloatArray,
     level: float,
     warnings: tuple[str, ...],
 ) -> ProbabilityMeans:
@@ -359,7 +364,8 @@ def _on_logit_scale(
     for i in np.flatnonzero(certain):
         why[i] = "its standard error is 0: the model leaves it no uncertainty, or it is too near 0 or 1 to tell"
     open_ = given & ~certain
-    half = normal_quantile(level) * np.where(open_, np.sqrt(variance) * slope, np.nan)
+    reach = np.array([t_quantile(level, each) for each in df.tolist()])
+    half = reach * np.where(open_, np.sqrt(variance) * slope, np.nan)
     return ProbabilityMeans(
         names=names,
         estimate=np.where(given, p, np.nan),
@@ -403,10 +409,12 @@ def probability_differences(
     method: Adjustment = "none",
     family: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
+    df: ArrayLike = np.inf,
 ) -> ProbabilityDifferences:
     """Differences mean[first] - mean[second], with intervals that stay between -1 and 1.
 
-    `method` and `family` adjust within families, as in `adjusted`; the intervals then hold together.
+    `method` and `family` adjust within families, as in `adjusted`; the intervals then hold together. `df` is as in
+    `population_means`, one number a difference.
 
     Notes
     -----
@@ -431,6 +439,7 @@ def probability_differences(
         eye[i] - eye[j],
         np.nan_to_num(means.logit),
         np.nan_to_num(means.logit_covariance),
+        df=df,
         conf_level=means.conf_level,
         names=names,
     )

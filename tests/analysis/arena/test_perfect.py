@@ -1,5 +1,7 @@
 """Models that won or lost every vote stand in the table, with a limit and an honest rank."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -236,3 +238,24 @@ def test_ranks_are_wrong_as_seldom_as_promised(n: int, raters: int, taste: float
     wrong, perfect = _wrong(draws, taste=taste, n=n, raters=raters, seed=5_000)
     assert perfect >= 20
     assert wrong * draws <= stats.binom.ppf(0.999, draws, 0.05)
+
+
+@pytest.mark.parametrize("prior", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("ends", [{"best": "ash"}, {"worst": "elder"}, {"best": "birch", "worst": "cedar"}])
+def test_a_prior_takes_no_certain_place_away(prior: float, ends: dict[str, str]) -> None:
+    """A model that lost (won) every vote is last (first) with a prior as without, and has a rating."""
+    for seed in range(3):
+        votes = _votes(seed, **ends)
+        bare, rated = es.arena(votes, checks=False), es.arena(votes, checks=False, prior=prior)
+        assert [row.ranks for row in rated.rows] == [row.ranks for row in bare.rows]
+        for name in ends.values():
+            line = _row(rated, name)
+            assert line.rank_low == line.rank_high
+            assert line.estimate is not None
+        assert {pair.verdict for pair in rated.pairs} <= {"better", "not separated"}
+        assert "ranks rest on the votes alone" in rated.summary()
+
+
+def test_case_14_keeps_its_last_place_under_a_prior(shared: Path) -> None:
+    votes = es.read(shared / "cases" / "14" / "votes.csv")
+    assert [es.arena(votes, prior=prior).row("C").ranks for prior in (None, 0.5, 5.0)] == ["4", "4", "4"]

@@ -129,11 +129,6 @@ def test_models_that_one_of_several_judges_judged_alone_are_told():
     assert "2 judges are rated together, and 1 of 3 models were judged by one" in lines_of(table.notes, "comparability")
 
 
-def test_votes_of_models_that_met_by_their_ratings_are_told():
-    table, _, _ = _table({**VOTES, "phase": ["proximity"] * 6})
-    assert "because they were rated alike" in lines_of(table.notes, "selection")
-
-
 def test_two_files_with_the_same_votes_are_told():
     frame = {name: values * 60 for name, values in VOTES.items()}
     frame["battle"] = [str(i % 180) for i in range(360)]

@@ -125,8 +125,10 @@ def test_cbpp_is_that_of_lme4(cbpp: MixedModel, reference: dict) -> None:
     # lme4's come from second differences of a deviance that is noisy to 4e-3.
     close([row.std_error for row in cbpp.fixed], [row["Std. Error"] for row in r["fixef"]], 2e-2)
     assert cbpp.variance("herd").std_dev == pytest.approx(r["varcomp"][0]["sdcor"], rel=BINOMIAL)
-    assert (cbpp.df_method, cbpp.n_rows, cbpp.n_trials) == ("z", 56, 842)
-    assert all(row.df is None for row in cbpp.fixed)
+    assert (cbpp.df_method, cbpp.n_rows, cbpp.n_trials) == ("between-within", 56, 842)
+    # Periods are within herds, of which there are 15.
+    assert all(row.df is None for row in cbpp.fixed[1:])
+    assert cbpp.fixed[0].df is not None
 
 
 def test_cbpp_by_quadrature(golden: Path, reference: dict) -> None:
