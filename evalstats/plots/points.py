@@ -27,10 +27,12 @@ from evalstats.plots.canvas import (
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import Ground, Placed, digits_within, fitted_names, text_width, told, wrapped
 
-FEW = 16  # so many points are all named where there is room
+NAMED = 40  # so many points are all named; of more the strong ones and those at the ends
+_FEW = 16  # of so many a name may stand far from its point, of more beside it or as a number
 _COST_FEW, _COST_MANY = 11.0, 3.0  # what the place of a name that is not strong may cost, in letters' heights
 _LETTERS = 0.92
-_LONGEST = 0.32  # share of the width that a name may take; more on a narrow sheet
+# Shares of the width: what a name may take where there is room, and what one that is cut may, more on a narrow sheet.
+_WHOLE, _LONGEST, _LONGEST_NARROW = 0.6, 0.32, 0.55
 # An interval may stretch an axis by this share of the points' own range (a factor on a logarithmic one), and is cut there.
 _STRETCH, _LOG_STRETCH = 0.5, 4.0
 _TALL, _TALL_NARROW = 33.0, 25.0  # of the panel, in letters' heights
@@ -133,8 +135,8 @@ def scatter(
 ) -> Figure:
     """Draw a point for each row, with its intervals across and upwards, and a line with its band.
 
-    Few points are all named where there is room; of many the strong ones and those at the ends. A name that covers nothing
-    stands beside its point, else it is tied to it by a thin line; a strong one without room is a number, named below.
+    Up to 40 points are all named; of more the strong ones and those at the ends. A name stands beside its point where it covers
+    nothing and no line runs through it, else it is tied to its point by a thin line; without room it is a number, named below.
 
     Parameters
     ----------
@@ -371,11 +373,11 @@ class _Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Name:
-    """A name and where it stands; a number where a strong name found no room, with the name below the figure."""
+    """A name and where it stands; a number where it found no room, with the name below the figure; None without room for that."""
 
     spot: _Spot
     text: str
-    placed: Placed
+    placed: Placed | None
     numbered: bool = False
 
 
@@ -392,14 +394,18 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
 
     tall = font * (_TALL_NARROW if sheet.narrow else _TALL)
     notes = wrapped(plot.note, sheet.width, SMALL * font)
-    if sheet.most is not None:
-        tall = max(min(tall, sheet.most - top - foot(notes)), 8 * font) if sheet.height is None else max(
-            sheet.most - top - foot(notes), 4 * font
-        )  # fmt: skip
-    frame = _Frame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=tall, plot=plot)
-    names = _placed_names(frame)
-    numbered = "; ".join(f"{name.text}\N{NO-BREAK SPACE}{name.spot.name}" for name in names if name.numbered)
-    notes = [*notes, *wrapped(numbered, sheet.width, SMALL * font)]
+    # Names below take room from the panel where a height is given, which may leave others without.
+    said, names = notes, list[_Name]()
+    for _ in range(4):
+        most = math.inf if sheet.most is None else max(sheet.most - top - foot(said), 4 * font)
+        tall = most if sheet.height is not None else min(tall, max(most, 8 * font))
+        frame = _Frame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=tall, plot=plot)
+        names = _placed_names(frame)
+        below_them = [*notes, *_names_below(names, sheet.width, SMALL * font)]
+        if len(below_them) <= len(said):
+            break
+        said = below_them
+    notes = [*notes, *_names_below(names, sheet.width, SMALL * font)]
     canvas = sheet.canvas(top + tall + foot(notes))
     canvas.small_lines(title, 0.6 * font, step=1.3, weight="bold")
     draw_keys(canvas, keys, font * (1.3 * SMALL * len(title) + 0.3))
@@ -421,6 +427,22 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
         y += 1.3 * SMALL * font
     canvas.small_lines(notes, y + 0.3 * font)
     return canvas
+
+
+def _names_below(names: Sequence[_Name], room: float, font: float) -> list[str]:
+    """Return lines that say what the numbers in the panel stand for, and what is marked nowhere."""
+    apart = [name for name in names if name.numbered or name.placed is None]
+    heads = [f"{name.text} " if name.placed else "not marked: " for name in apart]
+    widest = max((text_width(head, font) for head in heads), default=0.0) + text_width(";", font)
+    short = fitted_names([name.spot.name for name in apart], room - widest, font)
+    lines: list[str] = []
+    for place, (head, name) in enumerate(zip(heads, short, strict=True)):
+        entry = f"{head}{name}{'' if place == len(apart) - 1 else ';'}"
+        if lines and text_width(f"{lines[-1]} {entry}", font) <= room:
+            lines[-1] += f" {entry}"
+        else:
+            lines.append(entry)
+    return lines
 
 
 def _keys(sheet: Sheet, plot: _Plot) -> list[Key]:
@@ -516,12 +538,12 @@ def _wanted(spots: Sequence[_Spot]) -> list[_Spot]:
     """Return the points that are to be named, the most important first: strong ones, the ends of both axes, few all."""
     keys: tuple[Callable[[_Spot], float], ...] = (lambda spot: spot.y, lambda spot: spot.x)
     ends = [pick(spots, key=key) for key in keys for pick in (max, min)]
-    order = [*(spot for spot in spots if spot.strong), *ends, *(spots if len(spots) <= FEW else ())]
+    order = [*(spot for spot in spots if spot.strong), *ends, *(spots if len(spots) <= NAMED else ())]
     return list({id(spot): spot for spot in order}.values())
 
 
 def _placed_names(frame: _Frame) -> list[_Name]:
-    """Return the names that found room: strong ones and few may stand far from their point, others of many beside it."""
+    """Return the names where they stand: strong ones and few may stand far from their point, others of many beside it."""
     spots, font = frame.plot.spots, frame.font
     ground = Ground(frame=(0.0, 0.0, frame.wide, frame.tall))
     for spot in spots:
@@ -530,40 +552,43 @@ def _placed_names(frame: _Frame) -> list[_Name]:
         for ends, upright in ((spot.x_ends, False), (spot.y_ends, True)):
             if ends is not None:
                 at = [frame.at(spot.x, end) if upright else frame.at(end, spot.y) for end in ends]
-                ground.thin.append(_around(at[0], at[1], 1.0))
+                ground.thin.append((*at[0], *at[1]))
     for curve in frame.plot.curves:
         at = [frame.at(float(x), float(y)) for x, y in zip(curve.x, curve.y, strict=True)]
         if curve.look == "steps":
             at = [place for one, other in pairwise(at) for place in (one, (other[0], one[1]))] + at[-1:]
-        ground.thin += [_around(one, other, 0.5) for one, other in pairwise(at)]
+        ground.thin += [(*one, *other) for one, other in pairwise(at)]
     return _named(frame, ground)
 
 
-def _around(one: tuple[float, float], other: tuple[float, float], room: float) -> tuple[float, float, float, float]:
-    (x0, y0), (x1, y1) = one, other
-    return min(x0, x1) - room, min(y0, y1) - room, max(x0, x1) + room, max(y0, y1) + room
-
-
 def _named(frame: _Frame, ground: Ground) -> list[_Name]:
-    font, wanted = frame.font, _wanted(frame.plot.spots)
-    room = (0.55 if frame.sheet.narrow else _LONGEST) * frame.sheet.width
+    font, spots, wanted = frame.font, frame.plot.spots, _wanted(frame.plot.spots)
+    room = (_LONGEST_NARROW if frame.sheet.narrow else _LONGEST) * frame.sheet.width
     texts = fitted_names([spot.name for spot in wanted], room, font, bold=True)
     names: list[_Name] = []
     for spot, text in zip(wanted, texts, strict=True):
         number = str(1 + sum(name.numbered for name in names))
-        for shown in (text, number) if spot.strong else (text,):
+        most = math.inf if spot.strong else _COST_FEW if len(spots) <= _FEW else _COST_MANY
+        # What all names begin with stays cut; one that is cut inside stands whole where there is room.
+        whole = not text.startswith("…") and text_width(spot.name, font, bold=True) <= _WHOLE * frame.sheet.width
+        ways = [(words, most, False) for words in dict.fromkeys(((spot.name,) if whole else ()) + (text,))]
+        ways += [(number, math.inf, across) for across in (False, True)]
+        for shown, cost, across in ways:
             width = text_width(shown, font, bold=spot.strong)
-            most = math.inf if spot.strong else _COST_FEW if len(frame.plot.spots) <= FEW else _COST_MANY
-            placed = ground.place(frame.at(spot.x, spot.y), width, font, most=most)
+            placed = ground.place(frame.at(spot.x, spot.y), width, font, most=cost, across=across)
             if placed is not None:
                 names.append(_Name(spot=spot, text=shown, placed=placed, numbered=shown is number))
                 break
+        else:
+            names.append(_Name(spot=spot, text="", placed=None))
     return names
 
 
 def _write_names(axes: Any, canvas: Canvas, frame: _Frame, names: Sequence[_Name]) -> None:
     """Write names in shares of the axes, so that they stay where they are at any resolution."""
     for name in names:
+        if name.placed is None:
+            continue
         spot, box = name.spot, name.placed.box
         x, y = frame.at(spot.x, spot.y)
         if name.placed.tie is not None:

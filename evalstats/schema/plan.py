@@ -299,7 +299,7 @@ def departures(
             continue
         said = declared[name]
         words = f"{_in_words(said)} declared" if _said(said) else "none declared"
-        found.append(f"departs from the plan: {_LABELS.get(name, name)} {_in_words(value)} given, {words}")
+        found.append(f"Departs from the plan: {_LABELS.get(name, name)} {_in_words(value)} given, {words}")
     return tuple(found)
 
 

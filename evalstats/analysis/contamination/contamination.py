@@ -254,7 +254,7 @@ def cautions(
         *table.table.measured.notes("weakens"),
         *dependence_notes(suspected),
         *(
-            [Note(kind="plan", text="the test is one-sided, which holds only if that was declared before looking")]
+            [Note(kind="plan", text="The test is one-sided, which holds only if that was declared before looking")]
             if options.alternative == "greater"
             else []
         ),
@@ -264,7 +264,7 @@ def cautions(
 def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     found: list[Note] = []
     if table.references is None:
-        text = "no model is named as clean, so exposure that several models share goes unseen"
+        text = "No model is named as clean, so exposure that several models share goes unseen"
         remedy = ("Name models trained before the items were public: ", Option("references", blank="MODEL"))
         found.append(Note(kind="choice", text=text, remedy=remedy))
     counts = {len(row.references) for row in rows if row.p_value is not None}
@@ -278,13 +278,13 @@ def _of_scale(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     """Warn of comparisons that rest on the form of a scale."""
     if table.compared == "points":
         text = (
-            f"models are compared in points: {table.compared_reason}; models much stronger or weaker gain other amounts"
+            f"Models are compared in points: {table.compared_reason}; models much stronger or weaker gain other amounts"
         )
         return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
     beyond = [row.model for row in rows if not row.in_range and row.outside is None and row.p_value is not None]
     if not beyond:
         return []
-    text = f"the answer for {several(beyond)} rests on the logit scale: outside the range of its references"
+    text = f"The answer for {several(beyond)} rests on the logit scale: outside the range of its references"
     return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
 
 
@@ -294,7 +294,7 @@ def _of_missing(row: ContaminationRow) -> Note:
 
 
 def _of_df(row: ContaminationRow) -> Note:
-    text = f"the clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
+    text = f"The clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
     return Note(kind="few", text=text)
 
 

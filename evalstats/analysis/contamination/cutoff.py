@@ -191,7 +191,7 @@ def _uneven(suspect: str, dated: Dated) -> list[Note]:
         found.append(Note(kind="comparability", text=text, remedy="Check how the items were chosen"))
     gap = max(density.gap_before, density.gap_after)
     if gap > _FAR * dated.bandwidth:
-        text = f"the nearest item on one side lies {gap:.0f} days from the cut-off of {suspect}"
+        text = f"The nearest item on one side lies {gap:.0f} days from the cut-off of {suspect}"
         found.append(Note(kind="fit", text=f"{text}, so the break is extrapolated"))
     return found
 
@@ -205,11 +205,11 @@ def _unsteady(suspect: str, dated: Dated, main: ReferenceGap, conf_level: float)
     if shown and against:
         row = against[0]
         shape = "straight lines" if row.order == 1 else "parabolas"
-        text = f"the break of {suspect} changes sign with {shape} within {row.width:.0f} days"
+        text = f"The break of {suspect} changes sign with {shape} within {row.width:.0f} days"
         return [Note(kind="fit", text=text, remedy=remedy)]
     weaker = [row for row in others if (row.p_value or 0.0) > 1.0 - conf_level]
     if shown and len(weaker) == len(others) > 0:
-        text = f"the break of {suspect} shows at this bandwidth alone, at none of the others tried"
+        text = f"The break of {suspect} shows at this bandwidth alone, at none of the others tried"
         return [Note(kind="fit", text=text, remedy=remedy)]
     return []
 
@@ -219,9 +219,9 @@ def _closer(suspect: str, every: Sequence[str], kept: Sequence[str], cutoffs: Ma
     unknown = [name for name in kept if name not in cutoffs]
     found: list[Note] = []
     if gone:
-        text = f"for {suspect}, {listed(gone)} are not taken as references: their own cut-offs lie within the bandwidth"
+        text = f"For {suspect}, {listed(gone)} are not taken as references: their own cut-offs lie within the bandwidth"
         found.append(Note(kind="choice", text=text, caution=False))
     if unknown:
-        text = f"for {suspect}, the references {listed(unknown)} have no cut-off given; none may lie near its own"
+        text = f"For {suspect}, the references {listed(unknown)} have no cut-off given; none may lie near its own"
         found.append(Note(kind="choice", text=text, caution=False))
     return found

@@ -320,14 +320,14 @@ def side_levels(
         raise CannotAnswerError(f"{column} has {have}; old and new items are both needed")
     if olds is not None or news is not None:
         rest = tuple(level for level in found if level not in (olds or news or ()))
-        told = f"the rest of {column} ({listed(rest)}) is taken as {'new' if olds else 'old'}"
+        told = f"The rest of {column} ({listed(rest)}) is taken as {'new' if olds else 'old'}"
         return (olds, rest, told) if olds else (rest, news or (), told)
     known = [tuple(level for level in found if level.lower() in names) for names in (OLD_NAMES, NEW_NAMES)]
     if len(found) == 2 and all(len(each) == 1 for each in known):
         return (
             known[0],
             known[1],
-            f"by their names, {known[0][0]!r} of {column} is taken as old and {known[1][0]!r} as new",
+            f"By their names, {known[0][0]!r} of {column} is taken as old and {known[1][0]!r} as new",
         )
     raise InputError(
         f"which items are old and which new? {column} has {listed(found)}: "

@@ -369,29 +369,29 @@ def _doubt(fit: LineFit) -> tuple[Note, ...]:
     """Return what to say of a line that is hardly one."""
     flat = fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high
     if flat:
-        said = f"lab scores hardly predict live ones (slope not clearly different from 0, {p_words(fit.slope_p_value)})"
-        return (Note(kind="fit", text=said, remedy="judge no model by its gap"),)
+        said = f"Lab scores hardly predict live ones (slope not clearly different from 0, {p_words(fit.slope_p_value)})"
+        return (Note(kind="fit", text=said, remedy="Judge no model by its gap"),)
     return ()
 
 
 def _line_notes(fit: LineFit, line: CalibrationLine, margin: float | None) -> tuple[Note, ...]:
     said: list[Note] = []
     if fit.n_models < FULL_MODELS:
-        text = f"with {fit.n_models} models a gap is called only beyond a declared margin"
+        text = f"With {fit.n_models} models a gap is called only beyond a declared margin"
         said.append(
-            Note(kind="few", text=text, remedy=f"score {FULL_MODELS} or more on both sides", caution=margin is None)
+            Note(kind="few", text=text, remedy=f"Score {FULL_MODELS} or more on both sides", caution=margin is None)
         )
     if fit.slope_high < 0.0:
-        said.append(Note(kind="fit", text="models that are better in the lab are worse with live users"))
+        said.append(Note(kind="fit", text="Models that are better in the lab are worse with live users"))
     if fit.tau_high is None:
-        text = "models lie closer to the line than their errors allow: these seem too large, or both sides share errors"
+        text = "Models lie closer to the line than their errors allow: these seem too large, or both sides share errors"
         said.append(Note(kind="fit", text=text))
     if not line.converged:
         said.append(
-            Note(kind="fit", text="the search for the line did not converge", remedy="do not rely on its numbers")
+            Note(kind="fit", text="The search for the line did not converge", remedy="Do not rely on its numbers")
         )
     if line.influential:
-        text = f"the slope moves by more than its standard error without {several(line.influential)}"
+        text = f"The slope moves by more than its standard error without {several(line.influential)}"
         said.append(Note(kind="fit", text=text, caution=False))
     return tuple(said)
 
@@ -400,7 +400,7 @@ def _bend_note(made: Material, line: CalibrationLine) -> tuple[Note, ...]:
     """Say that a straight line is the wrong one, where it shows."""
     if not line.bent:
         return ()
-    said = f"{BENT} ({p_words(line.bend_p)}), so no model is called a gap"
+    said = f"Live scores bend away from a straight line in the lab scores ({p_words(line.bend_p)}), so no model is called a gap"
     scaled = "logit" in links_of(made)
     remedy: Advice = ("Compare the shares as they are: ", Option("scale", "identity")) if scaled else ""
     if not scaled and (is_share(made.lab) or is_share(made.live)):
@@ -488,7 +488,7 @@ def _level_notes(made: Material, levels: LevelGaps | None) -> tuple[Note, ...]:
     if not names:
         return ()
     said = (
-        f"what the models share of the published {' and '.join(names)} errors is unknown; for the mean difference all counts as "
+        f"What the models share of the published {' and '.join(names)} errors is unknown; for the mean difference all counts as "
         "shared, so its interval is the widest"
     )
     return (Note(kind="choice", text=said, caution=False),)

@@ -237,7 +237,7 @@ def cells_table(found: LabLiveGap, parts: Decomposition) -> Table:
     return Table(
         id="coverage",
         columns=(
-            Column(title=name[:1].upper() + name[1:], kind="name"),
+            Column(title=name, kind="name"),
             Column(title="Lab share"),
             Column(title="Live share"),
             score_column(found, side, titled("Lab", score_unit(side))),
@@ -453,7 +453,7 @@ def scenarios_table(found: LabLiveGap, gaps: ScenarioGaps, rows: Sequence[Scenar
     return Table(
         id="scenarios",
         columns=(
-            Column(title=gaps.factor[:1].upper() + gaps.factor[1:], kind="name"),
+            Column(title=gaps.factor, kind="name"),
             difference_column(found, found.live, "Live less lab"),
             ends_column(found, found.live),
             Column(title="p (adjusted)", kind="p"),

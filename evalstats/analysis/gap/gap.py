@@ -288,7 +288,7 @@ def _names(found: Matched) -> tuple[Note, ...]:
     said = f"{plural(len(near), 'pair')} of names look alike and were not joined: {shown}"
     return (
         Note(
-            kind="left_out", text=said, remedy=("join those that are one model with ", Option("aliases", blank="FILE"))
+            kind="left_out", text=said, remedy=("Join those that are one model with ", Option("aliases", blank="FILE"))
         ),
     )
 
@@ -296,9 +296,9 @@ def _names(found: Matched) -> tuple[Note, ...]:
 def _scale_note(found: Matched) -> tuple[Note, ...]:
     made, said = found.material, list[str]()
     if not made.same_scale and found.scale_reason:
-        said.append(f"no plain difference: {found.scale_reason}")
+        said.append(f"No plain difference: {found.scale_reason}")
     if made.scale_reason:
-        said.append(f"shares enter the line as logits: {made.scale_reason}")
+        said.append(f"Shares enter the line as logits: {made.scale_reason}")
     return as_notes("scale", said, caution=False)
 
 

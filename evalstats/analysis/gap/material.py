@@ -182,8 +182,8 @@ LIVE_CLUSTERS = ("user", "session")
 NO_LEVEL = "(none)"
 INDEPENDENT = Note(
     kind="dependence",
-    text="no user or session has several live rows, so these count as independent; if people came back, intervals are too short",
-    remedy=("name what they share with ", Option("live_cluster")),
+    text="No user or session has several live rows, so these count as independent; if people came back, intervals are too short",
+    remedy=("Name what they share with ", Option("live_cluster")),
 )
 _WEIGHTS = "sampling weights, which are not used"
 
@@ -290,7 +290,7 @@ def live_units(
         alone_too = f"{plural(without, 'live row')} without a {column} each count as a cluster of their own"
         told = (*told, Note(kind="dependence", text=alone_too, caution=False))
     if scored["weight"].drop_nulls().n_unique() > 1:
-        told = (*told, Note(kind="choice", text="live rows carry sampling weights, which are used", caution=False))
+        told = (*told, Note(kind="choice", text="Live rows carry sampling weights, which are used", caution=False))
     _check_weights(own)
     counts = own.group_by(ENTRY).len()
     return Units(
@@ -403,7 +403,7 @@ def _live_cluster(
     """Return the column by which live rows share their errors, its name for a reader, and a note."""
     named = _listed(cluster)
     if named == ("none",):
-        said = "live rows count as independent, as asked"
+        said = "Live rows count as independent, as asked"
         return None, (), (Note(kind="dependence", text=said, caution=False),)
     if len(named) > 1:
         raise InputError(f"live rows take one cluster column, and {', '.join(named)} are named; name the widest")
@@ -572,8 +572,8 @@ def _few(n_clusters: IntArray, df: float | None, what: str, where: str) -> tuple
     if worth >= _STEADY:
         return ()
     unequal = "" if worth >= least else f" (worth about {worth} equal ones)"
-    said = f"a model of the {where} data rests on only {plural(least, what)}{unequal}, so tests find too much"
-    return (Note(kind="few", text=said, remedy=f"score more {many(what)}"),)
+    said = f"A model of the {where} data rests on only {plural(least, what)}{unequal}, so tests find too much"
+    return (Note(kind="few", text=said, remedy=f"Score more {many(what)}"),)
 
 
 def _floored(models: Sequence[str], flat: IntArray, where: str) -> tuple[Note, ...]:

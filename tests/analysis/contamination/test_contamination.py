@@ -8,7 +8,8 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.contamination.result import ContaminationCheck
-from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.latex import to_latex
 from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
@@ -110,7 +111,7 @@ def test_without_references_each_is_held_against_the_others_and_p_is_adjusted():
     assert {row.model for row in found.rows} == set(MODELS)
     assert found.inflated() == ("suspect",)
     assert all((row.p_adjusted or 0.0) >= (row.p_value or 1.0) for row in found.rows)
-    assert "no model is named as clean" in texts(found, "choice")
+    assert "No model is named as clean" in texts(found, "choice")
     # The suspect among the references makes the others look deflated, never inflated.
     assert all(row.estimate < 0.3 for row in found.rows if row.model != "suspect")
 
@@ -122,7 +123,7 @@ def test_levels_may_be_named_and_the_rest_is_told():
     assert one.row("suspect").logits.estimate == pytest.approx(-other.row("suspect").logits.estimate)
     assert one.row("suspect").points.estimate == pytest.approx(-other.row("suspect").points.estimate)
     assert "is taken as new" in texts(one, "choice", caution=False)
-    assert "by their names" in texts(other, "choice", caution=False)
+    assert "By their names" in texts(other, "choice", caution=False)
 
 
 def test_clusters_count_and_few_of_them_are_invalid():
@@ -162,7 +163,7 @@ def test_a_plan_settles_margin_and_level_and_departures_are_said():
     other = es.contamination(
         results, split="source", suspects=["suspect"], references=REFERENCES, plan=plan, conf_level=0.95
     )
-    assert "departs from the plan" in texts(other, "plan")
+    assert "Departs from the plan" in texts(other, "plan")
 
 
 @pytest.mark.parametrize(

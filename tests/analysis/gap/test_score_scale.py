@@ -46,7 +46,7 @@ def test_as_they_are_the_bend_shows_and_no_model_is_called(ceiling):
     assert plain.line.bent
     assert plain.flagged() == ()
     assert (plain.verdict, plain.verdict_reason) == ("inconclusive", BENT)
-    said = next(note for note in plain.notes if BENT in note.text)
+    said = next(note for note in plain.notes if "bend away from a straight line" in note.text)
     assert said.caution
     assert said.remedy == ("Compare log-odds of the shares: ", es.errors.Option("scale", "logit"))
 
