@@ -141,6 +141,6 @@ def test_what_cannot_be_asked_is_refused_and_a_plan_declares_it(ceiling):
     planned = es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, plan=Plan(scale="identity"))
     assert planned.lab.link == "identity"
     other = es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, plan=Plan(scale="identity"), scale="logit")
-    assert any("departs from the plan: scale logit given" in note.text for note in other.notes)
+    assert any("eparts from the plan: scale logit given" in note.text for note in other.notes)
     asked = es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, scale="identity").settings
     assert "--scale identity" in shell_command(replace(asked, files={"lab": ("a",), "live": ("b",)}))
