@@ -278,13 +278,13 @@ def _of_scale(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     """Warn of comparisons that rest on the form of a scale."""
     if table.compared == "points":
         text = (
-            f"models are compared in points: {table.compared_reason}; models much stronger or weaker gain other amounts"
+            f"Models are compared in points: {table.compared_reason}; models much stronger or weaker gain other amounts"
         )
         return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
     beyond = [row.model for row in rows if not row.in_range and row.outside is None and row.p_value is not None]
     if not beyond:
         return []
-    text = f"the answer for {several(beyond)} rests on the logit scale: outside the range of its references"
+    text = f"The answer for {several(beyond)} rests on the logit scale: outside the range of its references"
     return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
 
 
