@@ -22,6 +22,7 @@ from evalstats.document import formats, latex
 from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
 from evalstats.errors import InputError, some_of
+from evalstats.regular import read_regular
 from evalstats.schema.names import name_of
 from evalstats.stats import estimate as stats_estimate
 
@@ -56,8 +57,8 @@ def _note_of_older(version: str) -> Note | None:
     """Return what is said of a result that an older version of evalstats computed; None where it was this version."""
     if not () < _numbers(version) < _numbers(toolkit_version()):
         return None
-    text = f"this was computed by evalstats {version}, and {toolkit_version()} only shows it: methods may have changed"
-    return Note(kind="source", text=text, remedy="compute it again for today's numbers")
+    text = f"This was computed by evalstats {version}, and {toolkit_version()} only shows it: methods may have changed"
+    return Note(kind="source", text=text, remedy="Compute it again for today's numbers")
 
 
 def _unreadable_older(version: str, source: str, why: str) -> str:
@@ -347,7 +348,7 @@ def load_result(path: str | Path) -> Result:
         version of evalstats saved.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_regular(path)
         values: Any = json.loads(text)
         if _HALF_LETTER.search(text):
             # Half of a letter can be escaped in JSON, and written nowhere.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from evalstats.atomic import write_whole
 from evalstats.cli.options import Format
-from evalstats.document.escape import clean, wrapped
+from evalstats.document.escape import SERVICE, clean, wrapped
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _WIDTH = 80
 _HINT = "More: --full (all evidence), --explain (what it means), --report FILE (a page)."
 # Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
 # strings may hold them as escapes.
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]|(?<=#)#(?=\\[|vso\\[)")
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]" + f"|{SERVICE}#")
 
 
 def written(

@@ -22,14 +22,16 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _JOINERS = "\u200c\u200d"
 # Control, format, surrogate, private use.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co"})
-# GitHub runs a line that begins with "::", and GitHub and Azure a command "##[" or "##vso[" wherever it stands.
-_COMMAND = re.compile(r"^([^\S\n]*)(?=::)|(?<=#)(?=#\[|#vso\[)", re.MULTILINE)
+# What build servers obey: GitHub a line that begins with "::"; Azure, GitHub and TeamCity "##[", "##vso[", "##teamcity[", or any
+# other word there, wherever it stands; Buildkite a line that begins with one of its marks.
+SERVICE = r"(?<=#)(?=#[\w.-]*\[)"
+_COMMAND = re.compile(rf"^([^\S\n]*)(?=::)|^()(?=(?:---|\+\+\+|~~~|\^\^\^) )|{SERVICE}", re.MULTILINE)
 
 # U+FFFE, U+FFFF and their like in every plane: XML and Typst cannot hold them.
 _NO_CHARACTER = re.compile(
     f"[\ufdd0-\ufdef{''.join(chr(plane << 16 | 0xFFFE + k) for plane in range(17) for k in (0, 1))}]"
 )
-_HASH = re.compile(r"(?<=#)#(?=\[|vso\[)")
+_HASH = re.compile(f"{SERVICE}#")
 
 
 def one_line(text: str) -> str:
@@ -60,8 +62,8 @@ def _shown(text: str, place: int) -> str:
 def inert(text: str) -> str:
     r"""Return lines that no build server takes for commands: a backslash stands where one would begin.
 
-    >>> print(inert("::error::x"), inert("a ##[group]b"), inert("a::b"))
-    \::error::x a #\#[group]b a::b
+    >>> print(inert("::error::x"), inert("a ##[group]b"), inert("a::b"), inert("##teamcity[x]"), inert("+++ x"))
+    \::error::x a #\#[group]b a::b #\#teamcity[x] \+++ x
     """
     return _COMMAND.sub(lambda match: f"{match[1] or ''}\\", text)
 
@@ -107,12 +109,12 @@ def for_typst(text: str) -> str:
 
 
 def for_csv(text: str) -> str:
-    """Disarm a cell that a spreadsheet would run as a formula.
+    """Disarm a cell that a spreadsheet would run as a formula, or a build server as a command.
 
     >>> for_csv("=cmd()"), for_csv("plain")
     ("'=cmd()", 'plain')
     """
-    cleaned = one_line(text)
+    cleaned = inert(one_line(text))
     return f"'{cleaned}" if cleaned.startswith(_FORMULA) else cleaned
 
 

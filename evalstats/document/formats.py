@@ -6,7 +6,7 @@ from typing import cast
 import polars as pl
 
 from evalstats.document.escape import for_csv, for_html, for_markdown, for_pandoc, inert
-from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Tabs, Text, Tone
+from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Tabs, Text, Tone, sentence
 from evalstats.errors import InputError
 
 _COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#855800", "neutral": "#4a5663"}
@@ -35,7 +35,7 @@ def capital(text: str) -> str:
 def below(document: Document) -> str:
     """Return number, interval and scope as sentences."""
     number = ", ".join(part for part in (document.number, document.number_words) if part)
-    return " ".join(f"{part.rstrip('.')}." for part in (number, document.scope) if part)
+    return " ".join(sentence(part) for part in (number, document.scope) if part)
 
 
 # --- Markdown ---
@@ -48,7 +48,7 @@ def to_markdown(document: Document) -> str:
     **Better.** B\|C is better.
     """
     parts = [f"**{for_markdown(note.line)}**" for note in document.banners]
-    parts.append(f"**{for_markdown(capital(document.label))}.** {for_markdown(document.headline.rstrip('.'))}.")
+    parts.append(f"**{for_markdown(capital(document.label))}.** {for_markdown(sentence(document.headline))}")
     parts += [for_markdown(text) for text in (below(document),) if text]
     parts += [_markdown(block) for block in document.answer]
     parts.append("\n".join(f"- {for_markdown(note.line)}" for note in document.cautions))
@@ -109,7 +109,7 @@ def pandoc_answer(document: Document) -> str:
     **Better\.** B\|C \{\{\< x \>\}\}\.
     """
     parts = [f"**{for_pandoc(note.line)}**" for note in document.banners]
-    parts.append(f"**{for_pandoc(capital(document.label))}\\.** {for_pandoc(document.headline.rstrip('.') + '.')}")
+    parts.append(f"**{for_pandoc(capital(document.label))}\\.** {for_pandoc(sentence(document.headline))}")
     parts.append(for_pandoc(below(document)))
     parts += [for_pandoc(text) for text in answer_texts(document)]
     parts.append("\n".join(f"- {for_pandoc(note.line)}" for note in document.cautions))
@@ -153,7 +153,7 @@ def to_html(document: Document) -> str:
     parts = [f"<p><strong>{for_html(note.line)}</strong></p>" for note in document.banners]
     parts.append(
         f'<div style="{style}"><strong style="color:{color}">{for_html(capital(document.label))}</strong> '
-        f"{for_html(document.headline.rstrip('.'))}.<br>{for_html(below(document))}</div>"
+        f"{for_html(sentence(document.headline))}<br>{for_html(below(document))}</div>"
     )
     parts += [_html(block) for block in document.answer]
     parts.append(_html_list([note.line for note in document.cautions]))
@@ -231,7 +231,7 @@ def _csv_cell(cell: object) -> str:
 def summary(document: Document) -> str:
     """Return the answer as sentences: what data these are, the headline, the number, what it rests on, the cautions."""
     said = [note.line for note in document.banners]
-    said += [f"{document.headline.rstrip('.')}.", below(document), *answer_texts(document)]
+    said += [sentence(document.headline), below(document), *answer_texts(document)]
     said += [note.line for note in document.cautions]
     return " ".join(part for part in said if part)
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from evalstats.document.escape import kept_apart, one_line
 from evalstats.document.formats import answer_texts, below, capital
-from evalstats.document.model import Column, Document, Table
+from evalstats.document.model import Column, Document, Table, sentence
 from evalstats.errors import InputError
 
 # A character and its command in mathematics; of letters only those that look like no Latin one.
@@ -97,7 +97,7 @@ def _fitted(table: Table) -> tuple[str, str]:
 
 def _answer(document: Document) -> list[str]:
     parts = [f"\\textbf{{{for_latex(note.line)}}}" for note in document.banners]
-    said = f"{document.headline.rstrip('.')}. {below(document)}"
+    said = f"{sentence(document.headline)} {below(document)}"
     parts.append(f"\\textbf{{{for_latex(capital(document.label))}.}} {for_latex(said)}")
     if document.cautions:
         items = "\n".join(f"  \\item {for_latex(note.line)}" for note in document.cautions)

@@ -44,8 +44,8 @@ class Note:
     Examples
     --------
     >>> from evalstats.errors import Option
-    >>> remedy = ("add ", Option("cluster", "passage"))
-    >>> Note(kind="dependence", text="items of one passage behave alike", remedy=remedy).line
+    >>> remedy = ("Add ", Option("cluster", "passage"))
+    >>> Note(kind="dependence", text="Items of one passage behave alike", remedy=remedy).line
     "Items of one passage behave alike. Add cluster='passage'."
     """
 
@@ -334,14 +334,10 @@ def _flat(blocks: Sequence[Block]) -> list[Block]:
 
 
 def sentence(text: str) -> str:
-    """Begin with a capital and end with a full stop; a first word that is no plain word (a name, a column) stays as it is.
+    """End with a full stop. It begins as it is written, since its first word may be a name.
 
-    >>> sentence("two items are missing"), sentence("seed_id is declared"), sentence("")
-    ('Two items are missing.', 'seed_id is declared.', '')
+    >>> sentence("Two items are missing"), sentence("baseline has none!"), sentence("")
+    ('Two items are missing.', 'baseline has none!', '')
     """
     stripped = text.strip()
-    if not stripped:
-        return ""
-    ended = stripped if stripped.endswith((".", "!", "?")) else f"{stripped}."
-    first = ended.split(maxsplit=1)[0].rstrip(".,:;!?")
-    return ended[0].upper() + ended[1:] if first.isalpha() and first.islower() else ended
+    return stripped if not stripped or stripped.endswith((".", "!", "?")) else f"{stripped}."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from evalstats.plots.canvas import (
@@ -35,6 +36,9 @@ _WHOLE, _LONGEST, _LONGEST_NARROW = 0.6, 0.32, 0.55
 # An interval may stretch an axis by this share of the points' own range (a factor on a logarithmic one), and is cut there.
 _STRETCH, _LOG_STRETCH = 0.5, 4.0
 _TALL, _TALL_NARROW = 33.0, 25.0  # of the panel, in letters' heights
+_LEAST_SHARE = 1e-4
+_SHARES = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+_FEW_TICKS = 3
 _LOG_FROM = 10.0  # an axis that may be logarithmic is so where values differ by more than this factor
 
 Ends = tuple[float, float] | None
@@ -63,18 +67,25 @@ class _Spot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """One axis: its ends, its numbers, and whether equal distances are equal ratios."""
+    """One axis: its ends, its numbers, and whether equal distances are equal ratios, or equal logits between two bounds."""
 
     limits: tuple[float, float]
     ticks: tuple[float, ...]
     log: bool
+    logit: tuple[float, float] | None = None
+
+    def moved(self, value: float) -> float:
+        """Return a value on a scale of equal distances."""
+        if self.logit is not None:
+            low, high = self.logit
+            part = min(max((value - low) / (high - low), _LEAST_SHARE), 1.0 - _LEAST_SHARE)
+            return math.log(part / (1.0 - part))
+        return math.log(max(value, 1e-300)) if self.log else value
 
     def share(self, value: float) -> float:
         """Return where a value stands, from 0 to 1."""
-        low, high = self.limits
-        if self.log:
-            low, high, value = math.log(low), math.log(high), math.log(max(value, 1e-300))
-        return (value - low) / (high - low)
+        low, high = (self.moved(end) for end in self.limits)
+        return (self.moved(value) - low) / (high - low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +126,8 @@ def scatter(
     y_title: str = "",
     reverse_x: bool = False,
     reverse_y: bool = False,
+    logit_x: tuple[float, float] | None = None,
+    logit_y: tuple[float, float] | None = None,
     keys: Mapping[str, str] | None = None,
     note: str = "",
     ax: Any = None,
@@ -140,6 +153,8 @@ def scatter(
         What the axes measure.
     reverse_x, reverse_y
         Whether less is on the right, or above.
+    logit_x, logit_y
+        The ends of a scale of shares, such as (0, 100), that is drawn in equal logits.
     keys
         What each `kind` means, for the key, in its order.
 
@@ -151,8 +166,8 @@ def scatter(
     """
     table = columns_of(rows, "scatter")
     spots = _spots(table, "x", "y", ("x_low", "x_high"), ("y_low", "y_high"))
-    across = _axis([s.x for s in spots], [s.x_ends for s in spots], reverse=reverse_x)
-    up = _axis([s.y for s in spots], [s.y_ends for s in spots], reverse=reverse_y)
+    across = _axis([s.x for s in spots], [s.x_ends for s in spots], reverse=reverse_x, logit=logit_x)
+    up = _axis([s.y for s in spots], [s.y_ends for s in spots], reverse=reverse_y, logit=logit_y)
     curves = [
         *([_line(line, "line", line_title)] if line is not None else []),
         *([_line(other_line, "dotted", other_title)] if other_line is not None else []),
@@ -160,7 +175,8 @@ def scatter(
     if identity:
         low = max(min(across.limits), min(up.limits))
         high = min(max(across.limits), max(up.limits))
-        curves += [_Curve(x=[low, high], y=[low, high], look="dashed", words=identity)] if low < high else []
+        way = [low + (high - low) * step / 40 for step in range(41)] if logit_x != logit_y else [low, high]
+        curves += [_Curve(x=way, y=way, look="dashed", words=identity)] if low < high else []
     plot = _Plot(
         spots=spots,
         curves=curves,
@@ -293,8 +309,11 @@ def _axis(
     may_log: bool = False,
     from_zero: bool = False,
     room: float = 0.06,
+    logit: tuple[float, float] | None = None,
 ) -> _Axis:
     """Return an axis; a very long interval does not squeeze the rest, and is cut off."""
+    if logit is not None:
+        return _logit_axis(values, ends, logit, reverse=reverse)
     low, high = min(values), max(values)
     lows, highs = ([low, *(each[side] for each in ends if each)] for side in (0, 1))
     highs.append(high)
@@ -310,6 +329,23 @@ def _axis(
         limits = (0.0 if from_zero and 0 <= low < 2 * free else low - free), high + free
     ticks = log_ticks(*limits, 7) if log else round_ticks(*limits, 6)
     return _Axis(limits=(limits[1], limits[0]) if reverse else limits, ticks=tuple(ticks), log=log)
+
+
+def _logit_axis(values: Sequence[float], ends: Sequence[Ends], bounds: tuple[float, float], *, reverse: bool) -> _Axis:
+    """Return an axis of shares between two bounds, drawn in equal logits."""
+    free = _Axis(limits=bounds, ticks=(), log=False, logit=bounds)
+    plain = _axis(
+        [free.moved(value) for value in values],
+        [None if each is None else (free.moved(each[0]), free.moved(each[1])) for each in ends],
+        reverse=reverse,
+    )
+    wide = bounds[1] - bounds[0]
+    limits = tuple(bounds[0] + wide / (1.0 + math.exp(-end)) for end in plain.limits)
+    every = [bounds[0] + wide * share for share in _SHARES]
+    ticks = [tick for tick in every if min(limits) <= tick <= max(limits)]
+    if len(ticks) < _FEW_TICKS:
+        ticks = round_ticks(min(limits), max(limits), 6)
+    return _Axis(limits=(limits[0], limits[1]), ticks=tuple(ticks), log=False, logit=bounds)
 
 
 # --- drawing ---
@@ -445,6 +481,9 @@ def _draw_axes(axes: Any, frame: _Frame) -> None:
     plot, font, colors = frame.plot, frame.sheet.font, frame.sheet.colors
     if plot.across.log:
         axes.set_xscale("log")
+    for set_scale, axis in ((axes.set_xscale, plot.across), (axes.set_yscale, plot.up)):
+        if axis.logit is not None:
+            set_scale("function", functions=_logits_between(*axis.logit))
     axes.set_xlim(*plot.across.limits)
     axes.set_ylim(*plot.up.limits)
     ticks = plot.across.ticks
@@ -572,3 +611,13 @@ def _write_names(axes: Any, canvas: Canvas, frame: _Frame, names: Sequence[_Name
             parse_math=False,
             zorder=5,
         )
+
+
+def _logits_between(low: float, high: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return the logit of shares between two bounds, and its inverse."""
+
+    def logits(value: Any) -> Any:
+        part = np.clip((np.asarray(value, dtype=np.float64) - low) / (high - low), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
+        return np.log(part / (1.0 - part))
+
+    return logits, lambda value: low + (high - low) / (1.0 + np.exp(-np.asarray(value, dtype=np.float64)))

@@ -39,7 +39,7 @@ DOCUMENT = Document(
     answer=(SCORES,),
     notes=(
         *(Note(kind="few", text=f"{NAME} {which}") for which in ("one", "two", "three", "four", "five")),
-        Note(kind="simulated", text="these data are simulated"),
+        Note(kind="simulated", text="These data are simulated"),
     ),
     actions=(f"drop {NAME}",),
     evidence=(
@@ -75,7 +75,7 @@ def test_the_answer_comes_first_and_all_of_it_on_demand() -> None:
     assert short.index("simulated") < short.index("BETTER") < short.index("+48.8 pp") < short.index("! ")
     assert "three" in short
     assert "four" not in short
-    assert "2 more with --full" in short
+    assert "2 more with full=True" in short
     assert "wins" not in short
     assert "How" in explained
     assert "es.compare" not in explained

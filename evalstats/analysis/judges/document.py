@@ -23,7 +23,18 @@ _LABELS: dict[Standing, str] = {
     "open": "not settled",
     "no second person": "measured",
 }
-_AGREEMENT_SOURCES = "Krippendorff 2019, Content Analysis, 4th ed.; Gwet 2008, doi:10.1348/000711006X126600."
+_AGREEMENT_REFERENCES = ("Krippendorff 2019, Content Analysis, 4th ed.", "Gwet 2008, doi:10.1348/000711006X126600")
+
+
+def _references(*sources: str) -> Section:
+    return Section(id="references", heading="References", blocks=(Items(items=sources),))
+
+
+_REFERENCES = _references(
+    *_AGREEMENT_REFERENCES,
+    "Rogan & Gladen 1978, doi:10.1093/oxfordjournals.aje.a112510",
+    "Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453",
+)
 _SURE = 0.05
 _SHOWN = 20
 
@@ -54,6 +65,7 @@ def document(result: JudgeReport) -> Document:
         evidence=tuple(_evidence(result)),
         method=(
             _method(result),
+            _REFERENCES,
             *([bias_method()] if result.biases else []),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
         ),
@@ -132,8 +144,9 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
             Section(
                 id="method",
                 heading="How ratings were held against one another",
-                blocks=(Items(items=tuple(items)), Text(text=_AGREEMENT_SOURCES)),
+                blocks=(Items(items=tuple(items)),),
             ),
+            _references(*_AGREEMENT_REFERENCES),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
         ),
     )
@@ -506,7 +519,7 @@ def _confusion(result: JudgeReport) -> Section | None:
     table = Table(
         id="confusion",
         columns=(
-            Column(title=f"{_truth(result)[:1].upper()}{_truth(result)[1:]}"),
+            Column(title=_truth(result)),
             *(Column(title=f"{best.name}: {level}", kind="count") for level in best.levels),
         ),
         rows=tuple((level, *row) for level, row in zip(best.levels, best.confusion, strict=True)),
@@ -553,12 +566,8 @@ def _method(result: JudgeReport) -> Section:
         items.append(
             "By its error rates: Rogan and Gladen's correction with the judge's sensitivity and specificity for that model."
         )
-    sources = (
-        f"{_AGREEMENT_SOURCES[:-1]}; Rogan & Gladen 1978, doi:10.1093/oxfordjournals.aje.a112510; Angelopoulos, Duchi & Zrnic "
-        "2023, arXiv:2311.01453."
-    )
     return Section(
         id="method",
         heading="How judges were held against people",
-        blocks=(Items(items=tuple(items)), Text(text=sources)),
+        blocks=(Items(items=tuple(items)),),
     )

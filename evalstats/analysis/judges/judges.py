@@ -456,13 +456,13 @@ def _cautions(rows: Sequence[JudgeRow], by_model: Sequence[BiasRow], truth: str)
             text = f"{row.name} favours {most.name}: by {number(gap, 2)} against {least.name}, measured against {truth}"
             notes.append(
                 Note(
-                    kind="trust", text=text, remedy="do not compare models by this judge without correcting its scores"
+                    kind="trust", text=text, remedy="Do not compare models by this judge without correcting its scores"
                 )
             )
     few = [row for row in rows if row.n_units < 2 * _FEWEST_OF_A_MODEL]
     if few:
         fewest = min(row.n_units for row in few)
         notes.append(
-            Note(kind="few", text=f"only {fewest} answers have a judge's and people's rating", remedy="label more")
+            Note(kind="few", text=f"Only {fewest} answers have a judge's and people's rating", remedy="Label more")
         )
     return notes

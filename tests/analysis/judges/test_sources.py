@@ -176,7 +176,7 @@ def test_crowd_and_judge_of_llmfao(shared_data):
 
 def test_people_named_in_one_text_are_told_apart():
     rows = {"item": [1, 1], "rater": ["ann", "bob"], "value": [1, 0]}
-    with pytest.raises(InputError, match="give each its own humans="):
+    with pytest.raises(InputError, match=r"give each by itself: humans=\['ann', 'bob'\]"):
         es.from_ratings(rows, humans="ann,bob")
 
 

@@ -290,7 +290,7 @@ def test_a_drop_that_the_differences_within_items_doubt_is_named() -> None:
     found = example.small()
     doubted = replace(found.drop("alpha", "impatient"), paired_low=-0.5, paired_high=0.01)
     drops = tuple(doubted if row.model == "alpha" else row for row in found.drops)
-    words = "within items alone the interval includes 0 for alpha in impatient"
+    words = "Within items alone the interval includes 0 for alpha in impatient"
     assert any(words in note.text for note in replace(found, drops=drops).document().cautions)
     assert not any(words in note.text for note in found.document().cautions)
 
