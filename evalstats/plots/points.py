@@ -394,18 +394,22 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
 
     tall = font * (_TALL_NARROW if sheet.narrow else _TALL)
     notes = wrapped(plot.note, sheet.width, SMALL * font)
-    # Names below take room from the panel where a height is given, which may leave others without.
-    said, names = notes, list[_Name]()
-    for _ in range(4):
+
+    def framed(said: Sequence[str]) -> tuple[_Frame, list[_Name], list[str]]:
+        """Return the panel that such lines below it leave room for, its names, and the lines that these ask for."""
         most = math.inf if sheet.most is None else max(sheet.most - top - foot(said), 4 * font)
-        tall = most if sheet.height is not None else min(tall, max(most, 8 * font))
-        frame = _Frame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=tall, plot=plot)
+        high = most if sheet.height is not None else min(tall, max(most, 8 * font))
+        frame = _Frame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=high, plot=plot)
         names = _placed_names(frame)
-        below_them = [*notes, *_names_below(names, sheet.width, SMALL * font)]
-        if len(below_them) <= len(said):
-            break
+        return frame, names, [*notes, *_names_below(names, sheet.width, SMALL * font)]
+
+    # Names below take room from the panel where a height is given, which may leave others without.
+    said = notes
+    frame, names, below_them = framed(said)
+    while len(below_them) > len(said):
         said = below_them
-    notes = [*notes, *_names_below(names, sheet.width, SMALL * font)]
+        frame, names, below_them = framed(said)
+    tall, notes = frame.tall, below_them
     canvas = sheet.canvas(top + tall + foot(notes))
     canvas.small_lines(title, 0.6 * font, step=1.3, weight="bold")
     draw_keys(canvas, keys, font * (1.3 * SMALL * len(title) + 0.3))

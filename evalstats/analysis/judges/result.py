@@ -304,12 +304,9 @@ class JudgeReport(Result):
         ]
         if not rows and self.people is not None:
             found = self.people
-            rows.append(
-                dict.fromkeys(_COLUMNS)
-                | {name: getattr(found, name) for name in shared}
-                | {"term": "alpha among people", "among_people": found.estimate, "raw_agreement": found.raw.estimate}
-                | {"ac1": found.ac1.estimate, "n_items": found.n_units, "n_double": found.n_units}
-            )
+            among: dict[str, object] = {**dict.fromkeys(_COLUMNS), **{name: getattr(found, name) for name in shared}}
+            among |= {"term": "alpha among people", "among_people": found.estimate, "raw_agreement": found.raw.estimate}
+            rows.append({**among, "ac1": found.ac1.estimate, "n_items": found.n_units, "n_double": found.n_units})
         return pl.DataFrame(rows, schema=_COLUMNS)
 
 
