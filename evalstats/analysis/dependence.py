@@ -180,14 +180,15 @@ def in_force(pairs: Pairs, rows: Sequence[ItemFactor], *, fewest: int = FEW_CLUS
 
     With fewer levels than `fewest` there is no answer, so that it decides only where items clearly go by it.
     """
+    few = [row for row in rows if row.forbids or (row.widens and row.n_levels < fewest and row.flag == "warn")]
+    decides = max(few, key=lambda row: row.design_effect, default=None)
+    suspected = [row for row in rows if row.widens and row.n_levels >= fewest]
+    if not suspected:
+        return decides
     d = pairs.candidate.means() - pairs.baseline.means()
-    clear = [row for row in rows if row.forbids or (row.widens and row.n_levels < fewest and row.flag == "warn")]
-    widest, width = max(clear, key=lambda row: row.design_effect, default=None), paired_t(d).width
-    for row in rows:
-        found = cluster_mean(d, pairs.codes(row.column)).estimate if row.widens and row.n_levels >= fewest else None
-        if found is not None and found.width > width:
-            widest, width = row, found.width
-    return widest
+    widths = {row.column: cluster_mean(d, pairs.codes(row.column)).estimate.width for row in suspected}
+    widest = max(suspected, key=lambda row: widths[row.column])
+    return widest if widths[widest.column] > paired_t(d).width else decides
 
 
 def effective_levels(codes: Ints) -> float:

@@ -104,7 +104,7 @@ class Question:
             scores,
             metric,
             conf_level=self.conf_level,
-            method=self._method_for(self.clusters),
+            method=self.method if self.widened_by is None else "auto",
             seed=self.seed,
             margin=self.margin,
         )

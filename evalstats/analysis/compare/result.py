@@ -15,7 +15,7 @@ from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
-from evalstats.document.numbers import interval, scaled
+from evalstats.document.numbers import interval, many, scaled
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.paired.binary import PairedCounts
 
@@ -330,10 +330,11 @@ class Comparison(Result, Estimate):
         """One line; `summary()` says more."""
         shown = f"{scaled(self.estimate, self.scale, sign=True)} {self.unit}".rstrip()
         ends = interval(self.conf_low, self.conf_high, self.scale)
+        these, answer = self.open_for_others, qualified(self.verdict, [note.text for note in self.qualifiers])
+        if these is not None:
+            answer = f"{these.verdict} on these {self.n_items:,} items, open on other {many(these.factor)}"
         sides = f"{self.candidate.name} against {self.baseline.name} on {self.benchmark}"
-        return (
-            f"<Comparison: {sides}: {qualified(self.verdict, [note.text for note in self.qualifiers])}, {shown} {ends}>"
-        )
+        return f"<Comparison: {sides}: {answer}, {shown} {ends}>"
 
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows in glossary names: every method's row, then one row for every group."""
