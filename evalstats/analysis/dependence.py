@@ -36,6 +36,7 @@ MOST_LEVELS, FEWEST_EACH = 100, 5
 # Where no more of the variance than this lies within levels, the items of a level are copies.
 _WITHIN_COPIES = 0.1
 _VARIES = 0.05
+Kind = Literal["partition", "sample"]
 _NAMED = 2
 
 
@@ -56,7 +57,7 @@ class ItemFactor(Dependence):
     """
 
     column: str
-    kind: Literal["partition", "sample"]
+    kind: Kind
     copies: bool = False
     effective: float
 
@@ -128,10 +129,8 @@ def dependence(
         codes = {name: each for name, each in codes.items() if not nested(scores, each)}
     known: dict[str, _Known] = {}
     for name, each in codes.items():
-        sizes = np.bincount(each)
-        partition = _is_partition(label_of(name, names), sizes)
-        copies = partition and _all_or_nothing(differences, each)
-        known[name] = _Known("partition" if partition else "sample", copies, effective_levels(each))
+        kind, copies = kind_of(label_of(name, names), each, differences)
+        known[name] = _Known(kind, copies, effective_levels(each))
     if clusters:
         unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
         differences, codes = _per_unit(differences, codes, unit)
@@ -160,7 +159,7 @@ def dependence(
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    kind: Literal["partition", "sample"]
+    kind: Kind
     copies: bool
     effective: float
 
@@ -195,24 +194,35 @@ def effective_levels(codes: Ints) -> float:
     """Return how many clusters of equal size the levels are worth: 1 and the Satterthwaite df of the CR2 variance.
 
     >>> effective_levels(np.repeat(np.arange(6), 4)), round(effective_levels(np.repeat(np.arange(4), [20, 1, 1, 1])), 1)
-    (6.0, 1.4)
+    (6.0, 2.2)
     """
     sizes = np.unique(codes, return_counts=True)[1]
     return round(1.0 + satterthwaite_df(sizes / len(codes)), 9) if len(sizes) > 1 else 1.0
 
 
-def _is_partition(name: str, sizes: Ints) -> bool:
-    """Whether a factor is a partition, by its name and the items of its levels."""
-    n_levels = int((sizes > 0).sum())
-    return is_partition_by_name(name) and 2 <= n_levels <= MOST_LEVELS and sizes.sum() >= FEWEST_EACH * n_levels
+def kind_of(name: str, codes: Ints, differences: Floats) -> tuple[Kind, bool]:
+    """Return what a factor is by its name and its levels, and whether a partition is all or nothing in every level.
 
+    `differences` between systems have shape (n_items,), or (n_items, n_systems), each system's less its mean.
 
-def _all_or_nothing(differences: Floats, codes: Ints) -> bool:
-    """Whether next to nothing of the variance of the differences lies within levels."""
-    counts = np.bincount(codes)
-    means = np.bincount(codes, weights=differences) / np.maximum(counts, 1)
-    total = float(np.square(differences - differences.mean()).sum())
-    return total > 0 and float(np.square(differences - means[codes]).sum()) <= _WITHIN_COPIES * total
+    >>> codes, same = np.repeat(np.arange(4), 6), np.repeat([1.0, 0.0, 0.0, 1.0], 6)
+    >>> (
+    ...     kind_of("category", codes, np.tile([1.0, 0.0], 12)),
+    ...     kind_of("category", codes, same),
+    ...     kind_of("chapter", codes, same),
+    ... )
+    (('partition', False), ('partition', True), ('sample', False))
+    """
+    sizes = np.unique(codes, return_counts=True)[1]
+    few = 2 <= len(sizes) <= MOST_LEVELS and len(codes) >= FEWEST_EACH * len(sizes)
+    if not (few and is_partition_by_name(name)):
+        return "sample", False
+    d = differences.reshape(len(codes), -1) - differences.mean(axis=0)
+    sums = np.stack([np.bincount(codes, weights=column) for column in d.T], axis=1)
+    counts = np.maximum(np.bincount(codes), 1)[:, np.newaxis]
+    total = float(np.square(d).sum())
+    within = float(np.square(d - (sums / counts)[codes]).sum())
+    return "partition", total > 0 and within <= _WITHIN_COPIES * total
 
 
 def _per_unit(differences: Floats, codes: Mapping[str, Ints], unit: Ints) -> tuple[Floats, dict[str, Ints]]:

@@ -58,8 +58,8 @@ def published_interval(run: TenaciousRun, seed: int) -> tuple[float, float]:
 class Audit:
     """The headline under every reading.
 
-    `pairs` takes the pairs as they are, `half_credit` counts ties as half right, `distinct` takes each distinct row once;
-    `dimensions` and `half_credit_dimensions` take the dimensions for a sample. `earlier` are the other runs, by dimension (None
+    `pairs` takes the pairs as independent, `half_credit` counts ties as half right, `distinct` takes each distinct row once;
+    `dimensions` and `half_credit_dimensions` take the dimensions for the units. `earlier` are the other runs, by dimension (None
     where that cannot be). `plan` is what half the gain would have needed, `trained` the score of the trained critic alone.
     """
 
@@ -96,9 +96,9 @@ def audit(study: TenaciousStudy) -> Audit:
     dimensions = _compared(last, cluster="dimension")
     return Audit(
         study=study,
-        pairs=_compared(last),
-        half_credit=_compared(last, metric="half_credit"),
-        distinct=_compared(last, last.distinct()),
+        pairs=_compared(last, cluster="none"),
+        half_credit=_compared(last, metric="half_credit", cluster="none"),
+        distinct=_compared(last, last.distinct(), cluster="none"),
         dimensions=dimensions,
         half_credit_dimensions=_compared(last, metric="half_credit", cluster="dimension"),
         earlier=tuple(_by_dimension(run) for run in study.runs[:-1]),
@@ -494,7 +494,7 @@ def _again() -> Section:
     code = (
         "import evalstats as es\n\n"
         'data = es.read("ablations/held_out_traces.jsonl")\n'
-        'es.compare(data, "baseline", "trained", metric="correct")\n'
+        'es.compare(data, "baseline", "trained", metric="correct")  # clustered by dimension\n'
         'asked = {"baseline": "baseline", "candidate": "trained"}\n'
         'asked |= {"metric": "correct", "cluster": "dimension"}\n'
         "difference = es.compare(data, **asked).estimate\n"

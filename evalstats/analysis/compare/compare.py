@@ -160,8 +160,9 @@ def compare(
         A factor; the comparison is repeated within each of its levels, as one family.
     cluster
         One or several columns whose levels share something (a passage, a template, a user). Columns declared in the data,
-        and the item where it has several variants, are clusters as well. "none" says that items share nothing: columns
-        declared in the data are set aside, and no other is looked for.
+        and the item where it has several variants, are clusters as well. Where nothing is declared, the wider of the clustered
+        and the independent interval decides for a column by which items seem to go (`evalstats.analysis.dependence`). "none"
+        says that items share nothing: columns declared in the data are set aside, and no other decides.
     margin
         The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
         unit (0.02 where scores run from 0 to 1).
@@ -213,8 +214,8 @@ def compare(
     Returns
     -------
     Comparison or Comparisons
-        Verdict, difference with interval and p, checks, missing data, flipped items, suspected dependence; of a list of metrics,
-        one such answer for each.
+        Verdict, difference with interval and p, checks, missing data, flipped items, what factors of the items do; of a list of
+        metrics, one such answer for each.
 
     Raises
     ------
@@ -227,10 +228,10 @@ def compare(
     --------
     >>> from evalstats import datasets
     >>> result = compare(datasets.tenacious_held_out(), "baseline", "trained")
-    >>> round(100 * result.estimate, 2), result.verdict
-    (48.84, 'better')
-    >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="dimension").verdict
-    'inconclusive'
+    >>> round(100 * result.estimate, 2), result.verdict, result.clusters
+    (48.84, 'inconclusive', ('dimension',))
+    >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="none").verdict
+    'better'
     """
     several = None if metric is None or isinstance(metric, str) else tuple(metric)
     asked = CompareOptions(
