@@ -195,8 +195,8 @@ def _headline(found: Audit) -> str:
     share = 1 - 100 * (found.half_credit.estimate or 0.0) / found.gain if found.gain else 0.0
     ties = "Half" if abs(share - 0.5) < 0.005 else f"{100 * share:.0f}%"
     reach = f"beyond {plural(len(found.study.last.dimensions), 'dimension')}"
-    stands = "is" if found.dimensions.verdict in ("better", "worse") else "is not"
-    return f"{ties} of that is how ties are counted; {reach} it {stands} established"
+    stands = "is established" if found.dimensions.verdict in ("better", "worse") else "is open"
+    return f"{ties} of that is how ties are counted; {reach} it {stands}"
 
 
 def _points(value: float) -> str:
@@ -449,7 +449,7 @@ def may_say(study: TenaciousStudy) -> str:
     losses = "lost no pair" if not lost else f"lost {plural(lost, 'pair')}"
     return (
         f"On {len(last.pairs)} pairs in {len(last.dimensions)} dimensions the trained critic resolved {ties} ties of the "
-        f"baseline and {losses}; a gain in other dimensions is not established."
+        f"baseline and {losses}; whether it gains in other dimensions is open."
     )
 
 

@@ -230,7 +230,7 @@ class Question:
         scores = plain.scores(paired)
         found, _ = self._corrected(plain.difference(scores, self.conf_level), scores, self.conf_level)
         then, _ = decide(self._evidence(found, self.conf_level, *plain.equivalence(scores, self.conf_level)))
-        beside = method_row(found.headline, "second interval", f"if items of one {factor.factor} were independent")
+        beside = method_row(found.headline, "sensitivity", f"if items of one {factor.factor} were independent")
         these = TheseItems(
             **estimated(found.headline, conf_level=self.conf_level),
             factor=factor.factor,
