@@ -23,6 +23,7 @@ from evalstats.analysis.grouping import label_of, nested
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, number, p_words
+from evalstats.errors import Option
 from evalstats.schema.dependence import is_partition_by_name
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence, cluster_mean, undeclared_dependence
@@ -99,7 +100,8 @@ class ItemFactor(Dependence):
         if self.flag != "warn":
             maybe = f"items of one {self.factor} may behave alike (adjusted {p_words(self.p_adjusted)})"
             return Note(kind="dependence", text=f"{maybe}, so the answer is clustered by it", caution=False)
-        remedy = f"if these {self.n_levels} {many(self.factor)} are all you ask about, add --cluster none"
+        levels = f"{self.n_levels} {many(self.factor)}"
+        remedy = (f"if these {levels} are all you ask about, add ", Option("cluster", "none"))
         text = self.why() if self.effective < FEW_CLUSTERS else f"{self._alike}, so the answer is clustered by it"
         return Note(kind="dependence", text=text, remedy=remedy)
 

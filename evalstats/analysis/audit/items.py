@@ -22,6 +22,7 @@ from evalstats.analysis.dependence import kind_of
 from evalstats.analysis.grouping import candidate_groups, group_columns, label_of
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.document.numbers import many, number, plural, several, share_in_percent
+from evalstats.errors import Option
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.factor_dependence import FactorDependence, double_centred, factor_dependence
@@ -259,7 +260,10 @@ def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str
     return Observation(
         kind="dependence",
         text=told + (f", and by {several(others)}" if others else ""),
-        remedy=f"if these {first.n_levels} {many(label[first.factor])} are all you ask about, add --cluster none",
+        remedy=(
+            f"if these {first.n_levels} {many(label[first.factor])} are all you ask about, add ",
+            Option("cluster", "none"),
+        ),
         examples=tuple(f"{label[each.factor]}: {_interval(each)}" for each in found),
         treatments=tuple(
             Treatment(words=f"clustered by {label[each.factor]}", clusters=factors[each.factor])

@@ -9,6 +9,7 @@ from evalstats.analysis.audit.answers import answers_of, multiple_choice
 from evalstats.analysis.audit.audit import _kept, _panels
 from evalstats.analysis.audit.items import groups_and_drift, near_duplicates, uninformative_items
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel
+from evalstats.errors import written
 from tests.analysis.audit.builders import clean, read
 
 LETTERS = "ABCDE"
@@ -264,7 +265,7 @@ def test_dependence_by_a_factor_is_a_treatment_by_clusters():
     found = es.audit(read(grouped(1, 1.5)))
     told = finding(found, "dependence")
     assert told.text.startswith("differences between models go by chapter (12 levels, design effect ")
-    assert told.remedy == "if these 12 chapters are all you ask about, add --cluster none"
+    assert written(told.remedy) == "if these 12 chapters are all you ask about, add cluster='none'"
     (shift,) = told.shifts
     assert shift.treatment == "clustered by chapter"
     compared = es.compare(read(grouped(1, 1.5)), "a", "b", cluster="chapter")

@@ -43,7 +43,7 @@ def test_the_dimension_decides_and_is_named_as_the_source_names_it(tenacious: Ev
     result = compare(tenacious, "baseline", "trained")
     (note,) = [note for note in result.notes if note.kind == "dependence"]
     assert note.text == "items of one dimension behave alike (design effect 6.7), so the answer is clustered by it"
-    assert note.remedy == "if these 7 dimensions are all you ask about, add --cluster none"
+    assert note.line.endswith(". If these 7 dimensions are all you ask about, add cluster='none'.")
     row = next(row for row in result.dependence if row.factor == "dimension")
     assert (row.flag, row.kind, row.copies, row.column) == ("warn", "partition", True, "scenario")
     assert result.these_items is not None
