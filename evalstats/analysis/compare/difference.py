@@ -435,7 +435,7 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         words = "exact law of the cluster bootstrap; too short with few clusters"
         return (*beside, method_row(law, "second interval", words))
 
-    doubts, differing = _cluster_doubts(headline, flip, conf_level), flip.n_nonzero
+    doubts, differing = (*_cluster_doubts(headline, flip, conf_level), *_few_differing(d)), flip.n_nonzero
     few = (f"only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
     difference = Difference(
         headline=headline,
