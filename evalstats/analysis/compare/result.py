@@ -332,7 +332,8 @@ class Comparison(Result, Estimate):
         ends = interval(self.conf_low, self.conf_high, self.scale)
         these, answer = self.open_for_others, qualified(self.verdict, [note.text for note in self.qualifiers])
         if these is not None:
-            answer = f"{these.verdict} on these {self.n_items:,} items, open on other {many(these.factor)}"
+            on, others = f"on these {self.n_items:,} items", f"open on other {many(these.factor)}"
+            answer = f"{self.verdict} ({these.verdict} {on}, {others})"
         sides = f"{self.candidate.name} against {self.baseline.name} on {self.benchmark}"
         return f"<Comparison: {sides}: {answer}, {shown} {ends}>"
 

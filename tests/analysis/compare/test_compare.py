@@ -569,8 +569,8 @@ def test_percentage_points_mean_points_of_a_percentage() -> None:
 def test_a_result_has_a_short_name(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained")
     assert repr(result) == (
-        "<Comparison: trained against baseline on Tenacious-Bench: better on these 43 items, open on other dimensions, "
-        "+48.84 pp [−5.56, 100.00]>"
+        "<Comparison: trained against baseline on Tenacious-Bench: inconclusive (better on these 43 items, open on other "
+        "dimensions), +48.84 pp [−5.56, 100.00]>"
     )
 
 
