@@ -177,9 +177,10 @@ def test_published_traces_of_two_systems(tmp_path: Path) -> None:
     write_tenacious_traces(tmp_path / "tenacious")
     values = json.loads(run(tmp_path / "tenacious", "-f", "json", "-q").stdout)
     assert [(row["name"], row["rank_low"], row["rank_high"]) for row in values["rows"]] == [
-        ("trained", 1, 1),
-        ("baseline", 2, 2),
+        ("trained", 1, 2),
+        ("baseline", 1, 2),
     ]
+    assert values["these_items"]["best"] == ["trained"]
     assert values["pairs"][0]["estimate"] == pytest.approx(21 / 43)
 
 
