@@ -5,8 +5,8 @@ a factor is                                  and so
 ===========================================  ==========================================================================
 declared (`cluster`, `average`, the plan)    what was declared holds; it is not looked at here
 a partition: named for what its levels hold  fixed: the levels are all that is asked about, and a difference that varies
-(category, language), few of them, many      over them is a finding
-items in each
+(category, language) or yes and no; few      over them is a finding
+levels, many items in each
 a partition all or nothing in every level    copies of one test: the level is the unit, as in a sample
 a sample: passage, user, any other name      where differences may go by it, the wider of the clustered and the
                                              independent interval decides
@@ -24,7 +24,7 @@ from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, number, p_words
 from evalstats.errors import Option
-from evalstats.schema.dependence import is_partition_by_name
+from evalstats.schema.dependence import is_partition
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence, cluster_mean, undeclared_dependence
 from evalstats.stats.one_sample import satterthwaite_df
@@ -131,7 +131,8 @@ def dependence(
         codes = {name: each for name, each in codes.items() if not nested(scores, each)}
     known: dict[str, _Known] = {}
     for name, each in codes.items():
-        kind, copies = kind_of(label_of(name, names), each, differences)
+        named = is_partition(label_of(name, names), pairs.items[name])
+        kind, copies = kind_of(each, differences, named=named)
         known[name] = _Known(kind, copies, effective_levels(each))
     if clusters:
         unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
@@ -202,22 +203,20 @@ def effective_levels(codes: Ints) -> float:
     return round(1.0 + satterthwaite_df(sizes / len(codes)), 9) if len(sizes) > 1 else 1.0
 
 
-def kind_of(name: str, codes: Ints, differences: Floats) -> tuple[Kind, bool]:
-    """Return what a factor is by its name and its levels, and whether a partition is all or nothing in every level.
+def kind_of(codes: Ints, differences: Floats, *, named: bool) -> tuple[Kind, bool]:
+    """Return what a factor is, and whether a partition is all or nothing in every level.
+
+    `named`: its name or its levels say that they are all there can be (`evalstats.schema.dependence.is_partition`).
 
     `differences` between systems have shape (n_items,), or (n_items, n_systems), each system's less its mean.
 
     >>> codes, same = np.repeat(np.arange(4), 6), np.repeat([1.0, 0.0, 0.0, 1.0], 6)
-    >>> (
-    ...     kind_of("category", codes, np.tile([1.0, 0.0], 12)),
-    ...     kind_of("category", codes, same),
-    ...     kind_of("chapter", codes, same),
-    ... )
-    (('partition', False), ('partition', True), ('sample', False))
+    >>> kind_of(codes, np.tile([1.0, 0.0], 12), named=True), kind_of(codes, same, named=True)
+    (('partition', False), ('partition', True))
     """
     sizes = np.unique(codes, return_counts=True)[1]
     few = 2 <= len(sizes) <= MOST_LEVELS and len(codes) >= FEWEST_EACH * len(sizes)
-    if not (few and is_partition_by_name(name)):
+    if not (few and named):
         return "sample", False
     d = differences.reshape(len(codes), -1) - differences.mean(axis=0)
     sums = np.stack([np.bincount(codes, weights=column) for column in d.T], axis=1)

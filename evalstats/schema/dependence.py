@@ -23,6 +23,8 @@ _PARTITIONS = frozenset(
     }
 )  # fmt: skip
 
+_YES_OR_NO = ({"true", "false"}, {"yes", "no"}, {"0", "1"})
+
 _ITEM = ("benchmark", "task", "item", "variant")
 _SHARED = {*DEPENDENT, *CONVERSATIONS}
 
@@ -39,6 +41,18 @@ def is_shared_by_name(name: str) -> bool:
     """
     plain = "".join(letter for letter in name.lower() if letter.isalnum())
     return plain in _SHARED or (plain.removesuffix("id") in _SHARED)
+
+
+def is_partition(name: str, levels: pl.Series) -> bool:
+    """Whether a column's levels are all that there can be: by its name, or because they are yes and no.
+
+    >>> is_partition("has_image", pl.Series([True, False])), is_partition("chapter", pl.Series(["1", "2"]))
+    (True, False)
+    """
+    if is_partition_by_name(name) or levels.dtype == pl.Boolean:
+        return True
+    few = levels.drop_nulls().unique().cast(pl.String).head(3).str.to_lowercase().to_list()
+    return any(set(few) <= pair for pair in _YES_OR_NO)
 
 
 def is_partition_by_name(name: str) -> bool:

@@ -247,6 +247,16 @@ def test_name_and_shape_tell_a_partition_from_a_sample(name: str, codes: Codes, 
     assert row.kind == kind
 
 
+@pytest.mark.parametrize("levels", [np.array([True, False]), np.array(["no", "Yes"]), np.array([0, 1])])
+def test_yes_and_no_are_all_there_are(levels: np.ndarray) -> None:
+    half = np.arange(96) % 2
+    rng = np.random.default_rng(3)
+    scores = np.stack([rng.random(96) < 0.4, rng.random(96) < 0.4 + 0.55 * half]).astype(int)
+    found = es.compare(table(scores, multi_hop=levels[half]), "m0", "m1")
+    (row,) = found.dependence
+    assert (row.kind, row.varies, found.verdict) == ("partition", True, "better")
+
+
 def test_a_topic_of_one_item_is_no_partition() -> None:
     rng = np.random.default_rng(2)
     codes = np.concatenate([np.arange(90), np.arange(6)])

@@ -23,6 +23,7 @@ from evalstats.analysis.grouping import candidate_groups, group_columns, label_o
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.document.numbers import many, number, plural, several, share_in_percent
 from evalstats.errors import Option
+from evalstats.schema.dependence import is_partition_by_name
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.factor_dependence import FactorDependence, double_centred, factor_dependence
@@ -248,7 +249,8 @@ def _dependence(panel: Panel, factors: Mapping[str, Ints]) -> tuple[FactorDepend
 def _sampled(panel: Panel, factor: str, codes: Ints) -> bool:
     """Whether the levels of a factor are a sample of more, or tests of which their items are copies."""
     residuals = double_centred(panel.scores, ~np.isnan(panel.scores))
-    kind, copies = kind_of(label_of(factor, panel.data.factor_names()), codes, residuals)
+    named = is_partition_by_name(label_of(factor, panel.data.factor_names()))
+    kind, copies = kind_of(codes, residuals, named=named)
     return kind == "sample" or copies
 
 

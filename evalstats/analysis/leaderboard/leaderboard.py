@@ -151,8 +151,8 @@ def leaderboard(
     --------
     >>> from evalstats import datasets
     >>> found = leaderboard(datasets.tenacious_held_out())
-    >>> [(row.name, row.ranks) for row in found.rows]
-    [('trained', '1'), ('baseline', '2')]
+    >>> [(row.name, row.ranks) for row in found.rows], found.clusters
+    ([('trained', '1-2'), ('baseline', '1-2')], ('dimension',))
     """
     asked = LeaderboardOptions(
         metric=metric,
