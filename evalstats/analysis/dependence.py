@@ -88,22 +88,27 @@ class ItemFactor(Dependence):
         return "copies of one test each" if self.copies else "all there are" if self.kind == "partition" else "a sample"
 
     def why(self) -> str:
-        """Say what forbids a verdict."""
-        return f"{self._alike}, and {self.n_levels} are too few to say how other {many(self.factor)} differ"
+        """Say what forbids a verdict, as a clause."""
+        return f"items of one {self.factor} {self._alike}, and {self._too_few}"
 
     @property
     def _alike(self) -> str:
-        return f"items of one {self.factor} behave alike (design effect {number(self.design_effect, 1)})"
+        return f"behave alike (design effect {number(self.design_effect, 1)})"
+
+    @property
+    def _too_few(self) -> str:
+        return f"{self.n_levels} are too few to say how other {many(self.factor)} differ"
 
     def note(self) -> Note:
         """Say that this factor decides, and how to rule it out: a caution where items clearly go by it."""
+        items, clustered = f"Items of one {self.factor}", "so the answer is clustered by it"
         if self.flag != "warn":
-            maybe = f"items of one {self.factor} may behave alike (adjusted {p_words(self.p_adjusted)})"
-            return Note(kind="dependence", text=f"{maybe}, so the answer is clustered by it", caution=False)
+            maybe = f"may behave alike (adjusted {p_words(self.p_adjusted)})"
+            return Note(kind="dependence", text=f"{items} {maybe}, {clustered}", caution=False)
         levels = f"{self.n_levels} {many(self.factor)}"
-        remedy = (f"if these {levels} are all you ask about, add ", Option("cluster", "none"))
-        text = self.why() if self.effective < FEW_CLUSTERS else f"{self._alike}, so the answer is clustered by it"
-        return Note(kind="dependence", text=text, remedy=remedy)
+        remedy = (f"If these {levels} are all you ask about, add ", Option("cluster", "none"))
+        then = f"and {self._too_few}" if self.effective < FEW_CLUSTERS else clustered
+        return Note(kind="dependence", text=f"{items} {self._alike}, {then}", remedy=remedy)
 
 
 def dependence(

@@ -285,7 +285,7 @@ def test_a_plan_that_names_a_cluster_holds() -> None:
 
 def test_a_plan_that_names_a_cluster_is_departed_from_by_none() -> None:
     result = es.compare(UNEVEN, "m0", "m1", cluster="none", plan=Plan(clusters=("chapter",)))
-    assert told(result)[0] == "departs from the plan: cluster none given, chapter declared"
+    assert told(result)[0] == "Departs from the plan: cluster none given, chapter declared"
 
 
 def test_an_average_that_is_declared_holds_and_chapters_decide_within_it() -> None:

@@ -380,7 +380,7 @@ def _answer(
     crossed = crossed_factors(paired, known, clusters, data.factor_names())
     remarks = list(candidates.notes)
     if crossed:
-        remarks.append(f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
+        remarks.append(f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
     result = replace(result, by=settings.by, notes=(*result.notes, *as_notes("choice", remarks, caution=False)))
     result = _with_groups(reading, result, split)
     asks = (note for note in direction_notes(chosen.direction) if note.caution)
