@@ -15,7 +15,7 @@ a sample: passage, user, any other name      where differences may go by it, the
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -151,16 +151,11 @@ def dependence(
     for family in (samples, [name for name in codes if name not in samples]):
         factors = {name: usable[name] for name in family if name in usable}
         for row in undeclared_dependence(differences, factors, seed=seed) if factors else ():
-            values = {each.name: getattr(row, each.name) for each in fields(row)}
+            values: dict[str, Any] = {each.name: getattr(row, each.name) for each in fields(row)}
+            values["factor"] = label_of(row.factor, names)
             what = known[row.factor]
             rows.append(
-                ItemFactor(
-                    **{**values, "factor": label_of(row.factor, names)},
-                    column=row.factor,
-                    kind=what.kind,
-                    copies=what.copies,
-                    effective=what.effective,
-                )
+                ItemFactor(**values, column=row.factor, kind=what.kind, copies=what.copies, effective=what.effective)
             )
     return tuple(rows)
 
