@@ -28,8 +28,8 @@ def assert_not_worse(
 ) -> Comparison:
     """Fail the test where the candidate is worse than the baseline.
 
-    It fails as well where the answer holds for these items alone, since the differences run in groups of a factor that nobody
-    declared: pass cluster="passage", say, or cluster="none" where the groups are all there are.
+    Where the differences go by a factor that nobody declared (a chapter, a user), the clustered interval decides if it is the
+    wider; cluster="none" says that the groups are all there are.
 
     Parameters
     ----------

@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.grouping import candidate_groups, dependence_rows, with_item_column
+from evalstats.analysis.dependence import dependence
+from evalstats.analysis.grouping import candidate_groups, with_item_column
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData
@@ -81,7 +82,7 @@ def suspected(data: EvalData, columns: tuple[str, ...]) -> tuple[set[str], set[s
     arms = [Arm(name=name, rows=data.outcomes.filter(model=name), runs=()) for name in SIDES]
     pairs: Pairs = with_item_column(pair_items(*arms, factors=columns, contrast="model"))
     kept = candidate_groups(data, of, columns, contrast="model").names
-    ours = dependence_rows(pairs, kept, (), names={}, seed=0)
+    ours = dependence(pairs, kept, (), names={}, seed=0)
     d = pairs.candidate.means() - pairs.baseline.means()
     every = undeclared_dependence(d, {name: pairs.codes(name) for name in columns})
     return ({row.factor for row in ours if row.flag == "warn"}, {row.factor for row in every if row.flag == "warn"})

@@ -1,96 +1,150 @@
-"""Clusters that nobody declared, though a column holds them: how often the first line claims a difference that is not there."""
+"""What items share that nobody declared, though a column holds it: how often `compare` claims a difference that is not there."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
+from evalstats.analysis.compare.difference import PairedScores, headline_interval
 from evalstats.stats.clusters import undeclared_dependence
-from validation.deciding import compared_undeclared, decided, metric
-from validation.false_claims import FAVOUR, Drawn, clustered
+from validation.deciding import LEVEL, compared_undeclared, decided, metric
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 
 NAME = "undeclared-clusters"
 REPLICATES, PART = 2_000, 50
-COMPARED = 1  # of every part, so many data sets go through `compare` itself
-GAINED = 10  # of every part, so many are looked at with a difference too
+VARYING = 10  # of every part, so many tables are asked whether the difference varies
+COPIES = 300  # tables of copies, on nearly all of which items alone and clusters disagree
+MANY, CLEAR = 20, 0.005
 BINARY = metric("binary")
-FIRST_LINE, DECLARED = "evalstats: first line, unqualified", "evalstats: cluster declared"
-ITEMS = "verdict on items alone"
-FLAGGED, TELLING, TELLING_DECLARED, AGREED = (
-    "groups found",
-    "difference claimed",
-    "difference claimed, declared",
-    "same",
+RULE, STRICT, ALWAYS, ITEMS = (
+    "evalstats: verdict",
+    "clustered where it is clear (p to .05, deff from 1.5)",
+    "clustered always",
+    "items as independent",
 )
-SHAPES = ((8, 12), (12, 10), (20, 8), (40, 5), (60, 5))  # clusters, and items in each
-GAIN = 0.5  # share of the candidate's wrong answers that come right where there is a difference
+LOST = "claims of independent items that are lost"
+FOUND = "a finding: the difference varies"
+REAL = "a difference"
+SHAPES = ((8, 12), (20, 10), (30, 6), (60, 5))  # chapters, and items in each
+SPREAD, EFFECT = 0.8, 0.5  # logits: sd of the chapters' differences, and a difference that is there
+# Eight categories that differ, about a mean of 0 over those that there are.
+UNLIKE = np.array([-1.2, -0.9, -0.6, -0.3, 0.3, 0.6, 0.9, 1.2])
+Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-class FirstLine(NamedTuple):
-    """What is claimed on items alone, with the groups as clusters, and on the first line without a qualifier."""
+def chapters(
+    rng: np.random.Generator, *, n: int, items: int, spread: float, effect: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return both sides' scores, right or wrong, and the chapter of every item.
 
-    alone: bool
-    declared: bool
-    unqualified: bool
-    found: bool
-
-
-def first_line(drawn: Drawn) -> FirstLine:
-    """Decide as `compare` does where a column holds the groups: a claim that the groups undo is qualified."""
-    items = drawn.scores(clustered=False)
-    alone, declared = decided(items, BINARY).claims, decided(drawn.scores(), BINARY).claims
-    rows = undeclared_dependence(items.differences, {"chapter": drawn.clusters})
-    found = any(row.flag == "warn" for row in rows)
-    return FirstLine(alone, declared, alone and (declared or not found), found)
+    Each chapter moves the candidate by a random amount on the logit scale, none on average over the chapters there could be.
+    """
+    return _sides(rng, np.repeat(np.arange(n), items), rng.normal(effect, spread, n))
 
 
-def better(drawn: Drawn, rng: np.random.Generator) -> Drawn:
-    """Let some of the candidate's wrong answers come right."""
-    lucky = (drawn.candidate == 0) & (rng.random(drawn.candidate.shape) < GAIN)
-    return Drawn(baseline=drawn.baseline, candidate=np.where(lucky, 1.0, drawn.candidate), clusters=drawn.clusters)
+def categories(rng: np.random.Generator, *, moves: np.ndarray, items: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return both sides' scores and the category of every item; what each category does is fixed."""
+    return _sides(rng, np.repeat(np.arange(len(moves)), items), moves)
 
 
-def replicate(rng: np.random.Generator, count: int, *, sizes: tuple[int, ...], favour: float) -> dict[str, Tally]:
-    """Tally the claims on `count` data sets without a difference, and on a part of them with one."""
-    drawn = [clustered(rng, sizes=sizes, trials=1, favour=favour) for _ in range(count)]
-    null, gained = (
-        [first_line(each) for each in side] for side in (drawn, [better(each, rng) for each in drawn[:GAINED]])
-    )
-    same = [
-        compared_undeclared((one.baseline, one.candidate), BINARY, one.clusters) == found.unqualified
-        for one, found in zip(drawn[:COMPARED], null, strict=False)
-    ]
-    return {
-        FIRST_LINE: of_claims([each.unqualified for each in null]),
-        DECLARED: of_claims([each.declared for each in null]),
-        ITEMS: of_claims([each.alone for each in null]),
-        FLAGGED: of_claims([each.found for each in null]),
-        TELLING: of_claims([each.unqualified for each in gained]),
-        TELLING_DECLARED: of_claims([each.declared for each in gained]),
-        AGREED: of_claims(same),
-    }
+def copies(rng: np.random.Generator, *, n: int, items: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return categories whose items are copies of one test, on which either side is right or wrong throughout."""
+    first, second, _ = _sides(rng, np.arange(n), np.zeros(n))
+    return np.repeat(first, items), np.repeat(second, items), np.repeat(np.arange(n), items)
 
 
-def _name(clusters: int, items: int, favour: float) -> str:
-    return f"{clusters} groups of {items} items{'' if favour else ', independent'}"
+def _sides(rng: np.random.Generator, group: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    base = rng.normal(0.0, 1.0, group.size)
+    first, second = (rng.random(group.size) < 1.0 / (1.0 + np.exp(-x)) for x in (base, base + moves[group]))
+    return first * 1.0, second * 1.0, group
 
 
-WORLDS = tuple((n, k, favour) for favour in (FAVOUR, 0.0) for n, k in SHAPES)
-GROUPED = tuple(_name(*world) for world in WORLDS if world[2])
-INDEPENDENT = tuple(_name(*world) for world in WORLDS if not world[2])
+def replicate(rng: np.random.Generator, count: int, *, draw: Draw, column: str, real: bool) -> dict[str, Tally]:
+    """Tally the claims of all rules on the same tables, what the rule loses of those of independent items, and the findings.
+
+    Where items alone and clusters say the same, every rule does; where they do not, `compare` is asked.
+    """
+    claims: dict[str, list[bool]] = {name: [] for name in (RULE, STRICT, ALWAYS, ITEMS, LOST, FOUND)}
+    for place in range(count):
+        baseline, candidate, groups = draw(rng)
+        alone, clustered = claimed(baseline, candidate, ()), claimed(baseline, candidate, (groups,))
+        rule = strict = alone
+        if alone != clustered:
+            answer = compared_undeclared((baseline[:, None], candidate[:, None]), BINARY, groups, column=column)
+            rule = answer.verdict in ("better", "worse")
+            strict = clustered if any(row.flag == "warn" for row in answer.dependence) else alone
+        claims[RULE].append(rule)
+        claims[STRICT].append(strict)
+        claims[ALWAYS].append(clustered)
+        claims[ITEMS].append(alone)
+        claims[LOST].append(alone and not rule)
+        if place < VARYING and column == "category":
+            rows = undeclared_dependence(candidate - baseline, {column: groups})
+            claims[FOUND].append(any(row.p_adjusted <= 0.05 for row in rows))
+    tallies = {name: of_claims(made) for name, made in claims.items() if made}
+    lost = tallies.pop(LOST)
+    return {f"{name}, {REAL}": tally for name, tally in tallies.items()} | {LOST: lost} if real else tallies
+
+
+def claimed(baseline: np.ndarray, candidate: np.ndarray, clusters: tuple[np.ndarray, ...]) -> bool:
+    """Whether a direction is claimed: checks are looked at only where the interval excludes 0."""
+    scores = PairedScores(baseline=baseline, candidate=candidate, n_trials=1, clusters=clusters)
+    found = headline_interval(scores, BINARY, conf_level=LEVEL, method="auto")
+    if found.conf_low is None or found.conf_high is None or found.conf_low <= 0.0 <= found.conf_high:
+        return False
+    # With many clusters CR2 and their sign-flip disagree near the limit alone.
+    clear = len(clusters) > 0 and (found.n_clusters or 0) >= MANY and (found.p_value or 1.0) < CLEAR
+    return clear or decided(scores, BINARY).claims
+
+
+MATTER, POWER = "chapters that matter", "a difference, chapters that share nothing"
+PARTITION = "8 categories of 12, named for what they hold"
+SAME = f"{PARTITION}: all or nothing in each"
+
+
+def _name(n: int, items: int, group: str) -> str:
+    return f"{n} x {items}, {group}"
+
+
+_CHAPTERS = ((MATTER, SPREAD, 0.0), (POWER, 0.0, EFFECT))
+# Name, group, how to draw, the column's name, numbers of the design.
+WORLDS: tuple[tuple[str, str, Draw, str, dict[str, float]], ...] = (
+    *(
+        (
+            _name(n, k, group),
+            group,
+            partial(chapters, n=n, items=k, spread=spread, effect=effect),
+            "chapter",
+            {"n_clusters": n, "n_items": n * k, "spread": spread, "effect": effect},
+        )
+        for group, spread, effect in _CHAPTERS
+        for n, k in SHAPES
+    ),
+    *(
+        (f"{PARTITION}: {words}", PARTITION, draw, "category", {"n_clusters": 8, "n_items": 96})
+        for words, draw in (
+            ("alike", partial(categories, moves=np.zeros(8), items=12)),
+            ("unlike, no difference on average", partial(categories, moves=UNLIKE, items=12)),
+            ("all or nothing in each", partial(copies, n=8, items=12)),
+        )
+    ),
+)
+
+
+def _cases(group: str, least: int = 0) -> tuple[str, ...]:
+    return tuple(name for name, of, _, _, design in WORLDS if of == group and design["n_clusters"] >= least)
 
 
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
     return [
         task
-        for n, k, favour in WORLDS
+        for name, group, draw, column, _ in WORLDS
         for task in simulated(
             NAME,
-            _name(n, k, favour),
-            partial(replicate, sizes=(k,) * n, favour=favour),
-            replicates=REPLICATES,
+            name,
+            partial(replicate, draw=draw, column=column, real=group == POWER),
+            replicates=COPIES if name == SAME else REPLICATES,
             part=PART,
             share=share,
         )
@@ -98,53 +152,52 @@ def tasks(share: float = 1.0) -> list[Task]:
 
 
 def notes(tallies: Tallies) -> list[str]:
-    """Say how often the groups are found, what a real difference loses, and whether `compare` decides the same."""
+    """Say what the rules find of a difference where items are independent, and how often one that varies is a finding."""
 
-    def percent(method: str, cases: tuple[str, ...]) -> str:
-        rates = [t.errors / t.total for (case, name), t in tallies.items() if name == method and case in cases]
-        return f"{100 * min(rates):.0f}% to {100 * max(rates):.0f}%" if rates else "none"
+    def rate(case: str, method: str) -> str:
+        tally = tallies.get((case, method))
+        return "none" if tally is None else f"{100 * tally.errors / tally.total:.1f}%"
 
-    agreed = [tally for (_, method), tally in tallies.items() if method == AGREED]
-    same, total = round(sum(t.errors for t in agreed)), round(sum(t.total for t in agreed))
+    power = "; ".join(
+        f"{case.partition(',')[0]} "
+        + ", ".join(rate(case, f"{name}, {REAL}") for name in (ITEMS, STRICT, ALWAYS, RULE))
+        for case in _cases(POWER)
+    )
+    alike, unlike, _ = _cases(PARTITION)
     found = (
-        f"Groups that are there are found in {percent(FLAGGED, GROUPED)} of the tables, groups that share nothing are suspected "
-        f"in {percent(FLAGGED, INDEPENDENT)}."
+        f"A difference of {EFFECT:g} logits on items that share nothing is claimed, as independent items, clustered where it is "
+        f"clear, clustered always and by evalstats, in: {power}."
     )
-    telling = (
-        f"Where half of the candidate's wrong answers come right, an unqualified claim is made in {percent(TELLING, GROUPED)} "
-        f"with groups that matter ({percent(TELLING_DECLARED, GROUPED)} with the cluster declared), in "
-        f"{percent(TELLING, INDEPENDENT)} with groups that share nothing."
+    varies = (
+        f"Categories are said to differ in {rate(alike, FOUND)} of the tables where they are alike, in "
+        f"{rate(unlike, FOUND)} where they are not."
     )
-    return [
-        found,
-        telling,
-        f"On {total:,} of the data sets compare() itself was run on a table; its first line was the same on {same:,}.",
-    ]
+    return [found, varies]
 
 
 QUESTION = Question(
     name=NAME,
-    question="How often is a difference claimed where a column holds clusters that nobody declared?",
+    question="How often is a difference claimed where a column holds what items share, and nobody declared it?",
     design=(
-        "Two models of equal skill. Every group favours one of the two by a random amount (normal, sd 1.15 on the logit scale): "
-        "over all groups that could have been drawn there is no difference. A column names the groups and nobody declares it. "
-        "A claim counts where the first line says better or worse and does not say that it is not established for other groups."
+        "Two models of equal skill, right or wrong on items of unequal difficulty (normal, sd 1 on the logit scale). Every "
+        "chapter moves one of them by a random amount (normal, sd 0.8): over all chapters that could have been drawn there is no "
+        "difference. What categories do is fixed, and over the eight that there are it comes to nothing. "
+        "A claim counts where `compare` says better or worse."
     ),
     measure="false claims",
     nominal=0.05,
-    methods={FIRST_LINE: "ours", DECLARED: "beside", ITEMS: "elsewhere"},
-    cases=[
-        Case(
-            name=_name(n, k, favour),
-            group="groups that matter" if favour else "groups that share nothing",
-            design={"n_clusters": n, "n_items": n * k, "favour": favour},
-        )
-        for n, k, favour in WORLDS
-    ],
+    methods={RULE: "ours", LOST: "ours", STRICT: "beside", ALWAYS: "beside", ITEMS: "elsewhere"},
+    cases=[Case(name=name, group=group, design=design) for name, group, _, _, design in WORLDS],
     tasks=tasks,
     promises=[
-        Promise(text="first line, groups that matter", method=FIRST_LINE, cases=GROUPED, high=0.12),
-        Promise(text="first line, groups that share nothing", method=FIRST_LINE, cases=INDEPENDENT, high=0.065),
+        Promise(text="8 chapters that matter", method=RULE, cases=_cases(MATTER)[:1], high=0.075, up_to_chance=True),
+        Promise(
+            text="20 chapters or more that matter", method=RULE, cases=_cases(MATTER, 20), high=0.065, up_to_chance=True
+        ),
+        Promise(text="power lost on independent items", method=LOST, cases=_cases(POWER), high=0.05, up_to_chance=True),
+        Promise(
+            text="categories, alike or not", method=RULE, cases=_cases(PARTITION)[:2], high=0.05, up_to_chance=True
+        ),
     ],
     notes=notes,
 )

@@ -1,4 +1,4 @@
-"""What items have in common: factors that make them dependent (declared, by design, suspected), and factors averaged over."""
+"""What items have in common: columns that may group them, clusters that are declared or by design, factors averaged over."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,6 @@ from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.pseudonyms import is_answer, is_measure, plain
 from evalstats.schema.tables import parts_of
-from evalstats.stats.clusters import Dependence, undeclared_dependence
 from evalstats.stats.stratified import Strata, strata_of
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
@@ -255,7 +254,7 @@ def without_nested(pairs: Pairs, columns: Sequence[str]) -> list[str]:
     kept: list[str] = []
     for name, own in codes.items():
         covered = any(
-            other != name and _nested(own, codes[other]) and not (_nested(codes[other], own) and other not in kept)
+            other != name and nested(own, codes[other]) and not (nested(codes[other], own) and other not in kept)
             for other in codes
         )
         if not covered:
@@ -263,76 +262,9 @@ def without_nested(pairs: Pairs, columns: Sequence[str]) -> list[str]:
     return kept
 
 
-def _nested(inner: Ints, outer: Ints) -> bool:
+def nested(inner: Ints, outer: Ints) -> bool:
+    """Whether every group of one column lies within one group of the other."""
     return len(np.unique(np.stack([inner, outer], axis=1), axis=0)) == len(np.unique(inner))
-
-
-def dependence_rows(
-    pairs: Pairs,
-    columns: Sequence[str],
-    clusters: Sequence[str],
-    *,
-    names: Mapping[str, str],
-    seed: int,
-) -> tuple[Dependence, ...]:
-    """Test whether the differences of paired items run in groups along factors that were not declared.
-
-    Where clusters are declared they are the unit: their mean differences are permuted, so that what they share already does not
-    count again. Of the columns, which both sides have, those are passed over that vary within a unit, have one level or more
-    than half as many levels as units, or are made by the two scores of an item. `names` are sources' own names of standard
-    columns.
-    """
-    differences = pairs.candidate.means() - pairs.baseline.means()
-    candidates = {name: pairs.codes(name) for name in columns if name not in clusters and name in pairs.items.columns}
-    if not candidates:
-        return ()
-    scores = np.unique(_both_scores(pairs), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    if scores.max(initial=0) < len(scores) / 2:
-        candidates = {name: codes for name, codes in candidates.items() if not _nested(scores, codes)}
-    if clusters:
-        unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
-        differences, candidates = _per_unit(differences, candidates, unit)
-    factors = _usable(candidates, len(differences))
-    if not factors:
-        return ()
-    found = undeclared_dependence(differences, factors, seed=seed)
-    return tuple(replace(row, factor=label_of(row.factor, names)) for row in found)
-
-
-def _both_scores(pairs: Pairs) -> Floats:
-    return np.stack([pairs.baseline.means(), pairs.candidate.means()], axis=1).round(9)
-
-
-def crossed_factors(
-    pairs: Pairs, columns: Sequence[str], clusters: Sequence[str], names: Mapping[str, str]
-) -> list[str]:
-    """Return the factors that could make items dependent and vary within the declared clusters: these go untested."""
-    if not clusters:
-        return []
-    unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
-    others = [name for name in columns if name in pairs.items.columns and name not in clusters]
-    usable = _usable({name: pairs.codes(name) for name in others}, len(unit))
-    return [label_of(name, names) for name, codes in usable.items() if not _nested(unit, codes)]
-
-
-def _per_unit(differences: Floats, candidates: Mapping[str, Ints], unit: Ints) -> tuple[Floats, dict[str, Ints]]:
-    """Mean difference of every unit, and the factors that are constant within units."""
-    _, first, codes = np.unique(unit, return_index=True, return_inverse=True)
-    means = np.bincount(codes, weights=differences) / np.bincount(codes)
-    constant = {name: each for name, each in candidates.items() if np.array_equal(each[first][codes], each)}
-    return means, {name: each[first] for name, each in constant.items()}
-
-
-def _usable(candidates: Mapping[str, Ints], n_units: int) -> dict[str, Ints]:
-    """Factors with 2 to n/2 levels; of two that make the same groups, the first."""
-    usable: dict[str, Ints] = {}
-    for name, each in candidates.items():
-        codes = np.unique(each, return_inverse=True)[1].astype(np.int64)
-        levels = int(codes.max(initial=-1)) + 1
-        same = any(_nested(codes, other) and _nested(other, codes) for other in usable.values())
-        if 2 <= levels <= n_units / 2 and not same:
-            usable[name] = codes
-    return usable
 
 
 def duplicate_notes(data: EvalData, pairs: Pairs, runs: Sequence[str], metric: Metric) -> tuple[Note, ...]:

@@ -6,14 +6,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.document.model import Column, Items, Note, Section, Table
-from evalstats.document.numbers import many, number, several
-from evalstats.errors import Option, some_of
+from evalstats.document.numbers import several
+from evalstats.errors import some_of
 from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.lookalikes import code_points, disguised, foreign, read_alike
 from evalstats.schema.plan import Plan, PlanAccount
 from evalstats.schema.tables import levels_of
-from evalstats.stats.checks import FEW_CLUSTERS
-from evalstats.stats.clusters import Dependence
 
 # What stands for who simulated a run whose file says only that it is.
 _UNNAMED = "yes"
@@ -105,28 +103,6 @@ def toolkit_version() -> str:
         return version("evalstats-toolkit")
     except PackageNotFoundError:
         return "unknown"
-
-
-def dependence_notes(rows: Sequence[Dependence], *, limited: bool = False) -> tuple[Note, ...]:
-    """Return a caution that names the factor along which the differences run in groups, and any further ones.
-
-    The main suspect is the flagged factor with the most levels: coarser ones that it lies within show up as well. Where the
-    headline has said that the answer is `limited` to the levels seen, the remedy is enough.
-    """
-    flagged = sorted((row for row in rows if row.flag == "warn"), key=lambda row: (-row.n_levels, row.factor))
-    if not flagged:
-        return ()
-    main, *others = flagged
-    also = f", and so do items of one {' or '.join(row.factor for row in others)}" if others else ""
-    text = f"Items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
-    if limited:
-        return (Note(kind="dependence", text=text, remedy=("Add ", Option("cluster", main.factor))),)
-    remedy = (
-        (f"To conclude about other {many(main.factor)}, add ", Option("cluster", main.factor))
-        if main.n_levels >= FEW_CLUSTERS
-        else f"{main.n_levels} {many(main.factor)} are too few to conclude about others, so look at them one by one"
-    )
-    return (Note(kind="dependence", text=f"{text}{also}", remedy=remedy),)
 
 
 def _plan_items(plan: PlanAccount | None) -> list[str]:

@@ -68,7 +68,6 @@ def _answers(data: "EvalData") -> "dict[str, Result]":
     tenacious = data.where(benchmark="Tenacious-Bench")
     published = compare(tenacious, "baseline", "trained")
     _shown("evalstats compare baseline trained", published)
-    _shown("the same with --cluster dimension", compare(tenacious, "baseline", "trained", cluster="dimension"))
     airline = score(data.where(benchmark="tau-bench"), "gpt-4o")
     if isinstance(airline, Score):
         _shown("evalstats score, tau-bench airline, 50 tasks x 4 trials", airline)

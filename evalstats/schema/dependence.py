@@ -1,5 +1,6 @@
-"""Columns that make items dependent by what they are called: passages, templates, users, sessions, conversations."""
+"""What a column is by what it is called: something that items share (a passage, a user), or a partition of them (a subject)."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 import polars as pl
@@ -10,6 +11,19 @@ from evalstats.errors import Option
 DEPENDENT = ("passage", "template", "user", "session")
 # Further names by which a column is presumed to do so; each also ends in "id" (conversation_id, threadId).
 CONVERSATIONS = ("conversation", "dialogue", "dialog", "session", "thread")
+
+# Last words of names whose levels say what they hold. They are all that is asked about; of anything else, levels are a sample.
+_PARTITIONS = frozenset(
+    {
+        "ability", "area", "aspect", "behavior", "behaviour", "benchmark", "capability", "category", "channel", "class",
+        "country", "dataset", "difficulty", "dimension", "discipline", "domain", "field", "format", "genre", "intent", "kind",
+        "lang", "language", "level", "locale", "modality", "mode", "phase", "platform", "region", "scenario",
+        "severity", "skill", "split", "stage", "style", "subcategory", "subdomain", "subfield", "subject", "subset", "subtask",
+        "subtopic", "suite", "task", "theme", "tier", "topic", "type",
+    }
+)  # fmt: skip
+
+_YES_OR_NO = ({"true", "false"}, {"yes", "no"}, {"0", "1"})
 
 _ITEM = ("benchmark", "task", "item", "variant")
 _SHARED = {*DEPENDENT, *CONVERSATIONS}
@@ -27,6 +41,29 @@ def is_shared_by_name(name: str) -> bool:
     """
     plain = "".join(letter for letter in name.lower() if letter.isalnum())
     return plain in _SHARED or (plain.removesuffix("id") in _SHARED)
+
+
+def is_partition(name: str, levels: pl.Series) -> bool:
+    """Whether a column's levels are all that there can be: by its name, or because they are yes and no.
+
+    >>> is_partition("has_image", pl.Series([True, False])), is_partition("chapter", pl.Series(["1", "2"]))
+    (True, False)
+    """
+    if is_partition_by_name(name) or levels.dtype == pl.Boolean:
+        return True
+    few = levels.drop_nulls().unique().cast(pl.String).head(3).str.to_lowercase().to_list()
+    return any(set(few) <= pair for pair in _YES_OR_NO)
+
+
+def is_partition_by_name(name: str) -> bool:
+    """Whether a column is called for what its levels hold; "id" behind it makes them ids, which hold nothing.
+
+    >>> [name for name in ("category", "task_type", "Subjects", "topic_id", "chapter") if is_partition_by_name(name)]
+    ['category', 'task_type', 'Subjects']
+    """
+    words = re.findall("[a-z]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().removesuffix("_name"))
+    last = words[-1] if words else ""
+    return last in _PARTITIONS or last.removesuffix("s") in _PARTITIONS or last.removesuffix("ies") + "y" in _PARTITIONS
 
 
 class Presumed:

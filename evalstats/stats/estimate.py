@@ -49,6 +49,11 @@ class Estimate:
     reason: str | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def width(self) -> float:
+        """Width of the interval; 0 where there is none."""
+        return 0.0 if self.conf_low is None or self.conf_high is None else self.conf_high - self.conf_low
+
 
 def positive_p(p: float) -> float:
     """Return `p` in (0, 1]: an underflow becomes 1e-300, rounding above 1 becomes 1."""

@@ -71,14 +71,14 @@ def test_ingest_says_what_it_counted_and_store_lists_it(results: Path, store: Pa
 def test_compare_by_names_in_a_store(store: Path) -> None:
     result = run("compare", "baseline", "trained", "--store", store, "--where", "benchmark=Tenacious-Bench")
     assert result.exit_code == 0
-    assert "BETTER" in result.output
-    assert "95% CI 34.6 to 63.2" in result.output
+    assert "INCONCLUSIVE: trained scores higher on these 43 items" in result.output
+    assert "95% CI −5.6 to 100.0" in result.output
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
 
 def test_two_benchmarks_in_the_store_do_not_matter_where_the_names_tell(store: Path) -> None:
     result = run("compare", "baseline", "trained", "--store", store)
-    assert "95% CI 34.6 to 63.2" in result.output
+    assert "95% CI −5.6 to 100.0" in result.output
 
 
 def test_compare_data_with_both_sides_in_it(results: Path) -> None:
@@ -95,8 +95,8 @@ def test_json_is_all_there_is_on_stdout(results: Path) -> None:
     )
     assert done.returncode == 0
     values = json.loads(done.stdout)
-    assert values["verdict"] == "better"
-    assert values["table"] == {"both": 22, "only_candidate": 21, "only_baseline": 0, "neither": 0}
+    assert values["verdict"] == "inconclusive"
+    assert (values["these_items"]["verdict"], values["clusters"]) == ("better", ["dimension"])
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_bad_file_is_named_and_the_rest_is_compared(results: Path, tmp_path: P
     done = typed("compare", folder, "--baseline", "baseline", "--candidate", "trained")
     assert done.returncode == 0
     assert "cut.json" in done.stderr
-    assert "BETTER" in done.stdout
+    assert "INCONCLUSIVE" in done.stdout
 
 
 def test_colour_only_on_a_terminal(results: Path) -> None:

@@ -92,7 +92,7 @@ def _timed() -> es.EvalData:
 
 @case
 def comparison_shipped() -> es.Comparison:
-    return es.compare(datasets.tenacious_held_out(), "baseline", "trained")
+    return es.compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="none")
 
 
 @case

@@ -65,18 +65,19 @@ def test_the_answer_comes_first_then_evidence_then_method(outline: Outline) -> N
     words = outline.words()
     order = [
         "Is trained better than baseline on Tenacious-Bench?",
-        "Better",
-        "trained is better than baseline on these 43 items; not established for other dimensions",
+        "Inconclusive",
+        "trained scores higher on these 43 items; whether it does on other dimensions is open",
         "100.0% against 51.2% in correct, on the 43 items of Tenacious-Bench",
-        # CR2 by dimension: [-5.56, 103.2] clipped at 100 (shared/methods.md, section 3.1).
-        "for other dimensions the 95% CI is −5.6 to 100.0",
+        "clustered by dimension (7)",
         "+48.8 pp",
-        "95% CI 34.6 to 63.2, p < 0.001",
+        # CR2 by dimension: [-5.56, 103.2] clipped at 100 (shared/methods.md, section 3.1).
+        "95% CI −5.6 to 100.0, p = 0.070",
         "Items of one dimension behave alike",
+        "trained gains all 21 items of 3 dimensions and changes nothing in the other 4.",
         "What to do",
         "trained gained 21 items and lost none",
         "Each side on its own",
-        "All 8 methods agree",
+        "2 of 4 methods disagree",
         "Method",
         "References",
         "es.compare(data, 'baseline', 'trained')",
@@ -111,7 +112,7 @@ def test_every_drawing_has_alternative_text(outline: Outline) -> None:
     drawings = outline.all("svg")
     assert len(drawings) == 6  # three figures, each wide and narrow
     assert all(drawing["role"] == "img" and drawing["aria-label"] for drawing in drawings)
-    assert "+48.8 [+34.6, +63.2]" in (drawings[0]["aria-label"] or "")
+    assert "+48.8 [−5.6, +100.0]" in (drawings[0]["aria-label"] or "")
 
 
 def test_figures_and_tables_are_numbered_and_captioned(outline: Outline) -> None:
@@ -195,7 +196,7 @@ def test_pdf_says_the_same(pages, pdf_text: Callable[[Path], str]) -> None:
         "21 November 2025",
     ):
         assert phrase in text
-    assert text.index("+48.8 pp") < text.index("All 8 methods") < text.index("References")
+    assert text.index("+48.8 pp") < text.index("2 of 4 methods") < text.index("References")
 
 
 def test_the_pdf_is_short(pages) -> None:

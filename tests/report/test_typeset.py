@@ -249,7 +249,7 @@ def test_accents_in_drawings_cost_the_mark_and_not_the_pdf(tmp_path: Path) -> No
     outcomes = data.outcomes.with_columns(
         pl.col("model", "system").replace({"trained": POINTED[0], "baseline": POINTED[1]})
     )
-    result = compare(replace(data, outcomes=outcomes), POINTED[1], POINTED[0])
+    result = compare(replace(data, outcomes=outcomes), POINTED[1], POINTED[0], cluster="none")
     with pytest.warns(EvalStatsWarning, match="not marked as accessible"):
         path = render_results([result], [tmp_path / "x.pdf"], engine="embedded")[0].path
     assert b"pdfuaid" not in path.read_bytes()

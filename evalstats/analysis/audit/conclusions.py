@@ -1,7 +1,8 @@
 """What is concluded from one metric, and what another handling of the same rows does to it.
 
-The conclusions are the verdicts on all pairs of models that share enough items, each by its own interval, as `compare` would
-give them, and who leads. A treatment gives another table of scores (or other clusters), from which all of them are drawn anew.
+The conclusions are the verdicts on all pairs of models that share enough items, each by its own interval, as `compare` gives
+them where nothing but what is declared makes items dependent, and who leads. A treatment gives another table of scores (or other
+clusters), from which all of them are drawn anew.
 """
 
 from collections.abc import Sequence

@@ -18,13 +18,15 @@ from evalstats.aggregate.items import (
 )
 from evalstats.aggregate.trial_sets import row_counts
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
+from evalstats.analysis.dependence import kind_of
 from evalstats.analysis.grouping import candidate_groups, group_columns, label_of
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
-from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.document.numbers import many, number, plural, several, share_in_percent
 from evalstats.errors import Option
+from evalstats.schema.dependence import is_partition_by_name
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
-from evalstats.stats.factor_dependence import FactorDependence, factor_dependence
+from evalstats.stats.factor_dependence import FactorDependence, double_centred, factor_dependence
 from evalstats.stats.item_quality import item_information, repeated_rows
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.score_drift import FEWEST_RUNS, RunDrift, run_drifts
@@ -197,8 +199,10 @@ def groups_and_drift(panel: Panel) -> Iterator[Observation | NotChecked]:
     found = [each for each in _dependence(panel, factors) if each.matters]
     if not factors:
         yield NotChecked(kind="dependence", reason="no column groups items")
-    elif found:
-        yield _dependent(panel, found, factors)
+    else:
+        samples = [each for each in found if _sampled(panel, each.factor, factors[each.factor])]
+        if samples:
+            yield _dependent(panel, samples, factors)
     yield from _drift(panel, _strata(panel, found, factors))
 
 
@@ -242,6 +246,14 @@ def _dependence(panel: Panel, factors: Mapping[str, Ints]) -> tuple[FactorDepend
     return factor_dependence(means, whole, conf_level=panel.conf_level)
 
 
+def _sampled(panel: Panel, factor: str, codes: Ints) -> bool:
+    """Whether the levels of a factor are a sample of more, or tests of which their items are copies."""
+    residuals = double_centred(panel.scores, ~np.isnan(panel.scores))
+    named = is_partition_by_name(label_of(factor, panel.data.factor_names()))
+    kind, copies = kind_of(codes, residuals, named=named)
+    return kind == "sample" or copies
+
+
 def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str, Ints]) -> Observation:
     label = {each.factor: label_of(each.factor, panel.data.factor_names()) for each in found}
     first = found[0]
@@ -251,8 +263,8 @@ def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str
         kind="dependence",
         text=told + (f", and by {several(others)}" if others else ""),
         remedy=(
-            f"To conclude about other levels than these {first.n_levels}, add ",
-            Option("cluster", label[first.factor]),
+            f"If these {first.n_levels} {many(label[first.factor])} are all you ask about, add ",
+            Option("cluster", "none"),
         ),
         examples=tuple(f"{label[each.factor]}: {_interval(each)}" for each in found),
         treatments=tuple(

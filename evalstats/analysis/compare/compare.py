@@ -32,17 +32,16 @@ from evalstats.analysis.compare.checks import (
 from evalstats.analysis.compare.labels import labels_of
 from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.compare.question import Question, as_invalid
-from evalstats.analysis.compare.result import DECIDED, Comparison, OtherLevels, lost_levels
+from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.compare.undeclared import Reading, with_what_decides
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.dependence import crossed_factors
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     Average,
-    Candidates,
     candidate_groups,
     chosen_clusters,
-    crossed_factors,
-    dependence_rows,
     duplicate_notes,
     fixed_by,
     group_columns,
@@ -54,15 +53,12 @@ from evalstats.analysis.grouping import (
 )
 from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, trials_of_both, wanted_pass
-from evalstats.analysis.provenance import dependence_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import many, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
-from evalstats.stats.checks import FEW_CLUSTERS
 
 
 @overload
@@ -164,8 +160,9 @@ def compare(
         A factor; the comparison is repeated within each of its levels, as one family.
     cluster
         One or several columns whose levels share something (a passage, a template, a user). Columns declared in the data,
-        and the item where it has several variants, are clusters as well. "none" says that items share nothing: columns
-        declared in the data are set aside, and no other is looked for.
+        and the item where it has several variants, are clusters as well. Where nothing is declared, the wider of the clustered
+        and the independent interval decides for a column by which items seem to go (`evalstats.analysis.dependence`). "none"
+        says that items share nothing: columns declared in the data are set aside, and no other decides.
     margin
         The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
         unit (0.02 where scores run from 0 to 1).
@@ -217,8 +214,8 @@ def compare(
     Returns
     -------
     Comparison or Comparisons
-        Verdict, difference with interval and p, checks, missing data, flipped items, suspected dependence; of a list of metrics,
-        one such answer for each.
+        Verdict, difference with interval and p, checks, missing data, flipped items, what factors of the items do; of a list of
+        metrics, one such answer for each.
 
     Raises
     ------
@@ -231,10 +228,10 @@ def compare(
     --------
     >>> from evalstats import datasets
     >>> result = compare(datasets.tenacious_held_out(), "baseline", "trained")
-    >>> round(100 * result.estimate, 2), result.verdict
-    (48.84, 'better')
-    >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="dimension").verdict
-    'inconclusive'
+    >>> round(100 * result.estimate, 2), result.verdict, result.clusters
+    (48.84, 'inconclusive', ('dimension',))
+    >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="none").verdict
+    'better'
     """
     several = None if metric is None or isinstance(metric, str) else tuple(metric)
     asked = CompareOptions(
@@ -351,13 +348,23 @@ def _answer(
         sequential=asked.sequential,
         planned_n=asked.planned_n,
         ignorable=checked_missing(settings.missing),
-        settled=bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS}),
         average=_average(data, pairs, clusters, asked),
         shared_trials=both.shared,
         labels=None
         if asked.labels is None
         else labels_of(asked.labels, pairs.subset(pairs.paired), (first, second), chosen),
     )
+    paired = pairs.subset(pairs.paired)
+    known = [
+        name
+        for name in candidates.names
+        if all(arm.rows[name].null_count() < arm.rows.height for arm in (first, second))
+        # Levels that are averaged over are fixed, and no sample that could be clusters.
+        and not fixed_by(question.average, paired, name)
+    ]
+    declares = bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS})
+    reading = with_what_decides(question, known, settled=declares, split=split)
+    question = reading.question
     result = question.answer(contrast=asked.contrast, notes=(*dropped, *both.notes, *notes))
     departures = () if account is None else account.departures
     result = replace(
@@ -370,46 +377,30 @@ def _answer(
     refused = refusal(differences)
     if refused is not None:
         return as_invalid(result, refused)
-    result = _with_groups(question, replace(result, by=settings.by), split, candidates)
+    crossed = crossed_factors(paired, known, clusters, data.factor_names())
+    remarks = list(candidates.notes)
+    if crossed:
+        remarks.append(f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
+    result = replace(result, by=settings.by, notes=(*result.notes, *as_notes("choice", remarks, caution=False)))
+    result = _with_groups(reading, result, split)
     asks = (note for note in direction_notes(chosen.direction) if note.caution)
     return replace(result, qualifiers=(*asks, *result.qualifiers))
 
 
-def _with_groups(
-    question: Question,
-    result: Comparison,
-    split: Sequence[str],
-    candidates: Candidates,
-) -> Comparison:
+def _with_groups(reading: Reading, result: Comparison, split: Sequence[str]) -> Comparison:
     """Add what the items have in common: the levels of `by`, and factors along which the differences run in groups."""
-    data, pairs, arms = question.data, question.pairs, (question.baseline, question.candidate)
-    clusters = question.clusters
-    paired = pairs.subset(pairs.paired)
-    known = [name for name in candidates.names if all(arm.rows[name].null_count() < arm.rows.height for arm in arms)]
-    # Levels that are averaged over are fixed, and no sample that could be clusters.
-    known = [name for name in known if not fixed_by(question.average, paired, name)]
-    suspects = dependence_rows(paired, known, clusters, names=data.factor_names(), seed=question.seed)
-    runs = tuple(sorted({run for arm in arms for run in arm.runs}))
-    told = [] if clusters else [*duplicate_notes(data, pairs, runs, question.metric)]
-    flagged: list[str] = []
-    if not question.settled:
-        told.extend(dependence_notes(suspects))
-        flagged = [data.factor(row.factor) for row in suspects if row.flag == "warn" and row.n_levels >= FEW_CLUSTERS]
-    others = tuple(question.for_other_levels(name, result.verdict) for name in flagged) if _claims(result) else ()
-    remarks = list(candidates.notes)
-    crossed = crossed_factors(paired, known, clusters, data.factor_names())
-    if crossed:
-        remarks.append(f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
-    levels = tuple(row for name in split for row in question.by_level(name, flagged))
+    question = reading.question
+    runs = tuple(sorted({run for arm in (question.baseline, question.candidate) for run in arm.runs}))
+    told = [] if question.clusters else [*duplicate_notes(question.data, question.pairs, runs, question.metric)]
+    levels = tuple(row for name in split for row in question.by_level(name))
     told.extend(Note(kind="left_out", text=text) for name in split for text in _in_no_row(question, result, name))
     strata = tuple(row for name in split if (row := question.stratified_row(name)) is not None)
     return replace(
         result,
         rows=(*result.rows, *strata),
-        dependence=suspects,
-        other_levels=others,
-        qualifiers=(*result.qualifiers, *_not_for_others(result, others)),
-        notes=(*result.notes, *told, *as_notes("choice", remarks, caution=False)),
+        dependence=reading.rows,
+        findings=reading.findings,
+        notes=(*result.notes, *told),
         groups=levels,
         flipped_by=question.flipped_by(split[0] if split else "scenario"),
     )
@@ -426,24 +417,6 @@ def _in_no_row(question: Question, result: Comparison, name: str) -> Iterator[st
         yield (
             f"{without:,} of {result.n_items:,} items {have} no level of {result.by} and {stand} in none of its rows"
         )
-
-
-def _claims(result: Comparison) -> bool:
-    """Whether anything is claimed that might not hold for other items."""
-    return result.verdict in DECIDED or (result.at_margin is not None and result.at_margin.noninferior)
-
-
-def _not_for_others(result: Comparison, others: Sequence[OtherLevels]) -> tuple[Note, ...]:
-    """Say for which items the verdict holds, where it would be another with the levels of a factor as clusters."""
-    main = next(iter(lost_levels(result.verdict, others)), None)
-    if main is None:
-        return ()
-    ends = "no interval"
-    if main.conf_low is not None:
-        low, high = (scaled(end, result.scale, 1) for end in (main.conf_low, main.conf_high))
-        ends = f"{low} to {high} {result.unit}".rstrip()
-    text = f"on these {result.n_items:,} items, not established for other {many(main.factor)} than these {main.n_levels} ({ends})"
-    return (Note(kind="dependence", text=text),)
 
 
 def _in_force(

@@ -75,15 +75,16 @@ class PairedScores:
     """Item means of both arms on the items that both answered; shape (n_items,).
 
     `n_trials` is the smallest number of scored trials behind any item mean. `clusters` holds whole-number codes for
-    each declared cluster column; empty means independent items. Where an item's value is its pass^k or pass@k (`passes`),
-    `n_trials` is the number of steps on which it lies. `strata` are the levels averaged over, where that was asked for, `runs`
-    what whole runs add to the variance of the difference.
+    each cluster column in force; empty means independent items, whose interval the partitions in `fixed`, coded likewise, may
+    widen. Where an item's value is its pass^k or pass@k (`passes`), `n_trials` is the number of steps on which it lies. `strata`
+    are the levels averaged over, where that was asked for, `runs` what whole runs add to the variance of the difference.
     """
 
     baseline: Floats
     candidate: Floats
     n_trials: int
     clusters: tuple[Ints, ...] = ()
+    fixed: tuple[Ints, ...] = ()
     passes: bool = False
     strata: Strata | None = None
     runs: RunVariance | None = None
@@ -165,6 +166,13 @@ def paired_difference(
             seed=seed,
         )
         found = replace(found, rows=(*beside(), *more))
+    wider = _over_partitions(found.headline, scores, metric)
+    if wider is not found.headline:
+        note = "for new items of these same levels; the wider of this and the next decides"
+        rows = tuple(replace(row, role="second interval") for row in found.rows[:1])
+        found = replace(
+            found, headline=wider, rows=(*(method_row(wider, "headline", note) for _ in rows), *rows, *found.rows[1:])
+        )
     found = replace(found, mde=_reachable(found, metric, conf_level))
     found = _with_runs(found, scores, metric)
     found = _with_unseen_failures(found, scores, metric, margin=margin, conf_level=conf_level)
@@ -179,7 +187,7 @@ def paired_difference(
 def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float, method: str) -> Estimate:
     """Return the headline estimate alone, at another level (for equivalence and simultaneous intervals)."""
     found = _of_items(scores, metric, conf_level=conf_level, method=method)
-    return _counting_runs(found, scores, metric)
+    return _counting_runs(_over_partitions(found, scores, metric), scores, metric)
 
 
 def _of_items(scores: PairedScores, metric: Metric, *, conf_level: float, method: str) -> Estimate:
@@ -193,6 +201,23 @@ def _of_items(scores: PairedScores, metric: Metric, *, conf_level: float, method
     if chosen == "augmented-t":
         return _augmented_headline(scores, metric, conf_level)
     return paired_t(scores.differences, bound=metric.span, conf_level=conf_level)
+
+
+def _over_partitions(found: Estimate, scores: PairedScores, metric: Metric) -> Estimate:
+    """Return the interval of items that are new within the fixed levels of a partition, where it is the wider one."""
+    if scores.clusters or scores.strata is not None or found.conf_low is None:
+        return found
+    widest = found
+    for codes in scores.fixed:
+        within = stratified_mean(scores.differences, codes, conf_level=found.conf_level)
+        if within.conf_low is None or within.conf_high is None:
+            continue
+        low, high = within.conf_low, within.conf_high
+        if metric.span is not None:
+            low, high = max(-metric.span, low), min(metric.span, high)
+        if high - low > widest.width:
+            widest = replace(within, conf_low=low, conf_high=high)
+    return widest
 
 
 def _counting_runs(found: Estimate, scores: PairedScores, metric: Metric) -> Estimate:
@@ -410,7 +435,7 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         words = "exact law of the cluster bootstrap; too short with few clusters"
         return (*beside, method_row(law, "second interval", words))
 
-    doubts, differing = _cluster_doubts(headline, flip, conf_level), flip.n_nonzero
+    doubts, differing = (*_cluster_doubts(headline, flip, conf_level), *_few_differing(d)), flip.n_nonzero
     few = (f"Only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
     difference = Difference(
         headline=headline,
@@ -520,7 +545,8 @@ def _coarsest(clusters: Sequence[Ints]) -> Ints:
 
 def _cluster_doubts(headline: Estimate, flip: SignFlip, conf_level: float) -> tuple[str, ...]:
     doubts = list(_few_effective(headline))
-    if headline.p_value is not None:
+    # Of fewer clusters no sign-flip could agree.
+    if headline.p_value is not None and smallest_p_clusters(headline.n_clusters or 1) <= 1 - conf_level:
         significant = headline.p_value <= 1 - conf_level
         if significant and flip.smallest_p > 1 - conf_level:
             doubts.append(f"the cluster sign-flip could not go below p = {flip.smallest_p:.3g} whatever the data")

@@ -7,15 +7,17 @@ from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
-from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, lost_levels
+from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences, TheseItems
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
+from evalstats.analysis.dependence import partitions_named
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
 from evalstats.document.numbers import interval_words, many, number, p_words, plural, scaled, titled
 from evalstats.errors import Option
+from evalstats.stats.checks import FEW_CLUSTERS
 
 TONES: dict[str, Tone] = {
     "better": "good",
@@ -30,6 +32,7 @@ NOTE_ORDER: tuple[NoteKind, ...] = (
     "simulated", "withheld", "gate", "plan", "comparability", "direction", "dependence", "missing", "scale", "few", "fit",
 )  # fmt: skip
 _GROUPS_SHOWN, _FLIPS_SHOWN = 8, 12
+_FINDINGS_SHOWN = 2
 
 
 def document(result: Comparison) -> Document:
@@ -46,7 +49,7 @@ def document(result: Comparison) -> Document:
         number="" if refused else shown(result, result.estimate),
         number_words="" if refused else _number_words(result),
         scope=_scope(result),
-        answer=() if refused or figure is None else (figure,),
+        answer=() if refused else (*_findings(result), *(() if figure is None else (figure,))),
         notes=notes_of(result),
         actions=tuple(_actions(result)),
         evidence=() if refused else tuple(_evidence(result)),
@@ -60,15 +63,15 @@ def document(result: Comparison) -> Document:
 def _headline(result: Comparison) -> str:
     first, second = result.baseline.name, result.candidate.name
     asked = asked_direction("asked") if any(note.kind == "direction" for note in result.qualifiers) else []
-    return "; ".join([_verdict_words(result, first, second), *limits(result), *asked])
+    these = result.open_for_others
+    said = _verdict_words(result, first, second) if these is None else _both_facts(result, these)
+    return "; ".join([said, *limits(result), *asked])
 
 
 def _verdict_words(result: Comparison, first: str, second: str) -> str:
     match result.verdict:
         case "better" | "worse":
-            lost = lost_levels(result.verdict, result.other_levels)
-            on = f" on these {plural(result.n_items, 'item')}" if lost and len(limits(result)) == 1 else ""
-            return f"{second} is {result.verdict} than {first}{on}"
+            return f"{second} is {result.verdict} than {first}"
         case "equivalent":
             return f"{second} and {first} differ by less than the margin of {_margin_words(result)}"
         case "powerless":
@@ -90,18 +93,24 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
             return f"{second} is not shown to differ from {first}"
 
 
+def _both_facts(result: Comparison, these: TheseItems) -> str:
+    """Say what holds on these items, and that it is open for others."""
+    first, second = result.baseline.name, result.candidate.name
+    on, others = f"on these {plural(result.n_items, 'item')}", f"on other {many(these.factor)}"
+    if these.verdict == "equivalent":
+        return (
+            f"{second} and {first} differ by less than {_margin_words(result)} {on}; whether they do {others} is open"
+        )
+    higher = (result.estimate or 0.0) > 0
+    return f"{second} scores {'higher' if higher else 'lower'} {on}; whether it does {others} is open"
+
+
 def limits(result: Comparison) -> list[str]:
-    """Return in a few words what limits a verdict, the gravest first; the cautions and the scope say how."""
-    found: list[str] = []
-    lost = lost_levels(result.verdict, result.other_levels)
-    if lost:
-        found.append(f"not established for other {many(lost[0].factor)}")
+    """Return in a few words what limits a verdict; the cautions and the scope say how."""
     kinds = {note.kind for note in result.qualifiers}
     could = (("missing", "missing scores"), ("few", "rare failures"), ("fit", "rare extreme items"))
     undo = [words for kind, words in could if kind in kinds]
-    if undo:
-        found.append(f"{' or '.join(undo)} could undo it")
-    return found
+    return [f"{' or '.join(undo)} could undo it"] if undo else []
 
 
 def _number_words(result: Comparison) -> str:
@@ -116,18 +125,21 @@ def _scope(result: Comparison) -> str:
     """Say which scores, on which items, and for which further items the answer holds."""
     sides = " against ".join(own_score(side, figures.digits_of(result)) for side in (result.candidate, result.baseline))
     items = f"{plural(result.n_items, 'item')}{placed(result.benchmark, 'of')}"
+    widened = result.these_items is not None and not result.these_items.too_few
     if result.clusters == ("item",):
         items = (
             f"{result.n_items:,} variants of {plural(result.n_clusters or 0, 'item')}{placed(result.benchmark, 'of')}"
         )
-    elif result.n_clusters is not None:
+    elif result.n_clusters is not None and not widened:
         items += f" in {result.n_clusters} {many(' and '.join(result.clusters))}"
     judge = " by the judge" if result.labels is not None else ""
     parts = [f"{sides} in {result.metric}{judge}, on the {items} that both answered", *_by_labels(result)]
-    lost = lost_levels(result.verdict, result.other_levels)
-    if lost and lost[0].conf_low is not None:
-        ends = interval_words(lost[0].conf_low, lost[0].conf_high, result.scale, figures.digits_of(result))
-        parts.append(f"for other {many(lost[0].factor)} the {100 * result.conf_level:.5g}% CI is {ends}")
+    if widened:
+        parts.append(f"clustered by {' and '.join(result.clusters)} ({result.n_clusters})")
+    # Clusters are a sample of more.
+    fixed = "" if result.clusters not in ((), ("item",)) else partitions_named(result.dependence, besides=result.by)
+    if fixed:
+        parts.append(fixed)
     if not plain_reason(result):
         parts.append(result.verdict_reason)
     elif result.verdict not in DECIDED and result.mde is not None:
@@ -135,6 +147,33 @@ def _scope(result: Comparison) -> str:
     if result.average and _asked(result, "average", "weights"):
         parts.append(result.average)
     return "; ".join(parts)
+
+
+def _findings(result: Comparison) -> tuple[Text, ...]:
+    """Say over which partitions of the items the difference varies, in numbers."""
+    return tuple(Text(text=_varies(result, found)) for found in result.findings[:_FINDINGS_SHOWN])
+
+
+def _varies(result: Comparison, found: LevelDifferences) -> str:
+    who = result.candidate.name
+    others = f" {Option('cluster', found.factor)} answers for other {many(found.factor)}."
+    (high, _, most), (low, _, least) = found.levels[0], found.levels[-1]
+    values = {value for _, _, value in found.levels}
+    if found.copies and values <= {-1.0, 0.0, 1.0}:
+        parts: list[str] = []
+        for verb, value in (("gains", 1.0), ("loses", -1.0)):
+            items = [n for _, n, each in found.levels if each == (value if result.higher_is_better else -value)]
+            if items:
+                levels = plural(len(items), found.factor, many(found.factor))
+                parts.append(f"{verb} all {plural(sum(items), 'item')} of {levels}")
+        same = sum(each == 0.0 for _, _, each in found.levels)
+        rest = f" and changes nothing in the other {same}" if same else ""
+        return f"{who} {' and '.join(parts)}{rest}."
+    p = f" ({p_words(found.p_value)})" if found.p_value is not None else ""
+    ends = f"{shown(result, most)} in {high}, {shown(result, least)} in {low}"
+    if found.copies:
+        return f"By {found.factor}: {ends}. Within each, items go the same way."
+    return f"The difference varies by {found.factor}{p}: {ends}.{others if len(found.levels) >= FEW_CLUSTERS else ''}"
 
 
 def _by_labels(result: Comparison) -> list[str]:
@@ -372,7 +411,7 @@ def _groups(result: Comparison) -> Table | None:
 
 
 def _group_word(group: GroupRow) -> str:
-    return f"{group.verdict}, these items" if group.qualifiers else group.verdict
+    return f"{group.verdict}, scores missing" if group.qualifiers else group.verdict
 
 
 def _by_group(result: Comparison) -> Section | None:
@@ -476,48 +515,44 @@ def _item(flip: Flip) -> str:
 
 
 def _hidden_groups(result: Comparison) -> Section | None:
+    these = result.these_items
     flagged = [row for row in result.dependence if row.flag == "warn"]
-    if not flagged:
+    if not flagged and these is None:
         return None
-    lost = lost_levels(result.verdict, result.other_levels)
-    head = f"Items of one {flagged[0].factor} rise and fall together"
-    if lost:
-        head = f"For other {many(lost[0].factor)} the answer is not established"
+    main = flagged[0].factor if these is None else these.factor
+    head = f"Items of one {main} rise and fall together"
+    if result.open_for_others is not None:
+        head = f"On other {many(main)} the answer is open"
     table = Table(
         id="dependence",
         columns=(
             Column(title="Factor", kind="name"),
             Column(title="Levels", kind="count"),
+            Column(title="They are", kind="text"),
             Column(title="Design effect", kind="number"),
             Column(title="By chance", kind="interval", spare=True),
             Column(title="p (adjusted)", kind="p"),
-            Column(title=f"{100 * result.conf_level:.5g}% CI as clusters", kind="text"),
         ),
         rows=tuple(
-            (
-                row.factor,
-                row.n_levels,
-                row.design_effect,
-                (row.band_low, row.band_high),
-                row.p_adjusted,
-                _as_clusters(result, row.factor),
-            )
+            (row.factor, row.n_levels, row.what, row.design_effect, (row.band_low, row.band_high), row.p_adjusted)
             for row in result.dependence
         ),
         caption="Groups that nobody declared as clusters: a design effect of 1 means that items of one group are unrelated",
     )
-    text = (
-        "To conclude about other levels of a factor, it has to be the cluster; the last column shows the interval then."
+    told = [Text(text=_wider(result, these))] if these is not None else []
+    return Section(id="dependence", heading=head, blocks=(table, *told))
+
+
+def _wider(result: Comparison, these: TheseItems) -> str:
+    """Say what the items give if they were independent, and what decides instead."""
+    level, digits = f"{100 * result.conf_level:.5g}% CI", figures.digits_of(result)
+    alone = interval_words(these.conf_low, these.conf_high, result.scale, digits)
+    if these.too_few:
+        return f"If items were independent, the {level} would be {alone} ({these.verdict})."
+    return (
+        f"If items were independent, the {level} would be {alone} ({these.verdict}); clustered by {these.factor} it is "
+        f"{_ends(result)} ({result.verdict}). The wider decides."
     )
-    return Section(id="dependence", heading=head, blocks=(table, Text(text=text)))
-
-
-def _as_clusters(result: Comparison, factor: str) -> str:
-    found = next((row for row in result.other_levels if row.factor == factor), None)
-    if found is None or found.conf_low is None:
-        return ""
-    ends = interval_words(found.conf_low, found.conf_high, result.scale, figures.digits_of(result))
-    return f"{ends} ({found.verdict})"
 
 
 def _missing(result: Comparison) -> Section | None:

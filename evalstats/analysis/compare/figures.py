@@ -9,7 +9,7 @@ from evalstats.analysis.compare.result import Comparison, GroupRow, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
 from evalstats.analysis.result import MethodRow, as_columns
 from evalstats.document.model import Figure, Table, Tone
-from evalstats.document.numbers import interval, many, number, p_value, plural, scaled
+from evalstats.document.numbers import interval, number, p_value, plural, scaled
 
 MOST_GROUPS = 40
 _LONG_NAME = 18  # letters; beside an axis the title above has to name the sides then
@@ -36,7 +36,7 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
     At most 40 groups are drawn, those with the most items; one without an interval says why.
     """
     groups = shown_groups(result)
-    rows = [_overall(result), *_by_labels(result), *_hinted(result), *(_group(result, group) for group in groups)]
+    rows = [_overall(result), *_by_labels(result), *(_group(result, group) for group in groups)]
     by = f", overall and by {result.by}" if groups else ""
     more = f" Drawn are the {MOST_GROUPS} groups with the most items." if len(result.groups) > MOST_GROUPS else ""
     return Figure(
@@ -316,22 +316,6 @@ def _by_labels(result: Comparison) -> list[dict[str, Any]]:
             "settled": False,
         }
         for name, detail, each, tone in parts
-    ]
-
-
-def _hinted(result: Comparison) -> list[dict[str, Any]]:
-    """Return the answer for other levels of factors that look like clusters."""
-    return [
-        {
-            "label": f"Other {many(each.factor)}",
-            "detail": f"{each.n_levels} as clusters",
-            "words": _words(result, each.estimate, each.conf_low, each.conf_high, ""),
-            **_numbers(result, each.estimate, each.conf_low, each.conf_high),
-            "tone": TONES[each.verdict],
-            "settled": each.verdict in _SETTLED,
-        }
-        for each in result.other_levels
-        if each.conf_low is not None
     ]
 
 

@@ -14,13 +14,12 @@ from evalstats.analysis.compare.difference import Difference, PairedScores, head
 from evalstats.analysis.compare.evidence import Flips, ScenarioFlips, effect_rows, flipped_items, flips_by_scenario
 from evalstats.analysis.compare.labels import Labels, corrected, corrected_headline
 from evalstats.analysis.compare.result import (
-    DECIDED,
     Comparison,
     GroupRow,
     LabelAccount,
     Missing,
-    OtherLevels,
     SequentialAccount,
+    TheseItems,
     Verdict,
 )
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
@@ -35,6 +34,7 @@ from evalstats.analysis.compare.verdict import (
     withheld,
 )
 from evalstats.analysis.costs import cost_rows
+from evalstats.analysis.dependence import ItemFactor, effective_levels
 from evalstats.analysis.grouping import Average, label_of, plain_average, without_nested
 from evalstats.analysis.pairs import (
     Pairs,
@@ -67,8 +67,9 @@ _SHOWN = 3
 class Question:
     """One baseline, one candidate, one metric, one set of options: asked of all items or of some.
 
-    `settled` says that somebody declared what items share, or that they share nothing; `ignorable` that scores are missing for
-    harmless reasons.
+    `clusters` are those in force: the `declared` ones and `widened_by`, which nobody declared. `too_few` is a factor that items
+    clearly go by and whose levels are too few for clusters; `partitions` are the factors whose levels are fixed. `ignorable`
+    says that scores are missing for harmless reasons.
     """
 
     data: EvalData
@@ -85,7 +86,10 @@ class Question:
     identical: str | None = None
     sequential: bool = False
     planned_n: int | None = None
-    settled: bool = False
+    declared: tuple[str, ...] = ()
+    widened_by: ItemFactor | None = None
+    too_few: ItemFactor | None = None
+    partitions: tuple[str, ...] = ()
     average: Average | None = None
     ignorable: bool = False
     shared_trials: bool = False
@@ -95,21 +99,27 @@ class Question:
         """Compare on all paired items."""
         metric = self.metric
         paired = self.pairs.subset(self.pairs.paired)
-        scores = self._scores(paired, self.clusters)
+        scores = self.scores(paired)
         found = paired_difference(
-            scores, metric, conf_level=self.conf_level, method=self.method, seed=self.seed, margin=self.margin
+            scores,
+            metric,
+            conf_level=self.conf_level,
+            method=self.method if self.widened_by is None else "auto",
+            seed=self.seed,
+            margin=self.margin,
         )
         watched = self._watched()
         found = self._with_same_items(found, paired, scores.runs) if watched is None else as_difference(watched, found)
         found, account = self._corrected(found, scores, self.conf_level)
         if self.identical is not None:
             found = replace(found, doubts=(self.identical,), no_equivalence=(*found.no_equivalence, self.identical))
+        found = _without_verdict(found, self.too_few)
         strata = None if self.average is None else self.average.strata(self.pairs.items)
         missing = self._missing(strata, watching=watched is not None)
         beyond = missing_beyond(missing, metric, self.margin)
         if beyond is not None:
             found = replace(found, no_equivalence=(*found.no_equivalence, beyond))
-        low, high = self._equivalence(scores, self.conf_level)
+        low, high = self.equivalence(scores, self.conf_level)
         at_the_margin = at_margin(found, scores, metric, self.margin, self.conf_level) if watched is None else None
         if watched is not None:
             low, high = watched.equivalence_low, watched.equivalence_high
@@ -119,7 +129,12 @@ class Question:
         if beyond is None and gain is not None:
             found = replace(found, no_equivalence=(*found.no_equivalence, gain))
         evidence = self._evidence(found, self.conf_level, low, high)
-        verdict, reason = decide(evidence)
+        verdict, reason = self._decide(evidence)
+        these = self._on_these_items(paired, verdict)
+        if watched is None:
+            found = _as_shown(found, self.too_few, () if these is None else these[1:])
+        if self.too_few is not None:
+            low = high = None
         headline = found.headline
         names = tuple(label_of(name, self.data.factor_names()) for name in self.clusters)
         upward = headline.estimate > 0
@@ -140,7 +155,7 @@ class Question:
             for arm, side in ((self.baseline, paired.baseline), (self.candidate, paired.candidate))
         )
         return Comparison(
-            **estimated(headline, reason=None, conf_level=self.conf_level),
+            **estimated(headline, conf_level=self.conf_level, reason=headline.reason if self.too_few else None),
             baseline=first,
             candidate=second,
             contrast=contrast,
@@ -164,6 +179,7 @@ class Question:
             effective_clusters=found.effective_clusters,
             mde=found.mde,
             smallest_p=found.smallest_p,
+            these_items=None if these is None else these[0],
             margin=self.margin,
             equivalence_low=low,
             equivalence_high=high,
@@ -192,6 +208,7 @@ class Question:
             notes=(
                 *run_notes(self.data, (*self.baseline.runs, *self.candidate.runs)),
                 *found.notes,
+                *(factor.note() for factor in (self.widened_by, self.too_few) if factor is not None),
                 *as_notes("missing", [shaken] if shaken else []),
                 *self._cautions(paired, told=ruled.names_missing),
                 *_own_cautions(first, second),
@@ -199,34 +216,40 @@ class Question:
             ),
         )
 
-    def for_other_levels(
-        self, column: str, verdict: Verdict, *, conf_level: float | None = None, of: Pairs | None = None
-    ) -> OtherLevels:
-        """Answer with the levels of a factor as clusters on all paired items or `of` some; say whether a verdict holds."""
-        paired = self.pairs.subset(self.pairs.paired) if of is None else of
-        conf_level = self.conf_level if conf_level is None else conf_level
-        # Labels correct with one column of clusters.
-        names = (column,) if self.labels is not None else tuple(without_nested(paired, (*self.clusters, column)))
-        scores = self._scores(paired, names)
-        metric, margin = self.metric, self.margin
-        found = paired_difference(scores, metric, conf_level=conf_level, method="auto", seed=self.seed, further=False)
-        found, _ = self._corrected(found, scores, conf_level)
-        low, high = None, None
-        if margin is not None and self.labels is not None:
-            low, high = self._equivalence(scores, conf_level)
-        elif margin is not None:
-            narrower = headline_interval(scores, metric, conf_level=2 * conf_level - 1, method="auto")
-            low, high = narrower.conf_low, narrower.conf_high
-        then, _ = decide(self._evidence(found, conf_level, low, high))
-        account = at_margin(found, scores, metric, margin, conf_level)
-        return OtherLevels(
-            **estimated(found.headline, conf_level=conf_level),
-            factor=label_of(column, self.data.factor_names()),
-            n_levels=len(np.unique(paired.codes(column))),
+    def width(self, paired: Pairs, clusters: tuple[str, ...], conf_level: float) -> float:
+        """Return the width of the interval with these clusters in force; 0 where there is none."""
+        scores, method = replace(self, clusters=clusters).scores(paired), self._method_for(clusters)
+        return headline_interval(scores, self.metric, conf_level=conf_level, method=method).width
+
+    def _on_these_items(self, paired: Pairs, verdict: Verdict) -> tuple[TheseItems, MethodRow] | None:
+        """Answer as if a factor that nobody declared told nothing, where one decides."""
+        factor = self.too_few or self.widened_by
+        if factor is None:
+            return None
+        plain = replace(self, clusters=self.declared, widened_by=None, too_few=None)
+        scores = plain.scores(paired)
+        found, _ = self._corrected(plain.difference(scores, self.conf_level), scores, self.conf_level)
+        then, _ = decide(self._evidence(found, self.conf_level, *plain.equivalence(scores, self.conf_level)))
+        beside = method_row(found.headline, "sensitivity", f"if items of one {factor.factor} were independent")
+        these = TheseItems(
+            **estimated(found.headline, conf_level=self.conf_level),
+            factor=factor.factor,
+            n_levels=factor.n_levels,
+            too_few=factor is self.too_few,
+            clear=factor.flag == "warn",
             verdict=then,
-            holds=then == verdict,
-            noninferior=None if account is None else account.noninferior,
+            turned=then != verdict,
         )
+        return these, beside
+
+    def _decide(self, evidence: Evidence) -> tuple[Verdict, str]:
+        """Return the verdict; a factor that nobody declared may leave it open, and says nothing of the design."""
+        if self.widened_by is None and self.too_few is None:
+            return decide(evidence)
+        verdict, reason = decide(replace(evidence, smallest_p=None))
+        if self.too_few is not None and verdict == "inconclusive":
+            return verdict, self.too_few.why()
+        return ("inconclusive", reason) if verdict == "invalid" else (verdict, reason)
 
     def _corrected(
         self, found: Difference, scores: PairedScores, conf_level: float
@@ -245,12 +268,11 @@ class Question:
             runs=scores.runs,
         )
 
-    def by_level(self, column: str, suspects: Sequence[str] = ()) -> tuple[GroupRow, ...]:
+    def by_level(self, column: str) -> tuple[GroupRow, ...]:
         """Repeat the comparison within each level of a factor, as one family.
 
         Everything is at the level of Bonferroni over the rows: intervals hold together, and the adjusted p beside them is
-        the one that belongs to them. Holm's p, which is never larger, is kept as well. A verdict that would not hold for
-        other levels of a suspected factor says so.
+        the one that belongs to them. Holm's p, which is never larger, is kept as well.
         """
         if column not in self.pairs.items.columns:
             raise InputError(f"{column!r} does not describe items, so the comparison cannot be split by it")
@@ -263,18 +285,33 @@ class Question:
                 f"{text}; give each item one" if several else f"no paired item has a level of {column!r}"
             )
         conf_level = 1 - (1 - self.conf_level) / len(levels)
-        parts = [self._level_scores(paired) for _, _, paired in levels]
-        found = [self._level(part, conf_level) for part in parts]
+        within = [self._within(paired, conf_level) for _, _, paired in levels]
+        parts = [each.scores(paired) for each, (_, _, paired) in zip(within, levels, strict=True)]
+        found = [each.difference(part, conf_level) for each, part in zip(within, parts, strict=True)]
         stepped = _holm([each.headline.p_value for each in found])
         rows: list[GroupRow] = []
-        for (name, every, paired), each, part, p_holm in zip(levels, found, parts, stepped, strict=True):
-            row = self._group_row(name, each, part, p_holm=p_holm, n_levels=len(levels))
-            row = self._row_if_missing(row, every)
-            others = self._not_for_others(row, paired, suspects)
-            rows.append(replace(row, qualifiers=(*row.qualifiers, *others)) if others else row)
+        for own, (name, every, _), each, part, p_holm in zip(within, levels, found, parts, stepped, strict=True):
+            row = own.group_row(name, each, part, p_holm=p_holm, n_levels=len(levels))
+            rows.append(own.row_if_missing(row, every))
         return tuple(rows)
 
-    def _row_if_missing(self, row: GroupRow, part: Pairs) -> GroupRow:
+    def _within(self, paired: Pairs, conf_level: float) -> "Question":
+        """Return the question of the items of one level: which clusters are in force there."""
+        # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
+        own = tuple(name for name in self.declared if len(np.unique(paired.codes(name))) < paired.items.height)
+        plain = replace(self, clusters=own, declared=own, widened_by=None, too_few=None, partitions=())
+        factor = self.too_few or self.widened_by
+        n_levels = 1 if factor is None else len(np.unique(paired.codes(factor.column)))
+        if factor is None or not 1 < n_levels < paired.items.height:
+            return plain
+        here = replace(factor, n_levels=n_levels, effective=effective_levels(paired.codes(factor.column)))
+        if here.effective < FEW_CLUSTERS:
+            return replace(plain, too_few=here) if here.forbids else plain
+        names = tuple(without_nested(paired, (*own, factor.column)))
+        widened = plain.width(paired, names, conf_level) > plain.width(paired, own, conf_level)
+        return replace(plain, clusters=names, widened_by=here) if widened else plain
+
+    def row_if_missing(self, row: GroupRow, part: Pairs) -> GroupRow:
         """Forbid or limit a level's verdict where what is missing in it could undo it."""
         if row.verdict not in ("better", "worse") or self.ignorable or not part.incomplete():
             return row
@@ -291,21 +328,12 @@ class Question:
             withheld=ruled.withheld,
         )
 
-    def _not_for_others(self, row: GroupRow, paired: Pairs, suspects: Sequence[str]) -> tuple[Note, ...]:
-        """Say of which suspected factor a level's verdict would not hold for other levels."""
-        if row.verdict not in DECIDED:
-            return ()
-        several = [name for name in suspects if FEW_CLUSTERS <= len(np.unique(paired.codes(name))) < row.n_items]
-        tried = [self.for_other_levels(name, row.verdict, conf_level=row.conf_level, of=paired) for name in several]
-        told = [f"not established for other {many(each.factor)}" for each in tried if not each.holds]
-        return as_notes("dependence", told[:1])
-
     def stratified_row(self, column: str) -> MethodRow | None:
         """Return the difference with the levels of a factor taken as fixed strata; None where items are clustered."""
         paired = self.pairs.subset(self.pairs.paired)
         if self.clusters or self.average or column not in paired.items.columns or paired.items[column].null_count():
             return None
-        found = stratified_mean(self._scores(paired, ()).differences, paired.codes(column), conf_level=self.conf_level)
+        found = stratified_mean(self.scores(paired).differences, paired.codes(column), conf_level=self.conf_level)
         name = label_of(column, self.data.factor_names())
         note = f"for new items of these same levels of {name}, which are then strata, and in their present shares"
         return method_row(found, "other estimand", note)
@@ -386,8 +414,9 @@ class Question:
                 self.metric,
                 self.clusters,
                 conf_level=self.conf_level,
-                method=self.method,
+                method=self._method_for(self.clusters),
                 strata=strata,
+                partitions=self.partitions,
                 ignorable=self.ignorable,
                 margin=self.margin,
             )
@@ -437,36 +466,50 @@ class Question:
         hint = () if self.shared_trials else sharing_hint(paired.items, self._arms, runs)
         return replace(found, rows=(*found.rows, *([] if same is None else [same])), notes=(*found.notes, *hint))
 
-    def _level_scores(self, pairs: Pairs) -> PairedScores:
-        # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
-        codes = [pairs.codes(name) for name in self.clusters]
-        company = tuple(each for each in codes if len(np.unique(each)) < len(each))
-        return replace(self._scores(pairs, ()), clusters=company)
-
-    def _scores(self, paired: Pairs, clusters: tuple[str, ...]) -> PairedScores:
+    def scores(self, paired: Pairs) -> PairedScores:
+        """Return what the difference is made of on these items, with the clusters in force."""
         strata = None if self.average is None else self.average.strata(paired.items)
-        return replace(_scores(paired, clusters), strata=strata, runs=self._runs(paired, strata))
+        return PairedScores(
+            baseline=paired.baseline.means(),
+            candidate=paired.candidate.means(),
+            n_trials=paired.steps or int(min(paired.baseline.n_scored.min(), paired.candidate.n_scored.min())),
+            clusters=tuple(paired.codes(name) for name in self.clusters),
+            fixed=tuple(paired.codes(name) for name in self.partitions),
+            passes=paired.steps is not None,
+            strata=strata,
+            runs=self._runs(paired, strata),
+        )
 
     def _average_words(self, paired: Pairs) -> str:
         if self.average is not None:
             return self.average.words(paired.items)
         return "" if self.sequential else plain_average(self.data, paired.items, self.clusters)
 
-    def _method_for(self, clusters: Sequence[object]) -> str:
-        return "auto" if self.method == "cr2" and not clusters else self.method
+    def _method_for(self, clusters: Sequence[str]) -> str:
+        """Return the method asked for, where it fits; what a factor that nobody declared widens is CR2's."""
+        lacks = self.method == "cr2" and not clusters
+        return "auto" if lacks or set(clusters) != set(self.declared) else self.method
 
-    def _level(self, scores: PairedScores, conf_level: float) -> Difference:
-        method, margin = self._method_for(scores.clusters), self.margin
-        return paired_difference(
-            scores, self.metric, conf_level=conf_level, method=method, seed=self.seed, margin=margin, further=False
+    def difference(self, scores: PairedScores, conf_level: float) -> Difference:
+        """Return the difference without the rows that decide nothing."""
+        found = paired_difference(
+            scores,
+            self.metric,
+            conf_level=conf_level,
+            method=self._method_for(self.clusters),
+            seed=self.seed,
+            margin=self.margin,
+            further=False,
         )
+        return _without_verdict(found, self.too_few)
 
-    def _group_row(
+    def group_row(
         self, name: str, found: Difference, scores: PairedScores, *, p_holm: float | None, n_levels: int
     ) -> GroupRow:
-        headline, conf_level = found.headline, found.headline.conf_level
-        low, high = self._equivalence(scores, conf_level)
-        verdict, reason = decide(self._evidence(found, conf_level, low, high))
+        """Return what is said of one level."""
+        conf_level = found.headline.conf_level
+        verdict, reason = self._decide(self._evidence(found, conf_level, *self.equivalence(scores, conf_level)))
+        headline = _as_shown(found, self.too_few).headline
         p = headline.p_value
         return GroupRow(
             **estimated(headline),
@@ -481,7 +524,8 @@ class Question:
             verdict_reason="; ".join((reason, *(note.text for note in found.qualifiers(verdict)))),
         )
 
-    def _equivalence(self, scores: PairedScores, conf_level: float) -> tuple[float | None, float | None]:
+    def equivalence(self, scores: PairedScores, conf_level: float) -> tuple[float | None, float | None]:
+        """Return the interval that decides equivalence, where a margin is declared."""
         if self.margin is None:
             return None, None
         if self.labels is not None:
@@ -489,7 +533,7 @@ class Question:
             _, narrower = corrected_headline(pair, self.metric, conf_level=2 * conf_level - 1, runs=scores.runs)
             return narrower.conf_low, narrower.conf_high
         found = headline_interval(
-            scores, self.metric, conf_level=2 * conf_level - 1, method=self._method_for(scores.clusters)
+            scores, self.metric, conf_level=2 * conf_level - 1, method=self._method_for(self.clusters)
         )
         return found.conf_low, found.conf_high
 
@@ -558,6 +602,35 @@ class Question:
         )
 
 
+def _without_verdict(found: Difference, too_few: ItemFactor | None) -> Difference:
+    """Forbid any claim where items clearly go by a factor with too few levels."""
+    if too_few is None:
+        return found
+    why = too_few.why()
+    return replace(found, doubts=(*found.doubts, why), no_equivalence=(*found.no_equivalence, why))
+
+
+def _as_shown(found: Difference, too_few: ItemFactor | None, beside: tuple[MethodRow, ...] = ()) -> Difference:
+    """Return a difference as it is shown, where a factor that nobody declared decides.
+
+    The interval of independent items stands `beside` the wider one. Where there are too few levels there is none that is wide
+    enough, and none is shown at the head.
+    """
+    if too_few is None or found.headline.n_clusters is not None:
+        return replace(found, rows=(*found.rows[:1], *beside, *found.rows[1:]))
+    bare = replace(
+        found.headline,
+        std_error=None,
+        conf_low=None,
+        conf_high=None,
+        statistic=None,
+        df=None,
+        p_value=None,
+        reason=f"{too_few.n_levels} {many(too_few.factor)} are too few for an interval",
+    )
+    return replace(found, headline=bare, mde=None, rows=(*beside, *found.rows[1:]))
+
+
 def as_invalid(result: Comparison, reason: str) -> Comparison:
     """Return a comparison whose sides cannot be compared: what was observed stays, what would be inferred goes."""
     return replace(
@@ -577,6 +650,7 @@ def as_invalid(result: Comparison, reason: str) -> Comparison:
         equivalence_low=None,
         equivalence_high=None,
         at_margin=None,
+        these_items=None,
         effects=(),
         costs=(),
         sequential=None,
@@ -594,16 +668,6 @@ def _holm(p_values: Sequence[float | None]) -> list[float | None]:
         for place, i in enumerate(tested):
             rows[i] = adjusted[place]
     return rows
-
-
-def _scores(paired: Pairs, clusters: tuple[str, ...]) -> PairedScores:
-    return PairedScores(
-        baseline=paired.baseline.means(),
-        candidate=paired.candidate.means(),
-        n_trials=paired.steps or int(min(paired.baseline.n_scored.min(), paired.candidate.n_scored.min())),
-        clusters=tuple(paired.codes(name) for name in clusters),
-        passes=paired.steps is not None,
-    )
 
 
 def _tasks(paired: Pairs) -> tuple[str, ...]:

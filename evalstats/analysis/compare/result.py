@@ -10,13 +10,13 @@ from evalstats.analysis.arms import Direction
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.evidence import Flips, ScenarioFlips
 from evalstats.analysis.costs import CostRow
+from evalstats.analysis.dependence import ItemFactor
 from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
-from evalstats.document.numbers import interval, scaled
+from evalstats.document.numbers import interval, many, scaled
 from evalstats.schema.plan import PlanAccount
-from evalstats.stats.clusters import Dependence
 from evalstats.stats.paired.binary import PairedCounts
 
 Unit = Literal["item", "cluster"]
@@ -164,18 +164,39 @@ class LabelAccount(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherLevels(Estimate):
-    """Does the answer hold for other levels of a factor than these? The comparison with its levels as clusters.
+class TheseItems(Estimate):
+    """What would be answered if items were independent, where they may go by a factor that nobody declared.
 
-    `verdict` and the interval are those that the factor would give if it were declared as the cluster; `holds` says whether
-    the verdict is then the same, `noninferior` whether the candidate is then within the declared margin.
+    Attributes
+    ----------
+    factor, n_levels
+        The factor that decides in its stead, as the clusters; or, with `too_few` levels for that, forbids any verdict.
+    clear
+        Whether the items clearly go by it (adjusted p up to .05, design effect from 1.5).
+    verdict, turned
+        The verdict of independent items, and whether the factor turns it into another.
     """
 
     factor: str
     n_levels: int
+    too_few: bool
+    clear: bool
     verdict: Verdict
-    holds: bool
-    noninferior: bool | None = None
+    turned: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelDifferences:
+    """A difference that varies over the levels of a partition of the items, which are all that is asked about.
+
+    `levels` are name, items and difference, the largest difference first. Where they are `copies`, every level is all or
+    nothing, and the levels are the units of the comparison: no p-value tells them apart.
+    """
+
+    factor: str
+    levels: tuple[tuple[str, int, float], ...]
+    copies: bool
+    p_value: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,13 +245,17 @@ class Comparison(Result, Estimate):
         Where `higher_is_better` comes from: "declared", "assumed" (nothing declares it), or "asked" (nothing declares it, and the
         metric's name suggests that lower is better; then no side is called the better one).
     qualifiers
-        What limits the verdict, such as "not established for other passages"; the first line of every output says so.
+        What limits the verdict, such as scores that are missing; the first line of every output says so.
     labels
         Where people's labels correct the judge: what the judge and the labels say by themselves. The two scores are the judge's.
     asked
         Options that were given, as Python: (name, value).
-    other_levels
-        Where the differences run in groups of a factor that nobody declared: whether the answer holds for other groups.
+    dependence
+        What the factors of the items are, and whether the differences go by them.
+    these_items
+        Where a factor that nobody declared decides: what would be answered if items were independent.
+    findings
+        Partitions of the items over which the difference varies.
     """
 
     baseline: Score
@@ -275,8 +300,9 @@ class Comparison(Result, Estimate):
     run_differences: tuple[RunDifference, ...] = ()
     sequential: SequentialAccount | None = None
     plan: PlanAccount | None = None
-    dependence: tuple[Dependence, ...] = ()
-    other_levels: tuple[OtherLevels, ...] = ()
+    dependence: tuple[ItemFactor, ...] = ()
+    these_items: TheseItems | None = None
+    findings: tuple[LevelDifferences, ...] = ()
     by: str | None = None
     groups: tuple[GroupRow, ...] = ()
     seed: int = 0
@@ -285,6 +311,14 @@ class Comparison(Result, Estimate):
     asked: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
     settings: Settings | None = field(default=None, compare=False)
+
+    @property
+    def open_for_others(self) -> TheseItems | None:
+        """What holds on these very items, where the verdict is left open since they clearly go by a factor."""
+        these = self.these_items
+        claims = these is not None and these.clear and these.turned and these.verdict in DECIDED
+        is_open = self.verdict in ("inconclusive", "powerless") and not self.missing.withheld
+        return these if claims and is_open else None
 
     @property
     def higher_known(self) -> bool | None:
@@ -296,10 +330,12 @@ class Comparison(Result, Estimate):
         """One line; `summary()` says more."""
         shown = f"{scaled(self.estimate, self.scale, sign=True)} {self.unit}".rstrip()
         ends = interval(self.conf_low, self.conf_high, self.scale)
+        these, answer = self.open_for_others, qualified(self.verdict, [note.text for note in self.qualifiers])
+        if these is not None:
+            on, others = f"on these {self.n_items:,} items", f"open on other {many(these.factor)}"
+            answer = f"{self.verdict} ({these.verdict} {on}, {others})"
         sides = f"{self.candidate.name} against {self.baseline.name} on {self.benchmark}"
-        return (
-            f"<Comparison: {sides}: {qualified(self.verdict, [note.text for note in self.qualifiers])}, {shown} {ends}>"
-        )
+        return f"<Comparison: {sides}: {answer}, {shown} {ends}>"
 
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows in glossary names: every method's row, then one row for every group."""
@@ -328,17 +364,10 @@ class Comparison(Result, Estimate):
         return pl.concat([frame, pl.DataFrame(groups, infer_schema_length=None)], how="diagonal_relaxed")
 
 
-def lost_levels(verdict: Verdict, others: Sequence[OtherLevels]) -> list[OtherLevels]:
-    """Return the factors for whose other levels a claim would not hold, the one with the most levels first."""
-    if verdict not in DECIDED:
-        return []
-    return sorted((row for row in others if not row.holds), key=lambda row: (-row.n_levels, row.factor))
-
-
 def qualified(answer: str, qualifiers: Sequence[str]) -> str:
     """Return the answer with everything that limits it behind, as it stands on the first line.
 
-    >>> qualified("B is better than A", ("not established for other passages",))
-    'B is better than A; not established for other passages'
+    >>> qualified("B is better than A", ("missing scores could undo it",))
+    'B is better than A; missing scores could undo it'
     """
     return "; ".join((answer, *qualifiers))

@@ -1,6 +1,6 @@
 """The verdict on a difference, how missing scores and margins limit it, and the gate that a build passes or fails by it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from evalstats.analysis.arms import HOW_TO_DIRECT, Metric, open_direction
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
-from evalstats.analysis.compare.result import DECIDED, AtMargin, Comparison, Missing, OtherLevels, Verdict
+from evalstats.analysis.compare.result import AtMargin, Comparison, Missing, Verdict
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels, too_much_missing
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, number, p_value, plural, scaled, share_in_percent
-from evalstats.errors import InputError, Option, written
+from evalstats.errors import InputError, written
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
@@ -89,6 +89,7 @@ def missing_account(
     conf_level: float,
     method: str,
     strata: Strata | None = None,
+    partitions: tuple[str, ...] = (),
     ignorable: bool = False,
     margin: float | None = None,
 ) -> Missing:
@@ -114,7 +115,7 @@ def missing_account(
     low, high = _ends(pairs, metric)
     expected = max(int(pairs.baseline.present.max()), int(pairs.candidate.present.max()), 1)
     n_trials = pairs.steps or int(min(_smallest(pairs.baseline.present), _smallest(pairs.candidate.present)))
-    codes = tuple(pairs.codes(name) for name in clusters)
+    codes, fixed = (tuple(pairs.codes(name) for name in names) for names in (clusters, partitions))
 
     def assigned(*, baseline_high: bool, candidate_high: bool) -> PairedScores:
         return PairedScores(
@@ -122,6 +123,7 @@ def missing_account(
             candidate=pairs.candidate.filled(high if candidate_high else low, expected),
             n_trials=n_trials,
             clusters=codes,
+            fixed=fixed,
             strata=strata,
         )
 
@@ -440,8 +442,6 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     Parameters
     ----------
     fail_on
-        No rule passes on an answer that holds for these items alone, because the differences run in groups of a factor that
-        nobody declared: declare it as the cluster, or rule it out with cluster "none".
         "worse" fails when the candidate is shown to be worse, on all items or in a level of `by` (adjusted for all levels).
         "not-noninferior" fails unless the candidate is shown to be at most the declared margin worse.
         "inconclusive" fails unless the candidate is shown to be better, or equivalent by the declared margin.
@@ -455,9 +455,9 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     --------
     >>> from evalstats import compare, datasets
     >>> gate(compare(datasets.tenacious_held_out(), "baseline", "trained"), "worse").passed
-    False
-    >>> gate(compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="none"), "worse").passed
     True
+    >>> gate(compare(datasets.tenacious_held_out(), "baseline", "trained"), "inconclusive").passed
+    False
     """
     for rule in fail_on:
         check_rule(rule, has_margin=result.margin is not None)
@@ -481,26 +481,18 @@ def check_rule(fail_on: str, *, has_margin: bool) -> None:
         raise InputError("to be no worse by more than a margin needs a margin, declared before looking, such as 2pp")
 
 
-def _undeclared(others: Sequence[OtherLevels]) -> str:
-    """Say which factor has to be declared, or ruled out, before the answer can pass."""
-    main = max(others, key=lambda row: (row.n_levels, row.factor))
-    return (
-        f"items of one {main.factor} behave alike, and the answer does not hold for other {many(main.factor)} than these "
-        f"{main.n_levels}; declare it with {Option('cluster', main.factor)}, or rule it out with {Option('cluster', 'none')}"
-    )
-
-
 def _worse(result: Comparison) -> tuple[bool, str]:
     if result.verdict == "worse":
         return False, f"{result.candidate.name} is worse: {result.verdict_reason}"
     if result.missing.withheld == "worse":
         return False, f"{result.candidate.name} is worse on the items that both have: {result.verdict_reason}"
-    lost = [row for row in result.other_levels if not row.holds]
-    if lost and result.verdict in DECIDED:
-        return False, _undeclared(lost)
     levels = [group.level for group in result.groups if "worse" in (group.verdict, group.withheld)]
     if levels:
         return False, f"{result.candidate.name} is worse in {result.by}: {', '.join(levels)} (adjusted for all levels)"
+    these = result.open_for_others
+    if these is not None and these.verdict == "worse":
+        others = f"other {many(these.factor)}"
+        return True, f"it is worse on these {plural(result.n_items, 'item')}, and not shown to be on {others}"
     if result.verdict in ("better", "equivalent"):
         return True, f"the verdict is {result.verdict}"
     return True, f"not shown to be worse; the verdict is {result.verdict}, which is no proof of being as good"
@@ -510,9 +502,6 @@ def _not_noninferior(result: Comparison) -> tuple[bool, str]:
     account = result.at_margin
     if account is None:
         return False, "there is no test at the margin"
-    lost = [row for row in result.other_levels if not row.noninferior]
-    if lost and account.noninferior:
-        return False, _undeclared(lost)
     if account.noninferior or account.limit is None:
         return account.noninferior, account.reason
     unit = f" {result.unit}" if result.unit else ""
@@ -525,9 +514,6 @@ def _not_noninferior(result: Comparison) -> tuple[bool, str]:
 
 def _inconclusive(result: Comparison) -> tuple[bool, str]:
     passed = result.verdict in ("better", "equivalent")
-    lost = [row for row in result.other_levels if not row.holds]
-    if lost and passed:
-        return False, _undeclared(lost)
     return passed, f"the verdict is {result.verdict}: {result.verdict_reason}"
 
 

@@ -20,7 +20,7 @@ from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Tabs, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, plural, several
+from evalstats.document.numbers import interval_words, many, plural, several
 from evalstats.errors import Option
 
 _SHOWN = 3
@@ -76,11 +76,16 @@ def _headline(result: Comparisons) -> str:
         if any(_word(each) == word for each in result.rows)
     ]
     if not told:
-        return f"{second} is not shown to differ from {first} in {_several(result.metrics)}"
+        here, left = _on_these(result), _open(result)
+        if not here:
+            return f"{second} is not shown to differ from {first} in {_several(result.metrics)}"
+        return "; ".join([f"{second} scores {' and '.join(here)}", *left])
     start, *rest = told
     word, _, names = start.partition(" ")
     joined = f"{word} {'to' if word == 'equivalent' else 'than'} {first} {names}"
-    return "; ".join([f"{second} is {' and '.join([joined, *rest])}", *_open(result), *_limits(result)])
+    return "; ".join(
+        [f"{second} is {' and '.join([joined, *rest])}", *_on_these(result), *_open(result), *_limits(result)]
+    )
 
 
 def _word(row: Comparison) -> str:
@@ -89,8 +94,20 @@ def _word(row: Comparison) -> str:
     return f"{row.verdict} in" if row.verdict in DECIDED else ""
 
 
+def _on_these(result: Comparisons) -> list[str]:
+    """Say what holds on these items, and for which others it is open."""
+    found: dict[str, list[str]] = {}
+    for row in result.rows:
+        these = row.open_for_others
+        if these is not None:
+            word = "higher" if (row.estimate or 0.0) > 0 else "lower"
+            words = "alike" if these.verdict == "equivalent" else word
+            found.setdefault(f"{words} on these items, open on other {many(these.factor)}, in", []).append(row.metric)
+    return [f"{words} {_several(names)}" for words, names in found.items()]
+
+
 def _open(result: Comparisons) -> list[str]:
-    left = [row.metric for row in result.rows if not _word(row)]
+    left = [row.metric for row in result.rows if not _word(row) and row.open_for_others is None]
     return [f"not shown to differ in {_several(left)}"] if left else []
 
 
@@ -134,7 +151,7 @@ def _overview(result: Comparisons) -> Table:
             row.p_adjusted,
             *(_short(row, own_score(side, figures.digits_of(row))) for side in (row.baseline, row.candidate)),
             *((row.n_items,) if unlike else ()),
-            f"{row.verdict}, these items" if row.verdict in DECIDED and limits(row) else row.verdict,
+            row.verdict,
         )
         for row in result.rows
     )
@@ -153,7 +170,7 @@ def _overview(result: Comparisons) -> Table:
         ),
         rows=rows,
         caption=f"The difference is {first.candidate.name} minus {first.baseline.name}, each metric in its own unit",
-        tones={**TONES, **{f"{word}, these items": TONES[word] for word in DECIDED}},
+        tones=TONES,
         frame=result.to_frame().to_dict(as_series=False),
     )
 
@@ -179,7 +196,7 @@ def _ends(row: Comparison) -> str:
 
 def _notes(result: Comparisons) -> tuple[Note, ...]:
     """Return what is known of every metric once, and what is known of some under their names; cautions first."""
-    own = {row.metric: [*_undeclared(row), *notes_of(row)] for row in result.rows}
+    own = {row.metric: [*_direction(row), *notes_of(row)] for row in result.rows}
     every = dict.fromkeys(note for notes in own.values() for note in notes)
     found: list[Note] = []
     for note in every:
@@ -190,9 +207,9 @@ def _notes(result: Comparisons) -> tuple[Note, ...]:
     return tuple(sorted(found, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
 
 
-def _undeclared(row: Comparison) -> list[Note]:
-    """Return the limits of a verdict that the headline names in a few words, and a direction that has to be declared."""
-    found = [note for note in row.qualifiers if note.kind == "dependence"]
+def _direction(row: Comparison) -> list[Note]:
+    """Return a direction that has to be declared."""
+    found: list[Note] = []
     if row.direction == "asked":
         text = f"Nothing declares which way {row.metric} is better"
         remedy = f"[metrics.{row.metric}] in evalstats.toml says so, with higher_is_better = false or true"

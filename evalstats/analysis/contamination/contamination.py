@@ -31,12 +31,12 @@ from evalstats.analysis.contamination.sides import (
     twin_rows,
 )
 from evalstats.analysis.grouping import label_of
-from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
+from evalstats.document.numbers import number, plural, several
 from evalstats.errors import InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, plan_account, scale_given, settled, with_plan
@@ -252,13 +252,23 @@ def cautions(
         *(note for each in asked for note in each.notes if note.caution),
         *table.table.measured.refusal(),
         *table.table.measured.notes("weakens"),
-        *dependence_notes(suspected),
+        *_of_groups(suspected),
         *(
             [Note(kind="plan", text="The test is one-sided, which holds only if that was declared before looking")]
             if options.alternative == "greater"
             else []
         ),
     )
+
+
+def _of_groups(suspected: Sequence[Dependence]) -> list[Note]:
+    """Warn of the factor with the most levels by which items behave alike: coarser ones that it lies within show up as well."""
+    flagged = [row for row in suspected if row.flag == "warn"]
+    if not flagged:
+        return []
+    main = max(flagged, key=lambda row: (row.n_levels, row.factor))
+    text = f"Items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
+    return [Note(kind="dependence", text=text, remedy=("Add ", Option("cluster", main.factor)))]
 
 
 def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:

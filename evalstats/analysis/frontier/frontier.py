@@ -10,21 +10,22 @@ import polars as pl
 from evalstats.aggregate.items import score_matrix
 from evalstats.analysis.arms import Arm, Metric, require_outcomes
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean
+from evalstats.analysis.dependence import ItemFactor, dependence, in_force
 from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.grouping import (
+    ITEM_OF_VARIANTS,
     candidate_groups,
     chosen_clusters,
-    dependence_rows,
     group_columns,
     label_of,
     named_clusters,
-    without_clusters,
+    without_nested,
 )
 from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
 from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, all_items, entries_of, item_values
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side
-from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.analysis.settings import recorded
@@ -176,6 +177,12 @@ def frontier(
     field, apart = _measured_alike(field, column, accept)
     clusters, declared = chosen_clusters(data, field.every, cluster, field.runs, contrast=column)
     cases = _complete(field, clusters, cost)
+    decides = None
+    if not cluster and not set(clusters) - {ITEM_OF_VARIANTS}:
+        decides = _in_force(field, cases, clusters, chosen, contrast=column, seed=seed)
+    if decides is not None:
+        clusters = tuple(without_nested(field.every, (*clusters, decides.column)))
+        cases = _complete(field, clusters, cost)
     rows, share_reason = _rows(field, cases, clusters, conf_level, n_resamples, seed, on_progress)
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     sign = 1.0 if chosen.higher_is_better else -1.0
@@ -213,11 +220,7 @@ def frontier(
             *_cautions(field, cases, cost),
             *as_notes("fit", _unseen_tails(rows, cost)),
             *field.measured.notes("weakens"),
-            *(
-                ()
-                if without_clusters(cluster)
-                else _suspicions(field, cases, clusters, chosen, contrast=column, seed=seed)
-            ),
+            *(() if decides is None else (decides.note(),)),
             *as_notes("choice", (*declared, *notes), caution=False),
             *as_notes("left_out", told, caution=False),
             *field.measured.notes("note"),
@@ -433,10 +436,10 @@ def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
     return [f"Rare extreme items could undo {lead}, so {places} left open"]
 
 
-def _suspicions(
+def _in_force(
     field: _Field, cases: _Cases, clusters: tuple[str, ...], metric: Metric, *, contrast: str, seed: int
-) -> tuple[Note, ...]:
-    """Warn where the lead of the best system runs in groups of items that were not declared as clusters."""
+) -> ItemFactor | None:
+    """Return the factor that nobody declared whose levels are the clusters, by the lead of the best system."""
     best = int(cases.scores.mean(axis=0).argmax())
     others = np.delete(cases.scores, best, axis=1).mean(axis=1)
     once = np.ones(len(others), dtype=np.int64)
@@ -445,7 +448,8 @@ def _suspicions(
     every = candidate_groups(field.data, metric, group_columns(field.arms[0].rows), contrast=contrast)
     groups = [name for name in every.names if all(arm.rows[name].null_count() < arm.rows.height for arm in field.arms)]
     pairs = Pairs(items=items, baseline=sides[0], candidate=sides[1])
-    return dependence_notes(dependence_rows(pairs, groups, clusters, names=field.data.factor_names(), seed=seed))
+    rows = dependence(pairs, groups, clusters, names=field.data.factor_names(), seed=seed)
+    return in_force(pairs, rows)
 
 
 def _estimand(clusters: tuple[str, ...]) -> str:

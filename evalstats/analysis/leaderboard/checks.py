@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.comparability.comparability import identical_runs
-from evalstats.analysis.grouping import crossed_factors, dependence_rows, without_nested
+from evalstats.analysis.dependence import ItemFactor, crossed_factors, dependence, in_force
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph
 from evalstats.analysis.leaderboard.entries import EntryTable
-from evalstats.analysis.leaderboard.result import TIED, IfClustered, LeaderboardRow, Winner
-from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, claims, separated
+from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairsOfTheseItems, Winner
+from evalstats.analysis.leaderboard.standings import MIN_CLUSTERS, Plan, Scores, Standings, claims, separated
 from evalstats.analysis.pairs import Bools, Floats, Pairs, Side, too_much_missing
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import many, plural, several, share_in_percent
-from evalstats.stats.checks import FEW_CLUSTERS
-from evalstats.stats.clusters import Dependence
+from evalstats.document.numbers import plural, several, share_in_percent
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.multiplicity import Omnibus, cochran_q, friedman
 from evalstats.stats.many.pair_table import score_covariance
@@ -27,7 +25,7 @@ from evalstats.stats.paired.means import rests_on_unseen_tail
 
 _ROUNDING = 1e-12
 # The correction takes the covariance as known and the scores as normal.
-_MIN_ITEMS, _MIN_CLUSTERS, _MIN_EITHER = 100, 40, 10
+_MIN_ITEMS, _MIN_DRAWN, _MIN_EITHER = 100, 40, 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +51,7 @@ def corrected(scores: Scores, plan: Plan, names: Sequence[str], graph: Comparabi
     what = "items" if codes is None else "clusters"
     if not scores.allowed.all() or np.isnan(scores.values).any():
         return uncorrected(estimates, plan, names, "the models did not see the same items")
-    least = _MIN_ITEMS if codes is None else _MIN_CLUSTERS
+    least = _MIN_ITEMS if codes is None else _MIN_DRAWN
     tied = _tied(estimates, plan, names)
     if min(units) < least and len(tied) < 2:
         few = f"there are {min(units)} {what}, and at least {least} are needed to know the noise by"
@@ -164,9 +162,16 @@ def omnibus_of(scores: Scores) -> tuple[Omnibus | None, str | None]:
     return (cochran_q if scores.single else friedman)(common.values), None
 
 
-def lead_dependence(
-    table: EntryTable, found: Standings, plan: Plan, clusters: tuple[str, ...]
-) -> tuple[tuple[Dependence, ...], tuple[str, ...]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """By which factors the lead of the first model goes; `decides` is the one whose levels are the clusters, if any is."""
+
+    factors: tuple[ItemFactor, ...]
+    untested: tuple[str, ...]
+    decides: ItemFactor | None
+
+
+def lead_of(table: EntryTable, found: Standings, plan: Plan, clusters: tuple[str, ...]) -> Lead:
     """Test whether the lead of the first model runs in groups of items that were not declared as clusters.
 
     The difference looked at is that of the first model (or the baseline) and the mean of the others of its part, item by item,
@@ -189,44 +194,27 @@ def lead_dependence(
         candidate=Side(n_scored=one, present=one, total=centred[keep, head]),
     )
     names = table.data.factor_names()
-    rows = dependence_rows(lead, table.groups, clusters, names=names, seed=plan.seed)
+    rows = dependence(lead, table.groups, clusters, names=names, seed=plan.seed)
     crossed = crossed_factors(lead, table.groups, clusters, names)
     told = f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"
-    return rows, (*table.ungrouped, *((told,) if crossed else ()))
+    untested = (*table.ungrouped, *((told,) if crossed else ()))
+    return Lead(factors=rows, untested=untested, decides=in_force(lead, rows, fewest=MIN_CLUSTERS))
 
 
-def if_clustered(
-    table: EntryTable, found: Standings, plan: Plan, clusters: tuple[str, ...], suspects: Sequence[Dependence]
-) -> IfClustered | None:
-    """Ask again with the levels of the main suspect as clusters; None without one, or where no pair is separated anyway.
-
-    The main suspect is the flagged factor with the most levels, as in the note about it.
-    """
-    flagged = [row for row in suspects if row.flag == "warn" and row.n_levels >= FEW_CLUSTERS]
-    before = separated(found.every, plan.conf_level)
-    if not flagged or not before.any():
-        return None
-    main = max(flagged, key=lambda row: (row.n_levels, row.factor))
-    columns = without_nested(table.every, (*clusters, table.data.factor(main.factor)))
-    then, ranks = claims(table.scores(columns), plan)
-    return IfClustered(
-        factor=main.factor,
-        n_levels=main.n_levels,
-        n_separated=int(before.sum()),
-        n_kept=int((before & then).sum()),
+def on_these_items(
+    table: EntryTable, found: Standings, plan: Plan, before: Scores, factor: ItemFactor
+) -> PairsOfTheseItems:
+    """Say what the items would separate if they were independent: `before` are the scores without the factor as clusters."""
+    then, ranks = claims(before, plan)
+    now = separated(found.every, plan.conf_level)
+    return PairsOfTheseItems(
+        factor=factor.factor,
+        n_levels=factor.n_levels,
+        clear=factor.flag == "warn",
+        n_separated=int(then.sum()),
+        n_kept=int((then & now).sum()),
         best=tuple(table.names[j] for j, top in enumerate(ranks.top) if dict(top).get(1)),
     )
-
-
-def for_these_items(other: IfClustered | None, best: Sequence[str]) -> tuple[str, ...]:
-    """Say that the one best, or some of the separated pairs, are not established for other levels of the suspect."""
-    if other is None:
-        return ()
-    others = f"other {many(other.factor)} than these {other.n_levels}"
-    if len(best) == 1:
-        return () if other.best == tuple(best) else (f"not established for {others}",)
-    lost = other.n_separated - other.n_kept
-    return (f"{lost} of {other.n_separated} separated pairs are not established for {others}",) if lost else ()
 
 
 def cautions(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from evalstats.analysis.arms import ASSUMED, asked_direction
+from evalstats.analysis.dependence import partitions_named
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
@@ -69,6 +70,10 @@ def _label(result: Leaderboard) -> str:
 
 def _headline(result: Leaderboard, label: str) -> str:
     best, above = result.best(), result.above_the_ranked()
+    these = result.these_items
+    if these is not None and these.clear and len(these.best) == 1 and best != these.best:
+        on, others = f"on these {plural(result.n_items or 0, 'item')}", f"on other {many(these.factor)}"
+        return f"{these.best[0]} scores best {on}; whether it is {others} is open"
     ranked = [row for row in result.rows if row.rank_low is not None]
     if label == "no ranks":
         return f"No rank can be given: {result.rank_reason or 'the data leave every rank open'}"
@@ -141,7 +146,8 @@ def _scope(result: Leaderboard) -> str:
     clusters = f" ({plural(result.n_clusters, 'cluster')})" if result.n_clusters is not None and result.clusters else ""
     better = ASSUMED if result.direction == "assumed" else "" if result.higher_is_better else "lower is better"
     weighted = result.average if any(result.asked.get(name) for name in ("average", "over", "weights")) else ""
-    parts = [result.metric, better, weighted]
+    levels = partitions_named(result.dependence) if not result.clusters and not weighted else ""
+    parts = [result.metric, better, weighted, levels]
     basis = f"{result.basis[:1].upper()}{result.basis[1:]}{clusters}"
     return f"{basis}; {', '.join(part for part in parts if part)}"
 
@@ -400,27 +406,29 @@ def _comparability(result: Leaderboard) -> Section | None:
 
 
 def _dependence(result: Leaderboard) -> Section | None:
-    flagged = [row for row in result.dependence if row.flag == "warn"]
-    if not flagged:
+    these, flagged = result.these_items, [row for row in result.dependence if row.flag == "warn"]
+    if not flagged and these is None:
         return None
-    main, other = max(flagged, key=lambda row: (row.n_levels, row.factor)), result.if_clustered
     columns = (
         Column(title="Factor", kind="name"),
         Column(title="Levels", kind="count"),
+        Column(title="They are"),
         Column(title="Design effect", kind="number"),
         Column(title="If unrelated", kind="interval", digits=2, spare=True),
         Column(title="p (adjusted)", kind="p"),
     )
     rows = tuple(
-        (row.factor, row.n_levels, row.design_effect, (row.band_low, row.band_high), row.p_adjusted) for row in flagged
+        (row.factor, row.n_levels, row.what, row.design_effect, (row.band_low, row.band_high), row.p_adjusted)
+        for row in result.dependence
     )
     caption = f"Do item differences run in groups? {result.dependence_of}".replace("? ", "? Looked at: ", 1)
     blocks: list[Block] = [Table(id="dependence", columns=columns, rows=rows, caption=caption)]
-    if other is not None:
-        best = f"; {several(other.best, 3)} could then be best" if other.best else ""
-        kept = f"{other.n_kept} of {other.n_separated} separated pairs remain"
-        blocks.append(Text(text=f"With the {other.n_levels} {many(other.factor)} as a sample of more, {kept}{best}."))
-    return Section(id="dependence", heading=f"Items of one {main.factor} behave alike", blocks=tuple(blocks))
+    if these is not None:
+        best = f"; {several(these.best, 3)} could then be best" if these.best else ""
+        kept = f"{these.n_separated} pairs would be separated if items were independent, and {these.n_kept} of them are"
+        blocks.append(Text(text=f"{kept}{best}."))
+    main = these.factor if these is not None else flagged[0].factor
+    return Section(id="dependence", heading=f"Items of one {main} behave alike", blocks=tuple(blocks))
 
 
 def _missing(result: Leaderboard) -> Section | None:

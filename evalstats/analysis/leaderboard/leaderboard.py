@@ -18,17 +18,17 @@ from evalstats.analysis.grouping import (
     plain_average,
     refuse_clusters,
     wanted_average,
+    without_nested,
 )
 from evalstats.analysis.leaderboard.checks import (
     best_if_missing,
     cautions,
     corrected,
     failures_of_the_best,
-    for_these_items,
-    if_clustered,
-    lead_dependence,
+    lead_of,
     missing_share,
     omnibus_of,
+    on_these_items,
     tails_of_the_best,
     turned_round,
     uncorrected,
@@ -42,7 +42,7 @@ from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
 from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.pairs import wanted_pass
-from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import plural, several
@@ -151,8 +151,8 @@ def leaderboard(
     --------
     >>> from evalstats import datasets
     >>> found = leaderboard(datasets.tenacious_held_out())
-    >>> [(row.name, row.ranks) for row in found.rows]
-    [('trained', '1'), ('baseline', '2')]
+    >>> [(row.name, row.ranks) for row in found.rows], found.clusters
+    ([('trained', '1-2'), ('baseline', '1-2')], ('dimension',))
     """
     asked = LeaderboardOptions(
         metric=metric,
@@ -298,6 +298,13 @@ def _answer(
     scores = table.scores(clusters)
     _refuse_if_all_are_apart(table)
     found = standings(scores, plan)
+    lead, these = lead_of(table, found, plan, clusters), None
+    is_settled = asked_for or bool(set(clusters) - {ITEM_OF_VARIANTS})
+    if lead.decides is not None and not is_settled:
+        clusters = tuple(without_nested(table.every, (*clusters, lead.decides.column)))
+        before, scores = scores, table.scores(clusters)
+        found = standings(scores, plan)
+        these = on_these_items(table, found, plan, before, lead.decides)
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     graph = table.graph()
     correction = corrected(scores, plan, table.names, graph)
@@ -307,12 +314,7 @@ def _answer(
     pairs = snapped_pairs(pair_rows(table, found, plan), metric.span)
     head = table.names[plan.baseline or 0]
     gate, no_gate = omnibus_of(scores)
-    suspects, untested = lead_dependence(table, found, plan, clusters)
-    is_settled = asked_for or bool(set(clusters) - {ITEM_OF_VARIANTS})
     rivals = () if ignorable else best_if_missing(found, plan, lines)
-    best = [row.name for row in lines if row.may_be_best]
-    other = None if is_settled else if_clustered(table, found, plan, clusters, suspects)
-    limits = for_these_items(other, best)
     return Leaderboard(
         **metric.described(),
         score_unit=metric.score_unit,
@@ -334,7 +336,6 @@ def _answer(
         best_if_missing=rivals,
         missing_share=missing_share(lines, rivals),
         qualifiers=(
-            *limits,
             *failures_of_the_best(table, found, plan, lines),
             *tails_of_the_best(scores, found, plan, lines),
         ),
@@ -351,9 +352,9 @@ def _answer(
         winner=correction.winner,
         omnibus=gate,
         omnibus_reason=no_gate,
-        dependence=suspects,
+        dependence=lead.factors,
         dependence_of=f"{head} against the mean of the others",
-        if_clustered=other,
+        these_items=these,
         seed=plan.seed,
         version=toolkit_version(),
         sources=sources_of(data, table.runs),
@@ -363,12 +364,12 @@ def _answer(
             *notes("left_out", _left_out_of_average(table)),
             *notes("comparability", _compared_with_nobody(plan, pairs, table.names)),
             *table.measured.refusal(),
+            *(() if these is None or lead.decides is None else (lead.decides.note(),)),
             *cautions(table, scores, found, plan, lines),
-            *(() if is_settled else dependence_notes(suspects, limited=bool(limits))),
             *(() if clusters else duplicate_notes(data, table.every, table.runs, metric)),
             *notes("few", found.warnings),
             *notes("left_out", table.values.notes, caution=False),
-            *notes("dependence", untested, caution=False),
+            *notes("dependence", lead.untested, caution=False),
             *notes("choice", _remarks(table, scores), caution=False),
             *table.measured.notes("note"),
         ),

@@ -8,13 +8,13 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.arms import ASSUMED, Direction, asked_direction
+from evalstats.analysis.dependence import ItemFactor
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, EntryDifference
 from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
-from evalstats.stats.clusters import Dependence
 from evalstats.stats.many.multiplicity import Omnibus
 
 _ROUNDING = 1e-9
@@ -105,21 +105,22 @@ class Winner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IfClustered:
-    """What would be left if the levels of a suspected factor were a sample of more, and so clusters.
+class PairsOfTheseItems:
+    """What would be shown if items were independent, where they go by a factor that nobody declared: it is the clusters.
 
     Attributes
     ----------
-    factor, n_levels
-        The suspect, and how many levels of it there are.
+    factor, n_levels, clear
+        The factor, its levels, and whether items clearly go by it (adjusted p up to .05, design effect from 1.5).
     n_separated, n_kept
-        Pairs of models that are separated, and those of them that still are.
+        Pairs of models that would be separated, and those of them that are.
     best
         Models that could then be the best.
     """
 
     factor: str
     n_levels: int
+    clear: bool
     n_separated: int
     n_kept: int
     best: tuple[str, ...] = ()
@@ -148,8 +149,8 @@ class Leaderboard(Result):
         One test of whether the models differ at all, only a gate; `omnibus_reason` says why there is none.
     average
         Which average over the levels of a factor a score is; "" where levels of equal size make it none in particular.
-    if_clustered
-        What would be left with the main suspect for a dependence as clusters; None where there is none.
+    these_items
+        Where a factor that nobody declared is the clusters: what would be shown if items were independent.
     asked
         Options that differ from their defaults, as JSON has them; with them the call is made again.
     basis
@@ -193,9 +194,9 @@ class Leaderboard(Result):
     winner: Winner | None = None
     omnibus: Omnibus | None = None
     omnibus_reason: str | None = None
-    dependence: tuple[Dependence, ...] = ()
+    dependence: tuple[ItemFactor, ...] = ()
     dependence_of: str = ""
-    if_clustered: IfClustered | None = None
+    these_items: PairsOfTheseItems | None = None
     plan: PlanAccount | None = None
     seed: int = 0
     version: str = ""

@@ -16,7 +16,7 @@ from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, pair_items
-from evalstats.analysis.provenance import dependence_notes, run_notes
+from evalstats.analysis.provenance import run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural
@@ -461,5 +461,5 @@ def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant:
         benchmark=result.benchmark,
         metric=result.metric,
         words=f"{what}: {', '.join(counted)}",
-        notes=dependence_notes(result.dependence),
+        notes=tuple(note for note in result.notes if note.kind == "dependence" and note.caution),
     )

@@ -265,7 +265,7 @@ def test_dependence_by_a_factor_is_a_treatment_by_clusters():
     found = es.audit(read(grouped(1, 1.5)))
     told = finding(found, "dependence")
     assert told.text.startswith("differences between models go by chapter (12 levels, design effect ")
-    assert written(told.remedy) == "To conclude about other levels than these 12, add cluster='chapter'"
+    assert written(told.remedy) == "If these 12 chapters are all you ask about, add cluster='none'"
     (shift,) = told.shifts
     assert shift.treatment == "clustered by chapter"
     compared = es.compare(read(grouped(1, 1.5)), "a", "b", cluster="chapter")

@@ -26,7 +26,7 @@ def tenacious() -> EvalData:
 
 
 def test_published_headline_is_reproduced_and_corrected(tenacious: EvalData) -> None:
-    result = compare(tenacious, "baseline", "trained")
+    result = compare(tenacious, "baseline", "trained", cluster="none")
     assert result.estimate == pytest.approx(21 / 43)  # 22 both right, 21 only trained, of 43
     assert (result.baseline.estimate, result.candidate.estimate) == pytest.approx((22 / 43, 1.0))
     assert (result.conf_low, result.conf_high) == pytest.approx((0.3461745, 0.6324769), abs=1e-6)  # golden: tango
@@ -39,17 +39,24 @@ def test_published_headline_is_reproduced_and_corrected(tenacious: EvalData) -> 
     )  # quantiles of Bin(43, 21/43)/43
 
 
-def test_the_dimension_is_suspected_and_named_as_the_source_names_it(tenacious: EvalData) -> None:
+def test_the_dimension_decides_and_is_named_as_the_source_names_it(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained")
     (note,) = [note for note in result.notes if note.kind == "dependence"]
-    assert note.text.startswith("Items of one dimension behave alike (design effect 6.7)")
-    assert written(note.remedy) == "To conclude about other dimensions, add cluster='dimension'"
+    assert note.text == "Items of one dimension behave alike (design effect 6.7), so the answer is clustered by it"
+    assert written(note.remedy) == "If these 7 dimensions are all you ask about, add cluster='none'"
     row = next(row for row in result.dependence if row.factor == "dimension")
-    assert row.flag == "warn"
+    assert (row.flag, row.kind, row.copies, row.column) == ("warn", "partition", True, "scenario")
+    assert result.these_items is not None
+    assert (result.these_items.verdict, result.these_items.turned) == ("better", True)
+    assert result.document().headline == (
+        "trained scores higher on these 43 items; whether it does on other dimensions is open"
+    )
+    assert "trained gains all 21 items of 3 dimensions and changes nothing in the other 4." in result.summary()
 
 
-def test_with_the_dimension_as_cluster_the_answer_is_inconclusive(tenacious: EvalData) -> None:
-    result = compare(tenacious, "baseline", "trained", cluster="dimension")
+@pytest.mark.parametrize("cluster", ["dimension", None])
+def test_with_the_dimension_as_cluster_the_answer_is_inconclusive(tenacious: EvalData, cluster: str | None) -> None:
+    result = compare(tenacious, "baseline", "trained", cluster=cluster)
     assert result.std_error == pytest.approx(0.21637, abs=5e-6)
     assert result.df == pytest.approx(5.404, abs=5e-4)
     assert result.design_effect == pytest.approx(7.87, abs=5e-3)
@@ -563,8 +570,8 @@ def test_percentage_points_mean_points_of_a_percentage() -> None:
 def test_a_result_has_a_short_name(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained")
     assert repr(result) == (
-        "<Comparison: trained against baseline on Tenacious-Bench: better; on these 43 items, not established for other "
-        "dimensions than these 7 (−5.6 to 100.0 pp), +48.84 pp [34.62, 63.25]>"
+        "<Comparison: trained against baseline on Tenacious-Bench: inconclusive (better on these 43 items, open on other "
+        "dimensions), +48.84 pp [−5.56, 100.00]>"
     )
 
 

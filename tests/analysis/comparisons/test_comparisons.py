@@ -195,7 +195,7 @@ def test_what_is_known_of_one_metric_names_it_and_of_all_stands_once(found: es.C
     assert [note.text for note in notes if note.kind == "direction"] == ["In correct: Higher is taken as better"]
 
 
-def test_a_limit_of_one_verdict_stands_in_the_headline_with_its_metric() -> None:
+def test_what_is_open_for_others_stands_in_the_headline_with_its_metric() -> None:
     table = pl.DataFrame(
         [
             {
@@ -212,10 +212,12 @@ def test_a_limit_of_one_verdict_stands_in_the_headline_with_its_metric() -> None
     found = es.compare(
         es.from_frame(table, item="item", model="model", score=["a", "b"]), "old", "new", metric=["a", "b"]
     )
-    assert [row.verdict for row in found.rows] == ["better", "better"]
-    assert "not established for other topics in a" in found.document().headline
+    assert [row.verdict for row in found.rows] == ["inconclusive", "better"]
+    assert found.document().headline == (
+        "new is better than old in b; higher on these items, open on other topics, in a"
+    )
     verdicts = found.document().tables["metrics"].written()
-    assert [row[-1] for row in verdicts] == ["better, these items", "better"]
+    assert [row[-1] for row in verdicts] == ["inconclusive", "better"]
 
 
 @pytest.mark.parametrize(

@@ -93,16 +93,18 @@ def test_simulated_data_are_a_banner_and_a_name_is_none() -> None:
 
 def test_a_dependence_says_what_would_be_left() -> None:
     found = leaderboard(boards.grouped_data())
-    other = found.if_clustered
+    other = found.these_items
     assert other is not None
     assert other.factor == "template"
+    assert found.clusters == ("template",)
     assert other.n_kept <= other.n_separated
     section = found.document().section("dependence")
     assert section is not None
     assert section.heading == "Items of one template behave alike"
-    clustered = leaderboard(boards.grouped_data(), cluster="template")
-    assert set(clustered.best()) == set(other.best)
-    assert clustered.if_clustered is None
+    clustered, independent = (leaderboard(boards.grouped_data(), cluster=name) for name in ("template", "none"))
+    assert clustered.best() == found.best()
+    assert independent.best() == other.best
+    assert clustered.these_items is independent.these_items is None
 
 
 # --- pairs, tiers, ranks -------------------------------------------------------------------------------------------
