@@ -56,6 +56,18 @@ def interval(low: float | None, high: float | None, scale: float = 1.0, digits: 
     return f"[{number(low * scale, digits, sign=sign)}, {number(high * scale, digits, sign=sign)}]"
 
 
+def digits_of_interval(low: float | None, high: float | None, scale: float = 1.0) -> int:
+    """Return how many decimals a difference is shown with: one, so that every place says the same, more where one says nothing.
+
+    The interval's half width has two figures then, with at most 4 decimals.
+
+    >>> digits_of_interval(-0.1, 0.3, 100), digits_of_interval(-0.023, 0.009), digits_of_interval(None, None)
+    (1, 3, 1)
+    """
+    half = 0.0 if low is None or high is None else (high - low) * scale / 2
+    return min(max(1 - math.floor(math.log10(half)), 1), 4) if half > 0 else 1
+
+
 def interval_words(
     low: float | None, high: float | None, scale: float = 1.0, digits: int = 1, *, sign: bool = False
 ) -> str:

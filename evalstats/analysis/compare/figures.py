@@ -9,7 +9,7 @@ from evalstats.analysis.compare.result import Comparison, GroupRow, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
 from evalstats.analysis.result import MethodRow, as_columns
 from evalstats.document.model import Figure, Table, Tone
-from evalstats.document.numbers import interval, many, number, p_value, plural, scaled
+from evalstats.document.numbers import digits_of_interval, interval, many, number, p_value, plural, scaled
 
 MOST_GROUPS = 40
 _LONG_NAME = 18  # letters; beside an axis the title above has to name the sides then
@@ -225,14 +225,8 @@ def drawn_costs(rows: Sequence[CostRow]) -> tuple[CostRow, ...]:
 
 
 def digits_of(comparison: Comparison) -> int:
-    """Return how many decimals are shown: one, so that every place says the same, and more where one says nothing.
-
-    The interval's half width has two figures then, with at most 4 decimals.
-    """
-    if comparison.conf_low is None or comparison.conf_high is None:
-        return 1
-    half = (comparison.conf_high - comparison.conf_low) * comparison.scale / 2
-    return min(max(1 - math.floor(math.log10(half)), 1), 4) if half > 0 else 1
+    """Return how many decimals its differences are shown with."""
+    return digits_of_interval(comparison.conf_low, comparison.conf_high, comparison.scale)
 
 
 def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:

@@ -46,7 +46,7 @@ def corrected(scores: Scores, plan: Plan, names: Sequence[str], graph: Comparabi
     """
     if not graph.connected:
         return Correction(shrunken=(None,) * len(names))
-    estimates = np.nanmean(scores.values, axis=0)
+    estimates = np.nanmean(scores.values, axis=0) if scores.means is None else scores.means
     codes = min(scores.clusters, key=lambda each: len(np.unique(each)), default=None)
     scored = ~np.isnan(scores.values)
     units = scored.sum(axis=0).tolist() if codes is None else [len(np.unique(codes[here])) for here in scored.T]
@@ -424,14 +424,6 @@ def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan, half_
         return False
     lead = plan.sign * (low - high)
     return lead <= half_width if many_missing else lead < 0
-
-
-def turned_round(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> bool:
-    """Tell whether the order of a pair on the items they share is not that of their scores: the items differ too."""
-    return any(
-        plan.sign * ((lines[one].estimate or 0.0) - (lines[other].estimate or 0.0)) < 0
-        for one, other in _better_first(found, plan)
-    )
 
 
 def _own_scores(lines: Sequence[LeaderboardRow]) -> list[Note]:

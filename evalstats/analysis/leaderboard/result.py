@@ -18,8 +18,8 @@ from evalstats.stats.clusters import Dependence
 from evalstats.stats.many.multiplicity import Omnibus
 
 _ROUNDING = 1e-9
-# Estimates that differ by less are one number.
-TIED = 1e-12
+# Estimates that differ by less are one number; a fit on a common scale is settled to about this.
+TIED = 1e-9
 PairVerdict = Literal["better", "worse", "not separated", "not compared"]
 
 
@@ -30,7 +30,10 @@ class LeaderboardRow(RankedRow):
     Attributes
     ----------
     estimate, std_error, conf_low, conf_high, method
-        Its score on its own items with its own interval, as `score` gives them; `reason` says why there is none.
+        Its score with its interval, on the items of all models that it can be compared with: as `score` gives it where it has
+        them all, else from how it compares with the others on the items it has. `reason` says why there is none.
+    own_mean
+        Its mean over the items it has, where these are not all: no number to compare models by.
     n_items, n_trials, n_error, n_unscored, n_clusters
         Items (item x variant) with a score, scored trials, harness errors, unscored rows, clusters.
     n_missing
@@ -51,6 +54,7 @@ class LeaderboardRow(RankedRow):
         Models with the same estimate; they are listed by name, which says nothing of their order.
     """
 
+    own_mean: float | None = None
     n_items: int | None = None
     n_trials: int | None = None
     n_error: int = 0
