@@ -15,7 +15,7 @@ from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import p_value, plural, scaled
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.columns import TRIAL_LABEL
 from evalstats.stats.trials import (
     RunVariance,
@@ -395,7 +395,7 @@ def labels_in_common(arms: Sequence[Arm]) -> bool:
 
 
 def _told(named: str, called: str, *, declared: bool | None) -> str:
-    way_out = "" if declared else "; if they have nothing in common, add --independent-trials"
+    way_out = "" if declared else "; if they have nothing in common, declare them independent"
     return f"trials are paired by {called} ({named} on both sides): what one adds to both cancels{way_out}"
 
 
@@ -419,12 +419,12 @@ def _refuse_strangers(baseline: Arm, candidate: Arm, names: Sequence[Sequence[st
     if baseline.by_run != candidate.by_run or (baseline.by_run and len(names[0]) != len(names[1])):
         raise InputError(
             f"shared trials need as many runs on both sides, and {baseline.name!r} has {len(baseline.runs)} and "
-            f"{candidate.name!r} {len(candidate.runs)}; leave out --shared-trials"
+            f"{candidate.name!r} {len(candidate.runs)}; leave out {Option('shared_trials', value=True)}"
         )
     if not set(names[0]) & set(names[1]):
         raise InputError(
             f"no trial is on both sides, so none can be shared: {baseline.name!r} has {listed(names[0])}, "
-            f"{candidate.name!r} has {listed(names[1])}; leave out --shared-trials"
+            f"{candidate.name!r} has {listed(names[1])}; leave out {Option('shared_trials', value=True)}"
         )
 
 
@@ -588,7 +588,7 @@ def sharing_hint(items: pl.DataFrame, arms: Sequence[Arm], apart: RunVariance | 
     if np.var(second - first) > _TOGETHER * (np.var(first) + np.var(second)):
         return ()
     text = f"the {plural(apart.n_runs[0], 'trial')} move both sides alike, and the interval counts that as noise"
-    remedy = "if trial k is the same judge or seed on both sides, add --shared-trials (shared_trials=True)"
+    remedy = ("if trial k is the same judge or seed on both sides, add ", Option("shared_trials", value=True))
     return (Note(kind="dependence", text=text, remedy=remedy),)
 
 

@@ -24,6 +24,7 @@ from evalstats.document.numbers import (
     share_in_percent,
     titled,
 )
+from evalstats.errors import Option
 
 _SHOWN = 20
 _FEW_PAIRS = 10
@@ -233,11 +234,13 @@ def _tier_words(result: Leaderboard) -> str:
 def _actions(result: Leaderboard) -> list[str]:
     best, actions = result.best(), list[str]()
     if result.direction == "asked":
-        actions.append("Declare the direction with --higher-is-better or --lower-is-better")
+        actions.append(
+            f"Declare the direction with {Option('higher_is_better', value=True)} or {Option('higher_is_better', value=False)}"
+        )
     if result.best_if_missing:
         actions.append(
             f"Score what is missing of {several((*best, *result.best_if_missing), 3)}; or, where the reason has nothing to do "
-            "with the answers, add --missing ignorable"
+            f"with the answers, add {Option('missing', 'ignorable')}"
         )
     if not result.whole:
         actions.append("Have the models of different parts answer at least 10 common items")

@@ -29,7 +29,7 @@ from evalstats.analysis.leaderboard.pairs import BoardRuns, board_runs
 from evalstats.analysis.leaderboard.standings import Scores
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, PassKind, Side, item_labels, pass_metric
 from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData
 from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.stratified import Strata, linearised
@@ -95,7 +95,7 @@ def entries_of(
     if refused and (models is not None or ambiguous is None or not few):
         error = next(iter(refused.values()))
         raise InputError(
-            f"{error}; keep one of them, or make every run an entry of its own with --contrast run"
+            f"{error}; keep one of them, or make every run an entry of its own with {Option('contrast', 'run')}"
         ) from error
     if ambiguous is not None:
         ambiguous.update(refused)
@@ -431,7 +431,7 @@ class EntryTable:
         if 2 * int(keep.sum()) < len(keep):
             raise CannotAnswerError(
                 f"an average over {average.label} needs items that every model has, and only {int(keep.sum()):,} of "
-                f"{len(keep):,} are; name models that answered the same items with --models"
+                f"{len(keep):,} are; name models that answered the same items with {Option('models')}"
             )
         return replace(
             self,

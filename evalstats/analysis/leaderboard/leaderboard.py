@@ -44,7 +44,7 @@ from evalstats.analysis.provenance import dependence_notes, run_notes, sources_o
 from evalstats.analysis.result import json_safe, notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
@@ -232,7 +232,7 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
     )
     found = _answer(table, plan, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable)
     of_entries = (*notes("dependence", of_clusters, caution=False), *notes("left_out", remarks, caution=False))
-    left_out = left_out_of_several_runs(ambiguous, remedy="add --contrast run to rank each run")
+    left_out = left_out_of_several_runs(ambiguous, remedy=Option("contrast", "run"))
     return replace(found, asked=json_safe(given(asked)), notes=(*left_out, *found.notes, *of_entries))
 
 
@@ -279,8 +279,8 @@ def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any,
         note = f"{key} is answered by Holm's adjustment, which keeps the same promise, gives the same intervals and finds no less"
         return "holm", (note,)
     raise InputError(
-        f"{key} does not fit a leaderboard, which compares every two models and reads them as one family: give --adjust "
-        f"(adjust= in Python), one of {', '.join(ADJUSTMENTS)}, or change the plan"
+        f"{key} does not fit a leaderboard, which compares every two models and reads them as one family: give "
+        f"{Option('adjust')}, one of {', '.join(ADJUSTMENTS)}, or change the plan"
     )
 
 

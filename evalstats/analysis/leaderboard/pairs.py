@@ -10,7 +10,7 @@ import polars as pl
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import ENOUGH, Floats, Ints, labels_in_common, run_matrix, run_variance_of
 from evalstats.document.numbers import scaled
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.stats.clusters import multiway_mean
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
@@ -123,7 +123,7 @@ def board_runs(
             return found
         raise InputError(
             "shared trials need three or more that every model has on the same items, and there are none; leave out "
-            "--shared-trials"
+            f"{Option('shared_trials', value=True)}"
         )
     parts = [run_variance_of(items, [arm], shared=False, weights=weights) for arm in arms]
     known = [part if part is not None and part.n_runs[0] > 1 else None for part in parts]
