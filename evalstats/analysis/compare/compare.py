@@ -395,6 +395,7 @@ def _with_groups(
     if not question.settled:
         told.extend(dependence_notes(suspects))
         flagged = [data.factor(row.factor) for row in suspects if row.flag == "warn" and row.n_levels >= FEW_CLUSTERS]
+    averages = question.other_averages(result, split)
     others = tuple(question.for_other_levels(name, result.verdict) for name in flagged) if _claims(result) else ()
     remarks = list(candidates.notes)
     crossed = crossed_factors(paired, known, clusters, data.factor_names())
@@ -408,6 +409,7 @@ def _with_groups(
         rows=(*result.rows, *strata),
         dependence=suspects,
         other_levels=others,
+        other_averages=averages,
         qualifiers=(*result.qualifiers, *_not_for_others(result, others)),
         notes=(*result.notes, *told, *as_notes("choice", remarks, caution=False)),
         groups=levels,

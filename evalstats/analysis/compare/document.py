@@ -7,9 +7,10 @@ from evalstats.analysis.comparability.rules import graver
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
-from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, lost_levels
+from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, OtherAverage, lost_levels
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
+from evalstats.analysis.grouping import weighted_words
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
@@ -27,7 +28,8 @@ TONES: dict[str, Tone] = {
 }
 # Cautions in the order of what they can undo.
 NOTE_ORDER: tuple[NoteKind, ...] = (
-    "simulated", "withheld", "gate", "plan", "comparability", "direction", "dependence", "missing", "scale", "few", "fit",
+    "simulated", "withheld", "gate", "plan", "comparability", "direction", "average", "dependence", "missing", "scale", "few",
+    "fit",
 )  # fmt: skip
 _GROUPS_SHOWN, _FLIPS_SHOWN = 8, 12
 
@@ -60,7 +62,23 @@ def document(result: Comparison) -> Document:
 def _headline(result: Comparison) -> str:
     first, second = result.baseline.name, result.candidate.name
     asked = [note.text for note in result.qualifiers if note.kind == "direction"]
-    return "; ".join([_verdict_words(result, first, second), *limits(result), *asked])
+    return "; ".join([_verdict_words(result, first, second), *limits(result), *_by_other_averages(result), *asked])
+
+
+def _by_other_averages(result: Comparison) -> list[str]:
+    """Return what another average says, where it claims the opposite, or claims what this one does not."""
+    against = [row for row in result.other_averages if not row.agrees and row.verdict in ("better", "worse")]
+    return [f"{weighted_words(row.kind, row.factor)} it is {row.verdict}" for row in against[:1]]
+
+
+def _other_average_words(row: OtherAverage, result: Comparison) -> str:
+    """Say the difference by another average with its interval and p."""
+    value = f"{weighted_words(row.kind, row.factor)} ({row.words}) the difference is {shown(result, row.estimate)}"
+    if row.ends is None:
+        return f"{value}, no interval"
+    ends = interval_words(row.conf_low, row.conf_high, result.scale, figures.digits_of(result))
+    told = ", ".join(part for part in (f"{100 * result.conf_level:.5g}% CI {ends}", p_words(row.p_value)) if part)
+    return f"{value} ({told}): {row.verdict}"
 
 
 def _verdict_words(result: Comparison, first: str, second: str) -> str:
@@ -132,7 +150,7 @@ def _scope(result: Comparison) -> str:
         parts.append(result.verdict_reason)
     elif result.verdict not in DECIDED and result.mde is not None:
         parts.append(f"a difference of {sized(result.mde, result)} would be found with 80% power")
-    if result.average and _asked(result, "average", "weights"):
+    if result.average:
         parts.append(result.average)
     return "; ".join(parts)
 
@@ -176,8 +194,9 @@ def notes_of(result: Comparison) -> tuple[Note, ...]:
         *(note for note in result.notes if not _repeats(note, result)),
         *(note for note in direction_notes(result.direction) if not note.caution),
     ]
-    if result.average and not _asked(result, "average", "weights"):
-        known.append(Note(kind="choice", text=f"the difference is a {result.average}", caution=False))
+    known += [
+        Note(kind="average", text=_other_average_words(row, result)) for row in result.other_averages if not row.agrees
+    ]
     rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(known, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
 

@@ -19,6 +19,7 @@ from evalstats.analysis.compare.result import (
     GroupRow,
     LabelAccount,
     Missing,
+    OtherAverage,
     OtherLevels,
     SequentialAccount,
     Verdict,
@@ -35,7 +36,7 @@ from evalstats.analysis.compare.verdict import (
     withheld,
 )
 from evalstats.analysis.costs import cost_rows
-from evalstats.analysis.grouping import Average, label_of, plain_average, without_nested
+from evalstats.analysis.grouping import Average, fixed_by, label_of, other_averages, plain_average, without_nested
 from evalstats.analysis.pairs import (
     Pairs,
     level_places,
@@ -226,6 +227,39 @@ class Question:
             verdict=then,
             holds=then == verdict,
             noninferior=None if account is None else account.noninferior,
+        )
+
+    def other_averages(self, result: Comparison, declared: Sequence[str]) -> tuple[OtherAverage, ...]:
+        """Answer by each other average that could have been meant; none beside labels, and while a run is watched."""
+        if self.labels is not None or self.sequential:
+            return ()
+        paired = self.pairs.subset(self.pairs.paired)
+        found: list[OtherAverage] = []
+        for average in other_averages(self.data, paired.items, but=self.average, declared=declared):
+            if any(fixed_by(average, paired, name) for name in self.clusters):
+                continue
+            other = replace(self, average=average if average.kind == "macro" else None)
+            found.append(other.beside(result, average))
+        return tuple(found)
+
+    def beside(self, result: Comparison, average: Average) -> OtherAverage:
+        """Answer with this question's average in few words, beside the `result` that another gave; `average` names it."""
+        paired = self.pairs.subset(self.pairs.paired)
+        scores, level = self._scores(paired, self.clusters), self.conf_level
+        found = paired_difference(scores, self.metric, conf_level=level, method="auto", seed=self.seed, further=False)
+        verdict, reason = decide(self._evidence(found, level, *self._equivalence(scores, level)))
+        upward = found.headline.estimate > 0
+        missing = self._missing(None if self.average is None else self.average.strata(self.pairs.items), watching=False)
+        names = (self.baseline.name, self.candidate.name)
+        verdict = judged(missing, verdict, reason, upward=upward, names=names).verdict
+        same_sign = (result.estimate or 0.0) * found.headline.estimate >= 0
+        return OtherAverage(
+            **estimated(found.headline, reason=None, conf_level=level),
+            factor=average.label,
+            kind="macro" if average.kind == "macro" else "micro",
+            words=average.words(paired.items),
+            verdict=verdict,
+            agrees=same_sign and verdict == result.verdict,
         )
 
     def _corrected(

@@ -179,6 +179,21 @@ class OtherLevels(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherAverage(Estimate):
+    """The difference by another average that is usual or declared, over levels of unlike sizes, and its verdict.
+
+    `kind` is "macro" (every level alike) or "micro" (every item alike), `words` name it with the levels; `agrees` says whether
+    sign and verdict are those of the answer.
+    """
+
+    factor: str
+    kind: Literal["micro", "macro"]
+    words: str
+    verdict: Verdict
+    agrees: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow(Estimate):
     """The comparison within one level of the factor named by `by`.
 
@@ -277,6 +292,7 @@ class Comparison(Result, Estimate):
     plan: PlanAccount | None = None
     dependence: tuple[Dependence, ...] = ()
     other_levels: tuple[OtherLevels, ...] = ()
+    other_averages: tuple[OtherAverage, ...] = ()
     by: str | None = None
     groups: tuple[GroupRow, ...] = ()
     seed: int = 0

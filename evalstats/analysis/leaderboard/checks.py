@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.comparability.comparability import identical_runs
-from evalstats.analysis.grouping import crossed_factors, dependence_rows, without_nested
+from evalstats.analysis.grouping import crossed_factors, dependence_rows, fixed_by, other_averages, without_nested
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph
 from evalstats.analysis.leaderboard.entries import EntryTable
-from evalstats.analysis.leaderboard.result import TIED, IfClustered, LeaderboardRow, Winner
+from evalstats.analysis.leaderboard.result import TIED, IfClustered, LeaderboardRow, OtherLeader, Winner
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, claims, separated
 from evalstats.analysis.pairs import Bools, Floats, Pairs, Side, too_much_missing
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, plural, several, share_in_percent
+from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence
 from evalstats.stats.estimate import normal_quantile
@@ -216,6 +217,41 @@ def if_clustered(
         n_kept=int((before & then).sum()),
         best=tuple(table.names[j] for j, top in enumerate(ranks.top) if dict(top).get(1)),
     )
+
+
+def other_leaders(
+    table: EntryTable, plan: Plan, clusters: tuple[str, ...], best: Sequence[str], *, declared: Sequence[str] = ()
+) -> tuple[OtherLeader, ...]:
+    """Ask by each other average that could have been meant who leads; those that name another model, or not the one best."""
+    whole, found = table.whole or table, list[OtherLeader]()
+    for average in other_averages(table.data, table.every.items, but=table.average, declared=declared):
+        if any(fixed_by(average, table.every, name) for name in clusters):
+            continue
+        try:
+            plain = replace(whole, average=None, whole=None, common=None)
+            other = plain if average.kind == "micro" else plain.averaged_over(average)
+        except CannotAnswerError:  # too few items that every model has
+            continue
+        means = np.nanmean(other.on_common_scale(), axis=0)
+        places = np.flatnonzero(plan.turned(means) >= plan.turned(means).max() - TIED)
+        leads = table.names[int(places[0])]
+        if 0 in places and len(best) != 1:
+            continue
+        _, ranks = claims(replace(other, common=other.on_common_scale()).scores(clusters), plan)
+        could = tuple(table.names[j] for j, top in enumerate(ranks.top) if dict(top).get(1))
+        if 0 in places and could == tuple(best):
+            continue
+        found.append(
+            OtherLeader(
+                factor=average.label,
+                kind="micro" if average.kind == "micro" else "macro",
+                words=average.words(table.every.items),
+                leader=leads,
+                estimate=float(means[places[0]]),
+                best=could,
+            )
+        )
+    return tuple(found)
 
 
 def for_these_items(other: IfClustered | None, best: Sequence[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from evalstats.analysis.arms import asked_direction, direction_notes
+from evalstats.analysis.grouping import weighted_words
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
@@ -12,7 +13,7 @@ from evalstats.analysis.leaderboard.result import TIED, Leaderboard, Leaderboard
 from evalstats.analysis.pairs import too_much_missing
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
-from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, Tone
+from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone
 from evalstats.document.numbers import (
     digits_of_interval,
     interval_words,
@@ -55,7 +56,7 @@ def document(result: Leaderboard) -> Document:
         number_words=words,
         scope=_scope(result),
         answer=_answer(result),
-        notes=result.notes,
+        notes=(*_by_other_averages(result), *result.notes),
         actions=tuple(_actions(result)),
         evidence=tuple(_evidence(result)),
         method=method_sections(result, tables=_further(result)),
@@ -115,7 +116,22 @@ def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
 
 def _limits(result: Leaderboard) -> list[str]:
     """Return what the first line must say besides; a direction taken for granted stands with the scope."""
-    return [*asked_direction(result.direction), *result.qualifiers]
+    others = [f"{weighted_words(row.kind, row.factor)} {row.leader} leads" for row in result.other_leaders[:1]]
+    return [*others, *asked_direction(result.direction), *result.qualifiers]
+
+
+def _by_other_averages(result: Leaderboard) -> list[Note]:
+    """Say who leads by other averages."""
+    unit = {"%": "%", "": ""}.get(result.score_unit, f" {result.score_unit}")
+    return [
+        Note(
+            kind="average",
+            text=f"{weighted_words(row.kind, row.factor)} ({row.words}) {row.leader} leads at "
+            f"{number(row.estimate * result.scale, score_digits(result))}{unit}"
+            + (f"; {several(row.best, 3)} could be best" if len(row.best) > 1 else ""),
+        )
+        for row in result.other_leaders
+    ]
 
 
 def _leads(result: Leaderboard) -> str:
@@ -166,8 +182,7 @@ def _scope(result: Leaderboard) -> str:
     clusters = f" ({plural(result.n_clusters, 'cluster')})" if result.n_clusters is not None and result.clusters else ""
     taken = [note.text for note in direction_notes(result.direction) if not note.caution]
     better = taken[0] if taken else "" if result.higher_is_better else "lower is better"
-    weighted = result.average if any(result.asked.get(name) for name in ("average", "over", "weights")) else ""
-    parts = [result.metric, better, weighted]
+    parts = [result.metric, better, result.average]
     basis = f"{result.basis[:1].upper()}{result.basis[1:]}{clusters}"
     return f"{basis}; {', '.join(part for part in parts if part)}"
 

@@ -29,6 +29,7 @@ from evalstats.analysis.leaderboard.checks import (
     lead_dependence,
     missing_share,
     omnibus_of,
+    other_leaders,
     tails_of_the_best,
 )
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph, Measured, shared_counts
@@ -352,6 +353,7 @@ def _answer(
         dependence=suspects,
         dependence_of=f"{head} against the mean of the others",
         if_clustered=other,
+        other_leaders=other_leaders(table, plan, clusters, best) if graph.connected else (),
         seed=plan.seed,
         version=toolkit_version(),
         sources=sources_of(data, table.runs),

@@ -129,6 +129,22 @@ class IfClustered:
     best: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherLeader:
+    """Who leads, and who could be the best, by another average that is usual, over levels of unlike sizes.
+
+    `kind` is "macro" (every level alike) or "micro" (every item alike), `words` name it with the levels. `best` is empty where no
+    ranks are known.
+    """
+
+    factor: str
+    kind: Literal["micro", "macro"]
+    words: str
+    leader: str
+    estimate: float
+    best: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Leaderboard(Result):
     """How do all models stand, and which ranks are certain? The answer, and how it was reached.
@@ -154,6 +170,8 @@ class Leaderboard(Result):
         Which average over the levels of a factor a score is; "" where levels of equal size make it none in particular.
     if_clustered
         What would be left with the main suspect for a dependence as clusters; None where there is none.
+    other_leaders
+        Other averages by which another model leads, or the one best is not.
     asked
         Options that differ from their defaults, as JSON has them; with them the call is made again.
     basis
@@ -200,6 +218,7 @@ class Leaderboard(Result):
     dependence: tuple[Dependence, ...] = ()
     dependence_of: str = ""
     if_clustered: IfClustered | None = None
+    other_leaders: tuple[OtherLeader, ...] = ()
     plan: PlanAccount | None = None
     seed: int = 0
     version: str = ""
