@@ -15,7 +15,7 @@ from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import p_value, plural, scaled
-from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.errors import CannotAnswerError, InputError, NothingSharedError, Option
 from evalstats.schema.columns import TRIAL_LABEL
 from evalstats.stats.trials import (
     RunVariance,
@@ -170,7 +170,7 @@ def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contras
     matrix = score_matrix(pl.concat(rows), arm=_ARM, models=("a", "b"), factors=factors, key=key).with_absent_trials()
     pairs = Pairs(items=matrix.items, baseline=_side(matrix, 0), candidate=_side(matrix, 1))
     if not pairs.paired.any():
-        raise CannotAnswerError(_nothing_shared(pairs, baseline.name, candidate.name))
+        raise NothingSharedError(_nothing_shared(pairs, baseline.name, candidate.name))
     return pairs
 
 
