@@ -45,6 +45,7 @@ def to_markdown(document: Document) -> str:
     parts = [f"**{for_markdown(note.line)}**" for note in document.banners]
     parts.append(f"**{for_markdown(_capital(document.label))}.** {for_markdown(document.headline.rstrip('.'))}.")
     parts += [for_markdown(text) for text in (_below(document),) if text]
+    parts += [f"**{for_markdown(note.line)}**" for note in document.remarks if note.kind == "gate"]
     parts += [_markdown(block) for block in document.answer]
     parts.append("\n".join(f"- {for_markdown(note.line)}" for note in document.cautions))
     parts += _folded("Evidence", document.evidence)

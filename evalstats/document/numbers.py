@@ -30,6 +30,16 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
     return f"+{text}" if sign and rounded > 0 else text
 
 
+def declared(value: float, scale: float = 1.0, *, sign: bool = False) -> str:
+    """Write a number that somebody gave (a margin, a level, a budget) as it was given: with all of its digits and no more.
+
+    >>> declared(0.05), declared(0.005, 100), declared(-0.15, sign=True), declared(0.29, 100), declared(1250)
+    ('0.05', '0.5', '−0.15', '29', '1250')
+    """
+    text = f"{abs(value * scale):.10g}"
+    return f"{MINUS if value < 0 else '+' if sign and value > 0 else ''}{text}"
+
+
 def p_value(p: float | None) -> str:
     """Write a p-value: three decimals, never 0 and never 1 by rounding.
 

@@ -15,7 +15,7 @@ from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
-from evalstats.document.numbers import interval_words, many, number, p_words, plural, scaled, titled
+from evalstats.document.numbers import declared, interval_words, many, number, p_words, plural, scaled, titled
 from evalstats.errors import Option
 
 TONES: dict[str, Tone] = {
@@ -705,7 +705,7 @@ def shown(result: Comparison, value: float | None) -> str:
 
 def _margin_words(result: Comparison) -> str:
     """Write the margin as it was declared, without digits that nobody gave."""
-    return f"{(result.margin or 0.0) * result.scale:.6g} {result.unit}".rstrip()
+    return f"{declared(result.margin or 0.0, result.scale)} {result.unit}".rstrip()
 
 
 def least(result: Comparison) -> str:

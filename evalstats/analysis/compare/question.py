@@ -119,8 +119,8 @@ class Question:
         gain = missing_beyond(missing, metric, self.margin, loss=False)
         if beyond is None and gain is not None:
             found = replace(found, no_equivalence=(*found.no_equivalence, gain))
-        evidence = self._evidence(found, self.conf_level, low, high)
-        verdict, reason = decide(evidence)
+        shown_noninferior = at_the_margin is not None and at_the_margin.noninferior
+        verdict, reason = decide(self._evidence(found, self.conf_level, low, high, noninferior=shown_noninferior))
         headline = found.headline
         names = tuple(label_of(name, self.data.factor_names()) for name in self.clusters)
         upward = headline.estimate > 0
@@ -527,7 +527,15 @@ class Question:
         )
         return found.conf_low, found.conf_high
 
-    def _evidence(self, found: Difference, conf_level: float, low: float | None, high: float | None) -> Evidence:
+    def _evidence(
+        self,
+        found: Difference,
+        conf_level: float,
+        low: float | None,
+        high: float | None,
+        *,
+        noninferior: bool = False,
+    ) -> Evidence:
         return Evidence(
             conf_low=found.headline.conf_low,
             conf_high=found.headline.conf_high,
@@ -538,6 +546,7 @@ class Question:
             margin=self.margin,
             equivalence_low=low,
             equivalence_high=high,
+            noninferior=noninferior,
             higher_is_better=self.metric.higher_is_better,
             doubts=(*([self._open_direction] if self._open_direction else []), *found.doubts),
             no_equivalence=found.no_equivalence,
