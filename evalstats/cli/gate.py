@@ -142,7 +142,7 @@ def with_gate(result: "Comparison | Comparisons", found: "Gate | None") -> "Comp
     """Return the comparison with what the gate says, a caution where it does not pass, so that every form of it says so."""
     if found is None:
         return result
-    told = Note(kind="gate", text=f"{_label(found)}: {found.reason}", caution=not found.passed)
+    told = Note(kind="gate", text=f"{_label(found).capitalize()}: {found.reason}", caution=not found.passed)
     return replace(result, notes=(told, *result.notes))
 
 

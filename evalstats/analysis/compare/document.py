@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.arms import direction_notes
-from evalstats.analysis.comparability.rules import graver
+from evalstats.analysis.arms import asked_direction, direction_notes
+from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
@@ -61,7 +61,7 @@ def document(result: Comparison) -> Document:
 
 def _headline(result: Comparison) -> str:
     first, second = result.baseline.name, result.candidate.name
-    asked = [note.text for note in result.qualifiers if note.kind == "direction"]
+    asked = asked_direction("asked") if any(note.kind == "direction" for note in result.qualifiers) else []
     return "; ".join([_verdict_words(result, first, second), *limits(result), *_by_other_averages(result), *asked])
 
 
@@ -73,7 +73,7 @@ def _by_other_averages(result: Comparison) -> list[str]:
 
 def _other_average_words(row: OtherAverage, result: Comparison) -> str:
     """Say the difference by another average with its interval and p."""
-    value = f"{weighted_words(row.kind, row.factor)} ({row.words}) the difference is {shown(result, row.estimate)}"
+    value = f"The difference {weighted_words(row.kind, row.factor)} ({row.words}) is {shown(result, row.estimate)}"
     if row.ends is None:
         return f"{value}, no interval"
     ends = interval_words(row.conf_low, row.conf_high, result.scale, figures.digits_of(result))
@@ -236,8 +236,9 @@ def _actions(result: Comparison) -> list[str]:
         case "invalid":
             grave = graver(result.run_differences)
             if grave:
+                meant = Option("accept", invalidating(result.run_differences))
                 found.append(
-                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {Option('accept')}."
+                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {meant}."
                 )
     if lost and result.verdict in ("better", "equivalent", "inconclusive"):
         found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it.")

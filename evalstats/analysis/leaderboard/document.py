@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from evalstats.analysis.arms import asked_direction, direction_notes
+from evalstats.analysis.arms import ASSUMED, asked_direction
 from evalstats.analysis.grouping import weighted_words
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
@@ -126,7 +126,7 @@ def _by_other_averages(result: Leaderboard) -> list[Note]:
     return [
         Note(
             kind="average",
-            text=f"{weighted_words(row.kind, row.factor)} ({row.words}) {row.leader} leads at "
+            text=f"The model that leads {weighted_words(row.kind, row.factor)} ({row.words}) is {row.leader}, at "
             f"{number(row.estimate * result.scale, score_digits(result))}{unit}"
             + (f"; {several(row.best, 3)} could be best" if len(row.best) > 1 else ""),
         )
@@ -180,8 +180,7 @@ def _number(result: Leaderboard) -> tuple[str, str]:
 
 def _scope(result: Leaderboard) -> str:
     clusters = f" ({plural(result.n_clusters, 'cluster')})" if result.n_clusters is not None and result.clusters else ""
-    taken = [note.text for note in direction_notes(result.direction) if not note.caution]
-    better = taken[0] if taken else "" if result.higher_is_better else "lower is better"
+    better = ASSUMED if result.direction == "assumed" else "" if result.higher_is_better else "lower is better"
     parts = [result.metric, better, result.average]
     basis = f"{result.basis[:1].upper()}{result.basis[1:]}{clusters}"
     return f"{basis}; {', '.join(part for part in parts if part)}"
@@ -201,7 +200,7 @@ def _models(result: Leaderboard) -> Table:
     digits = score_digits(result)
     same_items = len({row.n_items for row in result.rows}) == 1
     columns = (
-        Column(title=result.contrast.capitalize(), kind="name"),
+        Column(title="Model" if result.contrast == "model" else result.contrast, kind="name"),
         Column(
             title=titled("Score, all items" if _own_items(result) else "Score", result.score_unit),
             kind="number",
