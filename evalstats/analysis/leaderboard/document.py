@@ -164,11 +164,11 @@ def _number(result: Leaderboard) -> tuple[str, str]:
         return "", ""
     pair = result.pairs[0] if len(result.rows) == 2 and len(result.pairs) == 1 else None
     if pair is not None and pair.estimate is not None and pair.conf_low is not None and pair.conf_high is not None:
-        ends = pair.conf_low, pair.conf_high
+        lead, ends = pair.estimate, (pair.conf_low, pair.conf_high)
         if pair.first != top.name:
-            pair, ends = replace(pair, estimate=-pair.estimate), (-ends[1], -ends[0])
+            lead, ends = -lead, (-ends[1], -ends[0])
         digits, unit = digits_of_interval(*ends, result.scale), f" {result.unit}" if result.unit else ""
-        value = f"{number(pair.estimate * result.scale, digits, sign=True)}{unit}"
+        value = f"{number(lead * result.scale, digits, sign=True)}{unit}"
         return value, f"{level(result)} CI {interval_words(*ends, result.scale, digits)}, {p_words(pair.p_value)}"
     unit = {"%": "%", "": ""}.get(result.score_unit, f" {result.score_unit}")
     value = f"{number(top.estimate * result.scale, score_digits(result))}{unit}"

@@ -413,7 +413,7 @@ class EntryTable:
             return linearised(values, strata)
         found, names = np.full(values.shape, np.nan), self.names
         for part in self.graph().components:
-            members = [names.index(name) for name in part]
+            members: Ints = np.array([names.index(name) for name in part], dtype=np.int64)
             here = self.scored[:, members].any(axis=1)
             own = values[np.ix_(here, members)]
             on_scale = common_scale(own, bounds=self.values.metric.bounds).values if len(members) > 1 else own

@@ -4,6 +4,7 @@ Raw means of unlike items cannot be put in order: whoever skipped the hard ones 
 answered form a block, blocks and models have an effect each, and a model's score is its mean over all items.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -80,16 +81,19 @@ def _fitted(unit: FloatArray, held: FloatArray, block: IntArray, *, logit: bool)
     totals = np.zeros_like(held)
     np.add.at(totals, block, unit)
     centre = totals.sum() / (size @ held).sum()
-    start = np.log(centre / (1.0 - centre)) if logit and 0.0 < centre < 1.0 else 0.0 if logit else centre
-    blocks, models = np.full(len(size), start), np.zeros(held.shape[1])
+    middle = float(centre)
+    start = math.log(middle / (1.0 - middle)) if logit and 0.0 < middle < 1.0 else 0.0 if logit else middle
+    blocks: FloatArray = np.full(len(size), start)
+    models: FloatArray = np.zeros_like(held[0])
     for _ in range(_ROUNDS):
         mean, slope = _curve(blocks[:, np.newaxis] + models, logit=logit)
         off = held * (totals - size[:, np.newaxis] * mean)
         weight = held * slope * size[:, np.newaxis]
         of_block = weight.sum(axis=1) + _RIDGE
-        slack_block, slack = off.sum(axis=1) - _RIDGE * blocks, off.sum(axis=0) - _RIDGE * models
-        step = np.linalg.solve(_information(weight, of_block), slack - weight.T @ (slack_block / of_block))
-        step_block = (slack_block - weight @ step) / of_block
+        slack_block: FloatArray = off.sum(axis=1) - _RIDGE * blocks
+        slack: FloatArray = off.sum(axis=0) - _RIDGE * models
+        step: FloatArray = np.linalg.solve(_information(weight, of_block), slack - weight.T @ (slack_block / of_block))
+        step_block: FloatArray = (slack_block - weight @ step) / of_block
         furthest = max(float(np.abs(step).max()), float(np.abs(step_block).max()))
         share = min(1.0, _LARGEST_STEP / furthest) if logit and furthest else 1.0
         blocks, models = blocks + share * step_block, models + share * step
@@ -121,7 +125,7 @@ def _linearised(unit: FloatArray, held: FloatArray, block: IntArray, mean: Float
     residual = np.where(held[block] > 0.0, unit - mean[block], 0.0)
     in_block = residual.sum(axis=1) / of_block[block]
     own = residual - weight[block] * in_block[:, np.newaxis]
-    moved = np.linalg.solve(_information(weight * size[:, np.newaxis], of_block * size), own.T).T
+    moved: FloatArray = np.linalg.solve(_information(weight * size[:, np.newaxis], of_block * size), own.T).T
     # How far each score moves with each model's effect, its own directly and all of them through the blocks.
     pull = np.diag(size @ slope) - (slope * size[:, np.newaxis]).T @ (weight / of_block[:, np.newaxis])
     return mean[block] + slope[block] * in_block[:, np.newaxis] + moved @ pull.T
