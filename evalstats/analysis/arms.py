@@ -251,6 +251,11 @@ class Metric:
         """Distance between its bounds."""
         return None if self.low is None or self.high is None else self.high - self.low
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Lowest and highest score, where there are both."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
     def is_graded(self, *scores: npt.NDArray[np.float64]) -> bool:
         """Whether a single answer can score between right and wrong; no, where `scores` lie at the two bounds alone."""
         if self.kind in ("binary", "proportion"):

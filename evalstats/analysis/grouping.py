@@ -13,7 +13,7 @@ from evalstats.aggregate.trial_sets import row_counts, trial_sets
 from evalstats.analysis.arms import Metric, rows_among
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
+from evalstats.document.numbers import many, plural
 from evalstats.errors import InputError, Option, some_of
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
@@ -316,7 +316,10 @@ def _fine(scores: pl.Series, n_items: int) -> bool:
 
 
 # Factors whose levels a benchmark is usually averaged over, the first of them that has several.
-_NATURAL = ("task", "scenario", "subject", "category", "domain", "subset", "topic", "discipline", "subtask")
+_NATURAL = (
+    "task", "scenario", "subject", "category", "domain", "subset", "topic", "discipline", "subtask", "language", "difficulty",
+    "type",
+)  # fmt: skip
 # Sizes within this ratio make no difference that anybody would see.
 _ALIKE = 1.2
 _SHOWN = 5
@@ -429,24 +432,59 @@ def wanted_average(
 
 def natural_factor(items: pl.DataFrame) -> str | None:
     """Return what a benchmark is usually averaged over: task where there are several, else scenario, subject, ..."""
-    for name in _NATURAL:
-        if name in items.columns and items[name].null_count() == 0:
-            n_levels = items[name].n_unique()
-            if 2 <= n_levels <= items.height / 2:
-                return name
-    return None
+    return next((name for name in _NATURAL if _has_levels(items, name)), None)
+
+
+def _has_levels(items: pl.DataFrame, name: str) -> bool:
+    if name not in items.columns or items[name].null_count():
+        return False
+    return 2 <= items[name].n_unique() <= items.height / 2
+
+
+def other_averages(
+    data: EvalData, items: pl.DataFrame, *, but: Average | None = None, declared: Sequence[str] = ()
+) -> tuple[Average, ...]:
+    """Return the averages that somebody else could have meant: over a usual or `declared` factor with levels of unlike sizes.
+
+    Every level alike where every item counts alike, or an average over another factor was taken; every item alike beside a
+    macro or weighted average. Levels that group the items as an earlier factor does are given once.
+    """
+    found: list[Average] = []
+    seen: list[str] = []
+    taken = None if but is None or but.kind == "micro" else but
+    if taken is not None and _unlike(items[taken.column]):
+        found.append(replace(taken, kind="micro", shares={}))
+        seen.append(taken.column)
+    for name in dict.fromkeys((*declared, *_NATURAL)):
+        if _has_levels(items, name) and _unlike(items[name]) and not any(_alike(items, name, other) for other in seen):
+            seen.append(name)
+            found.append(Average(column=name, label=label_of(name, data.factor_names()), kind="macro", shares={}))
+    return tuple(found)
+
+
+def _unlike(levels: pl.Series) -> bool:
+    counts: list[int] = levels.value_counts()["count"].to_list()
+    return max(counts) > _ALIKE * min(counts)
+
+
+def _alike(items: pl.DataFrame, one: str, other: str) -> bool:
+    """Whether two columns group the items alike."""
+    return one == other or items.select(one, other).n_unique() == items[one].n_unique() == items[other].n_unique()
 
 
 def plain_average(data: EvalData, items: pl.DataFrame, clusters: Sequence[str]) -> str:
     """Say which average a plain mean is, where levels differ in size; "" where it makes no difference."""
-    column = natural_factor(items)
-    if column is None or column in clusters:
-        return ""
-    levels, label = items[column].cast(pl.String), label_of(column, data.factor_names())
-    counts = levels.value_counts()["count"]
-    if float(counts.max()) <= _ALIKE * float(counts.min()):  # type: ignore[arg-type] - counts of whole numbers
-        return ""
-    return f"micro average over {_sizes(levels, label)}; macro weighs them equally"
+    found = [each for each in other_averages(data, items) if each.column not in clusters]
+    return replace(found[0], kind="micro").words(items) if found else ""
+
+
+def weighted_words(kind: str, factor: str) -> str:
+    """Say how an average weighs, to begin a sentence with.
+
+    >>> weighted_words("macro", "subject"), weighted_words("micro", "subject")
+    ('with subjects weighted equally', 'with every item weighted equally')
+    """
+    return "with every item weighted equally" if kind == "micro" else f"with {many(factor)} weighted equally"
 
 
 def fixed_by(average: Average | None, pairs: Pairs, column: str) -> bool:
@@ -480,17 +518,11 @@ def _checked(weights: Mapping[str, float]) -> dict[str, float]:
 
 def _sizes(levels: pl.Series, label: str) -> str:
     counts: list[int] = levels.value_counts()["count"].to_list()
-    few, many = min(counts), max(counts)
-    sizes = f"{few:,} to {many:,}" if few != many else f"{few:,}"
+    few, most = min(counts), max(counts)
+    sizes = f"{few:,} to {most:,}" if few != most else f"{few:,}"
     # A column may be called anything; a word takes an s.
-    named = plural(len(counts), label, _many(label)) if label.isalpha() else f"{len(counts):,} levels of {label}"
+    named = plural(len(counts), label, many(label)) if label.isalpha() else f"{len(counts):,} levels of {label}"
     return f"{named} of {sizes} items"
-
-
-def _many(word: str) -> str:
-    if word.endswith("y") and word[-2:-1] not in "aeiou":
-        return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -55,6 +55,8 @@ def _add_cases(suite: Element, result: "Comparison", gate: "Gate | None", which:
     case = _case(suite, title, result)
     if result.verdict == "invalid":
         _add(case, "error", result.verdict, result.verdict_reason)
+    elif gate is not None and gate.passed is None:
+        _add(case, "error", gate.rule, gate.reason)
     elif gate is not None and not gate.passed:
         _add(case, "failure", gate.rule, gate.reason)
     told = "" if gate is None else f"\n{gate_line(gate, None)}"
@@ -137,12 +139,11 @@ def told_in_junit(junit: Path | None) -> Generator[None]:
 
 
 def with_gate(result: "Comparison | Comparisons", found: "Gate | None") -> "Comparison | Comparisons":
-    """Return the comparison with a caution that it does not pass, so that every form of it says so."""
-    if found is None or found.passed:
+    """Return the comparison with what the gate says, a caution where it does not pass, so that every form of it says so."""
+    if found is None:
         return result
-    return replace(
-        result, notes=(Note(kind="gate", text=f"{_label(found).capitalize()}: {found.reason}"), *result.notes)
-    )
+    told = Note(kind="gate", text=f"{_label(found).capitalize()}: {found.reason}", caution=not found.passed)
+    return replace(result, notes=(told, *result.notes))
 
 
 def gate_line(found: "Gate", output: Path | None) -> str:

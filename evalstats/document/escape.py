@@ -8,7 +8,7 @@ from functools import lru_cache
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#!|~$^@])")
 # Active only where a block begins: lists, headings underlined, fenced blocks.
-_MARKDOWN_START = re.compile(r"^(\d*)([-+=:.)])")
+_MARKDOWN_START = re.compile(r"^(\d*)([.)](?=\s|$)|[-+](?=[-+\s]|$)|[=:])")
 # What renderers turn into links by themselves.
 _MARKDOWN_LINK = re.compile(r"(:)(?=//)|(?<=www)(\.)", re.IGNORECASE)
 # GitHub finds mentions and references after Markdown is done, where a backslash no longer helps: a joiner of no width does.
@@ -80,8 +80,8 @@ def for_html(text: str) -> str:
 def for_markdown(text: str) -> str:
     r"""Escape for Markdown running text and table cells.
 
-    >>> for_markdown("a|b*c")
-    'a\\|b\\*c'
+    >>> for_markdown("a|b*c"), for_markdown("63.7% against 60"), for_markdown("1. one")
+    ('a\\|b\\*c', '63.7% against 60', '1\\. one')
     """
     escaped = _MENTION.sub("\u2060", _MARKDOWN.sub(r"\\\1", one_line(text).strip().replace("&", "&amp;")))
     return _MARKDOWN_LINK.sub(r"\\\g<0>", _MARKDOWN_START.sub(r"\1\\\2", escaped))

@@ -50,6 +50,7 @@ def to_markdown(document: Document) -> str:
     parts = [f"**{for_markdown(note.line)}**" for note in document.banners]
     parts.append(f"**{for_markdown(capital(document.label))}.** {for_markdown(sentence(document.headline))}")
     parts += [for_markdown(text) for text in (below(document),) if text]
+    parts += [f"**{for_markdown(note.line)}**" for note in document.remarks if note.kind == "gate"]
     parts += [_markdown(block) for block in document.answer]
     parts.append("\n".join(f"- {for_markdown(note.line)}" for note in document.cautions))
     parts += _folded("Evidence", document.evidence)

@@ -19,6 +19,7 @@ NoteKind = Literal[
     "direction",  # which way is better is not declared
     "scale",  # scores of doubtful scale, or codes among them
     "comparability",  # runs differ in something that matters
+    "average",  # another average of the same scores answers differently
     "dependence",  # items share something that no cluster declares
     "missing",  # scores are missing
     "few",  # too few items, clusters, votes or runs

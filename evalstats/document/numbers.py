@@ -30,6 +30,16 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
     return f"+{text}" if sign and rounded > 0 else text
 
 
+def declared(value: float, scale: float = 1.0, *, sign: bool = False) -> str:
+    """Write a number that somebody gave (a margin, a level, a budget) as it was given: with all of its digits and no more.
+
+    >>> declared(0.05), declared(0.005, 100), declared(-0.15, sign=True), declared(0.29, 100), declared(1250)
+    ('0.05', '0.5', '−0.15', '29', '1250')
+    """
+    text = f"{abs(value * scale):.10g}"
+    return f"{MINUS if value < 0 else '+' if sign and value > 0 else ''}{text}"
+
+
 def p_value(p: float | None) -> str:
     """Write a p-value: three decimals, never 0 and never 1 by rounding.
 
@@ -54,6 +64,18 @@ def interval(low: float | None, high: float | None, scale: float = 1.0, digits: 
     if low is None or high is None:
         return "none"
     return f"[{number(low * scale, digits, sign=sign)}, {number(high * scale, digits, sign=sign)}]"
+
+
+def digits_of_interval(low: float | None, high: float | None, scale: float = 1.0) -> int:
+    """Return how many decimals a difference is shown with: one, so that every place says the same, more where one says nothing.
+
+    The interval's half width has two figures then, with at most 4 decimals.
+
+    >>> digits_of_interval(-0.1, 0.3, 100), digits_of_interval(-0.023, 0.009), digits_of_interval(None, None)
+    (1, 3, 1)
+    """
+    half = 0.0 if low is None or high is None else (high - low) * scale / 2
+    return min(max(1 - math.floor(math.log10(half)), 1), 4) if half > 0 else 1
 
 
 def interval_words(

@@ -22,9 +22,19 @@ class Case:
 CASES = (
     Case("compare 02/subjects.csv --baseline A --candidate B", 0, ("+6.7", "−12.7", "macro")),
     Case("audit 02/subjects.csv", 0, ("macro", "−12.7"), ("HOLDS",)),
-    Case("leaderboard 03/subset_missing.csv", 0, ("full",), ("partial leads", "partial is best")),
-    Case("leaderboard 03/full.csv 03/dropper.csv", 0, ("full",), ("dropper leads", "dropper is best")),
-    Case("leaderboard 03/tiers.csv", 0, ()),
+    Case(
+        "leaderboard 03/subset_missing.csv",
+        0,
+        ("full is ahead on the 120 items that they share", "+4.2 pp, 95% CI −6.2 to 14.5, p = 0.42"),
+        ("partial leads", "partial is best"),
+    ),
+    Case(
+        "leaderboard 03/full.csv 03/dropper.csv",
+        0,
+        ("full is ahead on the 30 items that they share", "+0.007"),
+        ("dropper leads", "dropper is best"),
+    ),
+    Case("leaderboard 03/tiers.csv", 0, ("full 70.0 61.3 to 77.5 1 a", "2 b", "3 c")),
     Case("compare 05/spaces.csv --baseline gpt-x --candidate gpt-y", 0, ("gpt-y is not shown to differ from gpt-x",)),
     Case("leaderboard 06/by_id.json", 2, ("--map model=response_model_name --map judge=eval_model_name",), ("model=eval",)),
     Case("compare 07/m_a 07/m_b", 2, ("trial=#order",), ("variant=completion",)),

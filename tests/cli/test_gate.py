@@ -87,7 +87,7 @@ def test_junit_is_written_where_there_is_no_answer(runs, tmp_path):
 def test_a_failed_gate_says_why_on_stderr_wherever_the_result_goes(runs, tmp_path, style, more):
     gate = ["--fail-on", "not-noninferior", "--margin", "2pp", "--format", style, *more]
     limit = 100 * tango_margin_test(PairedCounts(0, 20, 40, 20), margin=0.02).low_one_sided
-    why = f"non-inferiority within 2.0 pp is not established (lower limit −{-limit:.1f} pp)."
+    why = f"non-inferiority within 2 pp is not established (lower limit −{-limit:.1f} pp)."
     done = compare(runs, "bad", *gate)
     assert (done.exit_code, " ".join(done.stderr.split())) == (1, f"gate failed: {why}")
     output = tmp_path / "c.out"
@@ -126,3 +126,25 @@ def test_a_gate_goes_by_the_chapters_until_they_are_ruled_out(tmp_path):
     for more in (["--cluster", "none"], ["--plan", str(plan)]):
         done = RUN.invoke(app, ["compare", *sides, "--fail-on", "inconclusive", *more])
         assert (done.exit_code, "gate passed" in done.stderr) == (0, True), done.stderr
+
+
+@pytest.mark.parametrize("rule", ["worse", "inconclusive"])
+def test_a_comment_tells_a_gate_that_passed(runs, rule):
+    done = compare(runs, "good", "--fail-on", rule, "--format", "markdown")
+    assert done.exit_code == 0
+    above = done.stdout.split("<details>")[0]
+    assert "**Gate passed: the verdict is better" in above
+    assert "\\." not in above
+
+
+def test_junit_has_an_error_where_the_gate_has_no_answer(tmp_path):
+    for name, score in (("old", 0), ("new", 1)):
+        lines = [json.dumps({"model": name, "item": f"q{i}", "score": score}) for i in range(3)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    file = tmp_path / "junit.xml"
+    sides = [str(tmp_path / f"{name}.jsonl") for name in ("old", "new")]
+    done = RUN.invoke(app, ["compare", *sides, "--fail-on", "worse", "--junit", str(file)])
+    assert done.exit_code == 3
+    assert "gate: no answer" in done.stderr
+    assert 'errors="1"' in file.read_text()
+    assert 'failures="0"' in file.read_text()

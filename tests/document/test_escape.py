@@ -46,6 +46,16 @@ def test_markdown_escapes_every_active_character(text: str) -> None:
     assert not bare
 
 
+@pytest.mark.parametrize("text", ["63.7% against 60.1%", "+4.2 pp, 95% CI 1 to 7", "2024-05-01", "-5", "3.", "a.b"])
+def test_markdown_leaves_numbers_as_they_are(text: str) -> None:
+    assert for_markdown(text) == text if text != "3." else for_markdown(text) == "3\\."
+
+
+@pytest.mark.parametrize("text", ["1. one", "2) two", "- three", "+ four", "---", "=== five", ": six"])
+def test_markdown_escapes_what_begins_a_block(text: str) -> None:
+    assert "\\" in for_markdown(text)
+
+
 @given(st.text())
 def test_typst_escapes_every_active_character(text: str) -> None:
     escaped = for_typst(text)

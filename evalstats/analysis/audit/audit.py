@@ -13,7 +13,7 @@ from evalstats.aggregate.trial_sets import row_counts
 from evalstats.analysis.arms import Metric, choose_metric, direction_of, require_outcomes, rows_among
 from evalstats.analysis.audit.answers import multiple_choice
 from evalstats.analysis.audit.conclusions import Conclusions, conclusions, ranked
-from evalstats.analysis.audit.items import groups_and_drift, near_duplicates, uninformative_items
+from evalstats.analysis.audit.items import groups_and_drift, near_duplicates, uninformative_items, unlike_levels
 from evalstats.analysis.audit.panel import Check, NotChecked, Observation, Panel
 from evalstats.analysis.audit.result import EFFECTS, Audit, Audited, Finding, Kind, Unchecked
 from evalstats.analysis.audit.runs import identical_models, repeated_rows, repeated_runs, too_small, versions
@@ -61,6 +61,7 @@ CHECKS: tuple[Check, ...] = (
     Check(kinds=("item sets",), look=item_sets),
     Check(kinds=("item sets",), look=run_item_sets),
     Check(kinds=("near-duplicate items",), look=near_duplicates),
+    Check(kinds=("average",), look=unlike_levels),
     Check(kinds=("saturated items", "unsolvable items"), look=uninformative_items),
     Check(kinds=("wrong keys", "guessed answers", "answer position", "agreement"), look=multiple_choice),
     Check(kinds=("dependence", "drift"), look=groups_and_drift),
@@ -172,6 +173,8 @@ def _looked(panel: Panel) -> _Looked:
     before = conclusions(panel)
     seen = _observed(panel)
     judged = [ranked(panel, before, each) for each in seen if isinstance(each, Observation)]
+    # That levels differ in size is no fault: it is said where another average answers otherwise.
+    judged = [each for each in judged if each.finding.kind != "average" or _changes(each.finding)]
     depends = np.zeros(before.verdict.size, dtype=np.bool_)
     for each in judged:
         depends |= each.depends
@@ -226,6 +229,11 @@ def _weight(finding: Finding) -> tuple[int, bool, float, float]:
     turned = any({flip.verdict_before, flip.verdict_after} == {"better", "worse"} for flip in flips)
     largest = max((each.largest or 0.0 for each in finding.shifts), default=0.0)
     return EFFECTS.index(finding.effect), not turned, -finding.n_depend, -largest
+
+
+def _changes(finding: Finding) -> bool:
+    """Whether a treatment changes a verdict or who leads."""
+    return finding.effect == "flips" or any(each.leader_before != each.leader_after for each in finding.shifts)
 
 
 def _audited(panel: Panel, before: Conclusions, n_depend: int) -> Audited:

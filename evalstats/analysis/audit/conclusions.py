@@ -6,7 +6,7 @@ clusters), from which all of them are drawn anew.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,16 @@ import numpy.typing as npt
 from evalstats.aggregate.items import Bools, Floats, Ints
 from evalstats.analysis.audit.panel import Observation, Panel, Treatment
 from evalstats.analysis.audit.result import Effect, Finding, Flip, Shift, Verdict
-from evalstats.analysis.leaderboard.comparability import MIN_SHARED
+from evalstats.analysis.leaderboard.comparability import MIN_SHARED, components, shared_counts
 from evalstats.analysis.result import Estimate, finite
+from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.many.pairwise import PairwiseDifferences, pairwise_differences
+from evalstats.stats.stratified import linearised, strata_of
 
 # A difference that changes by less than this share of its standard error, and by less than half a point, stands.
 MOVED = 0.25
 HALF_A_POINT = 0.005
+_ROUNDING = 1e-9
 _FEW_DF, _FEWEST_DIFFERING = 4.0, 6
 _SHOWN_FLIPS = 20
 _VERDICTS: dict[int, Verdict] = {1: "better", -1: "worse", 0: "inconclusive"}
@@ -31,7 +34,8 @@ class Conclusions:
     """Verdicts on all pairs of models, first minus second in the order of the columns, shape (n_pairs,).
 
     `verdict` is 1 where the first is better, -1 where it is worse, 0 where neither is shown; `compared` are pairs with enough
-    items in common. `means` are the models' mean scores, NaN without any.
+    items in common. `means` are the models' mean scores, on one scale where they lack
+    items, NaN without any.
     """
 
     pairs: PairwiseDifferences
@@ -45,7 +49,10 @@ def conclusions(panel: Panel, treatment: Treatment | None = None) -> Conclusions
     """Draw all conclusions from a panel, under a treatment of its rows."""
     scores = panel.table(treatment)
     codes = panel.codes if treatment is None or treatment.clusters is None else treatment.clusters
-    pairs = _differences(panel, scores, codes)
+    if treatment is not None and treatment.strata is not None:
+        scores, codes, pairs = _averaged(panel, scores, codes, treatment.strata)
+    else:
+        pairs = _differences(panel, scores, codes)
     compared = pairs.n_items >= MIN_SHARED
     if treatment is not None and treatment.apart is not None:
         compared &= treatment.apart[pairs.first] == treatment.apart[pairs.second]
@@ -58,9 +65,7 @@ def conclusions(panel: Panel, treatment: Treatment | None = None) -> Conclusions
         apart &= pairs.df >= _FEW_DF
     better = 1 if panel.metric.higher_is_better else -1
     verdict = np.where(apart, better * np.sign(np.nan_to_num(pairs.estimate)), 0).astype(np.int8)
-    seen = ~np.isnan(scores)
-    n = seen.sum(axis=0)
-    means = np.divide(np.where(seen, scores, 0.0).sum(axis=0), n, out=np.full(len(n), np.nan), where=n > 0)
+    means = _on_one_scale(panel, scores)
     return Conclusions(
         pairs=pairs, verdict=verdict, compared=compared, means=means, leader=_leader(panel, means, better)
     )
@@ -85,6 +90,41 @@ def _differences(panel: Panel, scores: Floats, codes: Ints | None) -> PairwiseDi
         adjust="none",
         conf_level=panel.conf_level,
     )
+
+
+def _averaged(
+    panel: Panel, scores: Floats, codes: Ints | None, strata: Ints
+) -> tuple[Floats, Ints | None, PairwiseDifferences]:
+    """Return values whose means weigh levels equally, of the items that all models have, and what follows for the pairs."""
+    whole = ~np.isnan(scores).any(axis=1)
+    if not whole.any():
+        return scores, codes, _differences(panel, scores, codes)
+    raw, codes = scores[whole], None if codes is None else codes[whole]
+    levels = strata_of(strata[whole], len(raw), np.ones(len(np.unique(strata[whole]))))
+    free = replace(panel, metric=replace(panel.metric, kind="continuous", low=None, high=None))
+    values = linearised(raw, levels)
+    pairs = _differences(free, values, codes)
+    # Linearised values differ everywhere: what counts is on how many items the models do, by weight against the heaviest.
+    weight = levels.item_weights / levels.item_weights.max()
+    differing = [
+        int(weight @ (raw[:, i] != raw[:, j]) + _ROUNDING) for i, j in zip(pairs.first, pairs.second, strict=True)
+    ]
+    return values, codes, replace(pairs, n_differing=np.array(differing, dtype=np.int64))
+
+
+def _on_one_scale(panel: Panel, scores: Floats) -> Floats:
+    """Return the models' means on the items of all; of their own items where the models do not hang together."""
+    seen = ~np.isnan(scores)
+    n = seen.sum(axis=0)
+    own = np.divide(np.where(seen, scores, 0.0).sum(axis=0), n, out=np.full(len(n), np.nan), where=n > 0)
+    known, any_model = n > 0, seen.any(axis=1)
+    if seen[np.ix_(any_model, known)].all() or np.unique(components(shared_counts(seen[:, known]) > 0)).size > 1:
+        return own
+    metric = panel.metric
+    fits = metric.bounds is not None and np.nanmin(scores) >= metric.bounds[0] and np.nanmax(scores) <= metric.bounds[1]
+    found = common_scale(scores[np.ix_(any_model, known)], bounds=metric.bounds if fits else None)
+    own[known] = found.estimate
+    return own
 
 
 def _leader(panel: Panel, means: Floats, better: int) -> str:

@@ -1,6 +1,7 @@
 """Items that are copies of each other, that tell nothing, that nobody gets right, or that hang together; runs that drift."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,12 +15,13 @@ from evalstats.aggregate.items import (
     Bools,
     Floats,
     Ints,
+    constant_factors,
     level_codes,
 )
 from evalstats.aggregate.trial_sets import row_counts
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.dependence import kind_of
-from evalstats.analysis.grouping import candidate_groups, group_columns, label_of
+from evalstats.analysis.grouping import candidate_groups, group_columns, label_of, other_averages
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.document.numbers import many, number, plural, several, share_in_percent
 from evalstats.errors import Option
@@ -38,6 +40,7 @@ _FEWEST_CHARACTERS = 6
 _FEWEST_MODELS = 3
 _FEWEST_FOR_UNSOLVABLE, _MANY = 8, 0.05
 _SHOWN = 5
+_MOST_LACKING = 0.5
 
 
 def near_duplicates(panel: Panel) -> Iterator[Observation | NotChecked]:
@@ -75,6 +78,29 @@ def near_duplicates(panel: Panel) -> Iterator[Observation | NotChecked]:
         examples=_copies(panel, found.group),
         # Right-or-wrong rows agree by chance too, and grouping by them would be grouping by the outcome.
         treatments=(Treatment(words="with equal rows as one cluster", clusters=found.group),) if graded else (),
+    )
+
+
+def unlike_levels(panel: Panel) -> Iterator[Observation | NotChecked]:
+    """Levels of a usual factor (task, subject, category, language, ...) that differ in size, where averages can part."""
+    names = [name for name in group_columns(panel.rows) if name not in panel.clusters]
+    factors = constant_factors(panel.rows, [name for name in names if name not in ITEM_KEY])
+    items = factors.with_columns(panel.items["task"])
+    averages = [each for each in other_averages(panel.data, items) if each.column not in panel.clusters]
+    if not averages:
+        return
+    if np.isnan(panel.scores).any(axis=1).mean() > _MOST_LACKING:
+        yield NotChecked(kind="average", reason="more than half of the items lack a score of some model")
+        return
+    yield Observation(
+        kind="average",
+        text=f"A mean of all items is the {' and the '.join(replace(each, kind='micro').words(items) for each in averages)}",
+        remedy=("Say which average is meant; ", Option("average", "macro"), " weighs levels equally"),
+        treatments=tuple(
+            Treatment(words=f"with {many(each.label)} weighted equally", strata=strata.codes)
+            for each in averages
+            if (strata := each.strata(items)) is not None
+        ),
     )
 
 

@@ -35,6 +35,8 @@ class Treatment:
         Score of an item of which a model has no row at all.
     clusters
         Code of every item's cluster, shape (n_items,): intervals change, scores do not.
+    strata
+        Code of every item's level, shape (n_items,): levels weigh equally in the mean of a model.
     apart
         Code of every model, shape (n_models,): models with other codes are not compared.
     """
@@ -44,6 +46,7 @@ class Treatment:
     score: Floats | None = None
     absent: float | None = None
     clusters: Ints | None = None
+    strata: Ints | None = None
     apart: Ints | None = None
 
 

@@ -24,6 +24,7 @@ Kind = Literal[
     "scale",  # scores outside their range, two scales, one value alone
     "too small",  # comparisons that no outcome could decide
     "near-duplicate items",
+    "average",  # levels of unlike sizes, which a mean of all items weighs by their size
     "saturated items",
     "unsolvable items",
     "wrong keys",

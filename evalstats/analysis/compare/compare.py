@@ -393,6 +393,7 @@ def _with_groups(reading: Reading, result: Comparison, split: Sequence[str]) -> 
     runs = tuple(sorted({run for arm in (question.baseline, question.candidate) for run in arm.runs}))
     told = [] if question.clusters else [*duplicate_notes(question.data, question.pairs, runs, question.metric)]
     levels = tuple(row for name in split for row in question.by_level(name))
+    averages = question.other_averages(result, split)
     told.extend(Note(kind="left_out", text=text) for name in split for text in _in_no_row(question, result, name))
     strata = tuple(row for name in split if (row := question.stratified_row(name)) is not None)
     return replace(
@@ -400,6 +401,7 @@ def _with_groups(reading: Reading, result: Comparison, split: Sequence[str]) -> 
         rows=(*result.rows, *strata),
         dependence=reading.rows,
         findings=reading.findings,
+        other_averages=averages,
         notes=(*result.notes, *told),
         groups=levels,
         flipped_by=question.flipped_by(split[0] if split else "scenario"),

@@ -330,7 +330,7 @@ def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -
         method_reason="the score is binary with one trial an item, and no clusters are declared",
         table=counts,
         mde=mde_paired_binary(counts.n, discordance, conf_level=conf_level, power=POWER),
-        smallest_p=smallest_p_paired_binary(counts.n),
+        smallest_p=_least_p(scores, metric),
         doubts=tuple(doubts),
         notes=notes("few", headline.warnings),
     )
@@ -370,7 +370,7 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         method_reason=f"{why}; item means are compared, and no clusters are declared",
         # The two pseudo-items shrink the mean that is tested by n/(n + 2).
         mde=None if shrunken is None else shrunken * (len(d) + 2) / len(d),
-        smallest_p=smallest_p_augmented_t(len(d), trials),
+        smallest_p=_least_p(scores, metric),
         doubts=_no_change(d),
         notes=notes("few", headline.warnings),
     )
@@ -402,8 +402,7 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
         headline=headline,
         method_reason=f"the score is {kind}, and no clusters are declared",
         mde=_mde(headline, conf_level),
-        # A t interval from a few numbers rests on their being normal; the sign-flip on the same items does not.
-        smallest_p=smallest_p_clusters(len(d)),
+        smallest_p=_least_p(scores, metric),
         doubts=(*_no_change(d), *(few or _few_differing(d))),
         no_equivalence=few,
         notes=notes("few", headline.warnings),
@@ -549,7 +548,10 @@ def _cluster_doubts(headline: Estimate, flip: SignFlip, conf_level: float) -> tu
     if headline.p_value is not None and smallest_p_clusters(headline.n_clusters or 1) <= 1 - conf_level:
         significant = headline.p_value <= 1 - conf_level
         if significant and flip.smallest_p > 1 - conf_level:
-            doubts.append(f"the cluster sign-flip could not go below p = {flip.smallest_p:.3g} whatever the data")
+            doubts.append(
+                f"only {plural(flip.n_nonzero, 'cluster')} {'differs' if flip.n_nonzero == 1 else 'differ'}, and the cluster "
+                f"sign-flip of so few cannot go below p = {flip.smallest_p:.3g}"
+            )
         elif significant != (flip.p_value <= 1 - conf_level):
             doubts.append("the CR2 test and the cluster sign-flip disagree")
     return tuple(doubts)
@@ -568,6 +570,20 @@ def _unclipped_note(found: ClusterMean, metric: Metric) -> str:
     if low is None or high is None or (low == shown.conf_low and high == shown.conf_high):
         return ""
     return f"clipped to the possible range; unclipped [{low * metric.scale:.1f}, {high * metric.scale:.1f}]"
+
+
+def _least_p(scores: PairedScores, metric: Metric) -> float:
+    """Return the smallest p that so many items of this kind of score could show, whatever the answers are.
+
+    Which method the answers at hand led to does not count: graded scores of one draw may all lie at the ends. A t from a few
+    numbers rests on their being normal; the sign-flip on the same items does not. Fewer than 6 items that differ decide nothing.
+    """
+    n = len(scores.differences)
+    if metric.kind not in ("binary", "proportion"):
+        return smallest_p_clusters(n)
+    if metric.kind == "proportion" or scores.n_trials > 1 or scores.passes:
+        return smallest_p_augmented_t(n, scores.n_trials)
+    return smallest_p_paired_binary(n) if n >= MIN_DISCORDANT else 1.0
 
 
 def _no_change(differences: Floats) -> tuple[str, ...]:

@@ -7,15 +7,16 @@ from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
-from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences, TheseItems
+from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences, OtherAverage, TheseItems
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
 from evalstats.analysis.dependence import partitions_named
+from evalstats.analysis.grouping import weighted_words
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
-from evalstats.document.numbers import interval_words, many, number, p_words, plural, scaled, titled
+from evalstats.document.numbers import declared, interval_words, many, number, p_words, plural, scaled, titled
 from evalstats.errors import Option
 from evalstats.stats.checks import FEW_CLUSTERS
 
@@ -29,7 +30,8 @@ TONES: dict[str, Tone] = {
 }
 # Cautions in the order of what they can undo.
 NOTE_ORDER: tuple[NoteKind, ...] = (
-    "simulated", "withheld", "gate", "plan", "comparability", "direction", "dependence", "missing", "scale", "few", "fit",
+    "simulated", "withheld", "gate", "plan", "comparability", "direction", "average", "dependence", "missing", "scale", "few",
+    "fit",
 )  # fmt: skip
 _GROUPS_SHOWN, _FLIPS_SHOWN = 8, 12
 _FINDINGS_SHOWN = 2
@@ -65,7 +67,23 @@ def _headline(result: Comparison) -> str:
     asked = asked_direction("asked") if any(note.kind == "direction" for note in result.qualifiers) else []
     these = result.open_for_others
     said = _verdict_words(result, first, second) if these is None else _both_facts(result, these)
-    return "; ".join([said, *limits(result), *asked])
+    return "; ".join([said, *limits(result), *_by_other_averages(result), *asked])
+
+
+def _by_other_averages(result: Comparison) -> list[str]:
+    """Return what another average says, where it claims the opposite, or claims what this one does not."""
+    against = [row for row in result.other_averages if not row.agrees and row.verdict in ("better", "worse")]
+    return [f"{weighted_words(row.kind, row.factor)} it is {row.verdict}" for row in against[:1]]
+
+
+def _other_average_words(row: OtherAverage, result: Comparison) -> str:
+    """Say the difference by another average with its interval and p."""
+    value = f"The difference {weighted_words(row.kind, row.factor)} ({row.words}) is {shown(result, row.estimate)}"
+    if row.ends is None:
+        return f"{value}, no interval"
+    ends = interval_words(row.conf_low, row.conf_high, result.scale, figures.digits_of(result))
+    told = ", ".join(part for part in (f"{100 * result.conf_level:.5g}% CI {ends}", p_words(row.p_value)) if part)
+    return f"{value} ({told}): {row.verdict}"
 
 
 def _verdict_words(result: Comparison, first: str, second: str) -> str:
@@ -144,7 +162,7 @@ def _scope(result: Comparison) -> str:
         parts.append(result.verdict_reason)
     elif result.verdict not in DECIDED and result.mde is not None:
         parts.append(f"a difference of {sized(result.mde, result)} would be found with 80% power")
-    if result.average and _asked(result, "average", "weights"):
+    if result.average:
         parts.append(result.average)
     return "; ".join(parts)
 
@@ -188,10 +206,6 @@ def _by_labels(result: Comparison) -> list[str]:
     return [f"corrected by people's labels of {n}: the judge alone says {judged}, labels alone {labels}"]
 
 
-def _asked(result: Comparison, *names: str) -> bool:
-    return any(name in names for name, _ in result.asked)
-
-
 def plain_reason(result: Comparison) -> bool:
     """Whether the interval alone gives the verdict, so that its reason is not said again."""
     if result.verdict in ("better", "worse", "equivalent", "invalid"):
@@ -215,8 +229,9 @@ def notes_of(result: Comparison) -> tuple[Note, ...]:
         *(note for note in result.notes if not _repeats(note, result)),
         *(note for note in direction_notes(result.direction) if not note.caution),
     ]
-    if result.average and not _asked(result, "average", "weights"):
-        known.append(Note(kind="choice", text=f"The difference is a {result.average}", caution=False))
+    known += [
+        Note(kind="average", text=_other_average_words(row, result)) for row in result.other_averages if not row.agrees
+    ]
     rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(known, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
 
@@ -722,7 +737,7 @@ def shown(result: Comparison, value: float | None) -> str:
 
 def _margin_words(result: Comparison) -> str:
     """Write the margin as it was declared, without digits that nobody gave."""
-    return f"{(result.margin or 0.0) * result.scale:.6g} {result.unit}".rstrip()
+    return f"{declared(result.margin or 0.0, result.scale)} {result.unit}".rstrip()
 
 
 def least(result: Comparison) -> str:

@@ -12,7 +12,7 @@ from evalstats.aggregate.items import FIRST_TRIAL, HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, level_places
 from evalstats.analysis.result import MethodRow, method_row
-from evalstats.document.numbers import plural, scaled, share_in_percent
+from evalstats.document.numbers import declared, plural, scaled, share_in_percent
 from evalstats.schema.tables import is_constant
 from evalstats.stats.bootstrap import bca_law, bootstrap_t
 from evalstats.stats.clusters import cluster_sign_flip
@@ -338,7 +338,7 @@ def _binary_rows(
     posterior = paired_posterior(counts, margin=margin, conf_level=conf_level)
     words = [f"P(candidate above baseline) {_probability(posterior.p_better)}"]
     if margin is not None:
-        shown = f"{scaled(margin, metric.scale)}{f' {metric.shown_unit}' if metric.shown_unit else ''}"
+        shown = f"{declared(margin, metric.scale)}{f' {metric.shown_unit}' if metric.shown_unit else ''}"
         words.append(f"P(above by more than {shown}) {_probability(posterior.p_above_margin)}")
         words.append(f"P(below by more than {shown}) {_probability(posterior.p_below_margin)}")
     words.append("probabilities of the difference given the data and the prior, not p-values")

@@ -9,7 +9,7 @@ from evalstats.analysis.compare.result import Comparison, GroupRow, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
 from evalstats.analysis.result import MethodRow, as_columns
 from evalstats.document.model import Figure, Table, Tone
-from evalstats.document.numbers import interval, number, p_value, plural, scaled
+from evalstats.document.numbers import declared, digits_of_interval, interval, number, p_value, plural, scaled
 
 MOST_GROUPS = 40
 _LONG_NAME = 18  # letters; beside an axis the title above has to name the sides then
@@ -45,9 +45,17 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
         rows=as_columns(rows),
         options=_options(result),
         alt=f"Difference in {result.metric}{by}, {result.candidate.name} minus {result.baseline.name}: {rows[0]['words']}.",
-        caption=f"The difference in {result.metric}{by}, with {100 * result.conf_level:.5g}% intervals; filled points are "
+        caption=f"The difference in {result.metric}{by}, with {_levels(result, groups)} intervals; filled points are "
         f"settled.{more}",
         table=table,
+    )
+
+
+def _levels(result: Comparison, groups: Sequence[GroupRow]) -> str:
+    """Write the level of the intervals, and that of the groups', which hold together only at a higher one."""
+    levels = [f"{100 * level:.6g}%" for level in (result.conf_level, *{group.conf_level for group in groups})]
+    return (
+        levels[0] if len(set(levels)) == 1 else f"{levels[0]} (each {result.by} {levels[1]}, so that all hold together)"
     )
 
 
@@ -144,7 +152,7 @@ def narrowing(result: Comparison) -> Figure | None:
     notes: list[str] = []
     if account.margin is not None:
         notes.append(
-            f"Band along 0: the margin, ±{scaled(account.margin, account.scale)} {account.unit_shown}".rstrip()
+            f"Band along 0: the margin, ±{declared(account.margin, account.scale)} {account.unit_shown}".rstrip()
         )
     if account.planned_n is not None and account.planned_n <= last:
         notes.append(f"dashed: {plural(account.planned_n, account.unit)} planned")
@@ -225,14 +233,8 @@ def drawn_costs(rows: Sequence[CostRow]) -> tuple[CostRow, ...]:
 
 
 def digits_of(comparison: Comparison) -> int:
-    """Return how many decimals are shown: one, so that every place says the same, and more where one says nothing.
-
-    The interval's half width has two figures then, with at most 4 decimals.
-    """
-    if comparison.conf_low is None or comparison.conf_high is None:
-        return 1
-    half = (comparison.conf_high - comparison.conf_low) * comparison.scale / 2
-    return min(max(1 - math.floor(math.log10(half)), 1), 4) if half > 0 else 1
+    """Return how many decimals its differences are shown with."""
+    return digits_of_interval(comparison.conf_low, comparison.conf_high, comparison.scale)
 
 
 def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:
@@ -264,7 +266,10 @@ def _options(result: Comparison) -> dict[str, Any]:
         "side_tones": ("bad", "good") if result.higher_is_better else ("good", "bad"),
     }
     if margin is not None:
-        options |= {"margin": margin, "note": f"The band is the margin, ±{number(margin)}{f' {unit}' if unit else ''}."}
+        options |= {
+            "margin": margin,
+            "note": f"The band is the margin, ±{declared(margin)}{f' {unit}' if unit else ''}.",
+        }
     if result.metric_kind in ("binary", "proportion"):
         options["bounds"] = (-result.scale, result.scale)
     return options

@@ -8,7 +8,7 @@ from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.document.model import Items, Section, Text, sentence
-from evalstats.document.numbers import interval_words, number, p_value, plural, scaled
+from evalstats.document.numbers import declared, interval_words, number, p_value, plural, scaled
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 
 _REFUSALS = ("invalid", "powerless")
@@ -322,8 +322,8 @@ def _decides(result: Comparison) -> str:
 def _margin(result: Comparison) -> str:
     if result.margin is None:
         return ""
-    size = f"{scaled(result.margin, result.scale)} {result.unit}".rstrip()
-    return f"The two count as equivalent if the {100 * (2 * result.conf_level - 1):.4g}% interval lies within ±{size}."
+    size = f"{declared(result.margin, result.scale)} {result.unit}".rstrip()
+    return f"The two count as equivalent if the {100 * (2 * result.conf_level - 1):.6g}% interval lies within ±{size}."
 
 
 def _family(result: Comparison) -> str:

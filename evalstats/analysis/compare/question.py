@@ -18,6 +18,7 @@ from evalstats.analysis.compare.result import (
     GroupRow,
     LabelAccount,
     Missing,
+    OtherAverage,
     SequentialAccount,
     TheseItems,
     Verdict,
@@ -35,7 +36,7 @@ from evalstats.analysis.compare.verdict import (
 )
 from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.dependence import ItemFactor, effective_levels
-from evalstats.analysis.grouping import Average, label_of, plain_average, without_nested
+from evalstats.analysis.grouping import Average, fixed_by, label_of, other_averages, plain_average, without_nested
 from evalstats.analysis.pairs import (
     Pairs,
     level_places,
@@ -128,7 +129,8 @@ class Question:
         gain = missing_beyond(missing, metric, self.margin, loss=False)
         if beyond is None and gain is not None:
             found = replace(found, no_equivalence=(*found.no_equivalence, gain))
-        evidence = self._evidence(found, self.conf_level, low, high)
+        shown_noninferior = at_the_margin is not None and at_the_margin.noninferior
+        evidence = self._evidence(found, self.conf_level, low, high, noninferior=shown_noninferior)
         verdict, reason = self._decide(evidence)
         these = self._on_these_items(paired, verdict)
         if watched is None:
@@ -250,6 +252,39 @@ class Question:
         if self.too_few is not None and verdict == "inconclusive":
             return verdict, self.too_few.why()
         return ("inconclusive", reason) if verdict == "invalid" else (verdict, reason)
+
+    def other_averages(self, result: Comparison, declared: Sequence[str]) -> tuple[OtherAverage, ...]:
+        """Answer by each other average that could have been meant; none beside labels, and while a run is watched."""
+        if self.labels is not None or self.sequential:
+            return ()
+        paired = self.pairs.subset(self.pairs.paired)
+        found: list[OtherAverage] = []
+        for average in other_averages(self.data, paired.items, but=self.average, declared=declared):
+            if any(fixed_by(average, paired, name) for name in self.clusters):
+                continue
+            other = replace(self, average=average if average.kind == "macro" else None, method="auto")
+            found.append(other.beside(result, average))
+        return tuple(found)
+
+    def beside(self, result: Comparison, average: Average) -> OtherAverage:
+        """Answer with this question's average in few words, beside the `result` that another gave; `average` names it."""
+        paired = self.pairs.subset(self.pairs.paired)
+        scores, level = self.scores(paired), self.conf_level
+        found = self.difference(scores, level)
+        verdict, reason = decide(self._evidence(found, level, *self.equivalence(scores, level)))
+        upward = found.headline.estimate > 0
+        missing = self._missing(None if self.average is None else self.average.strata(self.pairs.items), watching=False)
+        names = (self.baseline.name, self.candidate.name)
+        verdict = judged(missing, verdict, reason, upward=upward, names=names).verdict
+        same_sign = (result.estimate or 0.0) * found.headline.estimate >= 0
+        return OtherAverage(
+            **estimated(found.headline, reason=None, conf_level=level),
+            factor=average.label,
+            kind="macro" if average.kind == "macro" else "micro",
+            words=average.words(paired.items),
+            verdict=verdict,
+            agrees=same_sign and verdict == result.verdict,
+        )
 
     def _corrected(
         self, found: Difference, scores: PairedScores, conf_level: float
@@ -537,7 +572,15 @@ class Question:
         )
         return found.conf_low, found.conf_high
 
-    def _evidence(self, found: Difference, conf_level: float, low: float | None, high: float | None) -> Evidence:
+    def _evidence(
+        self,
+        found: Difference,
+        conf_level: float,
+        low: float | None,
+        high: float | None,
+        *,
+        noninferior: bool = False,
+    ) -> Evidence:
         return Evidence(
             conf_low=found.headline.conf_low,
             conf_high=found.headline.conf_high,
@@ -548,6 +591,7 @@ class Question:
             margin=self.margin,
             equivalence_low=low,
             equivalence_high=high,
+            noninferior=noninferior,
             higher_is_better=self.metric.higher_is_better,
             doubts=(*([self._open_direction] if self._open_direction else []), *found.doubts),
             no_equivalence=found.no_equivalence,

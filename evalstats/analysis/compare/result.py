@@ -200,6 +200,21 @@ class LevelDifferences:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherAverage(Estimate):
+    """The difference by another average that is usual or declared, over levels of unlike sizes, and its verdict.
+
+    `kind` is "macro" (every level alike) or "micro" (every item alike), `words` name it with the levels; `agrees` says whether
+    sign and verdict are those of the answer.
+    """
+
+    factor: str
+    kind: Literal["micro", "macro"]
+    words: str
+    verdict: Verdict
+    agrees: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow(Estimate):
     """The comparison within one level of the factor named by `by`.
 
@@ -303,6 +318,7 @@ class Comparison(Result, Estimate):
     dependence: tuple[ItemFactor, ...] = ()
     these_items: TheseItems | None = None
     findings: tuple[LevelDifferences, ...] = ()
+    other_averages: tuple[OtherAverage, ...] = ()
     by: str | None = None
     groups: tuple[GroupRow, ...] = ()
     seed: int = 0

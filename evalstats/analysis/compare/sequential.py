@@ -13,7 +13,7 @@ from evalstats.analysis.compare.difference import Difference, PairedScores
 from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, Unit
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.result import MethodRow, method_row, notes
-from evalstats.document.numbers import p_value, plural, scaled
+from evalstats.document.numbers import declared, p_value, plural, scaled
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import Estimate, normal_quantile
@@ -370,7 +370,7 @@ def sequential_at_margin(account: SequentialAccount) -> AtMargin | None:
         inside, reason = False, f"no test at the margin: {account.reason or 'there is no interval'}"
     else:
         inside = limit > -account.margin if good else limit < account.margin
-        bound = scaled(-account.margin if good else account.margin, account.scale, sign=True)
+        bound = declared(-account.margin if good else account.margin, account.scale, sign=True)
         reason = (
             f"the one-sided {100 * account.conf_level:g}% {'lower' if good else 'upper'} limit that holds at every look is "
             f"{scaled(limit, account.scale, sign=True)}{unit}, which "

@@ -12,7 +12,16 @@ from evalstats.analysis.compare.result import AtMargin, Comparison, Missing, Ver
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels, too_much_missing
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import many, number, p_value, plural, scaled, share_in_percent
+from evalstats.document.numbers import (
+    declared,
+    digits_of_interval,
+    many,
+    number,
+    p_value,
+    plural,
+    scaled,
+    share_in_percent,
+)
 from evalstats.errors import InputError, written
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.binary import PairedCounts
@@ -250,6 +259,7 @@ class Evidence:
     smallest_p_of: str
     scale: float
     unit: str
+    noninferior: bool = False
 
 
 def decide(evidence: Evidence) -> tuple[Verdict, str]:
@@ -265,7 +275,7 @@ def decide(evidence: Evidence) -> tuple[Verdict, str]:
         return "powerless", _power_words(evidence)
     narrower = _percent(2 * evidence.conf_level - 1)
     if _inside_margin(evidence):
-        within = f"the {narrower} interval lies within ±{_shown(evidence, evidence.margin)}"
+        within = f"the {narrower} interval lies within ±{_margin_words(evidence)}"
         if not evidence.no_equivalence:
             return "equivalent", within
         return "inconclusive", f"{within}, but {'; '.join(evidence.no_equivalence)}"
@@ -287,7 +297,7 @@ def _cannot_show(evidence: Evidence) -> tuple[Verdict, str]:
 
 
 def _underpowered(evidence: Evidence) -> bool:
-    if evidence.margin is None or _direction(evidence) is not None or _inside_margin(evidence):
+    if evidence.margin is None or _direction(evidence) is not None or _inside_margin(evidence) or evidence.noninferior:
         return False
     return evidence.mde is None or evidence.mde > evidence.margin
 
@@ -295,7 +305,7 @@ def _underpowered(evidence: Evidence) -> bool:
 def _power_words(evidence: Evidence) -> str:
     found = "no difference" if evidence.mde is None else f"only {_shown(evidence, evidence.mde)}"
     return (
-        f"the interval includes 0, and a difference as large as the margin of {_shown(evidence, evidence.margin)} would be "
+        f"the interval includes 0, and a difference as large as the margin of {_margin_words(evidence)} would be "
         f"missed: {found} would be found with 80% power"
     )
 
@@ -320,8 +330,15 @@ def _shown(evidence: Evidence, value: float | None) -> str:
     return f"{number(None if value is None else value * evidence.scale, 1)}{unit}"
 
 
+def _margin_words(evidence: Evidence) -> str:
+    unit = f" {evidence.unit}" if evidence.unit else ""
+    return f"{declared(evidence.margin or 0.0, evidence.scale)}{unit}"
+
+
 def _percent(level: float) -> str:
-    return f"{100 * level:.4g}%"
+    # One that was given has few digits; one that an adjustment made is shown with four.
+    given = declared(level, 100)
+    return f"{given if len(given) <= 7 else f'{100 * level:.4g}'}%"
 
 
 def at_margin(
@@ -340,7 +357,8 @@ def at_margin(
     limit = tested.low_one_sided if good else tested.high_one_sided
     p = tested.noninferior_p if good else tested.nonsuperior_p
     inside = limit is not None and (limit > -margin if good else limit < margin)
-    reason = _reason(tested, metric, limit, inside=inside, withheld=found.no_equivalence)
+    digits = max(2, digits_of_interval(found.headline.conf_low, found.headline.conf_high, metric.scale))
+    reason = _reason(tested, metric, limit, inside=inside, withheld=found.no_equivalence, digits=digits)
     return AtMargin(
         margin=margin,
         noninferior=inside and not found.no_equivalence,
@@ -399,15 +417,19 @@ def _tested(found: Difference, scores: PairedScores, metric: Metric, margin: flo
     return t_margin_test(headline, margin=margin, conf_level=conf_level, bound=metric.span)
 
 
-def _reason(tested: MarginTest, metric: Metric, limit: float | None, *, inside: bool, withheld: tuple[str, ...]) -> str:
+def _reason(
+    tested: MarginTest, metric: Metric, limit: float | None, *, inside: bool, withheld: tuple[str, ...], digits: int
+) -> str:
     if limit is None:
         return f"no test at the margin: {tested.reason or 'there is no interval'}"
     unit = f" {metric.shown_unit}" if metric.shown_unit else ""
     end = "lower" if metric.higher_is_better else "upper"
     level = f"{100 * tested.conf_level:g}%"
-    where = f"the one-sided {level} {end} limit of the difference is {scaled(limit, metric.scale, sign=True)}{unit}"
+    where = (
+        f"the one-sided {level} {end} limit of the difference is {scaled(limit, metric.scale, digits, sign=True)}{unit}"
+    )
     bound = -tested.margin if metric.higher_is_better else tested.margin
-    shown = f"{scaled(bound, metric.scale, sign=True)}{unit}"
+    shown = f"{declared(bound, metric.scale, sign=True)}{unit}"
     if not inside:
         return f"{where}, which leaves a loss beyond {shown} possible"
     if withheld:
@@ -439,6 +461,8 @@ class Gate:
 def gate(result: Comparison, *fail_on: str) -> Gate:
     """Apply one or several rules to a comparison; it passes if it passes every one.
 
+    No gate passes on a powerless comparison: what has to be shown is not, and that no loss is shown says nothing.
+
     Parameters
     ----------
     fail_on
@@ -469,6 +493,9 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
         return Gate(rule=named, passed=None, reason=f"{reason}{written(HOW_TO_DIRECT)}")
     outcomes = [_RULES[rule](result) for rule in fail_on]
     failed = [reason for passed, reason in outcomes if not passed]
+    if not failed and result.verdict == "powerless":
+        # That a loss was not shown says nothing where none could have been.
+        return Gate(rule=named, passed=None, reason=f"the data cannot answer: {result.verdict_reason}")
     reasons = failed or [reason for _, reason in outcomes]
     return Gate(rule=named, passed=not failed, reason="; ".join(dict.fromkeys(reasons)))
 
@@ -486,7 +513,7 @@ def _worse(result: Comparison) -> tuple[bool, str]:
         return False, f"{result.candidate.name} is worse: {result.verdict_reason}"
     if result.missing.withheld == "worse":
         return False, f"{result.candidate.name} is worse on the items that both have: {result.verdict_reason}"
-    levels = [group.level for group in result.groups if "worse" in (group.verdict, group.withheld)]
+    levels = _levels_worse(result)
     if levels:
         return False, f"{result.candidate.name} is worse in {result.by}: {', '.join(levels)} (adjusted for all levels)"
     these = result.open_for_others
@@ -498,6 +525,10 @@ def _worse(result: Comparison) -> tuple[bool, str]:
     return True, f"not shown to be worse; the verdict is {result.verdict}, which is no proof of being as good"
 
 
+def _levels_worse(result: Comparison) -> list[str]:
+    return [group.level for group in result.groups if "worse" in (group.verdict, group.withheld)]
+
+
 def _not_noninferior(result: Comparison) -> tuple[bool, str]:
     account = result.at_margin
     if account is None:
@@ -505,7 +536,8 @@ def _not_noninferior(result: Comparison) -> tuple[bool, str]:
     if account.noninferior or account.limit is None:
         return account.noninferior, account.reason
     unit = f" {result.unit}" if result.unit else ""
-    margin, limit = (scaled(value, result.scale, 1) for value in (account.margin, account.limit))
+    digits = digits_of_interval(result.conf_low, result.conf_high, result.scale)
+    margin, limit = declared(account.margin, result.scale), scaled(account.limit, result.scale, digits)
     inside = account.limit > -account.margin if result.higher_is_better else account.limit < account.margin
     end = "lower" if result.higher_is_better else "upper"
     why = f": {account.reason}" if inside else f" ({end} limit {limit}{unit})"

@@ -9,7 +9,7 @@ from evalstats.analysis.method_texts import MethodText, known_methods
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import Estimate, level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import first_lines, interval_words, number, p_words, plural, several, titled
+from evalstats.document.numbers import declared, first_lines, interval_words, number, p_words, plural, several, titled
 from evalstats.errors import Option
 from evalstats.stats.contamination import MIN_REFERENCES
 
@@ -174,7 +174,7 @@ def _facts(result: ContaminationCheck) -> tuple[str, ...]:
     if family > 1:
         found.append(f"p is adjusted by Holm over {family} suspects; intervals are for each one alone.")
     if result.margin is not None:
-        found.append(f"Margin: {result.margin * result.scale:g}{unit}.")
+        found.append(f"Margin: {declared(result.margin, result.scale)}{unit}.")
     spread = result.rows[0].between_sd if family == 1 else None
     if spread is not None:
         more = f"by an SD of {number(spread * result.scale, 1)}{unit} beyond" if spread > 0 else "no more than by"
@@ -554,4 +554,4 @@ def _amount(value: float | None, result: ContaminationCheck, *, sign: bool = Fal
 
 
 def _margin(result: ContaminationCheck) -> str:
-    return f"{(result.margin or 0.0) * result.scale:g} {result.unit}".rstrip()
+    return f"{declared(result.margin or 0.0, result.scale)} {result.unit}".rstrip()

@@ -81,11 +81,11 @@ def _headline(result: Frontier, what: str) -> str:
     names = [row.name for row in result.rows if row.standing == "on the frontier"]
     open_ = [row.name for row in result.rows if row.standing == "open"]
     if not names:
-        return f"Which systems are worth their {what} is not settled"
+        return f"Which systems are beaten in both score and {what} is not settled"
     rest = f"; {several(open_)} {'is' if len(open_) == 1 else 'are'} not settled" if open_ else ""
     if len(names) == 1 and not open_:
         return f"{names[0]} scores most for the least {what}"
-    return f"{several(names)} {'is worth its' if len(names) == 1 else 'are worth their'} {what}{rest}"
+    return f"No system beats {several(names)} in both score and {what}{rest}"
 
 
 def _table(result: Frontier) -> Table:

@@ -38,7 +38,7 @@ from evalstats.analysis.gap.figures import (
 from evalstats.analysis.gap.method import method
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, PartRow, SideAccount
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, many, number, plural, several, titled
+from evalstats.document.numbers import declared, interval_words, many, number, plural, several, titled
 
 Order = Literal["well", "fairly well", "weakly", "open", "reversed", "unknown"]
 MOST_ROWS = 20
@@ -152,7 +152,7 @@ def _headline(found: LabLiveGap) -> str:
 
 def _margin_words(found: LabLiveGap) -> str:
     """Write the margin as it was declared, without digits that nobody gave."""
-    return f"{(found.margin or 0.0) * found.live.scale:.6g} {difference_unit(found.live.unit)}".rstrip()
+    return f"{declared(found.margin or 0.0, found.live.scale)} {difference_unit(found.live.unit)}".rstrip()
 
 
 def _models_clause(found: LabLiveGap) -> list[str]:

@@ -8,14 +8,16 @@ import numpy as np
 
 from evalstats.analysis.comparability.comparability import identical_runs
 from evalstats.analysis.dependence import ItemFactor, crossed_factors, dependence, in_force
+from evalstats.analysis.grouping import fixed_by, other_averages
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph
 from evalstats.analysis.leaderboard.entries import EntryTable
-from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairsOfTheseItems, Winner
+from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, OtherLeader, PairsOfTheseItems, Winner
 from evalstats.analysis.leaderboard.standings import MIN_CLUSTERS, Plan, Scores, Standings, claims, separated
 from evalstats.analysis.pairs import Bools, Floats, Pairs, Side, too_much_missing
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several, share_in_percent
+from evalstats.errors import CannotAnswerError
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.multiplicity import Omnibus, cochran_q, friedman
 from evalstats.stats.many.pair_table import score_covariance
@@ -44,7 +46,7 @@ def corrected(scores: Scores, plan: Plan, names: Sequence[str], graph: Comparabi
     """
     if not graph.connected:
         return Correction(shrunken=(None,) * len(names))
-    estimates = np.nanmean(scores.values, axis=0)
+    estimates = np.nanmean(scores.values, axis=0) if scores.means is None else scores.means
     codes = min(scores.clusters, key=lambda each: len(np.unique(each)), default=None)
     scored = ~np.isnan(scores.values)
     units = scored.sum(axis=0).tolist() if codes is None else [len(np.unique(codes[here])) for here in scored.T]
@@ -215,6 +217,41 @@ def on_these_items(
         n_kept=int((then & now).sum()),
         best=tuple(table.names[j] for j, top in enumerate(ranks.top) if dict(top).get(1)),
     )
+
+
+def other_leaders(
+    table: EntryTable, plan: Plan, clusters: tuple[str, ...], best: Sequence[str], *, declared: Sequence[str] = ()
+) -> tuple[OtherLeader, ...]:
+    """Ask by each other average that could have been meant who leads; those that name another model, or not the one best."""
+    whole, found = table.whole or table, list[OtherLeader]()
+    for average in other_averages(table.data, table.every.items, but=table.average, declared=declared):
+        if any(fixed_by(average, table.every, name) for name in clusters):
+            continue
+        try:
+            plain = replace(whole, average=None, whole=None, common=None)
+            other = plain if average.kind == "micro" else plain.averaged_over(average)
+        except CannotAnswerError:  # too few items that every model has
+            continue
+        means = np.nanmean(other.on_common_scale(), axis=0)
+        places = np.flatnonzero(plan.turned(means) >= plan.turned(means).max() - TIED)
+        leads = table.names[int(places[0])]
+        if 0 in places and len(best) != 1:
+            continue
+        _, ranks = claims(replace(other, common=other.on_common_scale()).scores(clusters), plan)
+        could = tuple(table.names[j] for j, top in enumerate(ranks.top) if dict(top).get(1))
+        if 0 in places and could == tuple(best):
+            continue
+        found.append(
+            OtherLeader(
+                factor=average.label,
+                kind="micro" if average.kind == "micro" else "macro",
+                words=average.words(table.every.items),
+                leader=leads,
+                estimate=float(means[places[0]]),
+                best=could,
+            )
+        )
+    return tuple(found)
 
 
 def cautions(
@@ -412,14 +449,6 @@ def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan, half_
         return False
     lead = plan.sign * (low - high)
     return lead <= half_width if many_missing else lead < 0
-
-
-def turned_round(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> bool:
-    """Tell whether the order of a pair on the items they share is not that of their scores: the items differ too."""
-    return any(
-        plan.sign * ((lines[one].estimate or 0.0) - (lines[other].estimate or 0.0)) < 0
-        for one, other in _better_first(found, plan)
-    )
 
 
 def _own_scores(lines: Sequence[LeaderboardRow]) -> list[Note]:

@@ -6,16 +6,27 @@ from itertools import pairwise
 
 from evalstats.analysis.arms import ASSUMED, asked_direction
 from evalstats.analysis.dependence import partitions_named
+from evalstats.analysis.grouping import weighted_words
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
-from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.leaderboard.result import TIED, Leaderboard, LeaderboardRow, PairRow
 from evalstats.analysis.pairs import too_much_missing
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
-from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, Tone
-from evalstats.document.numbers import interval_words, many, number, p_words, plural, several, share_in_percent, titled
-from evalstats.errors import Option, together
+from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone
+from evalstats.document.numbers import (
+    digits_of_interval,
+    interval_words,
+    many,
+    number,
+    p_words,
+    plural,
+    several,
+    share_in_percent,
+    titled,
+)
+from evalstats.errors import Option
 
 _SHOWN = 20
 _FEW_PAIRS = 10
@@ -46,7 +57,7 @@ def document(result: Leaderboard) -> Document:
         number_words=words,
         scope=_scope(result),
         answer=_answer(result),
-        notes=result.notes,
+        notes=(*_by_other_averages(result), *result.notes),
         actions=tuple(_actions(result)),
         evidence=tuple(_evidence(result)),
         method=method_sections(result, tables=_further(result)),
@@ -110,14 +121,45 @@ def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
 
 def _limits(result: Leaderboard) -> list[str]:
     """Return what the first line must say besides; a direction taken for granted stands with the scope."""
-    return [*asked_direction(result.direction), *result.qualifiers]
+    others = [f"{weighted_words(row.kind, row.factor)} {row.leader} leads" for row in result.other_leaders[:1]]
+    return [*others, *asked_direction(result.direction), *result.qualifiers]
+
+
+def _by_other_averages(result: Leaderboard) -> list[Note]:
+    """Say who leads by other averages."""
+    unit = {"%": "%", "": ""}.get(result.score_unit, f" {result.score_unit}")
+    return [
+        Note(
+            kind="average",
+            text=f"The model that leads {weighted_words(row.kind, row.factor)} ({row.words}) is {row.leader}, at "
+            f"{number(row.estimate * result.scale, score_digits(result))}{unit}"
+            + (f"; {several(row.best, 3)} could be best" if len(row.best) > 1 else ""),
+        )
+        for row in result.other_leaders
+    ]
 
 
 def _leads(result: Leaderboard) -> str:
     top = result.rows[0]
+    if len(result.rows) == 2 and top.estimate is not None and not top.tied_with and _own_items(result):
+        return f"{top.name} is ahead on the {plural(result.pairs[0].n_items or 0, 'item')} that they share"
+    if ahead := _ahead_of(top.name, result):
+        name, shared = ahead[0]
+        return f"{top.name} scores highest, but {name} is ahead of it on the {plural(shared, 'item')} that they share"
     if not top.tied_with:
         return f"{top.name} leads"
     return f"{several([top.name, *top.tied_with], 2)} share the lead"
+
+
+def _ahead_of(name: str, result: Leaderboard) -> list[tuple[str, int]]:
+    """Return who is ahead of a model on the items that the two share, the most items first, and how many these are."""
+    found: list[tuple[str, int]] = []
+    for pair in result.pairs:
+        if pair.estimate is not None and name in (pair.first, pair.second):
+            lead = pair.estimate if pair.second == name else -pair.estimate
+            if (lead if result.higher_is_better else -lead) > TIED:
+                found.append((pair.first if pair.second == name else pair.second, pair.n_items or 0))
+    return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
 def _number(result: Leaderboard) -> tuple[str, str]:
@@ -126,14 +168,13 @@ def _number(result: Leaderboard) -> tuple[str, str]:
     if not result.whole or top.rank_low is None or top.estimate is None or result.above_the_ranked():
         return "", ""
     pair = result.pairs[0] if len(result.rows) == 2 and len(result.pairs) == 1 else None
-    if pair is not None and pair.first == top.name and pair.estimate is not None and pair.ends is not None:
-        low, high = pair.ends
-        digits, unit = score_digits(result), f" {result.unit}" if result.unit else ""
-        value = f"{number(pair.estimate * result.scale, digits, sign=True)}{unit}"
-        return (
-            value,
-            f"{level(result)} CI {interval_words(low, high, result.scale, digits)}, {p_words(pair.p_adjusted)}",
-        )
+    if pair is not None and pair.estimate is not None and pair.conf_low is not None and pair.conf_high is not None:
+        lead, ends = pair.estimate, (pair.conf_low, pair.conf_high)
+        if pair.first != top.name:
+            lead, ends = -lead, (-ends[1], -ends[0])
+        digits, unit = digits_of_interval(*ends, result.scale), f" {result.unit}" if result.unit else ""
+        value = f"{number(lead * result.scale, digits, sign=True)}{unit}"
+        return value, f"{level(result)} CI {interval_words(*ends, result.scale, digits)}, {p_words(pair.p_value)}"
     unit = {"%": "%", "": ""}.get(result.score_unit, f" {result.score_unit}")
     value = f"{number(top.estimate * result.scale, score_digits(result))}{unit}"
     if top.conf_low is None or top.conf_high is None:
@@ -145,20 +186,19 @@ def _number(result: Leaderboard) -> tuple[str, str]:
 def _scope(result: Leaderboard) -> str:
     clusters = f" ({plural(result.n_clusters, 'cluster')})" if result.n_clusters is not None and result.clusters else ""
     better = ASSUMED if result.direction == "assumed" else "" if result.higher_is_better else "lower is better"
-    weighted = result.average if any(result.asked.get(name) for name in ("average", "over", "weights")) else ""
-    levels = partitions_named(result.dependence) if not result.clusters and not weighted else ""
-    parts = [result.metric, better, weighted, levels]
+    levels = partitions_named(result.dependence) if not result.clusters and not result.average else ""
+    parts = [result.metric, better, result.average, levels]
     basis = f"{result.basis[:1].upper()}{result.basis[1:]}{clusters}"
     return f"{basis}; {', '.join(part for part in parts if part)}"
 
 
 def _answer(result: Leaderboard) -> tuple[Block, ...]:
-    answer: list[Block] = [replace(figures.ranks(result), table=_models(result))]
-    if len(result.rows) == 2 and result.n_items is not None:
-        first, second = (row.name for row in reversed(result.rows))
-        sides = together(Option("baseline", first), Option("candidate", second))
-        answer.append(Text(text=f"Of two models compare says more ({sides})."))
-    return tuple(answer)
+    return (replace(figures.ranks(result), table=_models(result)),)
+
+
+def _own_items(result: Leaderboard) -> bool:
+    """Whether some score is set on items that its model lacks, so that the mean of its own stands beside it."""
+    return any(row.own_mean is not None for row in result.rows)
 
 
 def _models(result: Leaderboard) -> Table:
@@ -167,12 +207,20 @@ def _models(result: Leaderboard) -> Table:
     same_items = len({row.n_items for row in result.rows}) == 1
     columns = (
         Column(title="Model" if result.contrast == "model" else result.contrast, kind="name"),
-        Column(title=titled("Score", result.score_unit), kind="number", scale=result.scale, digits=digits),
+        Column(
+            title=titled("Score, all items" if _own_items(result) else "Score", result.score_unit),
+            kind="number",
+            scale=result.scale,
+            digits=digits,
+        ),
         Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=digits),
         Column(title="Part", kind="amount"),
         Column(title="Ranks", kind="amount"),
-        Column(title="Items", kind="count", spare=True),
         Column(title="Tier", spare=True),
+        Column(title="Own items", kind="count", spare=True),
+        Column(
+            title=titled("Own mean", result.score_unit), kind="number", scale=result.scale, digits=digits, spare=True
+        ),
     )
     rows = tuple(
         (
@@ -181,8 +229,9 @@ def _models(result: Leaderboard) -> Table:
             row.ends,
             "" if result.whole or row.component is None else str(row.component),
             row.ranks.replace("-", "–"),
-            None if same_items else row.n_items,
             short_letters(row.tier),
+            None if same_items else row.n_items,
+            row.own_mean,
         )
         for row in result.rows
     )
@@ -462,9 +511,7 @@ def _missing(result: Leaderboard) -> Section | None:
         for row in short[:_LISTED]
     )
     most = f" (the {_LISTED} models with the most)" if len(short) > _LISTED else ""
-    caption = (
-        f"Missing scores are left out as if they were like the rest{most}; the last column says what they could do"
-    )
+    caption = f"On the items that a model lacks it is taken to compare as on those it has{most}; the last column holds all cases"
     widest = max(((row.missing_high or 0.0) - (row.missing_low or 0.0)) * result.scale for row in short)
     unit = {"pp": " points"}.get(result.unit, f" {result.unit}".rstrip())
     lacking = f"{plural(len(short), 'model')} {'lacks' if len(short) == 1 else 'lack'} scores"

@@ -31,6 +31,7 @@ from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, PassKind, Side,
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData
+from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.stratified import Strata, linearised
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 
@@ -325,8 +326,9 @@ class EntryTable:
 
     `every` holds the items of any of them, in the shape that groupings work on; `groups` names the columns that describe items
     and may group them, `ungrouped` says which only just do not. `silent` are systems without a single scored item. For an
-    `average` all items are scored by every system, and `whole` are the same systems with all of their items: a line shows a
-    system's score on its own items. `shared_trials` is what the user says of all models; None leaves it to the labels.
+    `average` all items are scored by every system, and `whole` are the same systems with all of their items. `common` are
+    item values on one scale, set once the systems stand in the order of their means. `shared_trials` is what the user says of
+    all models; None leaves it to the labels.
     """
 
     data: EvalData
@@ -339,6 +341,7 @@ class EntryTable:
     ungrouped: tuple[str, ...] = ()
     average: Average | None = None
     whole: "EntryTable | None" = None
+    common: Floats | None = None
     shared_trials: bool | None = None
 
     @property
@@ -355,6 +358,10 @@ class EntryTable:
     def scored(self) -> Bools:
         """Which system has a value on which item, shape (n_items, n_models)."""
         return ~np.isnan(self.values.values)
+
+    def on_scale(self) -> Floats:
+        """Return the item values on one scale that the lines stand by."""
+        return self.on_common_scale() if self.common is None else self.common
 
     def graph(self) -> ComparabilityGraph:
         """Return who can be compared with whom."""
@@ -380,6 +387,7 @@ class EntryTable:
             raw=None if strata is None else raw,
             weights=None if strata is None else strata.item_weights,
             runs=self.board_runs(),
+            means=None if self.common is None or self.scored.all() else np.nanmean(self.common, axis=0),
         )
 
     def board_runs(self) -> BoardRuns | None:
@@ -395,16 +403,22 @@ class EntryTable:
         """Return the levels averaged over; None where every item counts alike."""
         return None if self.average is None else self.average.strata(self.every.items)
 
-    def own_scores(self) -> Floats:
-        """Return every system's score on its own items."""
-        if self.average is None:
-            return np.asarray(np.nanmean(self.values.values, axis=0))
-        lines = (self.whole or self).values
-        own = [lines.pairs(j) for j in range(len(self.arms))]
-        strata = [self.average.strata(each.items) for each in own]
-        means = [each.baseline.means() for each in own]
-        pairs = zip(means, strata, strict=True)
-        return np.array([float(x.mean() if of is None else of.item_weights @ x) for x, of in pairs])
+    def on_common_scale(self) -> Floats:
+        """Return item values whose means are scores on the items of all systems of a part; NaN where an item is of another.
+
+        Where every system has every item these are the values themselves, or those of the average.
+        """
+        strata, values = self.strata(), self.values.values
+        if strata is not None:
+            return linearised(values, strata)
+        found, names = np.full(values.shape, np.nan), self.names
+        for part in self.graph().components:
+            members: Ints = np.array([names.index(name) for name in part], dtype=np.int64)
+            here = self.scored[:, members].any(axis=1)
+            own = values[np.ix_(here, members)]
+            on_scale = common_scale(own, bounds=self.values.metric.bounds).values if len(members) > 1 else own
+            found[np.ix_(here, members)] = on_scale
+        return found
 
     @property
     def n_left_out(self) -> int:
@@ -429,13 +443,14 @@ class EntryTable:
         )
 
     def best_first(self) -> "EntryTable":
-        """Put the systems in the order of the lines: by part of the graph, then by score, then by name."""
+        """Put the systems in the order of the lines: by part of the graph, then by score on one scale, then by name."""
         part = {name: number for number, names in enumerate(self.graph().components) for name in names}
-        means = self.own_scores()
+        common = self.on_common_scale()
+        means = np.nanmean(common, axis=0)
         sign = -1.0 if self.values.metric.higher_is_better else 1.0
-        names = self.names
-        order = sorted(range(len(names)), key=lambda j: (part[names[j]], round(sign * means[j], 12), names[j]))
-        return self.ordered(order)
+        names, digits = self.names, 12 if self.scored.all() else 9
+        order = sorted(range(len(names)), key=lambda j: (part[names[j]], round(sign * means[j], digits), names[j]))
+        return replace(self, common=common).ordered(order)
 
     def ordered(self, order: Sequence[int]) -> "EntryTable":
         """Put the systems in another order."""
@@ -445,6 +460,7 @@ class EntryTable:
             values=self.values.ordered(order),
             measured=self.measured.ordered(order),
             whole=None if self.whole is None else self.whole.ordered(order),
+            common=None if self.common is None else self.common[:, list(order)],
         )
 
 

@@ -29,9 +29,8 @@ from evalstats.analysis.leaderboard.checks import (
     missing_share,
     omnibus_of,
     on_these_items,
+    other_leaders,
     tails_of_the_best,
-    turned_round,
-    uncorrected,
 )
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph, Measured, shared_counts
 from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
@@ -140,8 +139,10 @@ def leaderboard(
     -----
     A rank set holds 1 + the number of models shown to be better, up to the number of models less those shown to be worse;
     all sets together hold the true ranks with `conf_level`. Items are the unit, or clusters where items are clustered. Models
-    that saw different items are compared pair by pair on what they share, at least ten items. Models that share fewer, or were
-    measured differently, are not compared, and ranks are counted within the parts that are connected.
+    that saw different items are compared pair by pair on what they share, at least ten items; their scores, and so the order
+    of the lines, are set on the items of all (`evalstats.stats.many.common_scale.common_scale`), and a pair that the two
+    put in different orders is not separated. Models that share fewer, or were measured differently, are not compared, and
+    ranks are counted within the parts that are connected.
 
     References
     ----------
@@ -308,13 +309,12 @@ def _answer(
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     graph = table.graph()
     correction = corrected(scores, plan, table.names, graph)
-    if table.n_left_out:
-        correction = uncorrected(table.own_scores(), plan, table.names, "the models did not see the same items")
     lines = snapped_rows(model_rows(table, found, plan, clusters, correction), metric.span)
     pairs = snapped_pairs(pair_rows(table, found, plan), metric.span)
     head = table.names[plan.baseline or 0]
     gate, no_gate = omnibus_of(scores)
     rivals = () if ignorable else best_if_missing(found, plan, lines)
+    best = [row.name for row in lines if row.may_be_best]
     return Leaderboard(
         **metric.described(),
         score_unit=metric.score_unit,
@@ -329,7 +329,7 @@ def _answer(
         average=plain_average(data, table.every.items, clusters)
         if table.average is None
         else table.average.words(table.every.items),
-        basis=_basis(graph, labels, found, turned=turned_round(found, plan, lines)),
+        basis=_basis(graph, labels, found),
         rows=lines,
         pairs=pairs,
         rank_reason=_rank_reason(found, graph, table.measured),
@@ -355,6 +355,7 @@ def _answer(
         dependence=lead.factors,
         dependence_of=f"{head} against the mean of the others",
         these_items=these,
+        other_leaders=other_leaders(table, plan, clusters, best) if graph.connected else (),
         seed=plan.seed,
         version=toolkit_version(),
         sources=sources_of(data, table.runs),
@@ -410,14 +411,14 @@ def _estimand(clusters: tuple[str, ...], average: Average | None) -> str:
     return f"mean score over items, for new levels of {names} like these ({names} is the unit that was sampled)"
 
 
-def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standings, *, turned: bool) -> str:
+def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standings) -> str:
     within = f", clustered by {' and '.join(clusters)}" if clusters else ""
     if graph.same_items:
         return f"all models on the same {plural(graph.n_items, 'item')}{within}"
     least, most = int(found.every.n_items.min()), int(found.every.n_items.max())
     shared = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-    so = ", so go by the ranks, not by the scores" if turned else ""
-    return f"pairs of models share {shared} of {plural(graph.n_items, 'item')}{within}{so}"
+    every = f"all {plural(graph.n_items, 'item')}" if graph.connected else "all items of a part"
+    return f"scores set on {every}, of which two models share {shared}{within}"
 
 
 def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: Measured) -> str | None:

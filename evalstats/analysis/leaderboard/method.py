@@ -102,7 +102,13 @@ def _assumptions(result: Leaderboard) -> list[str]:
         text.takes for name in (result.method, result.rank_method) for text in texts_for(name) if text.takes
     )
     lacking = [row for row in result.rows if row.n_missing]
-    missing = ["Scores that are missing are like the rest; the worst case stands with the evidence."] if lacking else []
+    missing = (
+        [
+            "On items that a model lacks it compares with the others as on those it has; the worst case stands with the evidence."
+        ]
+        if lacking
+        else []
+    )
     return [_independence(result), *map(sentence, takes), *missing]
 
 

@@ -18,8 +18,8 @@ from evalstats.schema.plan import PlanAccount
 from evalstats.stats.many.multiplicity import Omnibus
 
 _ROUNDING = 1e-9
-# Estimates that differ by less are one number.
-TIED = 1e-12
+# Estimates that differ by less are one number; a fit on a common scale is settled to about this.
+TIED = 1e-9
 PairVerdict = Literal["better", "worse", "not separated", "not compared"]
 
 
@@ -30,7 +30,10 @@ class LeaderboardRow(RankedRow):
     Attributes
     ----------
     estimate, std_error, conf_low, conf_high, method
-        Its score on its own items with its own interval, as `score` gives them; `reason` says why there is none.
+        Its score with its interval, on the items of all models that it can be compared with: as `score` gives it where it has
+        them all, else from how it compares with the others on the items it has. `reason` says why there is none.
+    own_mean
+        Its mean over the items it has, where these are not all: no number to compare models by.
     n_items, n_trials, n_error, n_unscored, n_clusters
         Items (item x variant) with a score, scored trials, harness errors, unscored rows, clusters.
     n_missing
@@ -51,6 +54,7 @@ class LeaderboardRow(RankedRow):
         Models with the same estimate; they are listed by name, which says nothing of their order.
     """
 
+    own_mean: float | None = None
     n_items: int | None = None
     n_trials: int | None = None
     n_error: int = 0
@@ -126,6 +130,22 @@ class PairsOfTheseItems:
     best: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherLeader:
+    """Who leads, and who could be the best, by another average that is usual, over levels of unlike sizes.
+
+    `kind` is "macro" (every level alike) or "micro" (every item alike), `words` name it with the levels. `best` is empty where no
+    ranks are known.
+    """
+
+    factor: str
+    kind: Literal["micro", "macro"]
+    words: str
+    leader: str
+    estimate: float
+    best: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Leaderboard(Result):
     """How do all models stand, and which ranks are certain? The answer, and how it was reached.
@@ -151,6 +171,8 @@ class Leaderboard(Result):
         Which average over the levels of a factor a score is; "" where levels of equal size make it none in particular.
     these_items
         Where a factor that nobody declared is the clusters: what would be shown if items were independent.
+    other_leaders
+        Other averages by which another model leads, or the one best is not.
     asked
         Options that differ from their defaults, as JSON has them; with them the call is made again.
     basis
@@ -197,6 +219,7 @@ class Leaderboard(Result):
     dependence: tuple[ItemFactor, ...] = ()
     dependence_of: str = ""
     these_items: PairsOfTheseItems | None = None
+    other_leaders: tuple[OtherLeader, ...] = ()
     plan: PlanAccount | None = None
     seed: int = 0
     version: str = ""

@@ -15,11 +15,15 @@ from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.pairs import adjusted
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairRow, PairVerdict
 from evalstats.analysis.leaderboard.standings import Plan, Standings, separated
-from evalstats.analysis.pairs import Floats
+from evalstats.analysis.pairs import Floats, Pairs, run_variance_of
 from evalstats.analysis.result import estimated
+from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.numbers import plural, share_in_percent
+from evalstats.stats.estimate import Estimate
+from evalstats.stats.many.common_scale import score_interval
 from evalstats.stats.many.pairwise import PairwiseDifferences
+from evalstats.stats.trials import with_runs
 
 
 def model_rows(
@@ -44,22 +48,19 @@ def _row(  # noqa: PLR0917 - what a line is made of
 ) -> LeaderboardRow:
     lines = table.whole or table
     own = lines.values.pairs(j)
-    score = score_of_arm(
-        table.arms[j],
-        plan.metric,
-        table.data,
-        clusters=clusters,
-        conf_level=plan.conf_level,
-        pairs=own,
-        side=own.baseline,
-        strata=None if table.average is None else table.average.strata(own.items),
-    )
+    score = _scored(table, plan, clusters, j, own)
+    on_scale = score
+    if table.n_left_out:
+        on_scale = _scored(table, plan, clusters, j, table.values.pairs(j))
+    elif score.n_items < items.sum():
+        on_scale = _on_all_items(table, plan, clusters, j, own)
     every = None if table.average is None else table.average.strata(lines.every.subset(items).items)
     bounds = lines.values.bounds_if_missing(j, items, None if every is None else every.item_weights)
     ranks = found.ranks
     top = dict(ranks.top[j])
     return LeaderboardRow(
-        **estimated(score),
+        **estimated(on_scale, p_value=None),
+        own_mean=None if on_scale is score else score.estimate,
         name=score.name,
         n_items=score.n_items,
         n_trials=score.n_trials,
@@ -85,6 +86,36 @@ def _row(  # noqa: PLR0917 - what a line is made of
         component=ranks.part[j],
         notes=tuple(note for note in score.notes if note.kind == "few" and note.caution),
     )
+
+
+def _scored(table: EntryTable, plan: Plan, clusters: tuple[str, ...], j: int, own: Pairs) -> Score:
+    """Score one model on some of its items, as `score` does."""
+    return score_of_arm(
+        table.arms[j],
+        plan.metric,
+        table.data,
+        clusters=clusters,
+        conf_level=plan.conf_level,
+        pairs=own,
+        side=own.baseline,
+        strata=None if table.average is None else table.average.strata(own.items),
+    )
+
+
+def _on_all_items(table: EntryTable, plan: Plan, clusters: tuple[str, ...], j: int, own: Pairs) -> Estimate:
+    """Score one model on the items of all of its part, some of which it lacks."""
+    values, metric = table.on_scale()[:, j], plan.metric
+    here = ~np.isnan(values)
+    codes = (table.every.codes(name)[here] for name in clusters)
+    found = score_interval(
+        values[here],
+        n_own=len(own.items) if metric.is_graded(own.baseline.means()) else int(own.baseline.n_scored.sum()),
+        bounds=metric.bounds,
+        clusters=[each for each in codes if len(np.unique(each)) < len(each)],
+        conf_level=plan.conf_level,
+    )
+    runs = None if own.baseline.trials is not None else run_variance_of(own.items, [table.arms[j]], shared=False)
+    return found if runs is None else with_runs(found, runs, low=metric.low, high=metric.high)
 
 
 def with_ties(rows: Sequence[LeaderboardRow]) -> list[LeaderboardRow]:
@@ -200,6 +231,8 @@ def pair_row(
 
 def _kept_open(family: PairwiseDifferences, k: int, estimate: float | None) -> str | None:
     """Say why a pair is not separated, where the reason is none that its interval shows."""
+    if family.contradicted is not None and family.contradicted[k]:
+        return "by the scores on all items the order is the other one"
     if not np.isfinite(family.std_error[k]):
         return _no_spread(estimate)
     risk = family.failures

@@ -43,7 +43,8 @@ class Scores:
 
     `single` tells that every value is one right-or-wrong answer, `allowed` which two models may be compared at all; `runs` is
     what full runs add to the variance of each pair. Where levels of a factor are averaged over, `raw` are the item values, each
-    with its weight, and `values` are linearised, so that plain means and errors are those of the average.
+    with its weight, and `values` are linearised, so that plain means and errors are those of the average. Where models miss
+    items, `means` are their scores on one scale, which no pair may contradict.
     """
 
     values: Floats
@@ -53,6 +54,7 @@ class Scores:
     raw: Floats | None = None
     weights: Floats | None = None
     runs: BoardRuns | None = None
+    means: Floats | None = None
 
     @property
     def n_models(self) -> int:
@@ -84,6 +86,7 @@ class Scores:
             runs=None if self.runs is None else self.runs.of(members),
             raw=None if self.raw is None else self.raw[np.ix_(seen, members)],
             weights=None if self.weights is None else self.weights[seen],
+            means=None if self.means is None else self.means[members],
         )
 
     def common(self) -> "Scores":
@@ -160,8 +163,7 @@ class Plan:
     @property
     def bounds(self) -> tuple[float, float] | None:
         """Lowest and highest score, where there are both."""
-        low, high = self.metric.low, self.metric.high
-        return None if low is None or high is None else (low, high)
+        return self.metric.bounds
 
 
 def standings(scores: Scores, plan: Plan) -> Standings:
@@ -169,7 +171,7 @@ def standings(scores: Scores, plan: Plan) -> Standings:
     plan = plan if scores.raw is None else plan.without_bounds()
     linked, table = scores.linked(), _one_table(scores, plan)
     part = components(linked)
-    every, strict, apart, both = _claims(scores, plan, table, intervals=True)
+    every, strict, both = _claims(scores, plan, table, intervals=True)
     shown = every
     if plan.baseline is not None:
         others = [j for j in range(scores.n_models) if j != plan.baseline and linked[j, plan.baseline]]
@@ -183,7 +185,7 @@ def standings(scores: Scores, plan: Plan) -> Standings:
         every=every,
         shown=shown,
         ranks=ranks,
-        tiers=_tiers(apart, part),
+        tiers=_tiers(_above(every, plan, scores.n_models), part),
         best_low=low,
         best_high=high,
         warnings=tuple(dict.fromkeys((*every.warnings, *shown.warnings, *ranks.warnings))),
@@ -197,7 +199,7 @@ def claims(scores: Scores, plan: Plan) -> tuple[Bools, Ranks]:
     """
     plan = plan if scores.raw is None else plan.without_bounds()
     table = _one_table(scores, plan)
-    every, strict, _, both = _claims(scores, plan, table, intervals=False)
+    every, strict, both = _claims(scores, plan, table, intervals=False)
     part = components(scores.linked())
     ranks = _ranks(scores, plan, strict, apart=both, part=part, table=table, marginal=False)
     return separated(every, plan.conf_level), ranks
@@ -205,8 +207,8 @@ def claims(scores: Scores, plan: Plan) -> tuple[Bools, Ranks]:
 
 def _claims(
     scores: Scores, plan: Plan, table: PairTable | None, *, intervals: bool
-) -> tuple[PairwiseDifferences, PairwiseDifferences, Bools, Bools]:
-    """Return all comparable pairs as asked and with a family-wise rate, those separated as asked, and those by both."""
+) -> tuple[PairwiseDifferences, PairwiseDifferences, Bools]:
+    """Return all comparable pairs as asked and with a family-wise rate, and those separated by both."""
     linked = scores.linked()
     pairs = [(i, j) for i in range(scores.n_models) for j in range(i + 1, scores.n_models) if linked[i, j]]
     if not pairs:
@@ -221,8 +223,8 @@ def _claims(
     strict = every
     if not plan.family_wise:
         strict = pair_differences(scores, replace(plan, adjust="holm"), pairs, table=table, intervals=intervals)
-    apart = separated_matrix(every, scores.n_models, plan.conf_level)
-    return every, strict, apart, apart & separated_matrix(strict, scores.n_models, plan.conf_level)
+    both = (separated_matrix(each, scores.n_models, plan.conf_level) for each in (every, strict))
+    return every, strict, np.logical_and(*both)
 
 
 def _one_table(scores: Scores, plan: Plan) -> PairTable | None:
@@ -242,7 +244,11 @@ def pair_differences(
 ) -> PairwiseDifferences:
     """Compare the named pairs as one family; `table` is theirs, where it was made before."""
     found = _of_items(scores, plan, pairs, table, intervals=intervals)
-    return counting_runs(found, scores.runs, span=plan.metric.span, conf_level=plan.conf_level)
+    found = counting_runs(found, scores.runs, span=plan.metric.span, conf_level=plan.conf_level)
+    if scores.means is None:
+        return found
+    lead = scores.means[found.first] - scores.means[found.second]
+    return replace(found, contradicted=found.estimate * lead < 0.0)
 
 
 def _of_items(
@@ -286,7 +292,8 @@ def separated(found: PairwiseDifferences, conf_level: float) -> Bools:
     """Tell which pairs are separated: both p are small, and as in a comparison of two there is enough to go by.
 
     Fewer than 6 items that differ, or clusters worth fewer than 5 (df below 4), separate nothing. Where either side of a pair
-    fails outright on some item, unseen failures that would undo the difference keep it from being separated too.
+    fails outright on some item, unseen failures that would undo the difference keep it from being separated too; so does a
+    difference that the scores on all items contradict.
     """
     alpha = 1.0 - conf_level
     with np.errstate(invalid="ignore"):
@@ -297,6 +304,8 @@ def separated(found: PairwiseDifferences, conf_level: float) -> Bools:
             apart &= ~(found.failures.within & found.failures.seen)
         if found.n_clusters is not None:
             apart &= found.df >= _MIN_DF - _ROUNDING
+        if found.contradicted is not None:
+            apart &= ~found.contradicted
     return apart
 
 
@@ -320,7 +329,11 @@ def _ranks(
 ) -> Ranks:
     """Find the rank sets of every part of the graph on its own; only pairs that are `apart` can be put in order."""
     members = [part == label for label in range(int(part.max()) + 1)]
-    found = [_part_ranks(scores, plan, strict, apart, each, table, marginal=marginal) for each in members]
+    above = _closed(_above(strict, plan, scores.n_models) & apart)
+    found = [
+        _in_order(_part_ranks(scores, plan, strict, apart, each, table, marginal=marginal), above[np.ix_(each, each)])
+        for each in members
+    ]
     place = [int((part[:j] == label).sum()) for j, label in enumerate(part.tolist())]
     labels: list[int] = part.tolist()
     own = [(found[label], k) for label, k in zip(labels, place, strict=True)]
@@ -417,6 +430,21 @@ def _counted_ranks(
     )
 
 
+def _in_order(found: _PartRanks, above: Bools) -> _PartRanks:
+    """Widen sets so that no model's begins or ends at a worse rank than that of one it is above, [i, j] for i above j."""
+    if not found.low:
+        return found
+    low, high, n = np.array(found.low), np.array(found.high), len(found.low)
+    low = np.minimum(low, np.where(above, low, n).min(axis=1))
+    high = np.maximum(high, np.where(above.T, high, 1).max(axis=1))
+    return replace(
+        found,
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
+        top=tuple((tau, tuple((low <= tau).tolist())) for tau, _ in found.top),
+    )
+
+
 def _own_family(scores: Scores, plan: Plan, every: PairwiseDifferences, j: int) -> PairwiseDifferences:
     """Return the pairs of one model as a family of their own, by the same method, so that its set can only be shorter."""
     mine = (every.first == j) | (every.second == j)
@@ -448,15 +476,29 @@ def _too_few(scores: Scores) -> str | None:
     return None
 
 
-def _tiers(apart: Bools, part: Ints) -> tuple[str, ...]:
-    """Letters within each part of the graph; where there are several parts, its number stands before them."""
-    letters = [""] * len(part)
+def _tiers(above: Bools, part: Ints) -> tuple[str, ...]:
+    """Letters within each part of the graph; where there are several parts, its number stands before them.
+
+    A model above one that is above a third is above that too, or letters would not follow the ranks.
+    """
+    letters, above = [""] * len(part), _closed(above)
+    apart = above | above.T
     for label in range(int(part.max()) + 1):
         members = np.flatnonzero(part == label)
         own = compact_letters(apart[np.ix_(members, members)], np.arange(len(members)))
         for j, text in zip(members.tolist(), own, strict=True):
             letters[j] = text if part.max() == 0 else f"{label + 1}{text}"
     return tuple(letters)
+
+
+def _closed(above: Bools) -> Bools:
+    """Add to an order, [i, j] for i above j, what follows from it."""
+    while True:
+        steps = above.astype(np.float32)
+        more = above | (steps @ steps > 0.0)
+        if (more == above).all():
+            return above
+        above = more
 
 
 def _against_best(

@@ -21,7 +21,7 @@ from evalstats.document.model import (
     Value,
     sentence,
 )
-from evalstats.document.numbers import as_precise, number, plural, scaled
+from evalstats.document.numbers import as_precise, declared, number, plural, scaled
 
 _NONE: Mapping[Solved, str] = {
     "n_items": "number of items",
@@ -59,6 +59,10 @@ def bare(plan: PowerPlan, value: float | None) -> str:
 def shown(plan: PowerPlan, value: float | None) -> str:
     """Write a difference with its unit."""
     return f"{bare(plan, value)} {plan.unit}".rstrip()
+
+
+def _margin_words(plan: PowerPlan) -> str:
+    return f"{declared(plan.margin or 0.0, plan.scale)} {plan.unit}".rstrip()
 
 
 def percent(share: float | None, digits: int = 0) -> str:
@@ -99,7 +103,7 @@ def aim_words(plan: PowerPlan) -> str:
     if plan.test == "difference":
         return f"find a true difference of {shown(plan, plan.delta)}"
     claim = "the candidate is worse by" if plan.test == "noninferiority" else "the two differ by"
-    return f"show that {claim} less than {shown(plan, plan.margin)}"
+    return f"show that {claim} less than {_margin_words(plan)}"
 
 
 def size_words(plan: PowerPlan) -> str:
@@ -130,7 +134,7 @@ def headline(plan: PowerPlan) -> str:
     if plan.solved == "delta":
         return f"{size} find a true difference of {shown(plan, plan.delta)} or more with {goal} power"
     if plan.solved == "margin":
-        return f"{size} can show a margin of {shown(plan, plan.margin)} with {goal} power"
+        return f"{size} can show a margin of {_margin_words(plan)} with {goal} power"
     if plan.solved == "power":
         return f"{size} {aim_words(plan)} with a power of {power_words(plan.power)}"
     if plan.solved == "n_clusters":
@@ -234,7 +238,7 @@ def curve(plan: PowerPlan, table: Table | None = None) -> Figure | None:
     rows: list[dict[str, Any]] = []
     goals: list[dict[str, Any]] = []
     marks: list[dict[str, Any]] = []
-    what = f"the margin of {shown(plan, plan.margin)}" if plan.margin is not None else (
+    what = f"the margin of {_margin_words(plan)}" if plan.margin is not None else (
         f"a true difference of {shown(plan, plan.delta)}"
     )  # fmt: skip
     goal = percent(plan.power_goal)
@@ -383,7 +387,7 @@ def _curve_caption(plan: PowerPlan) -> str:
     if plan.solved in ("delta", "margin"):
         return f"{'Difference found' if plan.solved == 'delta' else 'Margin shown'} with {goal} power, by size"
     if plan.test != "difference":
-        return f"Power at the margin of {shown(plan, plan.margin)}, and the margin shown with {goal} power"
+        return f"Power at the margin of {_margin_words(plan)}, and the margin shown with {goal} power"
     return f"Power for a true difference of {shown(plan, plan.delta)}, and the difference found with {goal} power"
 
 

@@ -21,7 +21,7 @@ from evalstats.analysis.scenarios.result import (
     VarianceRow,
 )
 from evalstats.document.model import Block, Column, Items, Section, Table, Tabs, Text, Tone, Value, sentence
-from evalstats.document.numbers import number, plural, scaled, several, titled
+from evalstats.document.numbers import declared, number, plural, scaled, several, titled
 
 AVERAGE = "average"
 VERDICTS: dict[str, Tone] = {"drop": "bad", "gain": "good", "invalid": "caution"}
@@ -500,7 +500,7 @@ def needed_items(found: Reliability) -> tuple[str, ...]:
 
 def _needed(each: Needed, found: Reliability) -> str:
     what = "the order of models" if each.kind == "relative" else "the scores themselves"
-    goal = f"A reliability of {number(each.target, 1 if each.target * 10 % 1 == 0 else 2)} for {what}"
+    goal = f"A reliability of {declared(each.target)} for {what}"
     if each.n is None:
         return f"{goal} is out of reach by more {each.facet}s alone: {each.reason or 'the data do not show it'}"
     counted, _, where = facet_words(each.facet, found).partition(" ")

@@ -98,7 +98,12 @@ def _of_several(result: Scores) -> Document:
         label="scores",
         tone="neutral",
         headline=f"{plural(len({row.name for row in result.rows}), 'system')}{where}{what}, each with its own interval",
-        scope="Whether two of them differ is for compare or leaderboard to say",
+        scope="; ".join(
+            (
+                *(f"A score is the {name}" for name in dict.fromkeys(row.average for row in result.rows) if name),
+                "Whether two of them differ is for compare or leaderboard to say",
+            )
+        ),
         answer=(table,),
         notes=notes,
         method=_method_of_several(result),

@@ -295,6 +295,8 @@ class PairwiseDifferences:
         For the score test and t, the items on which the two differ; else None.
     failures
         What unseen outright failures would do to each pair's difference, where a worst score is known; else None.
+    contradicted
+        Pairs that other evidence puts in the other order, and that are not to be told apart; else None.
     """
 
     first: IntArray
@@ -318,6 +320,7 @@ class PairwiseDifferences:
     warnings: tuple[str, ...]
     n_differing: IntArray | None = None
     failures: PairFailures | None = None
+    contradicted: NDArray[np.bool_] | None = None
 
 
 def pairwise_differences(
@@ -386,8 +389,8 @@ def pairwise_differences(
     the larger of two quantiles: of sign flips of the cluster sums, and of the cluster sums less their mean (the wild
     bootstrap). The second alone covers .84 with 7 uneven clusters and unequal models, the larger of both .96.
 
-    A single pair of items without clusters has nothing to be adjusted for: p and interval are its own. With clusters the
-    flips stay, as a guard against t on few of them.
+    A single pair has nothing to be adjusted for: p and interval are its own. With clusters `p_adjusted` is at least that of
+    the flips, as a guard against t on few of them.
 
     So an interval that excludes 0 means p_adjusted <= 1 - conf_level. The reverse need not hold: step-down p-values are
     sharper than simultaneous intervals, as Holm's are sharper than Bonferroni's, and a pair may be separated while its
@@ -421,6 +424,9 @@ def pairwise_differences(
             if adjust == "max-t"
             else _listed(tests, level, adjust)
         )
+    if table.first.size == 1 and not alone:
+        low, high = tests.own_ends(level)
+        family = replace(family, low=low, high=high)
     least = FLIPPED_CLUSTERS if family.adjust == "max-t" else FEW_CLUSTERS
     std_error = np.where(tests.testable, tests.std_error, np.nan)
     place, sign = table.position, table.sign

@@ -63,7 +63,7 @@ def test_clean_tables_give_no_false_findings():
         n_items = int(draw.integers(30, 300))
         frame = clean(n_items, int(draw.integers(2, 13)), seed=seed, spread=float(draw.uniform(0, 1)))
         topics = draw.integers(0, 10, n_items)
-        frame = frame.with_columns(pl.Series("topic", [f"t{topics[int(item[1:])]}" for item in frame["item"]]))
+        frame = frame.with_columns(pl.Series("batch_of", [f"t{topics[int(item[1:])]}" for item in frame["item"]]))
         found = es.audit(read(frame))
         flips += found.n_flipping > 0
         for kind in set(kinds(found)) - FACTS:

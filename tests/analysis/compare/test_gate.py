@@ -1,6 +1,7 @@
 """The declared margin, the gate of CI, and the assertion for test suites."""
 
 import json
+import re
 from xml.etree.ElementTree import fromstring
 
 import numpy as np
@@ -15,7 +16,7 @@ from evalstats.stats.paired.effect_sizes import t_margin_test, tango_margin_test
 from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.trials import run_variance, with_runs
 from evalstats.testing import assert_not_worse
-from tests.analysis.builders import data_of, rows_of
+from tests.analysis.builders import data_of, printed, rows_of
 
 
 def pair(both: int, gained: int, lost: int, neither: int, **options):
@@ -80,13 +81,50 @@ def test_too_few_differing_clusters_forbid_non_inferiority():
         (BETTER, "worse", True), (BETTER, "not-noninferior", True), (BETTER, "inconclusive", True),
         (WORSE, "worse", False), (WORSE, "not-noninferior", False), (WORSE, "inconclusive", False),
         (SAME, "worse", True), (SAME, "not-noninferior", True), (SAME, "inconclusive", True),
-        (UNCLEAR, "worse", True), (UNCLEAR, "not-noninferior", False), (UNCLEAR, "inconclusive", False),
+        (UNCLEAR, "worse", None), (UNCLEAR, "not-noninferior", False), (UNCLEAR, "inconclusive", False),
     ],
 )  # fmt: skip
 def test_the_gate_passes_and_fails_by_its_rule(data, rule, passed):
     found = gate(es.compare(data, "old", "new", margin="3pp"), rule)
     assert found.passed is passed
-    assert found.exit_status == (0 if passed else 1)
+    assert found.exit_status == {True: 0, False: 1, None: 3}[passed]
+
+
+@pytest.mark.parametrize("rule", ["worse", "not-noninferior", "inconclusive"])
+def test_no_gate_passes_beside_a_powerless_verdict(rule):
+    rng = np.random.default_rng(8)
+    for n in (3, 5, 20, 60):
+        for margin in (None, 0.05, 0.4):
+            if margin is None and rule == "not-noninferior":
+                continue
+            sides = rng.integers(0, 2, (2, n)).astype(float).tolist()
+            data = data_of(*(rows_of(name, side) for name, side in zip(("old", "new"), sides, strict=True)))
+            result = es.compare(data, "old", "new", margin=margin)
+            found = gate(result, rule)
+            assert not (result.verdict == "powerless" and found.passed)
+            if result.at_margin is not None and result.at_margin.noninferior and n >= 6:
+                assert result.verdict != "powerless"
+
+
+@pytest.mark.parametrize("margin", [0.05, 0.15, 0.005, 0.125])
+@pytest.mark.parametrize("kind", ["right or wrong", "graded"])
+def test_a_margin_is_shown_as_it_was_given(kind, margin):
+    rng = np.random.default_rng(9)
+    graded = kind == "graded"
+    sides = (
+        rng.normal(3, 0.5, (2, 40)).clip(1, 5).tolist()
+        if graded
+        else rng.integers(0, 2, (2, 40)).astype(float).tolist()
+    )
+    data = data_of(*(rows_of(f"{k}", side) for k, side in enumerate(sides)), kind="ordinal" if graded else "binary")
+    result = es.compare(data, "0", "1", margin=margin)
+    given = f"{margin * result.scale:g} {result.unit}".strip()
+    found = gate(result, "not-noninferior")
+    said = " ".join((found.reason, printed(result, full=True)))
+    assert f"within {given}" in found.reason or f"loss of −{given}" in found.reason
+    rounded = {f"{margin * result.scale:.1f}", f"{margin * result.scale:.2f}"} - {given, given.split()[0]}
+    for wrong in rounded:
+        assert not re.search(rf"(±|within |margin of ){re.escape(wrong)}(?!\d)", said)
 
 
 def test_a_level_that_is_worse_fails_the_gate_though_the_whole_is_not():
@@ -124,7 +162,7 @@ def test_the_assertion_fails_where_the_candidate_is_worse():
     assert assert_not_worse(UNCLEAR, "old", "new").verdict == "inconclusive"
     with pytest.raises(AssertionError, match="new is worse"):
         assert_not_worse(WORSE, "old", "new")
-    with pytest.raises(AssertionError, match=r"non-inferiority within 3\.0 pp is not established"):
+    with pytest.raises(AssertionError, match=r"non-inferiority within 3 pp is not established"):
         assert_not_worse(UNCLEAR, "old", "new", margin="3pp")
 
 

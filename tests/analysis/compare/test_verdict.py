@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from evalstats.analysis.compare.verdict import Evidence, decide
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.document.model import Note, NoteKind
 from evalstats.document.terminal import headline
+from tests.analysis.builders import data_of, rows_of
 
 PLAIN = Evidence(
     conf_low=0.01,
@@ -76,7 +78,7 @@ def test_verdicts(evidence: Evidence, verdict: str) -> None:
 def test_reasons_carry_the_numbers() -> None:
     assert "the p of the test cannot go below 0.062" in decide(replace(PLAIN, smallest_p=0.0625))[1]
     powerless = replace(AROUND_0, margin=0.01, equivalence_low=-0.025, equivalence_high=0.015)
-    assert "margin of 1.0 pp" in decide(powerless)[1]
+    assert "margin of 1 pp" in decide(powerless)[1]
     assert "only 2.0 pp" in decide(powerless)[1]
     assert decide(replace(AROUND_0, margin=0.04, equivalence_low=-0.025, equivalence_high=0.015))[1].startswith(
         "the 90% interval"
@@ -119,3 +121,38 @@ def test_what_limits_a_leaderboard_stands_on_its_first_line() -> None:
     board = replace(leaderboard(datasets.tenacious_held_out()), qualifiers=("only on Mondays",))
     for text in (board.document().headline, board.summary().partition(". ")[0] + ".", repr(board)):
         assert "; only on Mondays" in text
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8])
+@pytest.mark.parametrize("levels", [(0.0, 1.0), (0.0, 0.5, 1.0), (1.0, 2.0, 3.0, 4.0, 5.0)])
+@pytest.mark.parametrize("unlike", [False, True])
+def test_whether_a_design_could_show_anything_does_not_depend_on_the_draw(
+    n: int, levels: tuple[float, ...], *, unlike: bool
+) -> None:
+    """Draws of one design: those with few values, all at the ends, all alike, or all apart among them."""
+    rng = np.random.default_rng(n)
+    shares = np.full(len(levels), 0.1 / (len(levels) - 1))
+    shares[-1] = 0.9
+    found: set[bool] = set()
+    kind = "binary" if levels == (0.0, 1.0) else "bounded"
+    for _ in range(12):
+        sides = rng.choice(levels, (2, n), p=None if unlike else shares).tolist()
+        data = data_of(rows_of("a", sides[0]), rows_of("b", sides[1]), kind=kind, low=levels[0], high=levels[-1])
+        result = compare(data, "a", "b", cluster="none")
+        found.add(result.verdict == "powerless")
+        assert result.smallest_p is not None
+        assert (result.verdict == "powerless") == (result.smallest_p > 0.05)
+    assert len(found) == 1
+    assert found == {n < 6}
+
+
+@pytest.mark.parametrize("n_clusters", [5, 6, 8])
+def test_clusters_that_do_not_differ_count_as_well(n_clusters: int) -> None:
+    rng = np.random.default_rng(n_clusters)
+    factors = {"passage": [f"p{i % n_clusters}" for i in range(6 * n_clusters)]}
+    for share in (0.5, 0.97):
+        sides = (rng.random((2, 6 * n_clusters)) < share).astype(float).tolist()
+        data = data_of(*(rows_of(name, side, factors=factors) for name, side in zip("ab", sides, strict=True)))
+        result = compare(data, "a", "b", cluster="passage")
+        assert result.smallest_p == 2.0 ** (1 - n_clusters)
+        assert (result.verdict == "powerless") == (n_clusters < 6)

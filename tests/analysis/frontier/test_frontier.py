@@ -331,7 +331,7 @@ def test_a_lead_in_cost_that_rare_dear_items_could_undo_leaves_the_place_open() 
     assert row.share is not None
     assert row.share >= 0.95
     said = tailed.document()
-    assert said.headline == "strong is worth its cost; weak is not settled"
+    assert said.headline == "No system beats strong in both score and cost; weak is not settled"
     assert texts(tailed, "fit") == "Rare extreme items could undo the lead of weak in cost, so its place is left open."
     assert len(to_text(said).splitlines()) <= 15
     # A steady low price settles it, and so does one that is shown firmly.
@@ -349,7 +349,7 @@ def test_without_a_settled_place_the_headline_names_nobody() -> None:
     alike = {name: (rng.permutation([0.0, 1.0] * 15).tolist(), rng.normal(1, 0.1, 30).tolist()) for name in "abc"}
     found = frontier(data_with(alike), n_resamples=500)
     assert {row.standing for row in found.rows} == {"open"}
-    assert found.document().headline == "Which systems are worth their cost is not settled"
+    assert found.document().headline == "Which systems are beaten in both score and cost is not settled"
 
 
 # Outputs
@@ -368,7 +368,7 @@ def test_the_frame_and_the_dict_hold_what_the_rows_hold(found: Frontier) -> None
 def test_answer_names_who_is_worth_it_who_is_beaten_and_what_is_open(found: Frontier) -> None:
     said = found.document()
     assert (said.label, said.tone) == ("partly open", "caution")
-    assert said.headline == "cheap and strong are worth their cost; near is not settled"
+    assert said.headline == "No system beats cheap and strong in both score and cost; near is not settled"
     assert said.scope == "Scores are means of correct on the 60 items that every system has"
     assert said.actions == (
         "Drop waste: strong scores more for less cost.",

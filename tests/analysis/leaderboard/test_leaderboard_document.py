@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.leaderboard.figures import short_letters
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, Winner, snapped_pairs
@@ -54,12 +55,18 @@ def test_one_best_is_named_with_its_score() -> None:
     assert document.number_words.startswith("95% CI ")
 
 
-def test_two_models_are_sent_to_the_comparison() -> None:
-    found = leaderboard(board(binary(300, [0.9, 0.5])))
-    assert found.document().headline.startswith("a is better than b")
-    assert "Of two models compare says more (baseline='b', candidate='a')." in " ".join(
-        printed(found, full=False).split()
-    )
+@pytest.mark.parametrize("baseline", [None, "a", "b"])
+@pytest.mark.parametrize("kind", ["right or wrong", "graded", "clustered"])
+def test_a_board_of_two_says_what_the_comparison_says(kind: str, baseline: str | None) -> None:
+    rng = np.random.default_rng(3)
+    values = binary(96, [0.9, 0.5]) if kind != "graded" else rng.normal([0.62, 0.6], 0.04, (96, 2)).clip(0, 1)
+    passages = {"passage": [f"p{i // 8}" for i in range(96)]}
+    data = data_of(*(rows_of(name, values[:, j].tolist(), factors=passages) for j, name in enumerate("ab")))
+    cluster = "passage" if kind == "clustered" else "none"
+    one, board_of_two = compare(data, "b", "a", cluster=cluster), leaderboard(data, cluster=cluster, baseline=baseline)
+    said, document = board_of_two.document(), one.document()
+    assert said.number == document.number
+    assert said.number_words == document.number_words
 
 
 def test_each_thing_is_told_once_and_of_columns_that_are_there() -> None:
