@@ -53,9 +53,10 @@ from evalstats.analysis.grouping import (
     with_item_column,
 )
 from evalstats.analysis.options import AverageKind
-from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, trials_of_both, wanted_pass
+from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, wanted_pass
 from evalstats.analysis.provenance import dependence_notes
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.runs import RunsAre, paired_trials, trial_design
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, scaled
@@ -84,6 +85,8 @@ def compare(
     sequential: bool = False,
     planned_n: int | None = None,
     shared_trials: bool | None = None,
+    runs: RunsAre | None = None,
+    run_sd: float | str | None = None,
     accept: Sequence[str] = (),
     average: AverageKind | None = None,
     over: str | None = None,
@@ -112,6 +115,8 @@ def compare(
     sequential: bool = False,
     planned_n: int | None = None,
     shared_trials: bool | None = None,
+    runs: RunsAre | None = None,
+    run_sd: float | str | None = None,
     accept: Sequence[str] = (),
     average: AverageKind | None = None,
     over: str | None = None,
@@ -140,6 +145,8 @@ def compare(
     sequential: bool = False,
     planned_n: int | None = None,
     shared_trials: bool | None = None,
+    runs: RunsAre | None = None,
+    run_sd: float | str | None = None,
     accept: Sequence[str] = (),
     average: AverageKind | None = None,
     over: str | None = None,
@@ -188,7 +195,14 @@ def compare(
         With `sequential`: the units planned, declared before the first look; the interval is tuned to be short there.
     shared_trials
         Whether trial k is the same judge, seed or simulated user on both sides, so that what it adds to both cancels. None
-        pairs trials whose labels are the same on both sides, and takes trials that are merely counted as independent.
+        pairs judges and seeds of the same names on both sides, and takes trials that are merely counted as independent.
+    runs
+        What the trials are: "draws", repetitions of one run; "sample", some of more runs (judges, seeds), whose variation belongs
+        into the interval; "fixed", the very ones that are asked about. None: counted trials are draws, several runs and labels of
+        runs or seeds a sample; up to five judges or seeds that both sides share are fixed.
+    run_sd
+        The standard deviation from run to run where it is known, "1.4pp" or a number in the metric's own unit; with "~2pp" it
+        has a half-Cauchy prior of that scale, which is 1% of the score's range otherwise.
     accept
         Settings in which the runs differ on purpose ("n_shots", "judge", ...); otherwise such a difference can make the
         comparison invalid. See `evalstats.analysis.comparability.comparability`.
@@ -251,6 +265,8 @@ def compare(
         sequential=sequential,
         planned_n=planned_n,
         shared_trials=shared_trials,
+        runs=runs,
+        run_sd=cast("str | None", run_sd),
         accept=(accept,) if isinstance(accept, str) else tuple(accept),
         average=average,
         over=over,
@@ -322,7 +338,10 @@ def _answer(
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
     chosen, first, second = _two_arms(data, baseline, candidate, column, asked)
     called = label_of("trial", data.factor_names())
-    both = trials_of_both(first, second, declared=asked.shared_trials, contrast=column, called=called)
+    trials = trial_design(
+        (first, second), chosen, called=called, runs=asked.runs, run_sd=asked.run_sd, shared=asked.shared_trials
+    )
+    both = paired_trials(first, second, trials, declared=asked.shared_trials, contrast=column)
     first, second = both.baseline, both.candidate
     settings, account = _in_force(asked, chosen, baseline, family)
     differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
@@ -352,7 +371,7 @@ def _answer(
         ignorable=checked_missing(settings.missing),
         settled=bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS}),
         average=_average(data, pairs, clusters, asked),
-        shared_trials=both.shared,
+        trials=trials,
         labels=None
         if asked.labels is None
         else labels_of(asked.labels, pairs.subset(pairs.paired), (first, second), chosen),

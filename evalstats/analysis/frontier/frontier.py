@@ -26,6 +26,7 @@ from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, all_items,
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side
 from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.runs import trial_design
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
@@ -362,7 +363,16 @@ def _line(field: _Field, cases: _Cases, clusters: tuple[str, ...], conf_level: f
     arm, side = field.arms[j], field.values.side(j)
     own = replace(field.every, baseline=side, candidate=side).subset(field.complete)
     score = score_of_arm(
-        arm, cases.metric, field.data, clusters=clusters, conf_level=conf_level, pairs=own, side=own.baseline
+        arm,
+        cases.metric,
+        field.data,
+        clusters=clusters,
+        conf_level=conf_level,
+        pairs=own,
+        side=own.baseline,
+        trials=replace(
+            trial_design(field.arms, cases.metric, called=label_of("trial", field.data.factor_names())), shared=False
+        ),
     )
     cost = log_scale_mean(cases.costs[:, j], cases.clusters, conf_level=conf_level)
     return FrontierRow(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -42,8 +42,10 @@ from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
 from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.pairs import wanted_pass
-from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import dependence_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.result import json_safe, notes
+from evalstats.analysis.runs import RunsAre, draws_note, run_notes, trial_design
 from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
@@ -81,6 +83,8 @@ def leaderboard(
     pass_at: int | None = None,
     top: Sequence[int] = (1, 3, 5),
     shared_trials: bool | None = None,
+    runs: RunsAre | None = None,
+    run_sd: float | str | None = None,
     accept: Sequence[str] = (),
     missing: str | None = None,
     average: AverageKind | None = None,
@@ -100,7 +104,7 @@ def leaderboard(
         The score to rank by; needed only where the benchmark declares no headline.
     baseline
         A model to compare all others with; then these pairs are the family. Rank sets and tiers rest on all pairs anyway.
-    cluster, conf_level, higher_is_better, shared_trials, average, over, weights, plan
+    cluster, conf_level, higher_is_better, shared_trials, runs, run_sd, average, over, weights, plan
         As in `compare`, for all models together; averages are over the items that all models have.
     adjust
         How p is adjusted for the family of pairs: "max-t" (default), "holm", or, for screens, "bh" or "by". Rank sets always
@@ -167,6 +171,8 @@ def leaderboard(
         pass_at=pass_at,
         top=tuple(top),
         shared_trials=shared_trials,
+        runs=runs,
+        run_sd=cast("str | None", run_sd),
         accept=(accept,) if isinstance(accept, str) else tuple(accept),
         missing=missing,
         average=average,
@@ -215,11 +221,19 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
     named = named_clusters(data, asked.cluster)
     head = None if asked.baseline is None else entry_of(arms, asked.baseline)
     factors = [*named, *([] if asked.over is None else [data.factor(asked.over)])]
-    table = entry_table(data, chosen, arms, factors, wanted, contrast=column, accept=asked.accept, baseline=head)
-    averaged = wanted_average(data, table.every.items, average=asked.average, over=asked.over, weights=asked.weights)
-    table = replace(
-        (table if averaged is None else table.averaged_over(averaged)).best_first(), shared_trials=asked.shared_trials
+    trials = trial_design(
+        arms,
+        chosen,
+        called=label_of("trial", data.factor_names()),
+        runs=asked.runs,
+        run_sd=asked.run_sd,
+        shared=asked.shared_trials,
     )
+    table = entry_table(
+        data, chosen, arms, factors, wanted, contrast=column, accept=asked.accept, baseline=head, trials=trials
+    )
+    averaged = wanted_average(data, table.every.items, average=asked.average, over=asked.over, weights=asked.weights)
+    table = (table if averaged is None else table.averaged_over(averaged)).best_first()
     clusters, of_clusters = chosen_clusters(data, table.every, asked.cluster, table.runs, contrast=column)
     refuse_clusters(averaged, clusters, table.every)
     plan = Plan(
@@ -358,13 +372,14 @@ def _answer(
         version=toolkit_version(),
         sources=sources_of(data, table.runs),
         notes=(
-            *run_notes(data, table.runs),
+            *recorded_notes(data, table.runs),
             *metric.cautions,
             *notes("left_out", _left_out_of_average(table)),
             *notes("comparability", _compared_with_nobody(plan, pairs, table.names)),
             *table.measured.refusal(),
             *cautions(table, scores, found, plan, lines),
             *(() if is_settled else dependence_notes(suspects, limited=bool(limits))),
+            *(() if table.values.wanted else draws_note(table.every.items, table.arms, table.trials)),
             *(() if clusters else duplicate_notes(data, table.every, table.runs, metric)),
             *notes("few", found.warnings),
             *notes("left_out", table.values.notes, caution=False),
@@ -438,7 +453,8 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
     if scores.runs is not None:
         remarks.extend(scores.runs.notes)
     elif any(arm.several_trials for arm in table.arms):
-        remarks.append("the trials do not tell how scores vary from run to run: no interval counts it")
+        of_trials = run_notes(table.trials, None, table.arms, table.values.metric)
+        remarks.extend("; ".join(filter(None, (note.text, note.remedy))) for note in of_trials)
     elif all(len(arm.runs) == 1 for arm in table.arms) and not table.data.merged:
         remarks.append("one run of each system: no interval counts the variation from run to run")
     return remarks

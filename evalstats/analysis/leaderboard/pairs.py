@@ -1,21 +1,32 @@
 """Pairs of models beyond plain items: crossed clusters, and the variation of full runs counted."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.pairs import ENOUGH, Floats, Ints, labels_in_common, run_matrix, run_variance_of
+from evalstats.analysis.pairs import Floats, Ints
+from evalstats.analysis.runs import ALONE, TrialDesign, usual_prior
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.stats.clusters import multiway_mean
-from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
-from evalstats.stats.trials import RunVariance, shared_run_variances
+from evalstats.stats.runs import (
+    RunEffects,
+    RunSd,
+    half_widths,
+    mixture_p,
+    pair_mixtures,
+    run_effects,
+    run_spread,
+    t_quantiles,
+)
 
 
 def crossed_pairs(
@@ -87,97 +98,74 @@ def adjusted(p_values: Floats, adjust: str) -> Floats:
 _ADJUSTMENTS = {"max-t": holm, "holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
 
+# Pairs are weighed so many at a time.
+_AT_ONCE = 2_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRuns:
-    """What full runs add to the squared standard error of each pair: fields of `RunVariance`, shape (n_models, n_models)."""
+    """What tells how far whole runs differ: `sides` of every model or, where all share their trials, of every pair i < j."""
 
-    variance: Floats
-    slack: Floats
-    always: npt.NDArray[np.bool_]
+    prior: RunSd
+    sides: tuple[RunEffects, ...] | dict[tuple[int, int], RunEffects]
     notes: tuple[str, ...]
 
     def of(self, members: npt.NDArray[np.bool_]) -> "BoardRuns":
         """Keep some models."""
-        both = np.ix_(members, members)
-        return replace(self, variance=self.variance[both], slack=self.slack[both], always=self.always[both])
+        kept: list[int] = np.flatnonzero(members).tolist()
+        if isinstance(self.sides, tuple):
+            return replace(self, sides=tuple(self.sides[j] for j in kept))
+        place = {j: k for k, j in enumerate(kept)}
+        both = {(place[i], place[j]): each for (i, j), each in self.sides.items() if i in place and j in place}
+        return replace(self, sides=both)
+
+    def of_pair(self, first: int, second: int) -> tuple[RunEffects, ...]:
+        """Return what tells of the runs of two models."""
+        if isinstance(self.sides, tuple):
+            return self.sides[first], self.sides[second]
+        return (self.sides[min(first, second), max(first, second)],)
 
 
 def board_runs(
-    items: pl.DataFrame,
-    arms: Sequence[Arm],
-    metric: Metric,
-    *,
-    weights: Floats | None = None,
-    declared: bool | None = None,
+    items: pl.DataFrame, arms: Sequence[Arm], metric: Metric, trials: TrialDesign, *, weights: Floats | None = None
 ) -> BoardRuns | None:
-    """Estimate what full runs add; None where no model has several.
-
-    Trials with the same labels under all models (three or more) are shared by them, so that what one adds to all cancels;
-    `declared` says so of trials that are counted, or denies it.
-    """
-    if not any(arm.several_trials for arm in arms):
+    """Reduce every model's cells to what they tell of its runs; None where no interval counts them."""
+    known = trials.run_sd is not None and trials.run_sd.known
+    sides: tuple[RunEffects, ...] | dict[tuple[int, int], RunEffects]
+    if trials.role != "sample" and not known:
         return None
-    if declared or (declared is None and labels_in_common(arms)):
-        found = _shared(items, arms, metric, weights)
-        if found is not None or not declared:
-            return found
-        raise InputError(
-            "shared trials need three or more that every model has on the same items, and there are none; leave out "
-            "--shared-trials"
-        )
-    parts = [run_variance_of(items, [arm], shared=False, weights=weights) for arm in arms]
-    known = [part if part is not None and part.n_runs[0] > 1 else None for part in parts]
-    if not any(known):
+    if trials.role == "sample" and trials.shared:
+        scores = trials.matrix(items, arms)
+        if scores is None:
+            raise InputError(
+                "shared trials need some that every model has, and there are none; leave out --shared-trials"
+            )
+        sides = {
+            (i, j): run_effects(scores[i] - scores[j], weights=weights, difference=True)
+            for i, j in combinations(range(len(arms)), 2)
+        }
+        each = tuple(sides.values())
+    else:
+        own = [trials.effects(items, [arm], weights=weights) if trials.role == "sample" else [] for arm in arms]
+        sides = each = tuple(found[0] if found else ALONE for found in own)
+    prior = trials.run_sd or usual_prior(metric, each)
+    if prior is None or not (prior.known or any(side.squares.size for side in each)):
         return None
-    raw, slack, df = (np.array([_run_part(part, name) for part in known]) for name in ("raw", "slack", "df"))
-    total = df[:, np.newaxis] + df
-    alone = np.minimum(df[:, np.newaxis], df) == 0
-    return BoardRuns(
-        variance=np.where(total >= 2, np.maximum(raw[:, np.newaxis] + raw, 0.0), 0.0),
-        slack=slack[:, np.newaxis] + slack,
-        always=(total == 2) & alone,
-        notes=(_told(known, metric),),
-    )
+    return BoardRuns(prior=prior, sides=sides, notes=(_told(each, prior, metric, shared=trials.shared),))
 
 
-def _run_part(part: RunVariance | None, name: str) -> float:
-    if part is None:
-        return 0.0
-    return {"raw": part.raw, "slack": part.slack, "df": float(part.n_runs[0] - 1)}[name]
-
-
-def _told(parts: Sequence[RunVariance | None], metric: Metric) -> str:
+def _told(sides: Sequence[RunEffects], prior: RunSd, metric: Metric, *, shared: bool) -> str:
     """Say how far scores vary from run to run."""
-    known = [part for part in parts if part is not None]
-    spreads = [max(0.0, part.raw * part.n_runs[0]) ** 0.5 for part in known]
     unit = f" {metric.shown_unit}" if metric.shown_unit else ""
+    counts = "pairs and rank sets count it, the corrected top score and the test over all models do not"
+    if prior.known:
+        return f"run to run: {scaled(prior.value, metric.scale)}{unit}, as declared; {counts}"
+    spreads = [spread.median for side in sides if (spread := run_spread(side, prior=prior)) is not None]
     middle = scaled(float(np.median(spreads)), metric.scale)
-    least, most = (scaled(end(spreads), metric.scale) for end in (min, max))
-    without = len(parts) - len(known)
-    one = f"; {without} of {len(parts)} models have one run, whose variation is in no interval" if without else ""
-    return (
-        f"scores vary from run to run with standard deviations of {least} to {most}{unit} (median {middle}): pairs and rank "
-        f"sets count it, the corrected top score and the test over all models do not{one}"
-    )
-
-
-def _shared(items: pl.DataFrame, arms: Sequence[Arm], metric: Metric, weights: Floats | None) -> BoardRuns | None:
-    found = run_matrix(items, arms)
-    if found is None or found[0].shape[1] < ENOUGH:
-        return None
-    scores, rows = found
-    variance, slack = shared_run_variances(scores, weights=None if weights is None else weights[rows])
-    n_trials = scores.shape[1]
-    apart = variance[np.triu_indices(len(arms), 1)]
-    spread = scaled(float(np.sqrt(np.median(apart) * n_trials)), metric.scale)
-    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-    note = (
-        f"all models share their {n_trials} trials, so what one adds to all cancels; differences vary between them with a "
-        f"standard deviation of {spread}{unit} (median of the pairs), which pairs and rank sets count"
-    )
-    always = np.full(variance.shape, n_trials == 3)
-    np.fill_diagonal(always, val=False)
-    return BoardRuns(variance=variance, slack=slack, always=always, notes=(note,))
+    what = "shared trial to shared trial, in the difference of a pair" if shared else "run to run"
+    without = 0 if shared else sum(side.n_runs < 2 for side in sides)
+    one = f"; {without} of {len(sides)} models have one run" if without else ""
+    return f"{what}: about {middle}{unit} (median); {counts}{one}"
 
 
 def counting_runs(
@@ -190,23 +178,22 @@ def counting_runs(
     """
     if runs is None:
         return found
-    at = found.first, found.second
-    variance, slack, always = runs.variance[at], runs.slack[at], runs.always[at]
-    touched = np.isfinite(found.std_error) & ((variance > 0.0) | always)
-    if not touched.any():
-        return found
     strict = found.adjust in ("max-t", "holm")
     level = 1.0 - (1.0 - conf_level) / (max(1, found.first.size) if strict else 1)
-    squared = np.square(found.std_error)
-    items_df = np.where(np.isfinite(found.df), found.df, np.maximum(found.n_items - 1.0, 1.0))
-    total = squared + variance
-    with np.errstate(invalid="ignore", divide="ignore"):
-        df = np.where(touched, np.minimum(items_df, total**2 / (squared**2 / items_df + slack)), found.df)
-    std_error = np.where(touched, np.sqrt(total), found.std_error)
-    p, reach = found.p_value.copy(), np.zeros(found.p_value.size)
-    for k in np.flatnonzero(touched).tolist():
-        p[k] = np.fmax(p[k], two_sided_t_p(found.estimate[k] / std_error[k], df[k]))
-        reach[k] = t_quantile(level, df[k]) * std_error[k]
+    df = np.where(np.isfinite(found.df), found.df, np.maximum(found.n_items - 1.0, 1.0))
+    pairs = [runs.of_pair(i, j) for i, j in zip(found.first.tolist(), found.second.tolist(), strict=True)]
+    informed = np.array([runs.prior.known or any(side.squares.size for side in pair) for pair in pairs], dtype=np.bool_)
+    touched = np.isfinite(found.std_error) & informed
+    p, reach, std_error = found.p_value.copy(), np.zeros(found.p_value.size), found.std_error.copy()
+    for places in np.array_split(np.flatnonzero(touched), max(1, math.ceil(touched.sum() / _AT_ONCE))):
+        if not places.size:
+            continue
+        added, weights = pair_mixtures([pairs[k] for k in places.tolist()], prior=runs.prior)
+        own, nu = found.std_error[places], df[places]
+        reach[places] = half_widths(added, weights, own, nu, level)
+        # As the half-width of one pair alone tells it, whatever the family.
+        std_error[places] = half_widths(added, weights, own, nu, conf_level) / t_quantiles(conf_level, nu)
+        p[places] = np.fmax(p[places], mixture_p(found.estimate[places], added, weights, own, nu))
     p_adjusted, tested = found.p_adjusted.copy(), np.isfinite(p)
     if tested.any() and found.adjust in _ADJUSTMENTS:
         p_adjusted[tested] = np.fmax(p_adjusted[tested], _ADJUSTMENTS[found.adjust](p[tested]))
@@ -216,7 +203,7 @@ def counting_runs(
     return replace(
         found,
         std_error=std_error,
-        df=df,
+        df=np.where(touched, df, found.df),
         p_value=p,
         p_adjusted=p_adjusted,
         conf_low=np.where(touched, ends[0], found.conf_low),

@@ -52,6 +52,7 @@ def _row(  # noqa: PLR0917 - what a line is made of
         conf_level=plan.conf_level,
         pairs=own,
         side=own.baseline,
+        trials=replace(table.trials, shared=False),
         strata=None if table.average is None else table.average.strata(own.items),
     )
     every = None if table.average is None else table.average.strata(lines.every.subset(items).items)
