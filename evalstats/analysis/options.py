@@ -48,7 +48,7 @@ Runs = Annotated[
 ]
 RunSpreadKnown = Annotated[
     str | None,
-    Option("Standard deviation from run to run, where known: 1.4pp; ~2pp: the scale of its prior.", metavar="SD"),
+    Option("Standard deviation from run to run, where known: 1.4pp; prior:2pp: the scale of its prior.", metavar="SD"),
 ]
 Models = Annotated[tuple[str, ...] | None, Option("Those to keep: A,B,C; default: all.", names=True)]
 Accept = Annotated[tuple[str, ...], Option("The runs differ in this on purpose; may be repeated.", metavar="SETTING")]

@@ -14,9 +14,10 @@ from evalstats.analysis.arms import Arm, Metric, difference_in_unit, listed
 from evalstats.analysis.pairs import Floats
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, p_value, plural, scaled, several
+from evalstats.document.numbers import number, p_words, plural, scaled, several
 from evalstats.errors import InputError
 from evalstats.schema.columns import NAMED_TRIALS, TRIAL_LABEL
+from evalstats.schema.plan import RUNS
 from evalstats.stats.runs import (
     SHARE_OF_RANGE,
     SHARE_OF_SD,
@@ -31,7 +32,6 @@ from evalstats.stats.runs import (
 from evalstats.stats.trials import same_items_difference
 
 RunsAre = Literal["sample", "fixed", "draws"]
-RUNS_ARE: tuple[RunsAre, ...] = ("sample", "fixed", "draws")
 # So many named judges or seeds that both sides share were chosen; more are a crowd.
 MOST_CHOSEN = 5
 # Labels are those of whole runs where there are few of them, or not many more than an item has trials.
@@ -127,8 +127,8 @@ def trial_design(
     their own and labels of runs or seeds are whole runs, and a sample. Judges, seeds and other names that all sides share are
     paired; up to five of them were chosen, and are fixed. `design/trials.md` says why.
     """
-    if runs is not None and runs not in RUNS_ARE:
-        raise InputError(f"runs is {runs!r}; it is one of {', '.join(RUNS_ARE)}")
+    if runs is not None and runs not in RUNS:
+        raise InputError(f"runs is {runs!r}; it is one of {', '.join(RUNS)}")
     by_run = any(arm.by_run for arm in arms)
     names = [set(_units(arm)) for arm in arms]
     same = len(arms) > 1 and len(names[0]) > 1 and all(each == names[0] for each in names)
@@ -156,14 +156,14 @@ def trial_design(
 
 
 def run_sd_in_unit(run_sd: float | str | None, metric: Metric) -> RunSd | None:
-    """Return a declared run standard deviation in the metric's own unit: "1.4pp" is known, "~2pp" the scale of its prior."""
+    """Return a declared run standard deviation in the metric's own unit: "1.4pp" is known, "prior:2pp" the scale of its prior."""
     if run_sd is None:
         return None
     text = str(run_sd).strip()
-    known = not text.startswith("~")
+    known = not text.startswith("prior:")
     if known and text.strip("0.") == "" and text.strip("."):
         return RunSd(value=0.0, known=True)
-    value = difference_in_unit(text.removeprefix("~"), metric, name="run_sd")
+    value = difference_in_unit(text.removeprefix("prior:").strip(), metric, name="run_sd")
     return RunSd(value=value, known=known)
 
 
@@ -368,8 +368,7 @@ def run_notes(
             remedy = "" if design.declared else "for more like them, add --runs sample"
             return (Note(kind="choice", text=text, remedy=remedy, caution=False),)
         return ()
-    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-    size = f"{scaled(spread.median, metric.scale)}{unit}"
+    size = size_words(spread.median, metric)
     counts = (
         f"{several([str(n) for n in dict.fromkeys(spread.n_runs)], 3)} {'runs' if max(spread.n_runs) > 1 else 'run'}"
     )
@@ -382,6 +381,11 @@ def run_notes(
     return (Note(kind="choice", text=f"{what}: {size}{times}", caution=wider >= _WIDER),)
 
 
+def size_words(run_sd: float, metric: Metric) -> str:
+    """Write a standard deviation from run to run: known badly, so that a tenth of a point is enough."""
+    return f"{scaled(run_sd, metric.scale, 1 if metric.shown_unit == 'pp' else 2)} {metric.shown_unit}".rstrip()
+
+
 def draws_note(items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign) -> tuple[Note, ...]:
     """Caution where the repetitions of one run differ as a whole by more than chance explains (p <= .01)."""
     if design.role != "draws":
@@ -389,12 +393,7 @@ def draws_note(items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign) ->
     p = equal_runs_p([each for arm in arms for each in design.effects(items, [arm])])
     if p is None or p > _SMALL:
         return ()
-    text = f"means of the {design.called}s differ by more than chance explains (p {_p(p)}), and the interval leaves that out"
+    text = f"means of the {design.called}s differ by more than chance explains ({p_words(p)}), and the interval leaves that out"
     return (
         Note(kind="dependence", text=text, remedy=f"if each {design.called} is a run of its own, add --runs sample"),
     )
-
-
-def _p(p: float) -> str:
-    shown = p_value(p)
-    return shown if shown.startswith(("<", ">")) else f"= {shown}"

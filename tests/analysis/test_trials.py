@@ -119,7 +119,7 @@ def test_the_standard_deviation_from_run_to_run_is_fixed_or_given_another_prior(
     a, b = drawn(5, items=400)
     data = read(table(a, b, None, "run"), "run")
     plain, sides = of_means(a, b), [run_effects(a), run_effects(b)]
-    for said, known in (("2pp", True), (0.02, True), ("~2pp", False), ("~0.02", False)):
+    for said, known in (("2pp", True), (0.02, True), ("prior:2pp", False), ("prior:0.02", False)):
         expected = with_runs(plain, run_spread(*sides, prior=RunSd(value=0.02, known=known)))
         found = compare(data, "old", "new", run_sd=said)
         assert ends(found) == pytest.approx(ends(expected))
@@ -139,7 +139,7 @@ def test_the_standard_deviation_from_run_to_run_is_fixed_or_given_another_prior(
     with pytest.raises(InputError, match="these runs alone are asked about"):
         compare(data, "old", "new", run_sd="2pp", runs="fixed")
     with pytest.raises(InputError, match="no whole runs"):
-        compare(read(table(a, b)), "old", "new", run_sd="~2pp")
+        compare(read(table(a, b)), "old", "new", run_sd="prior:2pp")
     with pytest.raises(InputError, match="runs is 'some'; it is one of sample, fixed, draws"):
         compare(data, "old", "new", runs="some")
 

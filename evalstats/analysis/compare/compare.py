@@ -201,8 +201,8 @@ def compare(
         into the interval; "fixed", the very ones that are asked about. None: counted trials are draws, several runs and labels of
         runs or seeds a sample; up to five judges or seeds that both sides share are fixed.
     run_sd
-        The standard deviation from run to run where it is known, "1.4pp" or a number in the metric's own unit; with "~2pp" it
-        has a half-Cauchy prior of that scale, which is 1% of the score's range otherwise.
+        The standard deviation from run to run where it is known, "1.4pp" or a number in the metric's own unit; "prior:2pp"
+        gives it a half-Cauchy prior of that scale, which is 1% of the score's range otherwise.
     accept
         Settings in which the runs differ on purpose ("n_shots", "judge", ...); otherwise such a difference can make the
         comparison invalid. See `evalstats.analysis.comparability.comparability`.
@@ -338,12 +338,12 @@ def _answer(
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
     chosen, first, second = _two_arms(data, baseline, candidate, column, asked)
     called = label_of("trial", data.factor_names())
+    settings, account = _in_force(asked, chosen, baseline, family)
     trials = trial_design(
-        (first, second), chosen, called=called, runs=asked.runs, run_sd=asked.run_sd, shared=asked.shared_trials
+        (first, second), chosen, called=called, runs=settings.runs, run_sd=settings.run_sd, shared=asked.shared_trials
     )
     both = paired_trials(first, second, trials, declared=asked.shared_trials, contrast=column)
     first, second = both.baseline, both.candidate
-    settings, account = _in_force(asked, chosen, baseline, family)
     differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
     groups = [name for name in group_columns(data.outcomes) if name != column]
     candidates = candidate_groups(data, chosen, groups, contrast=column)
@@ -480,6 +480,8 @@ def _in_force(
         "conf_level": asked.conf_level,
         "accept": list(asked.accept) or None,
         "missing": asked.missing,
+        "runs": asked.runs,
+        "run_sd": asked.run_sd,
         "baseline": baseline,
         "primary": None if primary in family else asked.metric,
     }
@@ -494,6 +496,8 @@ def _in_force(
         conf_level=found["conf_level"],
         accept=tuple(found["accept"] or ()),
         missing=found["missing"],
+        runs=found["runs"],
+        run_sd=found["run_sd"],
     )
     check_level(DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level, settings.margin)
     if len(family) > 1:

@@ -263,6 +263,8 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> L
         "conf_level": asked.conf_level,
         "accept": list(asked.accept) or None,
         "missing": asked.missing,
+        "runs": asked.runs,
+        "run_sd": asked.run_sd,
     }
     found: dict[str, Any] = settled(plan, benchmark=benchmark, metric=metric or "", **named)
     adjust, answered_by = _known_adjust(plan, found["adjust"], given=asked.adjust is not None)
@@ -277,6 +279,8 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> L
         conf_level=found["conf_level"],
         accept=tuple(found["accept"] or ()),
         missing=found["missing"],
+        runs=found["runs"],
+        run_sd=found["run_sd"],
     )
     result = _unplanned(data, settings)
     account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **named)
@@ -379,6 +383,7 @@ def _answer(
             *table.measured.refusal(),
             *cautions(table, scores, found, plan, lines),
             *(() if is_settled else dependence_notes(suspects, limited=bool(limits))),
+            *(() if scores.runs is None else (scores.runs.note(found.every, metric),)),
             *(() if table.values.wanted else draws_note(table.every.items, table.arms, table.trials)),
             *(() if clusters else duplicate_notes(data, table.every, table.runs, metric)),
             *notes("few", found.warnings),
@@ -450,12 +455,10 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
     remarks = [f"{several(names, _NAMED)}: {text}" for text, names in by_text.items()]
-    if scores.runs is not None:
-        remarks.extend(scores.runs.notes)
-    elif any(arm.several_trials for arm in table.arms):
+    if scores.runs is None and any(arm.several_trials for arm in table.arms):
         of_trials = run_notes(table.trials, None, table.arms, table.values.metric)
         remarks.extend("; ".join(filter(None, (note.text, note.remedy))) for note in of_trials)
-    elif all(len(arm.runs) == 1 for arm in table.arms) and not table.data.merged:
+    elif scores.runs is None and all(len(arm.runs) == 1 for arm in table.arms) and not table.data.merged:
         remarks.append("one run of each system: no interval counts the variation from run to run")
     return remarks
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Floats, Ints
-from evalstats.analysis.runs import ALONE, TrialDesign, usual_prior
-from evalstats.document.numbers import scaled
+from evalstats.analysis.runs import ALONE, TrialDesign, size_words, usual_prior
+from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.stats.clusters import multiway_mean
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
@@ -100,6 +100,9 @@ _ADJUSTMENTS = {"max-t": holm, "holm": holm, "bh": benjamini_hochberg, "by": ben
 
 # Pairs are weighed so many at a time.
 _AT_ONCE = 2_000
+# A line is due where runs at their median are so much of the variance of half of the pairs: intervals are then some 1.25 times
+# as wide for them, since what the runs leave open widens them further.
+_MUCH = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,6 @@ class BoardRuns:
 
     prior: RunSd
     sides: tuple[RunEffects, ...] | dict[tuple[int, int], RunEffects]
-    notes: tuple[str, ...]
 
     def of(self, members: npt.NDArray[np.bool_]) -> "BoardRuns":
         """Keep some models."""
@@ -124,6 +126,30 @@ class BoardRuns:
         if isinstance(self.sides, tuple):
             return self.sides[first], self.sides[second]
         return (self.sides[min(first, second), max(first, second)],)
+
+    def note(self, found: PairwiseDifferences, metric: Metric) -> Note:
+        """Say how far scores vary from run to run: a caution where that is much of the standard error of pairs."""
+        each = self.sides if isinstance(self.sides, tuple) else tuple(self.sides.values())
+        spreads = [spread.median for side in each if (spread := run_spread(side, prior=self.prior)) is not None]
+        middle = float(np.median(spreads))
+        pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
+        reach = np.array([sum(side.reach for side in self.of_pair(i, j)) for i, j in pairs])
+        share = (
+            np.nanmedian(middle**2 * reach / np.square(found.std_error)) if np.isfinite(found.std_error).any() else 0.0
+        )
+        what = (
+            "run to run"
+            if isinstance(self.sides, tuple)
+            else "shared trial to shared trial, in the difference of a pair"
+        )
+        size = size_words(middle, metric)
+        size = f"{size}, as declared" if self.prior.known else f"about {size} (median)"
+        one = sum(side.n_runs < 2 for side in each)
+        alone = f"; {one} of {len(each)} models have one run" if one and not self.prior.known else ""
+        text = (
+            f"{what}: {size}; pairs and rank sets count it, the corrected top score and the test over all models do not"
+        )
+        return Note(kind="choice", text=text + alone, caution=bool(share >= _MUCH))
 
 
 def board_runs(
@@ -151,21 +177,7 @@ def board_runs(
     prior = trials.run_sd or usual_prior(metric, each)
     if prior is None or not (prior.known or any(side.squares.size for side in each)):
         return None
-    return BoardRuns(prior=prior, sides=sides, notes=(_told(each, prior, metric, shared=trials.shared),))
-
-
-def _told(sides: Sequence[RunEffects], prior: RunSd, metric: Metric, *, shared: bool) -> str:
-    """Say how far scores vary from run to run."""
-    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-    counts = "pairs and rank sets count it, the corrected top score and the test over all models do not"
-    if prior.known:
-        return f"run to run: {scaled(prior.value, metric.scale)}{unit}, as declared; {counts}"
-    spreads = [spread.median for side in sides if (spread := run_spread(side, prior=prior)) is not None]
-    middle = scaled(float(np.median(spreads)), metric.scale)
-    what = "shared trial to shared trial, in the difference of a pair" if shared else "run to run"
-    without = 0 if shared else sum(side.n_runs < 2 for side in sides)
-    one = f"; {without} of {len(sides)} models have one run" if without else ""
-    return f"{what}: about {middle}{unit} (median); {counts}{one}"
+    return BoardRuns(prior=prior, sides=sides)
 
 
 def counting_runs(
