@@ -27,6 +27,7 @@ import numpy as np
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.evidence import further_rows
 from evalstats.analysis.compare.result import Verdict
+from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.pairs import Floats, Ints
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
@@ -43,7 +44,7 @@ from evalstats.stats.clusters import (
     wild_cluster_p,
 )
 from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile
-from evalstats.stats.one_sample import UnseenFailures, unseen_failures
+from evalstats.stats.one_sample import UnseenFailures, unseen_failures, unseen_runaways
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
 from evalstats.stats.paired.effect_sizes import t_margin_test
 from evalstats.stats.paired.means import (
@@ -639,24 +640,54 @@ def _with_unseen_tail(
 ) -> Difference:
     """Qualify a claim on scores without a worst one (costs, seconds) where it may rest on a tail that was hardly seen.
 
-    A claim that the candidate loses no more than a margin is not made at all: a gate that passes on it is read by nobody.
+    A claim that the candidate loses no more than a margin is not made at all: a gate that passes on it is read by nobody. Costs
+    whose tail was not seen at all are told in the first line too: clustered items are counted as if answers ran away one by one.
     """
+    found = _with_unseen_runaways(found, scores, metric, margin=margin, conf_level=conf_level)
     if scores.clusters or scores.strata is not None:
         return found
     sign = 1.0 if metric.higher_is_better else -1.0
     candidate, baseline = sides = (sign * scores.candidate, sign * scores.baseline)
     ahead, behind = sides if candidate.mean() > baseline.mean() else sides[::-1]
     words = ("a few items go far against it, and more of them would undo it",)
-    if rests_on_unseen_tail(ahead, behind, found.headline.p_value, conf_level=conf_level):
+    if not found.if_claimed and rests_on_unseen_tail(ahead, behind, found.headline.p_value, conf_level=conf_level):
         found = replace(found, if_claimed=notes("fit", words))
     if margin is None:
         return found
-    if has_unseen_tail(candidate, baseline) or has_unseen_tail(baseline, candidate):
+    if not found.if_equivalent and (has_unseen_tail(candidate, baseline) or has_unseen_tail(baseline, candidate)):
         found = replace(found, if_equivalent=notes("fit", words))
     tested = t_margin_test(found.headline, margin=margin, conf_level=conf_level, bound=metric.span)
     p = tested.noninferior_p if metric.higher_is_better else tested.nonsuperior_p
     if rests_on_unseen_tail(candidate, baseline, p, conf_level=conf_level):
         return replace(found, no_equivalence=(*found.no_equivalence, *words))
+    return found
+
+
+def _with_unseen_runaways(
+    found: Difference, scores: PairedScores, metric: Metric, *, margin: float | None, conf_level: float
+) -> Difference:
+    """Qualify a claim on costs that runaway answers would undo, as many as the items cannot exclude."""
+    if not metric.is_cost(scores.baseline, scores.candidate):
+        return found
+    pull = 1.0 if scores.strata is None else len(scores.baseline) * scores.strata.item_weights
+    sides = ("the candidate", scores.candidate * pull, scores.baseline * pull)
+    others = ("the baseline", sides[2], sides[1])
+    low, high = found.headline.conf_low or 0.0, found.headline.conf_high or 0.0
+    for (who, own, other), lead in ((sides, -high), (others, low)):
+        risk = unseen_runaways(own, other, lead=lead, conf_level=conf_level)
+        if risk.within:
+            found = replace(found, if_claimed=notes("fit", (runaway_words(who, risk, "undo it"),)))
+    if margin is None or found.headline.statistic is None:
+        return found
+    tested = t_margin_test(found.headline, margin=margin, conf_level=conf_level)
+    low, high = tested.low_one_sided or 0.0, tested.high_one_sided or 0.0
+    beyond = [
+        (who, unseen_runaways(own, other, lead=margin + end, conf_level=conf_level))
+        for (who, own, other), end in ((sides, -high), (others, low))
+    ]
+    who, risk = min(beyond, key=lambda each: each[1].undoing - each[1].possible)
+    if risk.within:
+        found = replace(found, if_equivalent=notes("fit", (runaway_words(who, risk, "take it beyond the margin"),)))
     return found
 
 

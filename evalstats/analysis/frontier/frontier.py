@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.items import score_matrix
 from evalstats.analysis.arms import Arm, Metric, require_outcomes
-from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean
+from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
 from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.grouping import (
@@ -36,6 +36,8 @@ from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import few_items, too_few_clusters
 from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, on_frontier, unsure_savings
+from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
+from evalstats.stats.paired.means import paired_t
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
 _NAMED = 3
@@ -213,6 +215,7 @@ def frontier(
             *field.measured.refusal(),
             *_cautions(field, cases, cost),
             *as_notes("fit", _unseen_tails(rows, cost)),
+            *as_notes("fit", _unseen_runaways(rows, cases, cost, conf_level)),
             *field.measured.notes("weakens"),
             *(
                 ()
@@ -441,6 +444,27 @@ def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
     places = "its place is" if len(names) == 1 else "their places are"
     lead = f"the lead of {several(names, _NAMED)} in {cost_word(cost)}"
     return [f"rare extreme items could undo {lead}, so {places} left open"]
+
+
+def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf_level: float) -> list[str]:
+    """Name the systems on whose lead in cost a place rests, where runaway answers that cannot be excluded would undo it."""
+    place, score = {name: j for j, name in enumerate(cases.names)}, cases.scores.mean(axis=0)
+    risks: dict[str, UnseenRunaways] = {}
+    for row in rows:
+        j = place[row.name]
+        leads = [(place[name], j) for name in row.dominated_by]
+        if row.standing == "on the frontier":
+            leads.extend((j, k) for k in np.flatnonzero(score >= score[j]).tolist() if k != j)
+        for cheap, dear in leads:
+            own, other, name = cases.costs[:, cheap], cases.costs[:, dear], cases.names[cheap]
+            lead = paired_t(other - own, conf_level=conf_level).conf_low or 0.0
+            risk = unseen_runaways(own, other, lead=lead, conf_level=conf_level)
+            if risk.within and (name not in risks or risk.undoing < risks[name].undoing):
+                risks[name] = risk
+    if not risks:
+        return []
+    nearest = min(risks.values(), key=lambda risk: risk.undoing)
+    return [runaway_words(several(sorted(risks), _NAMED), nearest, f"undo the lead in {cost_word(cost)}")]
 
 
 def _suspicions(

@@ -20,6 +20,7 @@ from evalstats.analysis.arms import (
     require_outcomes,
     rows_named,
 )
+from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.grouping import (
     Average,
     chosen_clusters,
@@ -63,6 +64,7 @@ from evalstats.stats.one_sample import (
     failure_rate_limit,
     jeffreys,
     mean_t,
+    unseen_runaways,
     variance_matched_wilson,
     wilson,
 )
@@ -281,6 +283,7 @@ def _score_alone(
         found = replace(found, against=test, notes=(*as_notes("missing", [undone] if undone else []), *found.notes))
     told = (
         *metric.cautions,
+        *as_notes("fit", _runaway_words(scored_pairs.baseline.means(), found, metric)),
         *(draws_note(scored_pairs.items, [arm], trials) if wanted is None else ()),
         *found.notes,
         *as_notes("left_out", dropped, caution=False),
@@ -360,6 +363,16 @@ def _runs_of(arm: Arm, metric: Metric, pairs: Pairs, trials: TrialDesign, *, str
 
 def _counting(found: Estimate, runs: RunSpread | None, metric: Metric) -> Estimate:
     return with_runs(found, runs, low=metric.low, high=metric.high)
+
+
+def _runaway_words(means: Floats, found: Score, metric: Metric) -> tuple[str, ...]:
+    """Say where answers that ran away, as many as the items cannot exclude, would raise a mean cost beyond its interval."""
+    if not metric.is_cost(means) or found.conf_high is None:
+        return ()
+    risk = unseen_runaways(
+        means, np.zeros_like(means), lead=found.conf_high - float(means.mean()), conf_level=found.conf_level
+    )
+    return (runaway_words(found.name, risk, "take the mean above its interval"),) if risk.within else ()
 
 
 def _grouping(pairs: Pairs, clusters: Sequence[str]) -> tuple[Ints, ...]:

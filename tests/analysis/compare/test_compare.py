@@ -673,7 +673,7 @@ def test_runs_that_differ_as_a_whole_take_a_direction_back() -> None:
     result = compare(data, "a", "b", runs="sample")
     assert result.conf_low < 0
     assert result.verdict == "inconclusive"
-    (note,) = [note for note in result.notes if note.text.startswith("run to run: about 3")]
+    (note,) = [note for note in result.notes if note.text.startswith("run to run: about 5.0 pp (3 runs of each)")]
     assert note.caution
     (note,) = [note for note in compare(data, "a", "b").notes if "differ by more than chance explains" in note.text]
     assert note.text.startswith("means of the trials differ by more than chance explains (p < 0.001)")
