@@ -650,11 +650,11 @@ def _with_unseen_tail(
     candidate, baseline = sides = (sign * scores.candidate, sign * scores.baseline)
     ahead, behind = sides if candidate.mean() > baseline.mean() else sides[::-1]
     words = ("a few items go far against it, and more of them would undo it",)
-    if not found.if_claimed and rests_on_unseen_tail(ahead, behind, found.headline.p_value, conf_level=conf_level):
+    if rests_on_unseen_tail(ahead, behind, found.headline.p_value, conf_level=conf_level):
         found = replace(found, if_claimed=notes("fit", words))
     if margin is None:
         return found
-    if not found.if_equivalent and (has_unseen_tail(candidate, baseline) or has_unseen_tail(baseline, candidate)):
+    if has_unseen_tail(candidate, baseline) or has_unseen_tail(baseline, candidate):
         found = replace(found, if_equivalent=notes("fit", words))
     tested = t_margin_test(found.headline, margin=margin, conf_level=conf_level, bound=metric.span)
     p = tested.noninferior_p if metric.higher_is_better else tested.nonsuperior_p
