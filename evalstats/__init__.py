@@ -4,6 +4,7 @@ The whole public interface is listed here; nothing heavy is imported until it is
 """
 
 from importlib import import_module
+from os import environ
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -191,3 +192,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+# A page that a command makes names options as they are typed; its cells run in a process of their own.
+if "EVALSTATS_OPTIONS_TYPED" in environ:
+    _typed = import_module("evalstats.cli.advice").on_the_shell()
+    _typed.__enter__()

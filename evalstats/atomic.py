@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 from uuid import uuid4
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 
 _LONGEST_NAME = 40
 
@@ -71,10 +71,11 @@ def replaced_folder(folder: Path, own: Collection[str]) -> Generator[Path]:
             sorted(entry.name for entry in os.scandir(folder) if entry.name not in own) if folder.is_dir() else ["."]
         )
         if other:
+            another = f"name a new folder: {Option('folder', blank='DIR')}"
             raise InputError(
-                f"{folder}: holds {other[0]!r}, which this export did not write; name a new folder with --output DIR"
+                f"{folder}: holds {other[0]!r}, which this export did not write; {another}"
                 if folder.is_dir()
-                else f"{folder}: is a file; name a new folder with --output DIR"
+                else f"{folder}: is a file; {another}"
             )
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = folder.with_name(f".{folder.name}.{uuid4().hex}")

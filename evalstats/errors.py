@@ -3,82 +3,118 @@
 Each message is one sentence or two: what was found, what was expected, what to do next.
 The command line turns `exit_status` into the process's exit status.
 
-Messages are written with the options of the shell, and read with the arguments of Python wherever no command runs; a form that
-does not follow from the option stands behind it: "--reference MODEL (references= in Python)".
+What to do next names options, and an `Option` is a part of the message: it is an argument in Python, and while a command runs
+what is typed there. No text is ever rewritten, since any of it may be a name from a file.
 """
 
-import re
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 
 # The exit status of a fault of ours: none that means an answer, a gate that failed or bad input; sysexits.h: EX_SOFTWARE.
 OUR_FAULT = 70
 
-_ON_THE_SHELL = [False]
-_PAIR = re.compile(r"(--[a-z][^()]*?) \(((?:[^()]|\([^()]*\))*) in Python\)")
-# How a table of one's own is mapped: on the shell by an option, in Python by what from_frame takes.
-_OF_FRAMES = re.compile(r"(--map (?:(?!--map )[^()])*?) \((?:in from_frame: |in Python: )((?:[^()]|\([^()]*\))*)\)")
-_FLAGS = {
-    "--lower-is-better": "higher_is_better=False",
-    "--higher-is-better": "higher_is_better=True",
-    "--trials-from-runs": "data.trials_from_runs()",
-    "--shared-trials": "shared_trials=True",
-    "--independent-trials": "shared_trials=False",
-    "--sequential": "sequential=True",
-}
-_FLAG = re.compile(rf"(?<![\w-])(?:{'|'.join(_FLAGS)})\b(?!-)")
-_COMMAND = re.compile(r"(`[^`]*`)")
-_WHERE = re.compile(r"(?<![\w-])--where (\w+)=(\w+|'[^']*')")
-_CLUSTER = re.compile(r"(?<![\w-])--cluster (?!NAME)(\w+)")
-_ACCEPTED = re.compile(r"(?<![\w-])--accept \w+(?: --accept \w+)*")
-_MAPPED = re.compile(r"(?<![\w-])--map (?=\w+=)")
-_FORMAT = re.compile(r"(?<![\w-])--input-format (\w+)")
-_OPTION = re.compile(
-    r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: (none|macro|micro|ignorable|bounded|run|fixed|random|[A-Z]+\b))?"
-)
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option that advice names: by its argument in Python, and written for whoever reads it (`written_by`).
 
-@contextmanager
-def on_the_shell() -> Generator[None]:
-    """Let the errors made meanwhile speak of options."""
-    before, _ON_THE_SHELL[0] = _ON_THE_SHELL[0], True
-    try:
-        yield
-    finally:
-        _ON_THE_SHELL[0] = before
-
-
-def spoken(text: str) -> str:
-    """Return a text with options while a command runs, and with arguments elsewhere."""
-    return _OF_FRAMES.sub(r"\1", _PAIR.sub(r"\1", text)) if _ON_THE_SHELL[0] else as_arguments(text)
-
-
-def as_arguments(text: str) -> str:
-    """Return a message that names options of the shell with the arguments of Python; commands in backticks stay.
+    `value` is what the argument is given, `blank` the word that stands for what the reader fills in, `of` the key of a pair:
+    the column of `where` and of `map`, the model of `cutoffs`. `map` names a column of a table of one's own, `values` what a
+    label in it means, `published` is `where` of published numbers. In an f-string it becomes text at once, which suits what is
+    said to one reader, such as an error; what is stored keeps it as a part of `Advice`.
 
     Examples
     --------
-    >>> as_arguments("choose one with --metric, or --where benchmark=NAME; --lower-is-better says so")
-    'choose one with metric=, or data.where(benchmark=NAME); higher_is_better=False says so'
-    >>> as_arguments("leave the clusters out (--cluster none) or average with --average-over (over= in Python)")
-    "leave the clusters out (cluster='none') or average with over="
+    >>> print(f"add {Option('cluster', 'passage')}, or choose with {Option('where', of='benchmark', blank='NAME')}")
+    add cluster='passage', or choose with data.where(benchmark=NAME)
     """
-    return "".join(part if part.startswith("`") else _translated(part) for part in _COMMAND.split(text))
+
+    name: str
+    value: "str | float | bool | tuple[str | float, ...] | None" = None
+    blank: str = ""
+    of: str = ""
+
+    def __str__(self) -> str:
+        """Write it as the reader types it."""
+        return together(self)
 
 
-def _translated(text: str) -> str:
-    text = _OF_FRAMES.sub(r"\2", _PAIR.sub(r"\2", text))
-    text = _FORMAT.sub(r"format='\1'", text)
-    text = _FLAG.sub(lambda found: _FLAGS[found[0]], text)
-    text = _WHERE.sub(lambda found: f"data.where({found[1]}={_value(found[2])})", text)
-    text = _ACCEPTED.sub(lambda found: f"accept={found[0].replace('--accept ', '').split()}", text)
-    text = _MAPPED.sub("", text)
-    text = _CLUSTER.sub(lambda found: f"cluster={found[1]!r}", text)
-    return _OPTION.sub(lambda found: f"{found[1].replace('-', '_')}={_value(found[2] or '')}", text)
+# What is told to do: words, and the options among them.
+Advice = str | tuple[str | Option, ...]
+# Writes options that are given together.
+Writer = Callable[[Sequence[Option]], str]
 
 
-def _value(word: str) -> str:
-    return word if word.isupper() or not word or word.startswith("'") else repr(word)
+def written(advice: Advice) -> str:
+    """Return advice as text for whoever reads it now.
+
+    >>> written(("add ", Option("trials_from_runs")))
+    'add data.trials_from_runs()'
+    """
+    return advice if isinstance(advice, str) else "".join(map(str, advice))
+
+
+def together(*options: Option) -> str:
+    """Return options that are given together as text for whoever reads it now.
+
+    >>> print(together(Option("map", "question id", of="item"), Option("map", blank="COLUMN", of="score")))
+    item='question id', score=COLUMN
+    """
+    return _WRITER[0](options)
+
+
+@contextmanager
+def written_by(writer: Writer) -> Generator[None]:
+    """Let options be written otherwise meanwhile; the command line writes them as its own."""
+    before, _WRITER[0] = _WRITER[0], writer
+    try:
+        yield
+    finally:
+        _WRITER[0] = before
+
+
+def under_names(names: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Let options meanwhile be those of other names: what one side of `gap` is asked with has a name of its own."""
+    outer = _WRITER[0]
+    return written_by(lambda options: outer([replace(each, name=names.get(each.name, each.name)) for each in options]))
+
+
+def _as_arguments(options: Sequence[Option]) -> str:
+    return ", ".join(map(_as_argument, options))
+
+
+def _as_argument(option: Option) -> str:
+    name, of = option.name, option.of
+    value = option.blank or ("" if option.value is None else _literal(option.value))
+    match name:
+        case "trials_from_runs":
+            return "data.trials_from_runs()"
+        case "store":
+            return f"open_store({value or '...'})"
+        case "where" | "lab_where" | "live_where":
+            pair = f"{of}={value}" if of.isidentifier() else f"**{{{of!r}: {value}}}"
+            return f"{'data' if name == 'where' else name[:-6]}.where({pair if of else '...'})"
+        case "published":
+            return f"data.aggregates.filter(pl.col({of!r}) == {value})"
+        case "map" if of:  # as `from_frame` takes it
+            return f"{of}={value}"
+        case "values" if isinstance(option.value, tuple):
+            label, meaning = option.value
+            told = f"{{{label!r}: {meaning!r}}}"
+            return f"labels={told}" if of == "winner" else f"values={{{of!r}: {told}}}"
+        case _:
+            return f"{_ARGUMENTS.get(name, name)}={f'{{{of!r}: {value}}}' if of else value}"
+
+
+def _literal(value: str | float | tuple[str | float, ...]) -> str:
+    return repr(list(value) if isinstance(value, tuple) else value)
+
+
+_WRITER: list[Writer] = [_as_arguments]
+# What tells a process that a command began that its options are typed: `evalstats` then sees to it.
+TYPED = "EVALSTATS_OPTIONS_TYPED"
+_ARGUMENTS = {"input_format": "format", "map": "column_map"}
 
 
 _MOST_CHARS = 4_000
@@ -116,7 +152,7 @@ class EvalStatsError(Exception):
     exit_status: int = 2
 
     def __init__(self, message: str = "", *more: object) -> None:
-        super().__init__(spoken(bounded(message)), *more)
+        super().__init__(bounded(message), *more)
 
 
 class InputError(EvalStatsError):

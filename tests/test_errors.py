@@ -1,31 +1,16 @@
 """Errors speak of arguments in Python and of options on the shell."""
 
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 import evalstats as es
 from evalstats import datasets
-from evalstats.errors import InputError, as_arguments, on_the_shell
-
-
-@pytest.mark.parametrize(
-    ("shell", "python"),
-    [
-        ("choose one with --metric, before", "choose one with metric=, before"),
-        ("models of the same items (--models)", "models of the same items (models=)"),
-        ("add --shared-trials", "add shared_trials=True"),
-        ("--lower-is-better or --higher-is-better says so", "higher_is_better=False or higher_is_better=True says so"),
-        ("with --where task=LEVEL", "with data.where(task=LEVEL)"),
-        ("add --accept n_shots --accept judge", "add accept=['n_shots', 'judge']"),
-        ('say --map scale=percent (in from_frame: scale="percent"), or', 'say scale="percent", or'),
-        ('apart: --map variant=x, or --map trial=y (in from_frame: trial="y")', 'apart: variant=x, or trial="y"'),
-        ("--reference MODEL (references= in Python)", "references="),
-        ("make one with `evalstats ingest FILES --store x`", "make one with `evalstats ingest FILES --store x`"),
-        ("a model called x--metric", "a model called x--metric"),
-    ],
-)
-def test_an_option_becomes_its_argument(shell: str, python: str) -> None:
-    assert as_arguments(shell) == python
-    assert as_arguments(python) == python
+from evalstats.cli.advice import as_typed, on_the_shell
+from evalstats.document.model import Note
+from evalstats.errors import InputError, Option, together, under_names
 
 
 def test_the_same_error_on_the_shell_and_in_python() -> None:
@@ -51,3 +36,76 @@ def test_a_message_with_an_endless_id_keeps_its_ends() -> None:
     assert len(str(error)) < 5_000
     assert str(error).startswith("item 'xxx")
     assert str(error).endswith("stands twice; keep one of the two")
+
+
+ODD = ("gpt --max-tokens 5", "--metric x", "a (b in Python)", "`x`", "it's", "o1")
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_value_stays_one_word_whatever_stands_in_it(name: str) -> None:
+    words = shlex.split(as_typed([Option("cluster", name), Option("where", name, of="task")]))
+    cluster = [f"--cluster={name}"] if name.startswith("-") else ["--cluster", name]
+    assert words == [*cluster, "--where", f"task={name}"]
+    assert eval(f"dict({Option('cluster', name)})") == {"cluster": name}  # noqa: S307
+
+
+@pytest.mark.parametrize(
+    ("option", "shell", "python"),
+    [
+        (Option("metric"), "--metric", "metric="),
+        (Option("metric", blank="NAME"), "--metric NAME", "metric=NAME"),
+        (Option("cluster", "none"), "--cluster none", "cluster='none'"),
+        (Option("higher_is_better", False), "--lower-is-better", "higher_is_better=False"),
+        (Option("shared_trials", False), "--independent-trials", "shared_trials=False"),
+        (Option("sequential", True), "--sequential", "sequential=True"),
+        (Option("over", "task"), "--average-over task", "over='task'"),
+        (Option("references", blank="MODEL"), "--reference MODEL", "references=MODEL"),
+        (Option("accept", ("n_shots", "judge")), "--accept n_shots --accept judge", "accept=['n_shots', 'judge']"),
+        (Option("cutoffs", "2024-03-01", of="m"), "--cutoff m=2024-03-01", "cutoffs={'m': '2024-03-01'}"),
+        (Option("where", blank="LEVEL", of="task"), "--where task=LEVEL", "data.where(task=LEVEL)"),
+        (Option("where", "x", of="a b"), "--where 'a b=x'", "data.where(**{'a b': 'x'})"),
+        (Option("where"), "--where", "data.where(...)"),
+        (Option("map", blank="COLUMN", of="item"), "--map item=COLUMN", "item=COLUMN"),
+        (Option("map", ("a", "b"), of="models"), "--map models=a,b", "models=['a', 'b']"),
+        (Option("map", -1, of="unscored"), "--map unscored=-1", "unscored=-1"),
+        (
+            Option("published", blank="LEVEL", of="unit"),
+            "--where unit=LEVEL",
+            "data.aggregates.filter(pl.col('unit') == LEVEL)",
+        ),
+        (Option("store", "a b"), "--store 'a b'", "open_store('a b')"),
+        (Option("folder", blank="DIR"), "--output DIR", "folder=DIR"),
+        (
+            Option("values", ("good", 1), of="score"),
+            '--map map.toml, a file with a line [values.score] and below it what each label stands for ("good" = 1)',
+            "values={'score': {'good': 1}}",
+        ),
+        (Option("values", ("1", "model_a"), of="winner"), None, "labels={'1': 'model_a'}"),
+        (Option("trials_from_runs"), "--trials-from-runs", "data.trials_from_runs()"),
+        (Option("input_format", "inspect"), "--input-format inspect", "format='inspect'"),
+    ],
+)
+def test_an_option_is_written_for_whoever_reads(option: Option, shell: str | None, python: str) -> None:
+    assert str(option) == python
+    with on_the_shell():
+        assert shell is None or str(option) == shell
+
+
+def test_a_saved_note_names_options_to_whoever_opens_it(tmp_path: Path) -> None:
+    result = es.compare(datasets.tenacious_held_out(), "baseline", "trained")
+    notes = (Note(kind="dependence", text="Items share a task.", remedy=("Add ", Option("cluster", "task"))),)
+    replace(result, notes=notes).save(tmp_path / "r.json")
+    loaded = es.load_result(tmp_path / "r.json")
+    assert isinstance(loaded, es.Comparison)
+    assert loaded.notes == notes
+    assert loaded.notes[0].line == "Items share a task. Add cluster='task'."
+    with on_the_shell():
+        assert loaded.notes[0].line == "Items share a task. Add --cluster task."
+
+
+def test_what_one_side_is_asked_with_has_its_own_name() -> None:
+    with under_names({"metric": "lab_metric", "where": "lab_where"}):
+        assert str(Option("metric", "ok")) == "lab_metric='ok'"
+        assert str(Option("where", "x", of="task")) == "lab.where(task='x')"
+    with on_the_shell(), under_names({"metric": "lab_metric", "where": "lab_where"}):
+        assert together(Option("metric", "ok"), Option("where", "x", of="task")) == "--lab-metric ok --lab-where task=x"

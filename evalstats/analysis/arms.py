@@ -15,7 +15,7 @@ from evalstats.aggregate.trial_sets import row_counts, seen_trials, trial_sets
 from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError, some_of
+from evalstats.errors import Advice, CannotAnswerError, InputError, Option, some_of, written
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
@@ -26,7 +26,12 @@ Direction = Literal["declared", "assumed", "asked"]
 Bounds = tuple[float | None, float | None]
 
 ASSUMED = "higher taken as better"
-ASKED = "is lower better? --lower-is-better or --higher-is-better says so"
+HOW_TO_DIRECT: Advice = (
+    Option("higher_is_better", value=False),
+    " or ",
+    Option("higher_is_better", value=True),
+    " says so",
+)
 _VALUES_SHOWN = 12
 
 
@@ -44,13 +49,19 @@ def direction_of(name: str, *, declared: bool | None) -> tuple[bool, Direction]:
 
 def direction_notes(direction: str) -> tuple[Note, ...]:
     """Return what is said of a direction that nobody declared: a caution, where it has to be asked for."""
-    text = {"assumed": ASSUMED, "asked": ASKED}.get(direction)
-    return () if text is None else (Note(kind="direction", text=text, caution=direction == "asked"),)
+    match direction:
+        case "assumed":
+            return (Note(kind="direction", text=ASSUMED, caution=False),)
+        case "asked":
+            return (Note(kind="direction", text="is lower better?", remedy=HOW_TO_DIRECT),)
+        case _:
+            return ()
 
 
 def asked_direction(*directions: str) -> list[str]:
     """Return what the headline asks where the direction of a metric has to be asked for."""
-    return list(dict.fromkeys(note.text for each in directions for note in direction_notes(each) if note.caution))
+    asked = [note for each in directions for note in direction_notes(each) if note.caution]
+    return list(dict.fromkeys(f"{note.text} {written(note.remedy)}" for note in asked))
 
 
 def open_direction(name: str) -> str:
@@ -66,18 +77,9 @@ def how_to_declare(name: str, scale: str) -> str:
     """Say how a scale is declared: for a table of one's own, and for files of any format.
 
     >>> print(how_to_declare("score", "0..100"))
-    --map scale=0..100, in from_frame scale="0..100", for files of any format [metrics.score] in evalstats.toml
+    scale='0..100', for files of any format [metrics.score] in evalstats.toml
     """
-    return f'--map scale={scale}, in from_frame scale="{scale}", for files of any format [metrics.{name}] in evalstats.toml'
-
-
-def spelled_code(value: float) -> str:
-    """Say how a code for "no score" is declared.
-
-    >>> print(spelled_code(-1.0))
-    --map unscored=-1, in from_frame unscored=-1
-    """
-    return f"--map unscored={value:g}, in from_frame unscored={value:g}"
+    return f"{Option('map', scale, of='scale')}, for files of any format [metrics.{name}] in evalstats.toml"
 
 
 def refuse_contradictions(found: pl.DataFrame, benchmark: str, name: str) -> None:
@@ -205,7 +207,7 @@ def _code_words(counted: pl.DataFrame, name: str, code: float) -> str:
     few = f"{n:,} score of {name!r} is" if n == 1 else f"{n:,} scores of {name!r} are"
     return (
         f"{few} {code:g}, far from all others ({others[0]:g} to {others[-1]:g}), and counted in the mean. If {code:g} stands for "
-        f"no score, say {spelled_code(code)}"
+        f"no score, say {Option('map', code, of='unscored')}"
     )
 
 
@@ -333,8 +335,8 @@ def _as_column(data: EvalData, name: str) -> str:
     """Say how a column of numbers becomes a metric, where one has the name that was asked for."""
     if name not in data.outcomes.columns or not data.outcomes[name].dtype.is_numeric():
         return ""
-    scores = [*levels_of(data.outcomes["metric"]), name]
-    return f"; column {name!r} is a metric too if the map says so: --map score={','.join(scores)} (in from_frame: score={scores})"
+    scores = Option("map", (*levels_of(data.outcomes["metric"]), name), of="score")
+    return f"; column {name!r} is a metric too if the map says so: {scores}"
 
 
 def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *, contrast: str = "model") -> Metric:
@@ -353,7 +355,7 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
     if len(benchmarks) > 1:
         raise InputError(
             f"the data hold {len(benchmarks)} benchmarks ({listed(benchmarks)}); scores of different benchmarks "
-            "are not one quantity: choose one with --where benchmark=NAME"
+            f"are not one quantity: choose one with {Option('where', blank='NAME', of='benchmark')}"
         )
     name = metric if metric is not None else _headline(data, outcomes, benchmarks[0], contrast)
     return _described(data, rows_among(outcomes, outcomes["metric"] == name), benchmarks[0], name, contrast)
@@ -382,10 +384,12 @@ def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str, contrast: str)
     sides = rows.select(contrast, "metric").unique(maintain_order=True) if contrast in rows.columns else rows.clear()
     if 1 < sides.height == sides[contrast].n_unique() == len(names):
         each = ", ".join(f"{side} has only {name!r}" for side, name in sides.iter_rows())
-        raise InputError(f"no metric is shared: {each}; if these are the same, give them one name: --map metric=@NAME")
+        raise InputError(
+            f"no metric is shared: {each}; if these are the same, give them one name: {Option('map', '@NAME', of='metric')}"
+        )
     raise InputError(
         f"{benchmark} has {len(names)} metrics and none is declared its headline: {listed(names)}; "
-        "choose one with --metric, before looking at the results"
+        f"choose one with {Option('metric')}, before looking at the results"
     )
 
 
@@ -456,7 +460,11 @@ def _check_range(rows: pl.DataFrame, benchmark: str, name: str, low: float | Non
     lie = "score lies" if n == 1 else "scores lie"
     ends = f"{'any number' if low is None else f'{low:g}'} to {'any' if high is None else f'{high:g}'}"
     percent = "is the file in percent? " if (low, high) == (0.0, 1.0) and values[0] >= 0 and values[-1] <= 100 else ""
-    cure = f", or, if {values[0]:g} stands for no score, say {spelled_code(values[0])}" if len(values) == 1 else ""
+    cure = (
+        f", or, if {values[0]:g} stands for no score, say {Option('map', values[0], of='unscored')}"
+        if len(values) == 1
+        else ""
+    )
     raise InputError(
         f"{benchmark}: {n} {lie} outside the range of {name!r}, {ends}: "
         f"{', '.join(f'{value:g}' for value in values[:3])}{' ...' if len(values) > 3 else ''}; {percent}declare the range that "
@@ -641,14 +649,14 @@ class SeveralRunsError(InputError):
         self.n_runs, self.n_items = n_runs, n_items
 
 
-def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: str) -> tuple[Note, ...]:
+def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: Option) -> tuple[Note, ...]:
     """Say which systems are left out since their runs answered the same items, and what would keep them."""
     if not found:
         return ()
     first = next(iter(found.values()))
     alone = f"is left out: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
     why = alone if len(found) == 1 else "are left out: of each, several runs answered the same items"
-    repeated = f"{remedy}, or, if they are repetitions, --trials-from-runs"
+    repeated = ("add ", remedy, " for each by itself, or, if they are repetitions, ", Option("trials_from_runs"))
     return (Note(kind="left_out", text=f"{several([*found], 3)} {why}", remedy=repeated),)
 
 
@@ -663,7 +671,7 @@ def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
         raise SeveralRunsError(
             f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
             f"name one of the runs {listed(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
-            "--trials-from-runs",
+            f"{Option('trials_from_runs')}",
             n_runs=len(runs),
             n_items=shared.height,
         )
@@ -676,8 +684,8 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
         if len(levels) == 1:
             return str(levels[0])
     raise InputError(
-        f"the {role}'s file holds several systems: {listed(rows['system'])}; name one with --{role}, or, if they are runs of one "
-        "system (seeds), add --trials-from-runs"
+        f"the {role}'s file holds several systems: {listed(rows['system'])}; name one with {Option(role)}, or, if they are "
+        f"runs of one system (seeds), add {Option('trials_from_runs')}"
     )
 
 

@@ -14,7 +14,7 @@ from evalstats.analysis.arms import Metric, rows_among
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError, Option, some_of
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.pseudonyms import is_answer, is_measure, plain
@@ -417,7 +417,7 @@ class Average:
             if without:
                 raise InputError(
                     f"{_listed(without)} of {self.label} {'has' if len(without) == 1 else 'have'} no share in the weights; give "
-                    "every level one, or keep the levels that shall count with --where (data.where(...) in Python)"
+                    f"every level one, or keep the levels that shall count with {Option('where')}"
                 )
             weights = [self.shares[name] for name in names]
         return strata_of(codes.astype(np.int64), items.height, weights)
@@ -455,7 +455,7 @@ class Average:
         if lost:
             raise InputError(
                 f"{lost:,} of {items.height:,} items have no single level of {self.label}, so they stand in no average over it; "
-                "fill the column, or average over another one: --average-over (over= in Python)"
+                f"fill the column, or average over another one: {Option('over')}"
             )
         return levels
 
@@ -484,8 +484,7 @@ def wanted_average(
     column = natural_factor(items) if over is None else data.factor(over)
     if column is None:
         raise InputError(
-            "there is no task or scenario with several levels to average over; name the factor with --average-over "
-            "(over= in Python)"
+            f"there is no task or scenario with several levels to average over; name the factor with {Option('over')}"
         )
     label = over or label_of(column, data.factor_names())
     if weights is not None:
@@ -515,7 +514,7 @@ def plain_average(data: EvalData, items: pl.DataFrame, clusters: Sequence[str]) 
     counts = levels.value_counts()["count"]
     if float(counts.max()) <= _ALIKE * float(counts.min()):  # type: ignore[arg-type] - counts of whole numbers
         return ""
-    return f"micro average over {_sizes(levels, label)}; --average macro weighs them equally"
+    return f"micro average over {_sizes(levels, label)}; macro weighs them equally"
 
 
 def fixed_by(average: Average | None, pairs: Pairs, column: str) -> bool:
@@ -532,7 +531,7 @@ def refuse_clusters(average: Average | None, clusters: Sequence[str], pairs: Pai
         if average is not None and fixed_by(average, pairs, name):
             raise InputError(
                 f"{average.label} is averaged over, so its levels are fixed, and clusters of {name} would take them for a "
-                "sample; leave out one of the two (--cluster none drops the clusters)"
+                "sample; leave out one of the two ({Option('cluster', 'none')} drops the clusters)"
             )
 
 
@@ -543,9 +542,7 @@ def _checked(weights: Mapping[str, float]) -> dict[str, float]:
         raise InputError(f"the weight of {name!r} is {weights.get(name)}; weights are numbers of 0 or more, not all 0")
     if any(share == 0 for share in weights.values()):
         name = next(name for name, share in weights.items() if share == 0)
-        raise InputError(
-            f"the weight of {name!r} is 0; leave its items out with --where (data.where(...) in Python) instead"
-        )
+        raise InputError(f"the weight of {name!r} is 0; leave its items out with {Option('where')} instead")
     return {str(name): float(share) for name, share in weights.items()}
 
 

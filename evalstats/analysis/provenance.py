@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.document.model import Column, Items, Note, Section, Table
 from evalstats.document.numbers import many, number, several
+from evalstats.errors import Option
 from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.plan import Plan, PlanAccount
 from evalstats.schema.tables import levels_of
@@ -102,9 +103,9 @@ def dependence_notes(rows: Sequence[Dependence], *, limited: bool = False) -> tu
     also = f", and so do items of one {' or '.join(row.factor for row in others)}" if others else ""
     text = f"items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
     if limited:
-        return (Note(kind="dependence", text=text, remedy=f"add --cluster {main.factor}"),)
+        return (Note(kind="dependence", text=text, remedy=("add ", Option("cluster", main.factor))),)
     remedy = (
-        f"to conclude about other {many(main.factor)}, add --cluster {main.factor}"
+        (f"to conclude about other {many(main.factor)}, add ", Option("cluster", main.factor))
         if main.n_levels >= FEW_CLUSTERS
         else f"{main.n_levels} {many(main.factor)} are too few to conclude about others, so look at them one by one"
     )

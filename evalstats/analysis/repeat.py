@@ -15,7 +15,7 @@ from evalstats.analysis.options import Offered, offered
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Block, Code, Document, Section
 
-_OPTIONS = {
+QUESTIONS = {
     "arena": "ArenaOptions",
     "audit": "AuditOptions",
     "compare": "CompareOptions",
@@ -114,9 +114,13 @@ def _from_files(settings: Settings) -> tuple[list[str], list[list[str]]]:
     return ([], [["--from", file] for file in found]) if settings.question == "power" else (found, [])
 
 
+def options_of(question: str) -> type:
+    """Return the dataclass of a question's options."""
+    return getattr(import_module(f"evalstats.analysis.{question}.options"), QUESTIONS[question])
+
+
 def _offered(question: str) -> Iterator[Offered]:
-    module = import_module(f"evalstats.analysis.{question}.options")
-    return (each for each in offered(getattr(module, _OPTIONS[question])) if not each.option.hidden)
+    return (each for each in offered(options_of(question)) if not each.option.hidden)
 
 
 def _asked(question: str, name: str, value: Any, known: Offered | None) -> list[list[str]]:

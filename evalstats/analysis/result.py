@@ -21,7 +21,7 @@ from evalstats.atomic import write_whole
 from evalstats.document import formats
 from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
-from evalstats.errors import InputError, some_of, spoken
+from evalstats.errors import InputError, some_of
 from evalstats.schema.names import name_of
 from evalstats.stats import estimate as stats_estimate
 
@@ -81,7 +81,6 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 Row = TypeVar("Row")
 _HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]")
-_CODE = re.compile(r"(<pre.*?</pre>)", re.DOTALL)
 # Inches (the width, or width and height), or one of the sizes that pages are drawn in.
 Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
 
@@ -252,11 +251,11 @@ class Result:
 
     def summary(self) -> str:
         """Return the answer as sentences."""
-        return spoken(formats.summary(self.document()))
+        return formats.summary(self.document())
 
     def explain(self) -> str:
         """Return the answer, and in plain words how it was reached, what that assumes and what would change it."""
-        return spoken(formats.explanation(self.document()))
+        return formats.explanation(self.document())
 
     def figure(self, name: str | None = None, *, ax: "Axes | None" = None, size: Size = None) -> "Figure":
         """Draw a figure with matplotlib: the answer's, or the one of this name.
@@ -287,9 +286,7 @@ class Result:
         return formats.latex_table(formats.table_named(document, table)) if table else formats.to_latex(document)
 
     def _repr_html_(self) -> str:
-        # Code stays as it is: a command speaks of options, wherever it is shown.
-        parts = _CODE.split(self.to_html())
-        return "".join(part if part.startswith("<pre") else spoken(part) for part in parts)
+        return self.to_html()
 
 
 def draw(
@@ -319,10 +316,10 @@ def load_result(path: str | Path) -> Result:
             # Half of a letter can be escaped in JSON, and written nowhere.
             json.dumps(values, ensure_ascii=False).encode()
     except FileNotFoundError as error:
-        raise InputError(f"there is no file {path}; --format json and save() write saved results") from error
+        raise InputError(f"there is no file {path}; {_HOW_SAVED}") from error
     except (OSError, ValueError, RecursionError) as error:  # too deep is no result either
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it holds no JSON"
-        raise InputError(f"{path} is no saved result ({why}); --format json and save() write such files") from error
+        raise InputError(f"{path} is no saved result ({why}); {_HOW_SAVED}") from error
     return result_of(values, str(path))
 
 
@@ -355,7 +352,8 @@ def result_of(values: object, source: str) -> Result:
     return found
 
 
-# What `--format json` writes beside a result.
+_HOW_SAVED = "`save()` and the command line, asked for JSON, write such files"
+# What the command line writes beside a result.
 _BESIDE = ("gate", "explanation")
 
 

@@ -15,7 +15,7 @@ from evalstats.analysis.pairs import Floats
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words, plural, scaled, several
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.schema.columns import NAMED_TRIALS, TRIAL_LABEL
 from evalstats.schema.plan import RUNS
 from evalstats.stats.runs import (
@@ -150,7 +150,7 @@ def trial_design(
             if role == "fixed"
             else "there are no whole runs that it could be held to"
         )
-        raise InputError(f"run_sd is {run_sd!r}, and {what}; leave it out, or say runs='sample'")
+        raise InputError(f"run_sd is {run_sd!r}, and {what}; leave it out, or say {Option('runs', 'sample')}")
     word = "run" if by_run else called
     return TrialDesign(role=role, shared=paired, called=word, by_run=by_run, declared=runs is not None, run_sd=known)
 
@@ -236,7 +236,7 @@ def paired_trials(
         lost = before - after
     common = sorted(set(names[0]) & set(names[1]))
     named = listed(common) if _labelled(baseline) and not design.by_run else str(len(common))
-    way_out = "" if declared else "; if they have nothing in common, add --independent-trials"
+    way_out = "" if declared else "; if they have nothing in common, declare them independent"
     told = [f"trials are paired by {design.called} ({named} on both sides): what one adds to both cancels{way_out}"]
     if design.by_run:
         named_runs = [own.select("run", _UNIT).unique().sort(pl.col(_UNIT).cast(pl.Int64))["run"] for own in both]
@@ -269,12 +269,12 @@ def _refuse_strangers(baseline: Arm, candidate: Arm, names: Sequence[Sequence[st
     if baseline.by_run != candidate.by_run or (baseline.by_run and len(names[0]) != len(names[1])):
         raise InputError(
             f"shared trials need as many runs on both sides, and {baseline.name!r} has {len(baseline.runs)} and "
-            f"{candidate.name!r} {len(candidate.runs)}; leave out --shared-trials"
+            f"{candidate.name!r} {len(candidate.runs)}; leave out {Option('shared_trials', value=True)}"
         )
     if not set(names[0]) & set(names[1]):
         raise InputError(
             f"no trial is on both sides, so none can be shared: {baseline.name!r} has {listed(names[0])}, "
-            f"{candidate.name!r} has {listed(names[1])}; leave out --shared-trials"
+            f"{candidate.name!r} has {listed(names[1])}; leave out {Option('shared_trials', value=True)}"
         )
 
 
@@ -365,7 +365,7 @@ def run_notes(
             text = (
                 f"the {each} {'are' if not each.startswith('1 ') else 'is'} taken as chosen: the answer holds for these"
             )
-            remedy = "" if design.declared else "for more like them, add --runs sample"
+            remedy = "" if design.declared else ("for more like them, add ", Option("runs", "sample"))
             return (Note(kind="choice", text=text, remedy=remedy, caution=False),)
         return ()
     size = size_words(spread.median, metric)
@@ -395,5 +395,9 @@ def draws_note(items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign) ->
         return ()
     text = f"means of the {design.called}s differ by more than chance explains ({p_words(p)}), and the interval leaves that out"
     return (
-        Note(kind="dependence", text=text, remedy=f"if each {design.called} is a run of its own, add --runs sample"),
+        Note(
+            kind="dependence",
+            text=text,
+            remedy=(f"if each {design.called} is a run of its own, add ", Option("runs", "sample")),
+        ),
     )

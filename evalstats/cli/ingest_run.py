@@ -19,7 +19,7 @@ from evalstats.schema.anonymize import Account, Anonymizer, together
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.store.key_file import is_open_to_others, key_from_text, new_key, read_or_make_key
-from evalstats.store.manifest import Manifest, Origin, RunEntry, Shelf, some_of
+from evalstats.store.manifest import Manifest, Origin, RunEntry, Shelf, is_store, some_of
 from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_already, make_store, nothing_left
 
 _NOTES_SHOWN = 20
@@ -256,7 +256,7 @@ def ingest(
     """
     way = _Way(column_map=column_map, key=anonymize, keep=tuple(keep), strict=strict, on_rows=on_rows)
     way.anonymizer()  # a key or a column that cannot be used is refused before anything is read
-    planned, problems = plan(paths, format=format, column_map=column_map)
+    planned, problems = plan(paths, format=format, column_map=column_map, stored=_stored_paths(store))
     reports = [_failed(problem.path, problem.message) for problem in problems if problem.severity == "error"]
     if strict and reports:
         raise UnreadableFileError(f"{reports[0].path}: {reports[0].reason}")
@@ -285,6 +285,11 @@ def ingest(
     if anonymize is not None:
         notes.extend(_plain_sources(shelf))
     return IngestReport(store=str(store), sources=tuple(reports), notes=tuple(notes))
+
+
+def _stored_paths(store: str | Path) -> list[Path]:
+    """Return the files that a store was read from; none of a store that is not there yet."""
+    return [Path(source.origin.path) for source in Shelf(Path(store)).current()] if is_store(store) else []
 
 
 def _is_unnamed(report: SourceReport) -> bool:

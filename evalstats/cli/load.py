@@ -265,12 +265,13 @@ def load(
     columns: "ColumnMap | None" = None,
     input_format: str | None = None,
     narrow: Narrow | None = None,
+    named: Sequence[str] = (),
     quiet: bool = False,
     tell: bool = True,
 ) -> "EvalData":
     """Read a store, or files; say what could not be read unless it is told later; keep the rows that --where names.
 
-    A store alone is read as far as `narrow` says; beside files it is read whole.
+    A store alone is read as far as `narrow` says; beside files it is read whole. `named` are the sides that will be compared.
     """
     from evalstats.schema.data import combine
     from evalstats.store.manifest import is_store
@@ -290,7 +291,7 @@ def load(
     if files:
         from evalstats.loaders.registry import read
 
-        parts.append(read(*files, format=input_format, column_map=columns, where=conditions(where)))
+        parts.append(read(*files, format=input_format, column_map=columns, where=conditions(where), sides=named))
     if not parts:
         raise InputError("nothing to read: give result files, folders, or --store DIR")
     data = parts[0] if len(parts) == 1 else combine(parts)
@@ -422,6 +423,7 @@ def sides(
             columns=columns,
             input_format=input_format,
             narrow=narrow,
+            named=(baseline, candidate),
             quiet=quiet,
         )
         data = data.trials_from_runs() if trials_from_runs else data
@@ -492,8 +494,10 @@ def _refuse_copies(targets: Sequence[Path], parts: Sequence["EvalData"]) -> None
 
 
 def _labels(targets: Sequence[Path]) -> list[str]:
-    stems = [target.name for target in targets]
-    return stems if stems[0] != stems[1] else [str(target) for target in targets]
+    from evalstats.loaders.base import paths_apart
+
+    names = [target.name for target in targets]
+    return names if names[0] != names[1] else paths_apart(targets)
 
 
 def _renamed(part: "EvalData", name: str) -> "EvalData":

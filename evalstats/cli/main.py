@@ -19,9 +19,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from evalstats.cli.advice import on_the_shell
 from evalstats.cli.options import read_here
 from evalstats.document.escape import wrapped
-from evalstats.errors import OUR_FAULT, EvalStatsError, EvalStatsWarning, on_the_shell
+from evalstats.errors import OUR_FAULT, EvalStatsError, EvalStatsWarning
 
 _SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,

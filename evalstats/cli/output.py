@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from evalstats.atomic import write_whole
 from evalstats.cli.options import Format
 from evalstats.document.escape import clean, wrapped
-from evalstats.errors import InputError, spoken
+from evalstats.errors import InputError
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
@@ -98,7 +98,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 def say(text: str, *, quiet: bool = False) -> None:
     """Tell the user something beside the result."""
     if not quiet:
-        print("\n".join(wrapped(spoken(text), _WIDTH)), file=sys.stderr)
+        print("\n".join(wrapped(text, _WIDTH)), file=sys.stderr)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from evalstats.document.numbers import MINUS, interval_words, number, p_value
+from evalstats.errors import Advice, written
 
 Tone = Literal["good", "bad", "caution", "neutral"]
 NoteKind = Literal[
@@ -42,19 +43,21 @@ class Note:
 
     Examples
     --------
-    >>> Note(kind="dependence", text="items of one passage behave alike", remedy="add --cluster passage").line
-    'Items of one passage behave alike. Add --cluster passage.'
+    >>> from evalstats.errors import Option
+    >>> remedy = ("add ", Option("cluster", "passage"))
+    >>> Note(kind="dependence", text="items of one passage behave alike", remedy=remedy).line
+    "Items of one passage behave alike. Add cluster='passage'."
     """
 
     kind: NoteKind
     text: str
-    remedy: str = ""
+    remedy: Advice = ""
     caution: bool = True
 
     @property
     def line(self) -> str:
         """Text and remedy as one line."""
-        return " ".join(sentence(part) for part in (self.text, self.remedy) if part)
+        return " ".join(sentence(part) for part in (self.text, written(self.remedy)) if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

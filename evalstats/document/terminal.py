@@ -18,6 +18,7 @@ from evalstats.document.model import (
     Text,
     Tone,
 )
+from evalstats.errors import Option
 
 # ANSI colours that are readable on light and dark backgrounds; bold where a tone has none.
 _ANSI: dict[Tone, str] = {"good": "1;32", "bad": "1;31", "caution": "1;33", "neutral": "1"}
@@ -84,7 +85,7 @@ def _notes(notes: Sequence[Note], width: int, *, color: bool, most: int | None) 
     mark = _painted("!", "caution", color=color)
     lines = [mark + _wrapped(note.line, width, first="! ", rest="  ")[1:] for note in shown]
     if len(shown) < len(notes):
-        lines.append(f"{mark} {len(notes) - len(shown)} more with --full")
+        lines.append(f"{mark} {len(notes) - len(shown)} more with {Option('full', value=True)}")
     return "\n".join(lines)
 
 
@@ -191,7 +192,7 @@ def _table(table: Table, width: int, *, full: bool) -> str:
     lines += [*lines_of(heads), _GAP.join("─" * widths[i] for i in kept)]
     lines += [line for row in cells for line in lines_of(row)]
     if left_out > 1:
-        lines.append(f"{left_out:,} more with --full")
+        lines.append(f"{left_out:,} more with {Option('full', value=True)}")
     return "\n".join(lines)
 
 

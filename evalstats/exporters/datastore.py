@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from evalstats.atomic import whole_file
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.loaders.values import as_dict
 
 DATA: Final = "data"
@@ -108,7 +108,8 @@ def publish(folder: Path, drafts: Sequence[Draft]) -> tuple[int, int]:
             n_there += 1
         elif log.exists():
             raise InputError(
-                f"{log}: is there and was changed after it was exported; move it away, or name a new folder with --output DIR"
+                f"{log}: is there and was changed after it was exported; move it away, or name a new folder: "
+                f"{Option('folder', blank='DIR')}"
             )
         else:
             moves.append((draft, log))
@@ -127,7 +128,8 @@ def _refuse_links(root: Path, folder: Path) -> None:
     """Raise where a link on the way leads out of the datastore."""
     if not folder.resolve().is_relative_to(root):
         raise InputError(
-            f"{folder}: leads out of {root} by a link; remove the link, or name a new folder with --output DIR"
+            f"{folder}: leads out of {root} by a link; remove the link, or name a new folder: "
+            f"{Option('folder', blank='DIR')}"
         )
 
 

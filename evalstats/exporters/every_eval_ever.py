@@ -19,7 +19,7 @@ import polars as pl
 
 from evalstats.analysis.score.result import Score
 from evalstats.atomic import drafts
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.exporters.datastore import UNKNOWN, Draft, folder_name, model_folders, publish
 from evalstats.exporters.scored_results import (
     COMPUTED,
@@ -43,7 +43,6 @@ Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 # What whoever reads a log fills in again.
 _FILLED_IN: Final = ("source", "source_digest", "loader", "loader_version", "n_scored", "n_error", "n_unscored")
 LogKey = tuple[str | None, str, str, str]
-_ELSEWHERE: Final = "--to parquet (to='parquet' in Python) writes them"
 _SETTINGS: Final = ("n_shots", "prompt_hash", "task_version", "item_limit")
 
 
@@ -114,14 +113,14 @@ def write_records(
         If there is nothing to write, or a record that is there already was changed by someone.
     """
     if relationship is not None and relationship not in get_args(Relationship):
-        raise InputError(f"--relationship is {relationship!r}; it is one of {', '.join(get_args(Relationship))}")
+        raise InputError(f"relationship is {relationship!r}; it is one of {', '.join(get_args(Relationship))}")
     by = _By(organization=organization, relationship=relationship, developers=developers or {})
     logs = _Logs(data, by)
     runs = list(_runs_of(data, logs.notes))
     if not runs:
         raise InputError(
             "there is nothing to write as Every Eval Ever: the data have no outcomes and no published numbers; votes and "
-            "ratings have no place there, so write them with --to parquet (to='parquet' in Python)"
+            f"ratings have no place there, so write them with {Option('to', 'parquet')}"
         )
     with drafts(folder) as place:
         made = [logs.draft(run, place / f"{k}.jsonl") for k, run in enumerate(runs)]
@@ -137,15 +136,15 @@ def _told(logs: "_Logs") -> Iterator[str]:
     if models:
         several = f"{models[0]} and {len(models) - 1} more" if len(models) > 1 else models[0]
         yield (
-            f"{several}: filed under the developer 'unknown', which the datastore does not accept; name it with --developer NAME "
-            "or --developer MODEL=NAME (developer= in Python)"
+            f"{several}: filed under the developer 'unknown', which the datastore does not accept; name it with "
+            f"{Option('developer', blank='NAME')} or {Option('developer', 'NAME', of='MODEL')}"
         )
     for n, what in ((data.comparisons.height, "votes"), (data.ratings.height, "ratings")):
         if n:
-            yield f"{n:,} {what} have no place in Every Eval Ever and are left out; {_ELSEWHERE}"
+            yield f"{n:,} {what} have no place in Every Eval Ever and are left out; {Option('to', 'parquet')} writes them"
     n = data.aggregates["estimate"].null_count()
     if n:
-        yield f"{n:,} published numbers are no numbers and are left out; {_ELSEWHERE}"
+        yield f"{n:,} published numbers are no numbers and are left out; {Option('to', 'parquet')} writes them"
     counts = dict(data.outcomes.group_by("status").len().iter_rows())
     if n := counts.get("unscored", 0):
         yield f"unscored rows ({n:,}) are written as samples whose error begins with 'unscored'; they count in no score"

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from evalstats.atomic import replaced_folder
-from evalstats.errors import InputError, spoken
+from evalstats.errors import InputError, Option
 from evalstats.exporters.every_eval_ever import write_records
 from evalstats.schema.columns import TABLES, TableName, schema_of
 from evalstats.schema.data import EvalData, as_data
@@ -150,10 +150,11 @@ def export(
     data, folder = as_data(data), Path(folder)
     data.need_rows("an export")
     if to not in get_args(Target):
-        raise InputError(f"--to is {to!r}; it is one of {', '.join(get_args(Target))}")
+        raise InputError(f"to is {to!r}; it is one of {', '.join(get_args(Target))}")
     if to != "eee":
         if organization or relationship or developer:
-            raise InputError("--organization, --relationship and --developer belong to --to eee; leave them out")
+            eee = f"{Option('organization')}, {Option('relationship')} and {Option('developer')}"
+            raise InputError(f"{eee} belong to {Option('to', 'eee')}; leave them out")
         rows = write_tables(data, folder, to)
         counts = ", ".join(f"{name.partition('.')[0]} {n:,}" for name, n in rows.items())
         return Exported(folder=folder, wrote=f"{counts} rows as {'Parquet' if to == 'parquet' else to.upper()}")
@@ -161,4 +162,4 @@ def export(
     made = write_records(data, folder, organization=organization, relationship=relationship, developers=developers)
     there = f" ({made.n_there:,} were there already)" if made.n_there else ""
     wrote = f"{made.n_new + made.n_there:,} logs with {made.n_samples:,} samples as Every Eval Ever 0.3.0{there}"
-    return Exported(folder=folder, wrote=wrote, notes=tuple(map(spoken, made.notes)))
+    return Exported(folder=folder, wrote=wrote, notes=tuple(made.notes))

@@ -1,6 +1,5 @@
 """Arena votes one by one, from JSON, delimited text and Parquet in bounded memory; and what is met while they are read."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from typing import Final, cast
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError, some_of
 from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, UNKNOWN, Winner
 from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, parquet_fault, read_head
 from evalstats.loaders.blocks import delimited_blocks, own_name
@@ -391,9 +390,8 @@ class Tally:
 def _how_to_say(label: str) -> str:
     """Say where the user writes down for whom a label of the winner counts."""
     return (
-        "; write into a file map.toml a line [values.winner] and below it what each label stands for, as in "
-        f'{json.dumps(label, ensure_ascii=False)} = "model_a" (or "model_b", "tie", "both_bad"), and give it with --map map.toml '
-        "(in Python: labels= of from_votes)"
+        f"; say what each label stands for: {Option('values', (label, 'model_a'), of='winner')} (or 'model_b', 'tie', "
+        "'both_bad')"
     )
 
 

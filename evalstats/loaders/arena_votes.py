@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.arena_cells import MAX_CELL_CHARS, Winner, parsed_list, winner_of
 from evalstats.loaders.arena_records import (
     ANSWERS,
@@ -276,7 +276,10 @@ def open_votes(head: Head, map_: ColumnMap) -> Votes:
         table = open_table(head, map_.rows, deep=map_.paths)
         names = frozenset(map(own_name, surveyed(table)[0].columns)) - (TEXTS - ANSWERS)
     rename: dict[str, str] = {}
+    scores = _scores_of_sides(map_, names)
     for name, sources in map_.columns.items():
+        if name == "winner" and scores:
+            continue
         column = column_named(sources[0])
         if len(sources) != 1 or column is None:
             raise InputError(f"{name}={','.join(sources)} has no meaning for votes; name one column")
@@ -289,14 +292,15 @@ def open_votes(head: Head, map_: ColumnMap) -> Votes:
     if foreign or map_.metrics or map_.scale is not None:
         what = f"[values.{foreign[0]}]" if foreign else "a scale or metrics"
         raise InputError(f"{what} has no meaning for votes; leave it out")
-    taken = {*rename.values(), *map_.constants}
+    taken = {*rename.values(), *map_.constants, *(("winner",) if scores else ())}
     taken |= {rival for name in taken for rival in _RIVALS.get(name, ())}
     rename |= {name: f"source_{name}" for name in names if name in taken and name not in rename}
     constants = {name: value for name, value in map_.constants.items() if name not in _OF_THE_RUN}
-    found = frozenset({*(rename.get(name, name) for name in names), *constants})
+    made = ("winner",) if scores else ()
+    found = frozenset((*(rename.get(name, name) for name in names), *constants, *made))
     if map_.columns.keys() | constants.keys() and not found >= {"model_a", "model_b"} and not is_event(found):
         missing = next(name for name in ("model_a", "model_b") if name not in found)
-        raise InputError(f"no column names {missing}; say which one does: --map {missing}=COLUMN")
+        raise InputError(f"no column names {missing}; say which one does: {Option('map', blank='COLUMN', of=missing)}")
 
     left_out = LeftOut()
 
@@ -305,9 +309,33 @@ def open_votes(head: Head, map_: ColumnMap) -> Votes:
             iter_blocks(head, rename, left_out.anew()) if table is None else _inner_blocks(table, names, rename)
         ):
             fixed = {name: pl.Series([value]).new_from_index(0, block.height) for name, value in constants.items()}
+            if scores:
+                of_a, of_b = (
+                    texts(block.get(rename.get(name, name))).cast(pl.Float64, strict=False) for name in scores
+                )
+                fixed["winner"] = pl.select(
+                    pl.when(of_a > of_b)
+                    .then(pl.lit("model_a"))
+                    .when(of_a < of_b)
+                    .then(pl.lit("model_b"))
+                    .when(of_a == of_b)
+                    .then(pl.lit("tie"))
+                ).to_series()
             yield from _pairs(replace(block, columns={**block.columns, **fixed}), events=is_event(found))
 
     return Votes(names=found, blocks=blocks, left_out=left_out)
+
+
+def _scores_of_sides(map_: ColumnMap, names: frozenset[str]) -> tuple[str, str] | None:
+    """Return the columns with a score of either side where the winner is the one with more (`winner=score_a>score_b`)."""
+    (source, *_) = map_.columns.get("winner", ("",))
+    first, more, second = (part.strip() for part in source.partition(">"))
+    if source in names or not more:
+        return None
+    for column in (first, second):
+        if column not in names:
+            raise InputError(f"there is no column {column!r} for winner; the votes have {', '.join(sorted(names))}")
+    return first, second
 
 
 def mapped_arena(arena: Arena, map_: ColumnMap) -> Arena:

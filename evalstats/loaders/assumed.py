@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError, some_of, together
 from evalstats.loaders.base import Head, Source, read_head
 from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, open_table, safe_name
 from evalstats.loaders.bound_columns import Survey, surveyed
@@ -91,13 +91,13 @@ class Form:
         """Return the field that a column map means by a name: its own, or the standard name it stands for."""
         return self.called(name) or next((each for each in self.fields if name in each.also), None)
 
-    def how_to_map(self, option: str) -> str:
+    def how_to_map(self, option: Option) -> str:
         """Say how a column map is given to this format.
 
-        >>> Form(benchmark="HarmAmp", loader="harmamp", fields=()).how_to_map("label=kind")
-        '--input-format harmamp --map label=kind'
+        >>> print(Form(benchmark="HarmAmp", loader="harmamp", fields=()).how_to_map(Option("map", "kind", of="label")))
+        format='harmamp', label='kind'
         """
-        return f"--input-format {self.loader} --map {option}"
+        return together(Option("input_format", self.loader), option)
 
     @property
     def note(self) -> str:
@@ -204,7 +204,8 @@ def _constant_name(form: Form, name: str) -> str:
         return name
     if not known.constant:
         raise InputError(
-            f"{name} is the same on every row ({name}=@...); map the column that holds it: --map {name}=COLUMN"
+            f"{name} is the same on every row ({name}=@...); map the column that holds it: "
+            f"{Option('map', blank='COLUMN', of=name)}"
         )
     return known.name
 
@@ -233,7 +234,7 @@ def _require(form: Form, bound: Bound, columns: Sequence[str]) -> None:
             fixed = f", or for all rows {each.name}=@VALUE" if each.constant else ""
             raise InputError(
                 f"there is no column {each.name} ({each.meaning}); the table has {some_of(columns, SHOWN_COLUMNS)}. "
-                f"Say which one it is: {form.how_to_map(f'{each.name}=COLUMN')}{fixed}"
+                f"Say which one it is: {form.how_to_map(Option('map', blank='COLUMN', of=each.name))}{fixed}"
             )
 
 
@@ -298,7 +299,7 @@ class AssumedTable:
         yield self.form.note
         yield from self._survey.notes(self.bound.factors.values())
         if self.bound.n_left_out:
-            how = self.form.how_to_map("NAME=COLUMN")
+            how = self.form.how_to_map(Option("map", blank="COLUMN", of="NAME"))
             yield f"{self.bound.n_left_out} more columns are left out; name those that you need: {how}"
 
     def _field(self, block: Block, name: str, source: str) -> pl.Series:
@@ -541,7 +542,7 @@ class Scales:
         if unknown:
             yield (
                 f"no scale is given for {', '.join(unknown)}, so the scores are kept without bounds; if there are bounds, "
-                f"say so: {form.how_to_map('scale=1..5')}"
+                f"say so: {form.how_to_map(Option('map', '1..5', of='scale'))}"
             )
 
     def _common(self) -> Bounds:
@@ -609,7 +610,8 @@ class Ledger:
         if first != record.where:
             raise InputError(
                 f"{record.where} repeats {what[: 4 * _LABEL_CHARS]}, which stands in {first} already; tell repetitions apart "
-                f"by a column trial, or number them in the order of the file: {self.table.form.how_to_map(f'trial={ORDER}')}"
+                f"by a column trial, or number them in the order of the file: "
+                f"{self.table.form.how_to_map(Option('map', ORDER, of='trial'))}"
             )
         n_trials = record.kept.get("n_trials", None if trial is None else 1)
         return {"trial": trial, "n_trials": n_trials}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -27,6 +27,8 @@ from evalstats.schema.tables import check_table, columns_of_rows, frame_from_row
 Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "binary"]
 
 # How a file begins that stands for one which git-LFS has not fetched.
+# Lines of a text whose widths are compared.
+_LINES_COMPARED = 20
 _LFS = b"version https://git-lfs.github.com/spec/"
 
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
@@ -121,7 +123,9 @@ class Head:
             return ()
         nothing: list[str] = []
         try:
-            first = next(csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter), nothing)
+            first = next(
+                csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter, skipinitialspace=True), nothing
+            )
         except csv.Error:
             return ()
         return tuple(name.strip() for name in first)
@@ -136,8 +140,13 @@ class Head:
 
     @property
     def delimiter(self) -> str:
-        """Comma, semicolon or tab: whichever the first line has most of."""
-        first = self.text.partition("\n")[0]
+        """Comma, semicolon or tab, whichever the first line has most of; else blanks that part all lines into as many cells."""
+        first, *lines = self.text.splitlines()[:_LINES_COMPARED] or [""]
+        if not any(first.count(each) for each in ",;\t"):
+            whole = lines if len(self.data) < HEAD_BYTES else lines[:-1]
+            widths = {len(line.split()) for line in (first, *whole) if line.strip()}
+            if " " in first and whole and len(widths) == 1:
+                return " "
         return max(",;\t", key=first.count)
 
     @property
@@ -159,19 +168,54 @@ class Match:
     skip: bool = False
 
 
+_GENERIC: Final = frozenset(
+    {
+        *(".latest_test_run", ".latest_run_full", ".temp_test_run_data", "latest_test_run", "results", "result"),
+        *("output", "outputs", "ragas_results", "promptfoo-results", "promptfoo_results", "eval_results"),
+        *("evaluation_results", "eval_results_table", "metrics", "scores", "ragas_scores", "ragas_evaluation"),
+    }
+)
+_GENERIC_FOLDERS: Final = frozenset(
+    {".deepeval", "deepeval", "promptfoo", "ragas", "evals", "artifacts", "data", "", "/", "."}
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One unit that is loaded whole or not at all: a main file and the files that belong to it."""
+    """One unit that is loaded whole or not at all: a main file and the files that belong to it.
+
+    `apart` is what tells its path from those of other sources whose files have the same name; "" where none has.
+    """
 
     path: Path
     companions: tuple[Path, ...] = ()
     digest: str = ""
+    apart: str = ""
 
     @property
     def stem(self) -> str:
         """File name without its ending, the readable part of a run's name."""
         name = readable_name(plain_name(self.path))
         return name.rpartition(".")[0] or name
+
+    @property
+    def called(self) -> str:
+        """What a run without a model's name is called: its file, or its folder where the file's name is everybody's.
+
+        Of files of the same name it is what tells their paths apart.
+
+        >>> [
+        ...     Source(path=Path(path)).called
+        ...     for path in ("a/gpt.csv", "a/results.json", "m1/.deepeval/.latest_test_run.json")
+        ... ]
+        ['gpt', 'a', 'm1']
+        """
+        if self.apart:
+            return self.apart
+        if self.stem.lower() not in _GENERIC and not self.stem.startswith("."):
+            return self.stem
+        folders = (readable_name(folder) for folder in reversed(self.path.absolute().parts[:-1]))
+        return next((folder for folder in folders if folder.lower() not in {*_GENERIC, *_GENERIC_FOLDERS}), self.stem)
 
     def run_id(self, *parts: str) -> str:
         """Name of a run: readable, and different for different bytes (`stem.part~1a2b3c4d`).
@@ -184,6 +228,30 @@ class Source:
     def notes(self, messages: Iterable[str], severity: Literal["error", "note"] = "note") -> Iterator[Problem]:
         """Make problems of what a reader should know; "error" of what was left out."""
         return (Problem(path=str(self.path), message=bounded(message), severity=severity) for message in messages)
+
+
+def paths_apart(paths: Sequence[Path]) -> list[str]:
+    """Name files by what differs in their paths, without the folders and the name that all of them share.
+
+    A name that some of them have to themselves belongs to it; files that differ in nothing but their endings keep them.
+
+    >>> paths_apart([Path("runs/gpt/s1/grading.csv"), Path("runs/gpt/s2/grading.csv"), Path("runs/o1/s1/grading.csv")])
+    ['gpt/s1', 'gpt/s2', 'o1/s1']
+    >>> paths_apart([Path("a/x.csv"), Path("a/x.jsonl")]), paths_apart([Path("x.csv"), Path("old/x.csv")])
+    (['x.csv', 'x.jsonl'], ['x', 'old'])
+    """
+    for whole in (False, True):
+        names = [path.name if whole else Source(path=path).stem for path in paths]
+        parts = [
+            [*map(readable_name, (*path.absolute().parts[:-1], name))] for path, name in zip(paths, names, strict=True)
+        ]
+        shortest = min(map(len, parts))
+        before = next((k for k in range(shortest) if len({each[k] for each in parts}) > 1), shortest)
+        after = next((k for k in range(shortest) if len({each[-1 - k] for each in parts}) > 1), shortest)
+        names = ["/".join(each[before : max(len(each) - after, 0)]) or each[-1] for each in parts]
+        if len({*names}) == len(names):
+            return names
+    return [readable_name(path.absolute()) for path in paths]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

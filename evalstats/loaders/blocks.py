@@ -15,7 +15,7 @@ from typing import Final, Literal, cast
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import InputError, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError, some_of
 from evalstats.loaders.base import PARQUET_FAULTS, Head, parquet_fault, readable_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
@@ -315,7 +315,8 @@ def _inside(head: Head, rows: str | None, deep: Sequence[str]) -> TableFile:
     found = oriented(document)
     if found is None:
         raise UnreadableFileError(
-            f"{path}: holds one JSON object; {seen(listings(document))}. Say where the rows are: --map rows=PATH"
+            f"{path}: holds one JSON object; {seen(listings(document))}. Say where the rows are: "
+            f"{Option('map', blank='PATH', of='rows')}"
         )
     return TableFile(word="record", blocks=lambda: json_blocks(enumerate(found), deep))
 

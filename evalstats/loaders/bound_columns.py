@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError, Option, some_of
 from evalstats.loaders.blocks import (
     MAX_FACTOR_CHARS,
     SHOWN_COLUMNS,
@@ -25,7 +25,7 @@ from evalstats.loaders.column_map import (
     ColumnMap,
     column_named,
 )
-from evalstats.loaders.values import Places, misfit, spelled, without_points
+from evalstats.loaders.values import Places, misfit, without_points
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.dependence import DEPENDENT, is_shared_by_name
 from evalstats.schema.memory import held_bytes
@@ -350,7 +350,7 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
     for column in wanted:
         if column not in columns:
             shown = some_of(columns, SHOWN_COLUMNS)
-            one_value = f"; for one value on every row write {spelled(name, '@' + column)}"
+            one_value = f"; for one value on every row write {Option('map', '@' + column, of=name)}"
             fixed = "" if name in {"item", "score", "trial"} else one_value
             raise InputError(f"there is no column {column!r} for {name}; the table has {shown}{fixed}")
     return tuple(wanted)
@@ -362,17 +362,19 @@ def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str]
         left = [name for name in columns if (name,) not in mapped.values()]
         wide = f". {wide_hint(left)}" if len(left) > 1 else ""
         raise InputError(
-            f"no column is called score; say which one is: --map score=COLUMN (the table has {shown}){wide}"
+            f"no column is called score; say which one is: {Option('map', blank='COLUMN', of='score')} (the "
+            f"table has {shown}){wide}"
         )
     if "item" not in mapped:
         raise InputError(
-            f"no column is called item; say which one names the items: --map item=COLUMN (the table has {shown}), "
-            f"or, if every model was given the same items in the same order, {spelled('item', '#row')}"
+            f"no column is called item; say which one names the items: {Option('map', blank='COLUMN', of='item')} (the "
+            f"table has {shown}), "
+            f"or, if every model was given the same items in the same order, {Option('map', '#row', of='item')}"
         )
     if "model" not in mapped and "model" not in constants:
         raise InputError(
-            f"no column is called model; say --map model=COLUMN (the table has {shown}), "
-            f"or for all rows {spelled('model', '@NAME')}"
+            f"no column is called model; say {Option('map', blank='COLUMN', of='model')} (the table has {shown}), "
+            f"or for all rows {Option('map', '@NAME', of='model')}"
         )
     several = len(mapped["score"]) > 1 and mapped.get("model") != ()
     if several and ("metric" in mapped or "metric" in constants):
@@ -389,12 +391,12 @@ def wide_hint(columns: Sequence[str]) -> str:
     """Say what to do with a table that has a column of scores for each system.
 
     >>> print(wide_hint(["old", "new"]).partition(". ")[0])
-    If old and new hold the scores of a model each: --map models=old,new
+    If old and new hold the scores of a model each: models=['old', 'new']
     """
-    named, several = " and ".join(columns[:2]), ",".join(columns[:2])
+    named, several = " and ".join(columns[:2]), tuple(columns[:2])
     return (
-        f"If {named} hold the scores of a model each: --map models={several}. "
-        f"--map score={several} alone makes two metrics of one model of them"
+        f"If {named} hold the scores of a model each: {Option('map', several, of='models')}. "
+        f"{Option('map', several, of='score')} alone makes two metrics of one model of them"
     )
 
 

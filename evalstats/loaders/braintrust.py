@@ -219,14 +219,14 @@ def _runs(source: Source, traces: list[_Trace], judges: dict[str, set[str]], cou
         if trace.model is None and len(called[trace.experiment]) == 1:
             (trace.model,) = called[trace.experiment]
         counts[_NO_MODEL] += trace.model is None
-    keys = dict.fromkeys((trace.experiment, trace.model or source.stem) for trace in traces)
+    keys = dict.fromkeys((trace.experiment, trace.model or source.called) for trace in traces)
     shared = Counter(model for _, model in keys)
     several = len(called) > 1
     runs: dict[str, Row] = {}
     named: dict[tuple[str, ...], str] = {}
     trials: Counter[tuple[str, object]] = Counter()
     for trace in traces:
-        root, model = trace.root or {}, trace.model or source.stem
+        root, model = trace.root or {}, trace.model or source.called
         short = trace.experiment[:_ID_CHARS]
         parts = [*([trace.experiment] if several else []), *([model] if len(keys) > 1 and trace.model else [])]
         run = named.get((*parts,)) or named.setdefault((*parts,), source.run_id(*parts))

@@ -107,7 +107,7 @@ def _evalplus_name(source: Source) -> tuple[str, float | None, bool]:
         found = _EVALPLUS_NAME.fullmatch(_ENDING.sub("", as_text(name) or ""))
         if found is not None and found["model"].lower() not in _GENERIC:
             return _BACKENDS.sub("", found["model"]).replace("--", "/"), as_number(found["temperature"]), True
-    return source.stem, None, False
+    return source.called, None, False
 
 
 def _alike(outcomes: Frame, common: Row) -> Frame:
@@ -210,7 +210,7 @@ class CRUXEvalLoader(SingleFileLoader):
             if found
             else [_UNNAMED.format(source.stem), "its name does not tell whether input or output was predicted"]
         )
-        model = found["model"] if found else source.stem
+        model = found["model"] if found else source.called
         system = f"{model} (CoT)" if found and found["cot"] else model
         file = _File(source)
         about: Row = {"run": source.run_id(), "model": model, "system": system, "benchmark": "CRUXEval"}

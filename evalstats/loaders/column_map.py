@@ -138,9 +138,7 @@ class ColumnMap:
             if not equals and name.endswith(".toml"):
                 merged = merged.overlaid(cls.from_toml(name))
             elif not equals or not name or not source:
-                raise InputError(
-                    f"--map {option!r} is not understood; write standard=column, as in --map item=question_id"
-                )
+                raise InputError(f"{option!r} is no map of a column; write standard=column, as in item=question_id")
             else:
                 merged = merged.overlaid(cls.from_pairs([(name, source)]))
         return merged
@@ -338,7 +336,7 @@ def _table(tables: Mapping[str, object], name: str) -> dict[str, object]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InputError(f"[{name}] must be a table (in Python a dict); found {value!r}")
+        raise InputError(f"[{name}] must be a table; found {value!r}")
     return {_constant(key, f"name in {name}"): part for key, part in cast("Mapping[object, object]", value).items()}
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source
 from evalstats.loaders.inspect_ai import Factors
-from evalstats.loaders.records import Held, Records, hashed, how_to_name, named_after
+from evalstats.loaders.records import Held, Records, hashed, how_to_name
 from evalstats.loaders.rows import Ranges, Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import as_amount, as_dict, as_list, as_number, as_text, dicts, first_line, get, json_text
 from evalstats.schema.data import Problem
@@ -103,7 +103,7 @@ class _File:
         if not self.trials:
             raise InputError(self.nothing())
         model = self.model()
-        name = model or named_after(self.source)
+        name = model or self.source.called
         yield from self.held.frames(pl.lit(name).alias("model"), pl.lit(name).alias("system"))
         metrics = [metric_row(BENCHMARK, "success", primary=True)]
         metrics += [

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.loaders.assumed import (
     SHARED,
     AssumedTable,
@@ -102,7 +102,7 @@ def _criteria(table: AssumedTable) -> tuple[str, ...]:
     if not given:
         raise InputError(
             f"there is none of the columns {', '.join(CRITERIA)}, so nothing is scored; say which column holds one of "
-            f"them: {FORM.how_to_map(f'{PRIMARY}=COLUMN')}"
+            f"them: {FORM.how_to_map(Option('map', blank='COLUMN', of=PRIMARY))}"
         )
     return given
 

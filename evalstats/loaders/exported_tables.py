@@ -31,7 +31,7 @@ from evalstats.schema.interchange import (
 )
 from evalstats.schema.tables import check_table
 
-_UPDATE: Final = "update with `pip install --upgrade evalstats-toolkit`"
+_UPDATE: Final = "update evalstats-toolkit"
 
 
 class ExportedTablesLoader:

@@ -14,7 +14,7 @@ import tomllib
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -619,7 +619,7 @@ def header_of(path: Path, delimiter: str) -> list[str]:
 def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number from 1, cells) of every row behind the header; blank lines are passed over.
 
-    Cells are text, kept as they are: a cell such as `=cmd()` is data.
+    Cells are text without the blanks around it, and otherwise kept as they are: a cell such as `=cmd()` is data.
     """
     records = iter_cells(path, delimiter)
     next(records, None)
@@ -631,7 +631,7 @@ def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[i
 def iter_frames(
     path: Path, delimiter: str, *, n_columns: int, most_rows: int, most_chars: int, bad: BadRow | None = None
 ) -> Iterator[tuple[pl.DataFrame, Sequence[int]]]:
-    """Yield what `iter_rows` does as frames of text, and the line of each row; an empty cell is null.
+    """Yield what `iter_rows` does as frames of text, and the line of each row; an empty or blank cell is null.
 
     A row that does not fit its header is given to `bad`, with what is wrong with it; without that it is an error.
 
@@ -642,7 +642,7 @@ def iter_frames(
     with open_text(path) as stream:
         lines = bounded_lines(stream.readline, str(path))
         try:
-            reader = csv.reader(lines, delimiter=delimiter, strict=True)
+            reader = _reader(lines, delimiter)
             header = next((cells for cells in reader if cells), None) or []
             line += reader.line_num
             width = sum(map(len, header)) + n_columns
@@ -650,13 +650,13 @@ def iter_frames(
                 text += next(lines, "")
                 frame = _without_quotes(text, delimiter, n_columns)
                 if frame is not None:
-                    yield frame, range(line, line + frame.height)
+                    yield _stripped(frame), range(line, line + frame.height)
                     line += frame.height
                     width = max(len(text) // frame.height, 1)
                     continue
                 piece = list(io.StringIO(text, newline=""))
                 width = max(len(text) // len(piece), 1)
-                reader = csv.reader(chain(piece, lines), delimiter=delimiter, strict=True)
+                reader = _reader(chain(piece, lines), delimiter)
                 rows: list[list[str]] = []
                 places: list[int] = []
                 first = line
@@ -673,11 +673,21 @@ def iter_frames(
                 if rows:
                     columns = zip(*rows, strict=True)
                     made = pl.DataFrame({f"{k}": pl.Series(cells, dtype=pl.String) for k, cells in enumerate(columns)})
-                    yield made.with_columns(pl.all().replace("", None)), places
+                    yield _stripped(made), places
         except csv.Error as error:
             raise UnreadableFileError(_fault(path, line, error)) from error
         except UnicodeDecodeError as error:
             raise UnreadableFileError(encoding_message(str(path), error)) from error
+
+
+def _reader(lines: Iterable[str], delimiter: str):
+    """Read delimited text; blanks between a delimiter and a quote are no part of the cell."""
+    return csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
+
+
+def _stripped(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return cells without the blanks around them: "a, b" has the cells of "a,b"."""
+    return frame.with_columns(pl.all().str.strip_chars().replace("", None))
 
 
 def _step(width: int, most_rows: int, most_chars: int, n_columns: int) -> int:
@@ -733,12 +743,12 @@ def iter_cells(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number from 1, cells) of every record, the header first, whatever its width; blank lines are passed over."""
     _allow_large_cells()
     with open_text(path) as stream:
-        reader = csv.reader(bounded_lines(stream.readline, str(path)), delimiter=delimiter, strict=True)
+        reader = _reader(bounded_lines(stream.readline, str(path)), delimiter)
         line = 1
         try:
             for cells in reader:
                 if cells:
-                    yield line, cells
+                    yield line, [cell.strip() for cell in cells]
                 line = reader.line_num + 1
         except csv.Error as error:
             raise UnreadableFileError(_fault(path, line, error)) from error

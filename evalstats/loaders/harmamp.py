@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.loaders.assumed import (
     SHARED,
     AssumedTable,
@@ -137,7 +137,7 @@ def _check(table: AssumedTable) -> None:
     if not any(table.bound.has(name) for name in _METRICS.values()):
         raise InputError(
             "there is none of the columns harmful, refused and harm_score, so nothing is scored; say which column holds "
-            f"one of them: {FORM.how_to_map('harmful=COLUMN')}"
+            f"one of them: {FORM.how_to_map(Option('map', blank='COLUMN', of='harmful'))}"
         )
 
 
@@ -235,8 +235,8 @@ def _nothing(tally: _Tally) -> str:
 def _unlabelled(tally: _Tally) -> str:
     return (
         f"left out: {counted(tally.n_unlabelled, 'row')} with a label that is neither malicious nor benign "
-        f"({tally.strange.shown('label')}); say what labels stand for in a file map.toml, as in [values.label] "
-        f'harmful = "malicious", and give it with {FORM.how_to_map("map.toml")}'
+        f"({tally.strange.shown('label')}); say what labels stand for: "
+        f"{FORM.how_to_map(Option('values', ('harmful', 'malicious'), of='label'))}"
     )
 
 
@@ -244,7 +244,7 @@ def _doubts(table: AssumedTable, tally: _Tally) -> Iterator[str]:
     if not table.bound.has("seed_id"):
         yield (
             "there is no column seed_id, so plans count as independent, which plans of one seed are not; name the column: "
-            f"{FORM.how_to_map('seed_id=COLUMN')}"
+            f"{FORM.how_to_map(Option('map', blank='COLUMN', of='seed_id'))}"
         )
     if tally.n_without_seed:
         yield f"without a seed: {counted(tally.n_without_seed, 'row')}; each of these plans counts as a seed of its own"

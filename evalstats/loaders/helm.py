@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import InputError, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError, some_of
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
@@ -439,7 +439,7 @@ class _Run:
         if len(splits) > 1:
             yield (
                 f"its instances are of the splits {', '.join(splits)}; HELM's tables show one of them "
-                f"(for that: --where split={'test' if 'test' in splits else splits[0]})"
+                f"(for that: {Option('where', 'test' if 'test' in splits else splits[0], of='split')})"
             )
 
 

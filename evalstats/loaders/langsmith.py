@@ -119,7 +119,7 @@ class _File:
         self._names = frozenset(head.columns or head.keys)
         self._about = _about(self.records) if head.shape == "object" else {}
         self._experiment = as_text(self._about.get("experiment_name"))
-        self.name = self._experiment or source.stem
+        self.name = self._experiment or source.called
         dataset = as_text(self._about.get("dataset_name")) or as_text(self._about.get("dataset_id"))
         self._benchmark = dataset or BENCHMARK
 

@@ -176,7 +176,7 @@ class _Submission(_File):
         found = _NAME.fullmatch(source.stem)
         super().__init__(source, found["task"] if found else "codegeneration")
         folder = as_text(source.path.absolute().parent.name) or source.stem
-        model = folder if found else source.stem
+        model = folder if found else source.called
         if not found:
             self.notes.append(f"the file names no model, so that {model}, from its own name, stands for it")
         self._about: Row = {"run": source.run_id(), "model": model, "system": model}

@@ -14,7 +14,7 @@ from typing import Final
 from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, plain_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
-from evalstats.loaders.records import Repeats, how_to_name, item_of, named_after
+from evalstats.loaders.records import Repeats, how_to_name, item_of
 from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, first_line, json_text
 from evalstats.schema.data import Problem
@@ -85,7 +85,7 @@ class MLflowLoader:
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes in batches, the published means, the metrics, the run and notes."""
         alone = plain_name(source.path) == _METRICS
-        model = named_after(source)
+        model = source.called
         run = source.run_id(model)
         common: Row = {"run": run, "model": model, "system": model, "benchmark": BENCHMARK}
         ranges = Ranges()

@@ -11,7 +11,7 @@ from typing import Final
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
-from evalstats.loaders.records import Records, how_to_name, named_after
+from evalstats.loaders.records import Records, how_to_name
 from evalstats.loaders.rows import Ranges, Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, first_line, get, json_text
 from evalstats.schema.data import Problem
@@ -103,7 +103,7 @@ class _File:
         if any(run.report is None for run in self.runs.values()):
             yield from self.source.notes([_CUT])
         if any(not run.spec for run in self.runs.values()):
-            yield from self.source.notes([how_to_name(named_after(self.source))])
+            yield from self.source.notes([how_to_name(self.source.called)])
 
     def rows(self) -> Iterator[Row]:
         for locator, record in self.records:
@@ -187,7 +187,7 @@ class _File:
             models = models[:-1] or models
         self.runs[run_id] = _Run(
             run=self.source.run_id(run_id) if run_id else self.source.run_id(),
-            model=",".join(models) or named_after(self.source),
+            model=",".join(models) or self.source.called,
             benchmark=as_text(spec.get("eval_name")) or as_text(spec.get("base_eval")) or "OpenAI evals",
             judge=judge,
             spec=spec,
@@ -200,7 +200,7 @@ class _File:
             sample = as_text(record.get("sample_id")) or ""
             found = self.runs[run_id] = _Run(
                 run=self.source.run_id(run_id) if run_id else self.source.run_id(),
-                model=named_after(self.source),
+                model=self.source.called,
                 benchmark=sample.rpartition(".")[0] or "OpenAI evals",
             )
         return found

@@ -15,7 +15,7 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source
 from evalstats.loaders.inspect_ai import Factors
-from evalstats.loaders.records import Held, Records, hashed, how_to_name, named_after
+from evalstats.loaders.records import Held, Records, hashed, how_to_name
 from evalstats.loaders.rows import Ranges, Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import (
     as_amount,
@@ -135,7 +135,7 @@ class _File:
         yield from self.records.problems()
         yield from self.source.notes(told(self.counts))
         if self.unnamed:
-            yield from self.source.notes([how_to_name(named_after(self.source))])
+            yield from self.source.notes([how_to_name(self.source.called)])
 
     def rows(self, record: Row, locator: str) -> Iterator[Row]:
         run = self.run_of(record)
@@ -212,7 +212,7 @@ class _File:
         found = self.runs.get(key)
         if found is None:
             self.unnamed = self.unnamed or not model
-            model = model or named_after(self.source)
+            model = model or self.source.called
             label = label or model
             run = self.source.run_id(label, str(len(self.runs)))
             heat = as_amount(get(provider, "config", "temperature"))

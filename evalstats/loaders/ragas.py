@@ -15,7 +15,7 @@ from typing import Final
 from evalstats.errors import InputError, some_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.inspect_ai import Factors
-from evalstats.loaders.records import Records, hashed, how_to_name, named_after
+from evalstats.loaders.records import Records, hashed, how_to_name
 from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, json_text, shortened, word_score
 from evalstats.schema.data import Problem
@@ -104,7 +104,7 @@ class _File:
         self.metrics: tuple[str, ...] = ()
         self.levels: tuple[str, ...] = ()
         self.unnamed = False
-        self.called = named_after(source)
+        self.called = source.called
 
     def parts(self) -> Iterator[Rows | Problem]:
         rows = iter(self.records)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError, Option, some_of
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import ALIASES, surveyed
@@ -175,8 +175,9 @@ def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
 def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in table.columns:
-            like = next((each for each in table.columns if each == "id" or each in ALIASES["item"]), "COLUMN")
-            remedy = f"; say which column names what is rated: --map item={like}" if name == "item" else ""
+            like = next((each for each in table.columns if each == "id" or each in ALIASES["item"]), None)
+            is_it = Option("map", like, of="item", blank="" if like else "COLUMN")
+            remedy = f"; say which column names what is rated: {is_it}" if name == "item" else ""
             raise InputError(f"there is no column {name!r}; the table has {', '.join(table.columns)}{remedy}")
 
 
@@ -185,7 +186,8 @@ def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
     if name is None:
         raise InputError(
             f"no column is called value or label; the table has {', '.join(table.columns)}. Name the column of ratings with "
-            "--map value=COLUMN, that of who rated with --map rater=COLUMN; with one column for each rater, --raters COLUMN"
+            f"{Option('map', blank='COLUMN', of='value')}, that of who rated with {Option('map', blank='COLUMN', of='rater')}; "
+            f"with one column for each rater, {Option('raters', blank='COLUMN')}"
         )
     _there(table, [name])
     dtype = table[name].dtype
@@ -238,8 +240,10 @@ def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
     for name in people:
         if name not in raters:
             several = "," in name and set(name.split(",")) <= set(raters)
-            remedy = "; give each its own --humans" if several else ""
-            raise InputError(f"--humans names {name!r}, who rated nothing; raters: {some_of(raters, 10)}{remedy}")
+            remedy = f"; give each by itself: {Option('humans', tuple(name.split(',')))}" if several else ""
+            raise InputError(
+                f"{Option('humans')} names {name!r}, who rated nothing; raters: {some_of(raters, 10)}{remedy}"
+            )
     if not people and "rater_kind" in table.columns:
         return table
     if not people:

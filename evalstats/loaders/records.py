@@ -52,19 +52,9 @@ _MISFIT: Final = object()
 _ITEM_CHARS: Final = 16
 _SORTED: Final = json.JSONEncoder(sort_keys=True, default=str)
 _WHOLE_WITH_POINT: Final = re.compile(r"(-?\d+)\.0+")
+
+
 # Names that harnesses and their examples give to every file alike; the folder then says more.
-_GENERIC: Final = frozenset(
-    {
-        *(".latest_test_run", ".latest_run_full", ".temp_test_run_data", "latest_test_run", "results", "result"),
-        *("output", "outputs", "ragas_results", "promptfoo-results", "promptfoo_results", "eval_results"),
-        *("evaluation_results", "eval_results_table", "metrics", "scores", "ragas_scores", "ragas_evaluation"),
-    }
-)
-_GENERIC_FOLDERS: Final = frozenset(
-    {".deepeval", "deepeval", "promptfoo", "ragas", "evals", "artifacts", "data", "", "/", "."}
-)
-
-
 class Records:
     """The records of a file, each with its locator ("line 3", "results[2]").
 
@@ -296,21 +286,6 @@ def _plain(value: object) -> object:
     text = value if isinstance(value, str) else as_text(value)
     whole = _WHOLE_WITH_POINT.fullmatch(text) if text and text[-1] == "0" and "." in text else None
     return text if whole is None else whole[1]
-
-
-def named_after(source: Source) -> str:
-    """Return what a run without a model's name is called: its file, or its folder where the file's name is everybody's.
-
-    >>> [
-    ...     named_after(Source(path=Path(path)))
-    ...     for path in ("a/gpt.csv", "a/results.json", "m1/.deepeval/.latest_test_run.json")
-    ... ]
-    ['gpt', 'a', 'm1']
-    """
-    if source.stem.lower() not in _GENERIC and not source.stem.startswith("."):
-        return source.stem
-    folders = (as_text(folder) or "" for folder in reversed(source.path.absolute().parts[:-1]))
-    return next((folder for folder in folders if folder.lower() not in {*_GENERIC, *_GENERIC_FOLDERS}), source.stem)
 
 
 def how_to_name(name: str) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -12,8 +12,20 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import ANY_FAULT, Head, Loader, Match, Shape, Source, read_head, tables_of, with_digest
+from evalstats.errors import InputError, Option, UnreadableFileError
+from evalstats.loaders.base import (
+    ANY_FAULT,
+    Head,
+    Loader,
+    Match,
+    Shape,
+    Source,
+    paths_apart,
+    read_head,
+    tables_of,
+    with_digest,
+)
+from evalstats.loaders.binder import names_a_model
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, names_alike, unnamed_benchmarks
@@ -193,9 +205,7 @@ def _files_of(path: Path) -> Iterable[tuple[Path, bool]]:
     except OSError as error:
         raise InputError(f"{path}: there is no such file or folder ({error.strerror or error})") from error
     if is_store:
-        raise InputError(
-            f"{path}: is a store, not result files; give it as --store {path}, or open it with open_store()"
-        )
+        raise InputError(f"{path}: is a store, not result files; open it with {Option('store', str(path))}")
     return _walk(path)
 
 
@@ -246,23 +256,26 @@ def plan(
     format: str | None = None,  # noqa: A002 - the user's word
     column_map: ColumnMap | None = None,
     where: Mapping[str, Sequence[str]] | None = None,
+    stored: Iterable[Path] = (),
+    sides: Collection[str] = (),
 ) -> tuple[list[Planned], list[Problem]]:
     """Find sources and their loaders. A file that no loader knows is a problem; a manifest is passed over.
 
     Inside folders, files whose ending no result file has (READMEs, scripts) are passed over.
 
     A column map makes every file a table that is read with it, or a file of votes where it names what a vote has, unless a
-    format is named that takes one.
+    format is named that takes one. Sources of the same name, also of the name of a `stored` file that was read
+    earlier, are told apart by their paths. `sides` are names that the question uses, by which columns may be found.
     """
     forced = _forced(format, column_map)
-    table = replace(TABLE, where=where or {})
+    table = replace(TABLE, where=where or {}, sides=tuple(sides))
     problems: list[Problem] = []
     by_loader: dict[str, tuple[Loader, list[Path]]] = {}
     for path, named in list_files(paths):
         if not named and not _may_hold_results(path):
             continue
         try:
-            loader, beside, failed = (forced, "", []) if forced is not None else _detected(path, column_map)
+            loader, beside, failed = (forced, "", []) if forced is not None else _detected(path, column_map, table)
         except UnreadableFileError as error:
             problems.append(Problem(path=str(path), message=_without_path(error, path)))
             continue
@@ -284,7 +297,23 @@ def plan(
             except OSError as error:
                 message = f"cannot be read ({error.strerror or error})"
                 problems.append(Problem(path=str(error.filename or part.path), message=message))
-    return planned, problems
+    return _told_apart(planned, stored), problems
+
+
+def _told_apart(planned: Sequence[Planned], stored: Iterable[Path]) -> list[Planned]:
+    """Name sources by what differs in their paths where their files have the same name: three runs are not one system."""
+    paths = [item.source.path for item in planned]
+    own = {path.absolute() for path in paths}
+    groups: dict[str, list[Path]] = {}
+    for path in dict.fromkeys((*paths, *(path for path in stored if path.absolute() not in own))):
+        groups.setdefault(Source(path=path).called, []).append(path)
+    apart: dict[Path, str] = {}
+    for name, group in groups.items():
+        if len(group) > 1:
+            # A model's name says more than its folder and stays in the name.
+            ending = f"/{name}" if names_a_model(name) else ""
+            apart |= {path: f"{part}{ending}" for path, part in zip(group, paths_apart(group), strict=True)}
+    return [replace(item, source=replace(item.source, apart=apart.get(item.source.path, ""))) for item in planned]
 
 
 def _grouped(loader: Loader, files: Sequence[Path]) -> list[Source | Problem]:
@@ -323,7 +352,7 @@ def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
     )
 
 
-def _detected(path: Path, column_map: ColumnMap | None = None) -> tuple[Loader, str, list[str]]:
+def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> tuple[Loader, str, list[str]]:
     """Return the loader of a file, what the file is if it only goes with results, and which loaders failed to look at it."""
     try:
         head = read_head(path)
@@ -337,10 +366,12 @@ def _detected(path: Path, column_map: ColumnMap | None = None) -> tuple[Loader, 
             return votes.with_columns(column_map), "", []
         return TableLoader(column_map), "", []
     found, failed = sniffed(head)
+    if found is None and (match := table.sniff(head)) is not None:
+        found = table, match
     if found is None and failed:
         raise UnreadableFileError(f"{path}: no known format, and {'; '.join(failed)}")
     if found is None:
-        advice = how_to_map(head)
+        advice = how_to_map(head, table.sides)
         raise UnreadableFileError(
             f"{path}: no known format; `evalstats formats` lists them{'. ' if advice else ''}{advice}"
         )
@@ -353,6 +384,7 @@ def read(
     format: str | None = None,  # noqa: A002 - the user's word
     column_map: ColumnMap | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
+    sides: Collection[str] = (),
     strict: bool = False,
     progress: Callable[[int, int, Source], None] | None = None,
 ) -> EvalData:
@@ -369,6 +401,8 @@ def read(
     where
         Column to the level (or levels) that outcomes are kept of. Other rows of a table are dropped before anything is
         checked.
+    sides
+        Names of what will be compared, such as ``("old", "new")``: they help to find the columns of a table of your own.
     strict
         Raise on the first file or row that cannot be read, instead of reporting it in `problems` and loading the rest.
     progress
@@ -393,7 +427,7 @@ def read(
                 "from_frame(table, item=..., score=..., model=...)"
             )
     levels = {name: (level,) if isinstance(level, str) else tuple(level) for name, level in (where or {}).items()}
-    planned, problems = plan(paths, format=format, column_map=column_map, where=levels)
+    planned, problems = plan(paths, format=format, column_map=column_map, where=levels, sides=sides)
     _raise_if_strict(problems, strict=strict)
     parts: list[EvalData] = []
     budget = Budget(path for item in planned for path in (item.source.path, *item.source.companions))

@@ -18,7 +18,7 @@ from evalstats.aggregate.merged import (
     trials_of,
 )
 from evalstats.aggregate.trial_sets import TRIAL_LABELS, TRIALS, trial_sets
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.loaders.column_map import ORDER, STANDARD, ColumnMap, column_named
 from evalstats.loaders.engines import open_table
 from evalstats.loaders.frames import frame_map, tidy_frame
@@ -133,7 +133,7 @@ def scan(
 def scan_store(source: str | Path, engine: str | None = None, *, keep: Iterable[str] = ()) -> EvalData:
     """Merge the rows of a store, with every column that describes items and those of `keep`."""
     if engine not in (None, "polars"):
-        raise InputError(f"{source} is a store, which Polars counts; leave out --engine")
+        raise InputError(f"{source} is a store, which Polars counts; leave out {Option('engine', engine)}")
     store = open_store(source)
     known = store.scan("outcomes").collect_schema()
     if lacking := [name for name in keep if name not in known]:
@@ -142,8 +142,7 @@ def scan_store(source: str | Path, engine: str | None = None, *, keep: Iterable[
         return store.read_merged(named=frozenset(keep), without=COSTS, always=True)
     except CannotMergeError as error:
         raise CannotAnswerError(
-            f"{source} cannot be merged: {error}; its rows can be read one by one, without --engine (in Python: "
-            f"open_store(...).read())"
+            f"{source} cannot be merged: {error}; its rows can be read one by one, without an engine"
         ) from error
 
 
@@ -208,21 +207,24 @@ def _refuse(table: RemoteTable, map_: ColumnMap, sources: Mapping[str, list[str]
     """Refuse what merged rows cannot tell."""
     if map_.columns.get("item") and not sources.get("item"):
         raise InputError(
-            "rows of a table on an engine have no order, so items cannot be numbered; name a column: --map item=COLUMN"
+            "rows of a table on an engine have no order, so items cannot be numbered; name a column: "
+            f"{Option('map', blank='COLUMN', of='item')}"
         )
     if len(sources.get("score", ())) > 1 or (map_.columns.get("model", ()) and not sources.get("model")):
         raise InputError(
-            "one column of scores is merged at a time; name one: --map score=COLUMN, with --map model=COLUMN"
+            "one column of scores is merged at a time; name one, with that of the model: "
+            f"{together(Option('map', blank='COLUMN', of='score'), Option('map', blank='COLUMN', of='model'))}"
         )
     if "n_trials" in (*table.names, *map_.columns):
         raise InputError(
-            "the rows name their n_trials, so they are averages already and not to be counted; read them as they are, --engine "
-            "left out (with from_frame in Python)"
+            "the rows name their n_trials, so they are averages already and not to be counted; read them as they are, without an "
+            "engine"
         )
     lacking = [name for name in ("item", "score") if not sources.get(name) and name not in table.names]
     if lacking:
         raise InputError(
-            f"no column is called {lacking[0]}; the table has {', '.join(table.names)}: name one, --map {lacking[0]}=COLUMN"
+            f"no column is called {lacking[0]}; the table has {', '.join(table.names)}: name one, "
+            f"{Option('map', blank='COLUMN', of=lacking[0])}"
         )
     for name, found in sources.items():
         if name != "trial" and (taken := [column for column in found if column in {"trial", "n_trials"}]):
@@ -248,7 +250,7 @@ def _refuse_repeats(table: RemoteTable, columns: Sequence[str]) -> None:
     told = ", ".join(f"{name} {value!r}" for name, value in first.items() if name != N and value is not None)
     raise InputError(
         f"a row stands {first[N]:,} times with the same trial ({told}); drop the copies, or, to count all of them as trials: "
-        '--map trial=#order (in Python: trial="#order")'
+        f"{Option('map', '#order', of='trial')}"
     )
 
 
@@ -260,8 +262,8 @@ def _refuse_trials(merged: pl.DataFrame) -> None:
     row = several.sort(_KEY).row(0, named=True)
     raise InputError(
         f"{items:,} items of a model stand in several rows (first: model {row['model']!r}, item {row['item']!r}); say what tells "
-        "repetitions apart: --map trial=COLUMN, or, to count them all as trials: --map trial=#order "
-        '(in Python: trial="#order")'
+        f"repetitions apart: {Option('map', blank='COLUMN', of='trial')}, or, to count them all as trials: "
+        f"{Option('map', '#order', of='trial')}"
     )
 
 
@@ -300,5 +302,7 @@ def _notes(called: str, outcomes: pl.DataFrame, left: Sequence[str]) -> list[Pro
         said.append(f"{total:,} rows were merged into {outcomes.height:,}{lost if unknown else ''}")
     if left:
         more = ", ..." if len(left) > _SHOWN * 2 else ""
-        said.append(f"columns left out: {', '.join(left[: _SHOWN * 2])}{more}; to keep one, --map {left[0]}={left[0]}")
+        said.append(
+            f"columns left out: {', '.join(left[: _SHOWN * 2])}{more}; to keep one, {Option('map', left[0], of=left[0])}"
+        )
     return [Problem(path=called, message=each, severity="note") for each in said]

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, cast
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import Option, UnreadableFileError, some_of, together
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
+from evalstats.loaders.binder import names_a_model
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, parquet_blocks
 from evalstats.loaders.files import (
     HEAD_BYTES,
@@ -35,10 +36,9 @@ from evalstats.loaders.published_numbers import (
     roles_of,
 )
 from evalstats.loaders.rows import Row
-from evalstats.loaders.suggestion import names_a_model
 from evalstats.loaders.values import as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
-from evalstats.schema.data import Problem
+from evalstats.schema.data import UNNAMED, Problem
 
 Record = Mapping[str, object]
 
@@ -60,7 +60,7 @@ class ScoreRows:
         if head.shape == "text":
             header = header_of(head.path, head.delimiter)
             check_width(len(header))
-            self.records = list(_bounded(head, _delimited_records(head, header)))
+            self.records: list[Record] = list(_bounded(head, _delimited_records(head, header)))
             self.columns: Sequence[str] = [name for name in header if name]
         else:
             self.records = list(_bounded(head, _other_records(head)))
@@ -117,7 +117,7 @@ def records_of_head(head: Head) -> list[Record]:
     if head.shape == "text":
         lines = head.text.splitlines(keepends=True)
         text = "".join(lines if whole else lines[:-1])
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=head.delimiter)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=head.delimiter, skipinitialspace=True)
         try:
             return [dict(zip(head.columns, cells, strict=False)) for cells in islice(reader, 1, _LOOKED_AT) if cells]
         except csv.Error:
@@ -219,6 +219,8 @@ class ScoreTableLoader(SingleFileLoader):
         records = records_of_head(head)
         columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
         model = model_column(columns)
+        if model is None and _is_one_model(columns, records):
+            return Match(confidence=0.05, reason="one row of numbers, for the model that the file is called after")
         if model is None or item_column(columns) is not None or not records or prices_in(columns, records):
             return None
         numeric = _numeric(columns, records, model)
@@ -234,9 +236,13 @@ class ScoreTableLoader(SingleFileLoader):
         table = ScoreRows(head)
         if not table.records:
             raise UnreadableFileError(f"{source.path}: holds no rows")
+        of_one = _is_one_model(table.columns, table.records)
+        if of_one:
+            table.columns = ["model", *table.columns]
+            table.records = [{"model": source.called, **table.records[0]}]
         roles = _roles(head, table)
         numbers = Numbers()
-        notes = _add_all(table.records, roles, source.stem, numbers)
+        notes = _add_all(table.records, roles, UNNAMED if of_one else source.stem, numbers)
         if not numbers.rows:
             raise UnreadableFileError(f"{source.path}: holds no published number of any model")
         run = source.run_id()
@@ -245,7 +251,21 @@ class ScoreTableLoader(SingleFileLoader):
         yield from in_batches(({**row, "run": run} for row in numbers.rows), "aggregates")
         yield Rows(table="metrics", rows=list(numbers.metrics.values()))
         yield Rows(table="runs", rows=[{"run": run, "benchmark": named}])
-        yield from source.notes((*table.notes, *_assumed(roles, numbers), *notes, *numbers.doubts()))
+        whose = (
+            f"one row, read as published results of {source.called!r}"
+            if of_one
+            else f"read as one row for each model ({roles.model})"
+        )
+        yield from source.notes((whose, *table.notes, *_assumed(roles, numbers), *notes, *numbers.doubts()))
+
+
+def _is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:
+    """Whether a table is one row of shares or percentages, a column for each part of a benchmark: one model's results."""
+    if len(records) != 1 or model_column(columns) is not None:
+        return False
+    cells = [cell.number for name in _numeric(columns, records, "") if (cell := cell_of(records[0].get(name)))]
+    others = [value for value in records[0].values() if not is_absent(value) and cell_of(value) is None]
+    return len(cells) > max(2, len(others)) and all(0 <= number <= 100 for number in cells)
 
 
 def prices_in(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
@@ -317,7 +337,7 @@ def _roles(head: Head, table: ScoreRows) -> Roles:
     if repeated > _ROWS_A_MODEL:
         raise UnreadableFileError(
             f"{head.path}: holds {repeated:.1f} rows for each model; a table of scores has one. If its rows are items, name "
-            "the columns: --map item=COLUMN --map score=COLUMN"
+            f"the columns: {together(*(Option('map', blank='COLUMN', of=name) for name in ('item', 'score')))}"
         )
     return roles
 
@@ -385,7 +405,7 @@ def _facts(record: Record, roles: Roles) -> dict[str, object]:
 def _assumed(roles: Roles, numbers: Numbers) -> list[str]:
     """Say what a table of scores does not tell and was taken to be so."""
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
-    notes = [f"read as one row for each model ({roles.model})"]
+    notes: list[str] = []
     if unitless:
         notes.append(f"the unit of {some_of(unitless, _FEW)} is not told (share, percent, rating) and not guessed")
     signed = [metric.error for metric in roles.metrics if metric.error and "±" in metric.error]

@@ -7,18 +7,17 @@ from pathlib import Path
 
 import polars as pl
 
-from evalstats.errors import InputError, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError, some_of, together
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
+from evalstats.loaders.binder import Record, as_options, assigned
 from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, flat, listings, open_table, oriented, rows_at, seen
 from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
-from evalstats.loaders.column_map import ORDER, ROW, ColumnMap
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
-from evalstats.loaders.records import named_after
 from evalstats.loaders.score_table import prices_in, records_of_head
-from evalstats.loaders.suggestion import Record, as_options, fitting_map, further_models, sure_map
 from evalstats.loaders.tidy import Tidier
-from evalstats.loaders.values import as_dict, as_text
+from evalstats.loaders.values import as_dict
 from evalstats.schema.data import Problem
 
 # How gzip and Zstandard begin.
@@ -53,10 +52,11 @@ class TableLoader(SingleFileLoader):
 
     column_map: ColumnMap = field(default_factory=ColumnMap)
     where: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    sides: tuple[str, ...] = ()
 
     name = "table"
     title = "table with a row for each item and model (.csv, .tsv, .jsonl, .json, .parquet)"
-    version = "4"
+    version = "5"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table with columns called item and score; any loader of a known format is surer."""
@@ -77,22 +77,21 @@ class TableLoader(SingleFileLoader):
             confidence=0.1, reason="a table with columns item and score; the file's name is taken for the model"
         )
 
-    @staticmethod
-    def _surely(head: Head) -> Match | None:
-        sure = _sure_map(head, ColumnMap())
+    def _surely(self, head: Head) -> Match | None:
+        sure = _sure_map(head, ColumnMap(), self.sides)
         return Match(confidence=0.02, reason=f"a table with {', '.join(sure)}") if sure else None
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
         head = read_head(source.path)
-        sure = _sure_map(head, self.column_map)
+        sure = _sure_map(head, self.column_map, self.sides)
         map_ = ColumnMap.from_pairs(sure.items()).overlaid(self.column_map)
         table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
         survey, blocks = surveyed(table, _watched(map_, head))
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
-        binding = fitted(map_, survey, model=named_after(source))
+        binding = fitted(map_, survey, model=source.called)
         tidier = Tidier(
             map_,
             binding,
@@ -111,15 +110,15 @@ class TableLoader(SingleFileLoader):
         yield Rows(table="runs", rows=tidier.runs())
         notes = list(tidier.notes())
         nameless = {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns})
-        whose = "file" if named_after(source) == source.stem else "folder"
+        whose = "file" if source.called == source.stem else "folder"
         if sure:
             taken = [f"{column} for the {name}" for name, column in sure.items()]
             taken += [f"the {whose}'s name for the model"] if nameless else []
-            rest = "--map models=A,B" if "models" in sure else "--map score=COLUMN --map model=COLUMN"
-            others = f"--map item=COLUMN {rest}"
+            rest = ("models",) if "models" in sure else ("score", "model")
+            others = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", *rest)))
             notes.append(f"no column is named, and these are taken: {', '.join(taken)}; if others are: {others}")
         elif nameless:
-            notes.append(f"no column names the model, so the {whose}'s name is taken for it: {named_after(source)!r}")
+            notes.append(f"no column names the model, so the {whose}'s name is taken for it: {source.called!r}")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
         if head.shape == "text" and last is not None:
@@ -148,7 +147,7 @@ def _open_end(path: Path, last: Block) -> Iterator[str]:
     )
 
 
-def _sure_map(head: Head, map_: ColumnMap) -> dict[str, str]:
+def _sure_map(head: Head, map_: ColumnMap, sides: Sequence[str]) -> dict[str, str]:
     """Return which columns are taken for item, score and model of a table whose columns have other names and no map."""
     if {"item", "score", "model"} & {*map_.columns, *map_.constants} or map_.rows or head.shape not in _SHAPES:
         return {}
@@ -158,7 +157,9 @@ def _sure_map(head: Head, map_: ColumnMap) -> dict[str, str]:
         return {}
     records = [flat(dict(record)) for record in _first_rows(head)[:_LOOKED_AT]]
     columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
-    return dict(pair.split("=", 1) for pair in sure_map(columns, records))  # a column may have "=" in its name
+    found = assigned(columns, records, sides)
+    # A column may have "=" in its name.
+    return dict(option.split("=", 1) for option in found.options) if found.is_sure else {}
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:
@@ -217,36 +218,22 @@ def _columns_of_frame(head: Head) -> tuple[str, ...]:
     return tuple(rows[0]) if rows else ()
 
 
-def how_to_map(head: Head) -> str:
+def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
     r"""Say how a file is read that no loader knows, with the `--map` options that fit it; "" for one that is no table.
 
     >>> from pathlib import Path
     >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
     >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]
-    '--map item=id --map score=ok --map model=llm'
+    "item='id', score='ok', model='llm'"
     """
-    rows = path = ""
-    if head.shape == "object":
-        try:
-            document = load_json(head.path)
-        except UnreadableFileError:
-            return ""
-        records: Sequence[Record] = oriented(document) or ()
-        lists = listings(document)
-        if not records and not lists:
-            return ""
-        if not records:
-            rows = f"It is one JSON object, and {seen(lists)}. "
-            path, records = _likeliest(document)
-    elif head.shape in _SHAPES:
-        records = _first_rows(head)
-    else:
+    rows, path, records = _rows_of(head)
+    if records is None:
         return ""
     if not records and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
         raise UnreadableFileError(f"{head.path}: holds no rows; its columns are {some_of(head.columns, SHOWN_COLUMNS)}")
     flat_rows = [flat(dict(record)) for record in records[:_LOOKED_AT]]
     columns = [name for name in head.columns or tuple(dict.fromkeys(name for row in flat_rows for name in row)) if name]
-    if head.shape == "text" and len(columns) < 2:
+    if head.shape == "text" and len(columns) < 2 and "score=COLUMN" in assigned(columns, flat_rows).options:
         return "It is text without columns; a table of your own needs a header with an item and a score"
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
@@ -254,48 +241,39 @@ def how_to_map(head: Head) -> str:
     prices = prices_in(columns, flat_rows)
     if prices:
         return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
-    fits = fitting_map(columns, flat_rows)
+    found = assigned(columns, flat_rows, sides)
     # What is not found among the fields of a record may lie deeper in it.
     for _ in range(_DEEPER):
-        if not _open(fits) or not any(as_dict(value) for row in flat_rows for value in row.values()):
+        if found.is_whole or not any(as_dict(value) for row in flat_rows for value in row.values()):
             break
         flat_rows = [flat(row) for row in flat_rows]
         columns = list(dict.fromkeys(name for row in flat_rows for name in row))
-        fits = fitting_map(columns, flat_rows)
-    fits = [*([f"rows={path}"] if rows else []), *fits]
+        found = assigned(columns, flat_rows, sides)
     shown = some_of(columns, SHOWN_COLUMNS)
     has = f" (this one has the columns {shown})" if len(columns) > 1 else ""
+    fits = [*([f"rows={path}"] if rows else []), *found.options]
     named = any(option.startswith("model") for option in fits)
-    one = "" if named else " (the file's name is taken for the model; or --map model=@NAME)"
-    twice = _repeats(fits, flat_rows)
-    more = further_models(columns, flat_rows, fits)
-    hold = "holds" if len(more) == 1 else "hold"
-    also = f"{some_of(more)} also {hold} numbers: add what is a model to models=. " if more else ""
-    return f"{rows}For a table of your own{has}, name the columns{one}. {twice}{also}These may fit: {as_options(fits)}"
+    one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
+    if "score=COLUMN" in fits:
+        needed = together(*(Option("map", blank="COLUMN", of=name) for name in _NEEDED))
+        return f"{rows}For a table of your own{has}, name the columns{one}: {needed}"
+    told = f"The same {found.repeated} stands more than once; add what tells its rows apart. " if found.repeated else ""
+    if found.also:
+        told += f"Numbers are also in {some_of(found.also)}: add what is a model to models=. "
+    return f"{rows}For a table of your own{has}, name the columns{one}. {told}These may fit: {as_options(fits)}"
 
 
-def _open(fits: Sequence[str]) -> bool:
-    """Whether no column was found for the item, the score or the model."""
-    proposed = dict(option.split("=", 1) for option in fits)
-    if {"models", "winner"} & {*proposed}:
-        return False
-    return "model" not in proposed or not {"COLUMN", ROW}.isdisjoint(proposed.values())
-
-
-def _repeats(fits: Sequence[str], records: Sequence[Record]) -> str:
-    """Say that ids stand twice for a model where nothing that was proposed tells their rows apart; "" where they do not."""
-    proposed = dict(option.split("=", 1) for option in fits)
-    item, model = proposed.get("item", ROW), proposed.get("model")
-    if item == ROW or "score" not in proposed or {"trial", "task", "variant"} & {*proposed}:
-        return ""
-    keys = [(as_text(row.get(item)), as_text(row.get(model)) if model else None) for row in records]
-    if len(set(keys)) == len(keys):
-        return ""
-    # Where a further column might say what the rows are, their order is no answer.
-    what = "add what tells its rows apart (--map variant=COLUMN)"
-    if {*records[0]} <= {*proposed.values()}:
-        what = f"number repeats of an item as trials in the order of the file ({as_options([f'trial={ORDER}'])})"
-    return f"The same {item} stands more than once for a model; {what}. "
+def _rows_of(head: Head) -> tuple[str, str, Sequence[Record] | None]:
+    """Return what a document is, where in it the likeliest rows lie, and those; None for a file that is no table."""
+    if head.shape in _SHAPES:
+        return "", "", _first_rows(head)
+    try:
+        document = load_json(head.path) if head.shape == "object" else None
+    except UnreadableFileError:
+        return "", "", None
+    if (records := oriented(document)) or not (lists := listings(document)):
+        return "", "", records or None
+    return f"It is one JSON object, and {seen(lists)}. ", *_likeliest(document)
 
 
 def _likeliest(document: object) -> tuple[str, list[Record]]:
@@ -306,7 +284,7 @@ def _likeliest(document: object) -> tuple[str, list[Record]]:
             records = [flat(row) for row, _ in zip(rows_at(document, each.path), range(_LOOKED_AT), strict=False)]
         except InputError:
             continue
-        fits = fitting_map(tuple(records[0]), records)
+        fits = assigned(tuple(records[0]), records).options
         open_ends = sum(option.endswith(("=COLUMN", "=#row")) for option in fits)
         if best is None or open_ends < best[0]:
             best = open_ends, each.path, list(records)
@@ -329,7 +307,7 @@ def unnamed_benchmarks(paths: Sequence[str]) -> Problem:
     """Warn that these tables, which name no benchmark, count as one benchmark together and with others like them."""
     first, *others = paths
     more = f", nor do {len(others)} more" if len(others) > 1 else ", nor does 1 more" if others else ""
-    message = f"names no benchmark{more}: equal ids are the same item (else --map benchmark=@NAME)"
+    message = f"names no benchmark{more}: equal ids are the same item (else {Option('map', '@NAME', of='benchmark')})"
     return Problem(path=first, message=message, severity="note")
 
 

@@ -339,7 +339,7 @@ class TenaciousLoader(SingleFileLoader):
 
 def _read_evaluation(source: Source) -> Iterator[Rows | Problem]:
     named = _NAME.fullmatch(source.stem)
-    model = source.stem if named is None else _CANDIDATE if named["model"] == _NAMELESS else named["model"]
+    model = source.called if named is None else _CANDIDATE if named["model"] == _NAMELESS else named["model"]
     common: Row = {"run": source.run_id(), "model": model, "system": model, "benchmark": BENCHMARK}
     split = "" if named is None else named["split"]
     tally = _Tally()

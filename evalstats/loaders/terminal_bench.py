@@ -83,7 +83,7 @@ class TerminalBenchLoader:
         metadata = next((path for path in source.companions if plain_name(path) == _METADATA), None)
         about: Row = {} if metadata is None else as_dict(load_json(metadata))
         agent, model, dataset = _identity(source.path, about)
-        name = model or source.stem
+        name = model or source.called
         system = f"{name} ({agent})" if agent else name
         run = source.run_id(*([agent] if agent else []), name)
         common: Row = {"run": run, "model": name, "system": system, "benchmark": BENCHMARK, "setting": "lab"}

@@ -11,12 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError, Option, some_of
+from evalstats.loaders.binder import Column, as_options, repeats_told_apart
 from evalstats.loaders.blocks import Block
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts
 from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
-from evalstats.loaders.suggestion import as_options, repeats_told_apart
 from evalstats.loaders.values import (
     FAILURE,
     PLACE,
@@ -27,7 +27,6 @@ from evalstats.loaders.values import (
     read_standard,
     refuse_labels,
     scores_of,
-    spelled,
     text_of,
     with_states,
 )
@@ -154,7 +153,7 @@ class Tidier:
         if undeclared and says_percent(metric) and low >= 0 and 0 < high <= 1:
             raise InputError(
                 f"{metric!r} is called a percentage, and its scores all lie between {low:g} and {high:g}; declare which it is: "
-                f"{spelled('scale', 'percent')}, or proportion in its place"
+                f"{Option('map', 'percent', of='scale')}, or proportion in its place"
             )
 
     def unknown_metrics(self) -> str:
@@ -173,12 +172,13 @@ class Tidier:
         if self.binding.n_left_out:
             yield (
                 f"{self.binding.n_left_out} columns behind the first {MAX_FACTORS} are left out; name those that you "
-                "need: --map NAME=COLUMN"
+                f"need: {Option('map', blank='COLUMN', of='NAME')}"
             )
         for name, source in self.binding.aliased.items():
-            yield f"{source} is taken for the {name}; if another column is: --map {name}=COLUMN"
+            yield f"{source} is taken for the {name}; if another column is: {Option('map', blank='COLUMN', of=name)}"
         for name, why in self.binding.unfit.items():
-            yield f"column {name} is kept as a factor, source_{name}: {why}; to take it for {name}: --map {name}={name}"
+            to_take = Option("map", name, of=name)
+            yield f"column {name} is kept as a factor, source_{name}: {why}; to take it for {name}: {to_take}"
         yield from self._presumed.notes()
         if unknown := self.unknown_metrics():
             yield unknown
@@ -198,10 +198,10 @@ class Tidier:
         for metric in sorted({metric for _, metric in self._outside - percent}):
             ends = [self._ranges.ends(*key) for key in self._outside if key[1] == metric]
             # Beside right and wrong, -1 is what harnesses write for a failed judgement.
-            code = f"if -1 stands for no score: {spelled('unscored', '-1')}; " if (-1.0, 1.0) in ends else ""
+            code = f"if -1 stands for no score: {Option('map', -1, of='unscored')}; " if (-1.0, 1.0) in ends else ""
             yield (
                 f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; {code}"
-                f"if there are bounds, say so: {spelled('scale', 'percent')}, or 1..5 in its place"
+                f"if there are bounds, say so: {Option('map', 'percent', of='scale')}, or 1..5 in its place"
             )
 
     def _facts(self, metric: str) -> MetricFacts:
@@ -405,7 +405,7 @@ class Tidier:
         raise InputError(
             f"{least}{many} more than once{f' with the same {told}' if told else ''} ({shown}); "
             f"{self._telling(frame, rows.head(_LOOKED_AT), names)}. If they are repeats of an item, number them as trials in the "
-            f"order of the file: {spelled('trial', ORDER)}"
+            f"order of the file: {Option('map', ORDER, of='trial')}"
         )
 
     def _telling(self, frame: pl.DataFrame, rows: pl.DataFrame, names: Sequence[str]) -> str:
@@ -421,17 +421,17 @@ class Tidier:
         records = repeated.select(pl.col(name).cast(pl.String).alias(source) for source, name in factors.items())
         keys = repeated.select(pl.col(names).cast(pl.String)).rows()
         free = [name for name in ("variant", "task") if name not in self.binding.columns]
-        found = repeats_told_apart(list(factors), records.to_dicts(), keys) if factors else []
+        cells = records.to_dicts()
+        found = repeats_told_apart([Column(source, cells) for source in factors], keys)
         if free == ["task"]:
             found = [option.replace("variant=", "task=", 1) for option in found]
         if not found:
-            return "if they are different questions, give each its own id, or name what tells them apart: --map variant=COLUMN"
-        pairs = [option.partition("=")[::2] for option in found]
-        told = " and ".join(repr(source) for _, source in pairs)
-        named = ", ".join(f"{name}={source!r}" for name, source in pairs)
-        return (
-            f"{told} {'tell' if len(found) > 1 else 'tells'} them apart: {as_options(found)} (in from_frame: {named})"
-        )
+            return (
+                "if they are different questions, give each its own id, or name what tells them apart: "
+                f"{Option('map', blank='COLUMN', of='variant')}"
+            )
+        told = " and ".join(repr(option.partition("=")[2]) for option in found)
+        return f"{told} {'tell' if len(found) > 1 else 'tells'} them apart: {as_options(found)}"
 
     def _take_note(self, frame: pl.DataFrame) -> None:
         empty = frame.filter(pl.col("status") == "unscored")
@@ -467,4 +467,4 @@ def _code_remedy(outside: pl.Series) -> str:
     """Say what to do where all scores outside the scale are one value, which then is likely a code for "no score"."""
     if outside.n_unique() != 1:
         return ""
-    return f"if {outside[0]:g} stands for no score, say {spelled('unscored', f'{outside[0]:g}')}"
+    return f"if {outside[0]:g} stands for no score, say {Option('map', outside[0], of='unscored')}"

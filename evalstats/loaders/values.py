@@ -6,7 +6,6 @@ What does not fit is None (null in a column), and the caller says so, with the r
 import json
 import math
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -14,7 +13,7 @@ from typing import cast
 
 import polars as pl
 
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError, Option, some_of
 from evalstats.schema.columns import STATUSES, Column
 from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, in_utc, time_of_number
 
@@ -195,15 +194,6 @@ def user_turns(messages: object) -> int | None:
     (1, None)
     """
     return sum(message.get("role") == "user" for message in dicts(messages)) if messages else None
-
-
-def spelled(name: str, source: str) -> str:
-    """Say how something is mapped, as it is typed on the command line and in `from_frame`.
-
-    >>> print(spelled("scale", "percent"))
-    --map scale=percent (in from_frame: scale="percent")
-    """
-    return f'--map {name}={source} (in from_frame: {name}="{source}")'
 
 
 # Words that programs write where there is no value.
@@ -515,19 +505,21 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
     message = f"{count} no known score in {source!r} ({what}); "
     meant = [label for label in seen if not _tells_of_no_result(label)]
     if percent_score(first) is not None:
-        remedy = f"for percentages say {spelled('scale', 'percent')}, or take the signs off"
+        remedy = f"for percentages say {Option('map', 'percent', of='scale')}, or take the signs off"
     elif all(map(has_decimal_comma, seen)):
         remedy = "these are numbers with a decimal comma; write them with a point, as in 0.5"
     elif not meant:
         codes = [label.strip() for label in seen]
-        typed = shlex.quote(f"unscored={','.join(codes)}")
-        lost = f"--map {typed} (in from_frame: unscored={codes!r})"
+        lost = str(Option("map", tuple(codes), of="unscored"))
         if any("," in code or "(" in code or ")" in code for code in codes):
-            lost = how_to_say_labels("score", first, '"unscored"')
-        remedy = f"if they stand for no score: {lost}; if for a wrong answer, {how_to_say_labels('score', first, '0')}"
+            lost = str(Option("values", (first, "unscored"), of="score"))
+        remedy = (
+            f"if they stand for no score: {lost}; if for a wrong answer: {Option('values', (first, 0), of='score')}"
+        )
     else:
         label = meant[0][:_SHOWN_CHARS]
-        remedy = f"{how_to_say_labels('score', label, _likely_meaning(label))}; or map another column to score"
+        meant_by = Option("values", (label, _likely_meaning(label)), of="score")
+        remedy = f"say what each label stands for: {meant_by}; or map another column to score"
     raise InputError(message + remedy)
 
 
@@ -537,30 +529,15 @@ def _tells_of_no_result(label: str) -> bool:
     return bool(known or _FAILURE_BEGINS.match(word))
 
 
-def _likely_meaning(label: str) -> str:
+def _likely_meaning(label: str) -> float:
     """Return the number that an example gives for a label: "4/5" is 0.8.
 
     >>> _likely_meaning("4/5"), _likely_meaning("1/3"), _likely_meaning("good")
-    ('0.8', '0.333333', '1')
+    (0.8, 0.333333, 1)
     """
     fraction = _FRACTION.fullmatch(label.strip())
     whole = float(fraction[2]) if fraction else 0.0
-    return f"{float(fraction[1]) / whole:g}" if fraction and whole else "1"
-
-
-def how_to_say_labels(column: str, label: str, meaning: str) -> str:
-    """Say where the user writes down what the labels in a column stand for: in a TOML file, or in Python.
-
-    >>> how_to_say_labels("score", "good", "1")  # doctest: +NORMALIZE_WHITESPACE
-    'write into a file map.toml a line [values.score] and below it what each label stands for, as in "good" = 1, and
-    give it with --map map.toml (in from_frame: values={"score": {"good": 1}})'
-    """
-    quoted = json.dumps(label, ensure_ascii=False)
-    return (
-        f"write into a file map.toml a line [values.{column}] and below it what each label stands for, as in "
-        f"{quoted} = {meaning}, and give it with --map map.toml "
-        f'(in from_frame: values={{"{column}": {{{quoted}: {meaning}}}}})'
-    )
+    return float(f"{float(fraction[1]) / whole:g}") if fraction and whole else 1
 
 
 def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Series:
@@ -577,7 +554,8 @@ def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Serie
         if column.levels:
             wrong = read.is_not_null() & ~read.is_in(list(column.levels))
             example = str(next(iter(series.filter(wrong)), ""))[:_SHOWN_CHARS]
-            remedy = how_to_say_labels(column.name, example, f'"{column.levels[0]}"')
+            meant_by = Option("values", (example, column.levels[0]), of=column.name)
+            remedy = f"say what each label stands for: {meant_by}"
             places.reject(wrong, f"has a {column.name} that is not one of {', '.join(column.levels)}", series, remedy)
         return read
     return _read_number(column, series, places)
@@ -599,7 +577,7 @@ def misfit(column: Column, series: pl.Series, places: Places) -> str:
 
 def _read_number(column: Column, series: pl.Series, places: Places) -> pl.Series:
     read, unread = numbers_of(series)
-    by_order = f"to number repetitions in the order of the file, write {spelled('trial', '#order')}"
+    by_order = f"to number repetitions in the order of the file, write {Option('map', '#order', of='trial')}"
     remedy = by_order if column.name == "trial" else ""
     places.reject(unread, f"has a {column.name} that is no number", series, remedy)
     if column.low is not None:

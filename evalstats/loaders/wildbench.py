@@ -109,7 +109,7 @@ def _scores(file: Judgements) -> Iterator[Row]:
     source, folders = file.source, _from_folders(file.source)
     for record, (item, tested), place in file.records("session_id", "model_test"):
         model = tested.rpartition("/")[2]
-        named = as_text(record.get("file_model")) or source.stem
+        named = as_text(record.get("file_model")) or source.called
         system = named if named.startswith(model) else model
         judge = as_text(record.get("judge")) or folders[0]
         version = as_text(record.get("version")) or folders[1]

@@ -26,10 +26,7 @@ _MOST_BOXES = 4
 _MOST_ROWS = 20
 # What stands under "Repeat this".
 _REPEATED = ("provenance", "code")
-_ORDINARY = (
-    "This is the ordinary page. Where Quarto is installed, `evalstats report RESULT.json --engine quarto` lays the same result "
-    "out as a dashboard."
-)
+_ORDINARY = "This is the ordinary page. Where Quarto is installed, it lays the same result out as a dashboard."
 _NEEDS_QUARTO = Section(id="layout", heading="The dashboard layout needs Quarto", blocks=(Text(text=_ORDINARY),))
 
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, overload
 
-from evalstats.errors import InputError, RenderError
+from evalstats.errors import InputError, Option, RenderError
 from evalstats.report.cells import PRINTED, failed_cell, run_cells
 from evalstats.report.qmd import Document, as_mapping, assemble, check_constructs, read_document
 from evalstats.report.typeset import add_wide_fonts, typeset, typst_version, warn_of_letters
@@ -214,7 +214,8 @@ def find_quarto(*, required: bool) -> Path | None:
     found = shutil.which("quarto")
     if found is None and required:
         raise RenderError(
-            "Quarto was asked for and is not on this machine; install it, set QUARTO_PATH, or use --engine embedded"
+            "Quarto was asked for and is not on this machine; install it, set QUARTO_PATH, or use "
+            f"{Option('engine', 'embedded')}"
         )
     return Path(found) if found else None
 
@@ -294,7 +295,7 @@ class QuartoEngine:
                 [str(self.program), "--version"], capture_output=True, text=True, timeout=60, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise RenderError(f"{self.program} does not run ({error}); use --engine embedded") from error
+            raise RenderError(f"{self.program} does not run ({error}); use {Option('engine', 'embedded')}") from error
         return f"Quarto {done.stdout.strip() or '(unknown version)'}"
 
     def render(self, job: Job) -> Path:
@@ -350,7 +351,7 @@ class QuartoEngine:
                 environment=environment,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise RenderError(f"Quarto did not finish ({error}); use --engine embedded") from error
+            raise RenderError(f"Quarto did not finish ({error}); use {Option('engine', 'embedded')}") from error
 
 
 _CELL = re.compile(r"^\s*Cell (\d+)/(\d+):", re.MULTILINE)

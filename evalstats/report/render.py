@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evalstats.analysis.result import Result
 from evalstats.atomic import copy_whole
-from evalstats.errors import InputError, RenderError
+from evalstats.errors import InputError, Option, RenderError
 from evalstats.report.engine import (
     EmbeddedEngine,
     Engine,
@@ -233,7 +233,7 @@ def _own_data(kind: str, data: str | Path | None) -> dict[str, object]:
     if data is None:
         return {}
     if kind not in _FROM_FILES:
-        raise InputError(f"--data is for {', '.join(_FROM_FILES)}; the page {kind} takes none")
+        raise InputError(f"{Option('data')} is for {', '.join(_FROM_FILES)}; the page {kind} takes none")
     path = Path(data)
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; give the original traces or the folder they are in")

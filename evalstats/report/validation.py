@@ -487,7 +487,7 @@ def _again(found: Mapping[str, Study]) -> Section:
                     "right/wrong tables are enumerated and need no seed."
                 )
             ),
-            Code(code="make validate\npython -m validation ranks --cell '40 clusters'  # some cells of one question"),
+            Code(code="make validate\npython -m validation ranks  # one question"),
             Items(items=(f"evalstats {versions}; root of all seeds: {', '.join(map(str, seeds))}.",)),
         ),
     )

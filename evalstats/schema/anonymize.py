@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.data import EvalData, Problem
 from evalstats.schema.pseudonyms import (
@@ -68,7 +68,8 @@ class Account:
         if self.unknown:
             named = ", ".join(sorted(self.unknown))
             lines.append(
-                f"of unknown columns only which rows share a value is kept: {named} (--keep COLUMN keeps it readable)"
+                f"of unknown columns only which rows share a value is kept: {named} "
+                f"({Option('keep', blank='COLUMN')} keeps it readable)"
             )
         if self.days:
             lines.append("times are cut to the day (UTC), since a moment can be looked up in a log")

@@ -252,8 +252,7 @@ class EvalData:
         """Raise `CannotAnswerError` where `what` needs single rows, and they were merged."""
         if self.merged:
             raise CannotAnswerError(
-                f"{what} needs single rows, and an engine merged these into counts; read fewer in full, --engine left out "
-                "(with from_frame in Python)"
+                f"{what} needs single rows, and an engine merged these into counts; read fewer in full, without an engine"
             )
 
     def models(self) -> tuple[str, ...]:

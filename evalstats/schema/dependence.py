@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from evalstats.errors import Option
+
 # Names that make rows dependent as soon as a column is mapped to them.
 DEPENDENT = ("passage", "template", "user", "session")
 # Further names by which a column is presumed to do so; each also ends in "id" (conversation_id, threadId).
@@ -65,12 +67,12 @@ class Presumed:
             if name in held:
                 yield (
                     f"items that share a {name} count as dependent, since a column is called {name}; "
-                    "--cluster none (cluster='none' in Python) takes every item as independent"
+                    f"{Option('cluster', 'none')} takes every item as independent"
                 )
             elif self._differs(name) and self._is_shared(name):
                 yield (
                     f"column {name} is empty in places or differs within an item, so items are not clustered by it; "
-                    f"to insist: --map dependence={name}"
+                    f"to insist: {Option('map', name, of='dependence')}"
                 )
 
     def _differs(self, name: str) -> bool:

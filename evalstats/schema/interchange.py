@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, cast
 
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.tables import HALF_CHARACTER
 
@@ -141,7 +141,7 @@ def _times_as_text(series: pl.Series) -> pl.Series:
     if first < 1 or last > 9999:
         raise InputError(
             f"column {series.name!r} holds a time in the year {first if first < 1 else last}, which text cannot hold; write "
-            "Parquet (--to parquet)"
+            f"Parquet ({Option('to', 'parquet')})"
         )
     return series.dt.strftime(_TIME if isinstance(series.dtype, pl.Datetime) else _DAY)
 

@@ -549,7 +549,7 @@ def _quoted(name: str) -> str:
 
 def _readme(truth: LabLiveTruth, design: LabLiveDesign, by: str) -> str:
     n_items, n_live, word = design.n_items, design.sessions, "votes" if design.live == "comparisons" else "sessions"
-    alias = " --aliases aliases.toml" if truth.aliases else ""
+    alias = "\n`aliases.toml` says which names of the two sides are one model.\n" if truth.aliases else ""
     planted = "\n".join(_planted(truth))
     return f"""# Simulated lab and live results
 
@@ -559,8 +559,8 @@ What is true (more in truth.json):
 
 {planted}
 
-    evalstats gap --lab lab --live live{alias}
-"""
+    evalstats gap lab live
+{alias}"""
 
 
 def _planted(truth: LabLiveTruth) -> list[str]:

@@ -158,7 +158,7 @@ def refuse_newer(schema_version: int, where: Path) -> None:
     if schema_version > SCHEMA_VERSION:
         raise NewerStoreError(
             f"{where}: was written by a newer evalstats (store schema {schema_version}; this one knows up to "
-            f"{SCHEMA_VERSION}); update with `pip install --upgrade evalstats-toolkit`"
+            f"{SCHEMA_VERSION}); update evalstats-toolkit"
         )
 
 
@@ -302,13 +302,11 @@ def check_marker(path: Path) -> None:
     try:
         text = marker.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        raise StoreError(
-            f"{path}: there is no store here (no {MARKER}); make one with `evalstats ingest FILES --store {path}`"
-        ) from None
+        raise StoreError(f"{path}: there is no store here (no {MARKER}); `evalstats ingest` makes one") from None
     except NotADirectoryError:
         raise StoreError(
-            f"{path}: is a file, and a store is a folder; give a file of results as DATA and without --store, as in "
-            f"`evalstats compare DATA --baseline A --candidate B`, or read it into a store: `evalstats ingest {path} --store DIR`"
+            f"{path}: is a file, and a store is a folder; give a file of results as the data themselves, or read it into "
+            "a store with `evalstats ingest`"
         ) from None
     except OSError as error:
         raise StoreError(f"{marker}: cannot be read ({error.strerror or error}); {SEE_TO_RIGHTS}") from error

@@ -179,8 +179,7 @@ class _Repair:
         file = "the file that it came from" if path is None else shlex.quote(path)
         ways = ", ".join(sorted(options))
         same = f", read as before ({ways})" if ways else ""
-        again = f"evalstats ingest {file} --store {shlex.quote(str(self._store))}{same}"
-        told = f"{reason}; set aside in {moved}{held}. To have it back: {again}"
+        told = f"{reason}; set aside in {moved}{held}. To have it back, ingest {file} into this store again{same}"
         self.done.append(Problem(path=path or str(folder), message=told))
 
     def _aside(self, path: Path, name: str = "") -> Path:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evalstats.errors import on_the_shell
+from evalstats.cli.advice import on_the_shell
 
 
 @pytest.fixture(autouse=True)

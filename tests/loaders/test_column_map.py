@@ -95,9 +95,9 @@ def test_the_map_is_kept_as_json_safe_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("item", "--map 'item' is not understood; write standard=column"),
-        ("=x", "is not understood"),
-        ("item=", "is not understood"),
+        ("item", "'item' is no map of a column; write standard=column"),
+        ("=x", "is no map of a column"),
+        ("item=", "is no map of a column"),
         ("modle=system", "'modle' is no standard column; did you mean 'model'?"),
         ("value_raw=x", "cannot be mapped"),
         ("score=@1", "score is the same on every row"),
@@ -272,7 +272,7 @@ def test_the_file_s_name_stands_in_for_the_model() -> None:
         (
             [],
             ["score", "model"],
-            "was given the same items in the same order, --map item=#row",
+            "was given the same items in the same order, --map 'item=#row'",
         ),
         ([], ["item", "model"], "no column is called score; say which one is: --map score=COLUMN"),
         ([], ["item", "old", "new"], "--map models=old,new"),

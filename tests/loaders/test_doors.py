@@ -221,7 +221,7 @@ def test_tables_that_people_have_open(tmp_path: Path, name: str, text: str, how:
 def test_a_column_that_may_be_a_model_s_is_named_beside_those_that_are(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("qid,note,gpt-4o,claude-3,our-finetune\nq1,x,1,0,1\nq2,y,0,0,1\n")
-    with pytest.raises(InputError, match=r"our-finetune also holds numbers: add what is a model to models=\. These"):
+    with pytest.raises(InputError, match=r"Numbers are also in our-finetune: add what is a model to models=\. These"):
         read(path)
 
 
@@ -440,8 +440,8 @@ def test_columns_named_like_models_are_taken_for_them(tmp_path: Path) -> None:
         [{"question": q, "gpt-4o": 1, "claude-3": 0, "extra": 3} for q in ("q1", "q2")],  # a number of anything
         [{"question": "q1", "gpt-4o": 1, "claude-3": 0}] * 2,
         named("qid", "llm", "ok", grade=lambda *_: 3),  # two scores
-        named("qid", "llm", "ok", agent=lambda *_: "x"),  # two models
-        named("qid", "llm", "ok", question=lambda q, *_: q),  # two items
+        named("qid", "llm", "ok", agent=lambda q, *_: q[-1]),  # two models
+        named("qid", "llm", "ok", id=lambda q, m, _: int(q[1:]) if "gpt" in m else 11 - int(q[1:])),  # two items
         named("qid", "llm", "value"),  # a number of anything
         named("name", "llm", "ok"),
         [{"qid": k, "llm": f"m{k % 2}", "ok": 1} for k in range(8)],  # no item of both
@@ -464,7 +464,7 @@ def test_doubt_asks(tmp_path: Path, records: list[dict[str, Any]]) -> None:
         ),
         (
             named("qid", "llm", "ok") * 2,
-            r"12 ids stand more than once with the same model .*the file: --map trial=#order",
+            r"12 ids stand more than once with the same model .*the file: --map 'trial=#order'",
         ),
         (
             [*named("qid", "llm", "ok")[:9], {"qid": "x", "llm": "gpt-4o", "ok": "timeout"}],

@@ -321,7 +321,7 @@ def test_a_plan_stands_once_unless_trials_or_judges_tell_apart(tmp_path: Path) -
         InputError, match=r"line 3 repeats plan 'a' of 'toy-8b \+ trajsafe', multi_turn, which stands in line 1"
     ):
         load(tmp_path, row("a"), row("b"), row("a"))
-    with pytest.raises(InputError, match=r"--input-format harmamp --map trial=#order"):
+    with pytest.raises(InputError, match=r"--input-format harmamp --map 'trial=#order'"):
         load(tmp_path, row("a"), row("a"))
     by_column = load(tmp_path, row("a", trial=0), row("a", trial=1, harmful=1))
     assert by_column.outcomes.filter(metric="harmfulness").select("trial", "score").rows() == [(0, 0.0), (1, 1.0)]

@@ -7,7 +7,7 @@ import pytest
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.files import JsonItem, JsonMember, iter_json
-from evalstats.loaders.records import Records, hashed, named_after
+from evalstats.loaders.records import Records, hashed
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -59,4 +59,4 @@ def test_a_name_that_every_file_has_gives_way_to_the_folder() -> None:
         "m3/.deepeval/.latest_test_run.json",
         "x/gpt.results.json",
     ]
-    assert [named_after(Source(path=Path(name))) for name in names] == ["m1", "m2", "m3", "gpt.results"]
+    assert [Source(path=Path(name)).called for name in names] == ["m1", "m2", "m3", "gpt.results"]

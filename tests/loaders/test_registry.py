@@ -194,7 +194,7 @@ def test_equal_bytes_are_read_once(folder: Path) -> None:
 
 
 def test_a_column_map_makes_every_file_a_table(tmp_path: Path) -> None:
-    (tmp_path / "one.csv").write_text("question_id,system,agent,correct\n1,a,x,1\n")
+    (tmp_path / "one.csv").write_text("question_id,system,agent,correct\n1,a,x,1\n2,a,y,1\n")
     with pytest.raises(InputError, match=r"no known format.*--map item"):
         read(tmp_path)
     map_ = ColumnMap.from_options(["item=question_id", "score=correct", "model=system"])

@@ -276,13 +276,13 @@ EXPECTED: dict[str, Reads | Refused] = {
     "reasoning_gym/alignment.csv": Refused(COMMENT),
     "reasoning_gym/item_hashes.csv.gz": Refused(COMMENT),
     "reasoning_gym/completions_long.parquet": Refused(
-        "item=item_idx", rows=191_050, better="item=item_idx score=score model=model trial=trial task=dataset benchmark=config",
+        "item='item_idx'", rows=191_050, better="item=item_idx score=score model=model trial=trial task=dataset benchmark=config",
         count=n_parquet,
     ),
     "reasoning_gym/raw/*.json.gz": Reads("reasoning-gym", {"scored": 300}, completions),
     "swebench_verified_mini/info_for_leaderboard.json": Reads("swe-bench-issues", {"scored": 2000}, issues),
     "tau_bench/gpt-4o-airline.json.gz": Reads("tau-bench", {"scored": 200}, n_list),
-    "tau_bench/summary.parquet": Refused("trial=trial", rows=200, count=n_parquet),
+    "tau_bench/summary.parquet": Reads("table", {"scored": 200}, n_parquet, says="trial for the trial"),
     "tau_bench/tau2_domains_retail_*.json": Refused(f"{BESIDE} task definitions"),
     "tau_bench/tau2_results_dirformat/results.json": Reads("tau2-bench", {"unscored": 1}, indexed),
     "tau_bench/tau2_results_dirformat/simulations/*": Refused("give the folder that holds both"),
@@ -406,8 +406,9 @@ def test_the_advice_of_a_refusal_reads_the_file(outcomes: dict[str, Outcome], pa
     """The error names columns that fit; with them, or with what they lack, every row is read."""
     expected = REFUSED[pattern]
     (each,) = of_pattern(outcomes, pattern)
-    advice = expected.better or each.error.rpartition("These may fit: ")[2].removeprefix("map=")
-    columns = shlex.split(advice)
+    said = each.error.rpartition("These may fit: ")[2]
+    fits = [f"{name}={column}" for name, column in re.findall(r"(\w+)='([^']*)'", said)]
+    columns = shlex.split(expected.better) or fits
     assert columns[0].startswith("item=")
     data = read(each.path, column_map=ColumnMap.from_options(columns))
     assert rows_of(data).total() == expected.rows

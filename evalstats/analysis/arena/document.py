@@ -14,7 +14,7 @@ from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, plural, several
-from evalstats.errors import some_of
+from evalstats.errors import Option, some_of
 
 _TIES = {
     "half": "a tie counts as half a win for either",
@@ -379,14 +379,14 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     if votes:
         further = "further " if result.asked.without_suspects else ""
         text = f"{further}suspect votes ({several(votes, 7)}) may carry the ratings"
-        remedy = "" if further else "rate without them (--without-suspects)"
+        remedy = "" if further else ("rate without them: ", Option("without_suspects", value=True))
         found.append(Note(kind="trust", text=text, remedy=remedy))
     if fragile:
         text = f"who leads hangs on {' and on '.join(fragile)}"
         found.append(Note(kind="trust", text=text, remedy="collect more votes"))
     if fit:
         text = f"one rating a model does not fit ({several(fit, 4)})"
-        found.append(Note(kind="fit", text=text, remedy="rate by category (--by)"))
+        found.append(Note(kind="fit", text=text, remedy=("rate by category: ", Option("by"))))
     if any(line.check == "drift" for line in lines):
         text = "ratings change over time, so each is an average"
         found.append(Note(kind="fit", text=text, remedy="rate recent votes by themselves"))
@@ -400,7 +400,7 @@ def _preferred_side(result: ArenaRanking) -> list[Note]:
         return []
     who = "one side" if side is None else side_words(side)
     text = f"between equal models {who} wins {percent(trust.side_share)} of votes"
-    return [Note(kind="trust", text=text, remedy="hold the side equal (--side)")]
+    return [Note(kind="trust", text=text, remedy=("hold the side equal: ", Option("side", value=True)))]
 
 
 def _turned(result: ArenaRanking) -> list[Note]:

@@ -13,7 +13,7 @@ from evalstats.analysis.arena.adjustments import Covariates, relative_difference
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, some_of
+from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, Option, some_of
 from evalstats.schema.data import EvalData, alike, lookalike_note, renamed, same_votes
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, vote_rows
@@ -433,7 +433,7 @@ def _mixtures(scored: pl.DataFrame) -> list[Note]:
         words = f"votes of {judges} judges are rated together"
         if alone:
             words += f", and {alone} of {of_model.height} models were judged by one of them only"
-        remedy = "rate each judge by itself (--where judge=NAME)" if alone else ""
+        remedy = ("rate each judge by itself: ", Option("where", blank="NAME", of="judge")) if alone else ""
         found.append(Note(kind="comparability", text=words, remedy=remedy))
     return found
 

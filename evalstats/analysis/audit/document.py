@@ -18,6 +18,7 @@ from evalstats.document.model import (
     sentence,
 )
 from evalstats.document.numbers import interval_words, number, plural, several
+from evalstats.errors import written
 
 _TOLD = 3  # findings told in the answer
 _DRAWN = 8  # comparisons in the figure
@@ -112,7 +113,7 @@ def _told(result: Audit, finding: Finding) -> str:
     parts = [sentence(finding.text)]
     if finding.shifts:
         parts.append(_consequence(result.of(finding.benchmark, finding.metric), finding))
-    parts.append(sentence(finding.remedy))
+    parts.append(sentence(written(finding.remedy)))
     return " ".join(part for part in parts if part)
 
 

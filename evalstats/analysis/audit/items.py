@@ -21,6 +21,7 @@ from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treat
 from evalstats.analysis.grouping import candidate_groups, group_columns, label_of
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.errors import Option
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.factor_dependence import FactorDependence, factor_dependence
@@ -249,7 +250,10 @@ def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str
     return Observation(
         kind="dependence",
         text=told + (f", and by {several(others)}" if others else ""),
-        remedy=f"to conclude about other levels than these {first.n_levels}, add --cluster {label[first.factor]}",
+        remedy=(
+            f"to conclude about other levels than these {first.n_levels}, add ",
+            Option("cluster", label[first.factor]),
+        ),
         examples=tuple(f"{label[each.factor]}: {_interval(each)}" for each in found),
         treatments=tuple(
             Treatment(words=f"clustered by {label[each.factor]}", clusters=factors[each.factor])

@@ -12,6 +12,7 @@ import polars as pl
 from evalstats.aggregate.items import HELPER, ITEM_KEY, Bools, Floats, Ints
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.audit.result import Kind
+from evalstats.errors import Advice
 from evalstats.schema.data import EvalData
 
 ITEM = f"{HELPER}item"
@@ -52,7 +53,7 @@ class Observation:
 
     kind: Kind
     text: str
-    remedy: str
+    remedy: Advice
     n_rows: int | None = None
     n_items: int | None = None
     models: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from evalstats.analysis.result import Estimate, Result
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
+from evalstats.errors import Advice
 
 Kind = Literal[
     "repeated rows",  # the same trial of the same item twice
@@ -102,7 +103,7 @@ class Finding:
     benchmark: str
     metric: str
     text: str
-    remedy: str
+    remedy: Advice
     effect: Effect
     n_rows: int | None = None
     n_items: int | None = None

@@ -19,6 +19,7 @@ from evalstats.analysis.leaderboard.comparability import (
 )
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.numbers import plural, several, share_in_percent
+from evalstats.errors import Advice, Option
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 
@@ -78,7 +79,10 @@ def too_small(panel: Panel) -> Iterator[Observation]:
         yield Observation(
             kind="too small",
             text=f"items lie in {n_clusters} clusters of {several(panel.clusters)}, too few for any interval",
-            remedy="look at the clusters one by one, or say that these are all there are: --cluster none",
+            remedy=(
+                "look at the clusters one by one, or say that these are all there are: ",
+                Option("cluster", "none"),
+            ),
         )
 
 
@@ -109,7 +113,7 @@ def _arm(panel: Panel, name: str, keep: Bools) -> Arm:
     return Arm(name=name, rows=rows, runs=tuple(levels_of(rows["run"])))
 
 
-def _observation(own: list[EntryDifference], remedy: str, treatments: tuple[Treatment, ...]) -> Observation:
+def _observation(own: list[EntryDifference], remedy: Advice, treatments: tuple[Treatment, ...]) -> Observation:
     """Say the first difference in full, and of others only the settings and how many models they concern."""
     first = own[0]
     settings = list(dict.fromkeys(setting_words(each.setting) for each in own))
@@ -126,10 +130,10 @@ def _observation(own: list[EntryDifference], remedy: str, treatments: tuple[Trea
     )
 
 
-def _remedy_apart(measured: Measured) -> str:
+def _remedy_apart(measured: Measured) -> Advice:
     settings = several([setting_words(name) for name in measured.apart])
-    accepted = " ".join(f"--accept {name}" for name in measured.apart)
-    return f"compare only runs with the same {settings}, or where it is intended: {accepted}"
+    accepted = Option("accept", tuple(measured.apart))
+    return (f"compare only runs with the same {settings}, or where it is intended: ", accepted)
 
 
 def _alike(panel: Panel, kind: Ints, settings: tuple[str, ...]) -> tuple[Treatment, ...]:
@@ -218,7 +222,7 @@ def repeated_runs(panel: Panel) -> Iterator[Observation]:
         text=f"up to {most} runs of {several(models, 2)} answered the same {plural(shared.height, 'trial')} ({same})",
         remedy="read one copy alone"
         if not differ
-        else "keep the run that is meant, or take runs as trials: --trials-from-runs",
+        else ("keep the run that is meant, or take runs as trials: ", Option("trials_from_runs")),
         n_rows=int(shared["runs"].sum()),
         models=tuple(models[:5]),
         examples=tuple(runs["run"].unique().sort().head(5).to_list()),

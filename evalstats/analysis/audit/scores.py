@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 
 from evalstats.aggregate.items import Bools
-from evalstats.analysis.arms import spelled_code
 from evalstats.analysis.audit.panel import ITEM, NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.errors import Advice, Option
 from evalstats.stats.score_scales import lone_code
 
 # Items that all models have stand for all items where they are so many of them.
@@ -210,7 +210,7 @@ def failure_codes(panel: Panel) -> Iterator[Observation]:
             rows,
             text=f"{plural(n, 'score')} {'is' if n == 1 else 'are'} {code:g}, far from all others "
             f"({_span(values[values != code])}), and counted in the mean",
-            remedy=f"if {code:g} stands for no score, say {spelled_code(code)}",
+            remedy=(f"if {code:g} stands for no score, say ", Option("map", code, of="unscored")),
         )
     unread = _unread(panel)
     if unread.any():
@@ -246,7 +246,7 @@ def scale_oddities(panel: Panel) -> Iterator[Observation]:
     yield from _one_value(panel)
 
 
-def _coded(panel: Panel, rows: Bools, *, text: str, remedy: str, examples: tuple[str, ...] = ()) -> Observation:
+def _coded(panel: Panel, rows: Bools, *, text: str, remedy: Advice, examples: tuple[str, ...] = ()) -> Observation:
     worst = panel.metric.worst
     without = Treatment(words="without them", score=np.where(rows, np.nan, panel.score))
     low = (

@@ -36,7 +36,7 @@ from evalstats.analysis.comparability.rules import (
 from evalstats.analysis.pairs import ids_nearly_alike
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.errors import some_of
+from evalstats.errors import Option, some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
@@ -108,17 +108,17 @@ def refusal(differences: Sequence[RunDifference]) -> str | None:
     >>> shots = RunDifference(
     ...     setting="n_shots", baseline="0", candidate="5", severity="invalid", explanation="shots differ"
     ... )
-    >>> refusal([shots])
-    'shots differ; if that is intended, declare it: --accept n_shots (in evalstats.toml: accept = ["n_shots"])'
+    >>> print(refusal([shots]))
+    shots differ; if that is intended, declare it: accept=['n_shots'], or accept = ["n_shots"] in evalstats.toml
     """
     grave = [each for each in differences if each.severity == "invalid"]
     if not grave:
         return None
     names = list(dict.fromkeys(each.setting for each in grave))
-    options = " ".join(f"--accept {name}" for name in names)
+    declared = Option("accept", tuple(names))
     listed = ", ".join(f'"{name}"' for name in names)
     reasons = "; ".join(each.explanation for each in grave)
-    return f"{reasons}; if that is intended, declare it: {options} (in evalstats.toml: accept = [{listed}])"
+    return f"{reasons}; if that is intended, declare it: {declared}, or accept = [{listed}] in evalstats.toml"
 
 
 def difference_notes(differences: Sequence[RunDifference]) -> tuple[Note, ...]:
@@ -356,7 +356,7 @@ def _numbered_items(sides: Sides) -> RunDifference | None:
         explanation=(
             f"items are numbered by their place (item=#row), and the sides have {first:,} and {second:,} of them: they were "
             "not given the same items in the same order, so that pairs mean nothing; name the column that says which item "
-            "a row is (--map item=COLUMN)"
+            "a row is"
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.options import given
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 
 DEFAULT_LEVEL = 0.95
 METHODS = ("auto", "tango", "augmented-t", "t", "cr2")
@@ -24,14 +24,19 @@ def check_level(conf_level: float, margin: float | str | None) -> None:
 def check_looks(settings: CompareOptions) -> None:
     """Refuse what looks while the run goes on cannot have."""
     if settings.sequential and settings.method != "auto":
-        raise InputError(f"method {settings.method!r} gives an interval for one look; leave it out with --sequential")
+        raise InputError(
+            f"method {settings.method!r} gives an interval for one look; leave it out with "
+            f"{Option('sequential', value=True)}"
+        )
     if settings.sequential and settings.by is not None:
         raise InputError(
             "looks while the run goes on are at all items together; leave out the split by "
             f"{settings.by!r}, or look at the end"
         )
     if settings.planned_n is not None and not settings.sequential:
-        raise InputError("planned_n is for looks while the run goes on; ask for them with --sequential")
+        raise InputError(
+            f"planned_n is for looks while the run goes on; ask for them with {Option('sequential', value=True)}"
+        )
 
 
 def check_options(asked: CompareOptions, names: tuple[str, str]) -> None:
@@ -42,16 +47,16 @@ def check_options(asked: CompareOptions, names: tuple[str, str]) -> None:
         raise InputError(f"method {asked.method!r} is unknown; choose one of {', '.join(METHODS)}")
     if asked.labels is not None:
         unlike = {
-            "--by": asked.by,
-            "--sequential": asked.sequential,
-            "--average": asked.average or asked.weights,
-            "--pass-hat": asked.pass_hat,
-            "--pass-at": asked.pass_at,
-            "--method": asked.method != "auto",
+            "by": asked.by,
+            "sequential": asked.sequential,
+            "average": asked.average or asked.weights,
+            "pass_hat": asked.pass_hat,
+            "pass_at": asked.pass_at,
+            "method": asked.method != "auto",
         }
-        for option, wanted in unlike.items():
+        for name, wanted in unlike.items():
             if wanted:
-                raise InputError(f"labels correct the mean difference over all items; leave out {option}")
+                raise InputError(f"labels correct the mean difference over all items; leave out {Option(name)}")
     if asked.contrast in ("item", "task"):
         raise InputError(
             f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"
@@ -64,23 +69,25 @@ def check_metrics(metrics: Sequence[str], asked: CompareOptions) -> tuple[str, .
     """Return the metrics of one comparison; what speaks of a single metric is refused beside several."""
     named = tuple(metrics)
     if not named:
-        raise InputError("the list of metrics is empty; name one or several with --metric")
+        raise InputError(f"the list of metrics is empty; name one or several with {Option('metric')}")
     if twice := [name for name in dict.fromkeys(named) if named.count(name) > 1]:
-        raise InputError(f"metric {twice[0]!r} is named twice; name each once with --metric")
+        raise InputError(f"metric {twice[0]!r} is named twice; name each once with {Option('metric')}")
     unlike = {
-        "--by": asked.by,
-        "--sequential": asked.sequential,
-        "--labels": asked.labels is not None,
-        "--pass-hat": asked.pass_hat,
-        "--pass-at": asked.pass_at,
+        "by": asked.by,
+        "sequential": asked.sequential,
+        "labels": asked.labels is not None,
+        "pass_hat": asked.pass_hat,
+        "pass_at": asked.pass_at,
     }
-    for option, wanted in unlike.items():
+    for name, wanted in unlike.items():
         if wanted:
-            raise InputError(f"several metrics are compared over all items; leave out {option}, or ask for one metric")
+            raise InputError(
+                f"several metrics are compared over all items; leave out {Option(name)}, or ask for one metric"
+            )
     if asked.higher_is_better is not None:
         raise InputError(
             "each of several metrics has a direction of its own; declare it in evalstats.toml, such as [metrics.cost] with "
-            "higher_is_better = false (in Python: data.with_metric('cost', higher_is_better=False)), or ask for one metric"
+            "higher_is_better = false, or ask for one metric"
         )
     return named
 

@@ -60,7 +60,7 @@ from evalstats.analysis.runs import RunsAre, paired_trials, trial_design
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, scaled
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
 from evalstats.stats.checks import FEW_CLUSTERS
@@ -282,7 +282,8 @@ def compare(
         data.need_rows("a sequential interval or a correction by labels")
     if shared_trials and data.merged and trial_sets(data.outcomes) is None:
         raise CannotAnswerError(
-            "which trials of both sides belong together is not known: name the column that tells them apart, --map trial=COLUMN"
+            "which trials of both sides belong together is not known: name the column that tells them apart, "
+            f"{Option('map', blank='COLUMN', of='trial')}"
         )
     sides = data.written(baseline), data.written(candidate)
     if several is not None:

@@ -15,6 +15,7 @@ from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
 from evalstats.document.numbers import interval_words, many, number, p_words, plural, scaled, titled
+from evalstats.errors import Option
 
 TONES: dict[str, Tone] = {
     "better": "good",
@@ -206,7 +207,7 @@ def _actions(result: Comparison) -> list[str]:
             found.append("Collect more items before you look again; evalstats power says how many.")
         case "inconclusive" if result.missing.withheld:
             found.append(
-                "Recover the missing scores, or add --missing ignorable if the reason has nothing to do with them."
+                f"Recover the missing scores, or add {Option('missing', 'ignorable')} if the reason has nothing to do with them."
             )
         case "inconclusive":
             found += [
@@ -217,7 +218,7 @@ def _actions(result: Comparison) -> list[str]:
             grave = graver(result.run_differences)
             if grave:
                 found.append(
-                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with --accept."
+                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {Option('accept')}."
                 )
     if lost and result.verdict in ("better", "equivalent", "inconclusive"):
         found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it.")

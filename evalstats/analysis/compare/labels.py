@@ -13,7 +13,7 @@ from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.result import Estimate, estimated, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval_words, plural, scaled
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats import estimate as numbers
@@ -50,7 +50,8 @@ class Labels:
         """Return the judge's scores and labels for the statistics."""
         if len(clusters) > 1:
             raise InputError(
-                "labels correct a comparison with one cluster column; name the coarsest with --cluster NAME"
+                "labels correct a comparison with one cluster column; name the coarsest with "
+                f"{Option('cluster', blank='NAME')}"
             )
         return judged_pair(
             np.column_stack(judged), self.values, probabilities=self.chances, clusters=clusters[0] if clusters else None

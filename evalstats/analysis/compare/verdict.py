@@ -6,14 +6,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from evalstats.analysis.arms import Metric, open_direction
+from evalstats.analysis.arms import HOW_TO_DIRECT, Metric, open_direction
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import DECIDED, AtMargin, Comparison, Missing, OtherLevels, Verdict
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels, too_much_missing
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, number, p_value, plural, scaled, share_in_percent
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option, written
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
@@ -67,7 +67,7 @@ def judged(
     could = f"with {case} it includes 0" if lost else "the metric has no bound that limits what they could be"
     why = (
         f"{reason}, but {are}, and {could}; where the reason they are missing has nothing to do with the answers, "
-        "--missing ignorable says so"
+        "that can be declared"
     )
     return Judged(verdict="inconclusive", reason=why, withheld=verdict, names_missing=bool(cause))
 
@@ -469,8 +469,8 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     if result.verdict == "invalid":
         return Gate(rule=named, passed=None, reason=f"the data cannot answer: {result.verdict_reason}")
     if result.direction == "asked":
-        reason = f"which way is better is not known: {open_direction(result.metric)}; on the shell --lower-is-better"
-        return Gate(rule=named, passed=None, reason=f"{reason} or --higher-is-better")
+        reason = f"which way is better is not known: {open_direction(result.metric)}; "
+        return Gate(rule=named, passed=None, reason=f"{reason}{written(HOW_TO_DIRECT)}")
     outcomes = [_RULES[rule](result) for rule in fail_on]
     failed = [reason for passed, reason in outcomes if not passed]
     reasons = failed or [reason for _, reason in outcomes]
@@ -490,7 +490,7 @@ def _undeclared(others: Sequence[OtherLevels]) -> str:
     main = max(others, key=lambda row: (row.n_levels, row.factor))
     return (
         f"items of one {main.factor} behave alike, and the answer does not hold for other {many(main.factor)} than these "
-        f"{main.n_levels}; declare it with --cluster {main.factor}, or rule it out with --cluster none"
+        f"{main.n_levels}; declare it with {Option('cluster', main.factor)}, or rule it out with {Option('cluster', 'none')}"
     )
 
 

@@ -21,6 +21,7 @@ from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Tabs, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, plural, several
+from evalstats.errors import Option
 
 _SHOWN = 3
 _SHORT = 5  # letters of a unit
@@ -201,7 +202,7 @@ def _undeclared(row: Comparison) -> list[Note]:
 
 def _actions(result: Comparisons) -> list[str]:
     if graver(result.rows[0].run_differences):
-        return ["Run both sides in the same way, or declare what is meant with --accept."]
+        return [f"Run both sides in the same way, or declare what is meant with {Option('accept')}."]
     words = {word: [row.metric for row in result.rows if row.verdict == word] for word in ("better", "worse")}
     left = [row.metric for row in result.rows if row.verdict == "inconclusive" and row.higher_known is None]
     found: list[str] = []

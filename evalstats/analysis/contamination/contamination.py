@@ -28,7 +28,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, plan_account, settled, with_plan
 from evalstats.stats.checks import check_count, check_level
@@ -224,7 +224,7 @@ def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[N
     found: list[Note] = []
     if table.references is None:
         text = "no model is named as clean, so exposure that several models share goes unseen"
-        remedy = "Name models trained before the items were public: --reference MODEL (references= in Python)"
+        remedy = ("Name models trained before the items were public: ", Option("references", blank="MODEL"))
         found.append(Note(kind="choice", text=text, remedy=remedy))
     counts = {len(row.references) for row in rows if row.p_value is not None}
     if counts and min(counts) < _FEW_REFERENCES:
@@ -409,7 +409,8 @@ def _design(*, split: str | None, date: str | None, twin: str | None) -> tuple[D
     given: list[tuple[Design, str]] = [(name, column) for name, column in designs.items() if column is not None]
     if len(given) != 1:
         have = " and ".join(name for name, _ in given) or "none of them"
-        raise InputError(f"give exactly one of --split, --date and --twin; found {have}")
+        one = f"{Option('split')}, {Option('date')} and {Option('twin')}"
+        raise InputError(f"give exactly one of {one}; found {have}")
     return given[0]
 
 
@@ -422,7 +423,7 @@ def _check_options(
         )
     if design == "date" and not cutoffs:
         raise InputError(
-            "a break at a date needs the suspects' cut-offs: --cutoff MODEL=2024-03-01 (cutoffs={...} in Python)"
+            f"a break at a date needs the suspects' cut-offs: {Option('cutoffs', '2024-03-01', of='MODEL')}"
         )
     if design != "date" and cutoffs:
         raise InputError("cut-offs go with date; old and new levels go with split and twin")

@@ -11,7 +11,7 @@ from evalstats.analysis.contamination.result import WidthRow
 from evalstats.analysis.contamination.sides import Asked, Dated, Floats, ItemTable, few_clusters
 from evalstats.document.model import Note
 from evalstats.document.numbers import p_words, plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.stats.contamination import (
     DateWindow,
     break_bandwidth,
@@ -44,9 +44,7 @@ def ask_of_date(
         )
     lacking = [name for name in table.suspects if name not in known]
     if table.named and lacking:
-        raise InputError(
-            f"{lacking[0]!r} has no cut-off; give it: --cutoff {lacking[0]}=2024-03-01 (cutoffs={{...}} in Python)"
-        )
+        raise InputError(f"{lacking[0]!r} has no cut-off; give it: {Option('cutoffs', '2024-03-01', of=lacking[0])}")
     suspects = [name for name in table.suspects if name in known]
     if not suspects:
         raise InputError(f"no suspect has a cut-off; the suspects are {listed(table.suspects)}")

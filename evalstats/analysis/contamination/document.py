@@ -10,6 +10,7 @@ from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import first_lines, interval_words, number, p_words, plural, several, titled
+from evalstats.errors import Option
 from evalstats.stats.contamination import MIN_REFERENCES
 
 _LISTED = 5
@@ -367,7 +368,9 @@ def _actions(result: ContaminationCheck) -> list[str]:
     if open_ and few < _ENOUGH:
         found.append(f"Add models known to be clean: {few} leave the interval wide.")
     if result.margin is None and not inflated:
-        found.append("Declare the inflation that would not matter (--margin); without it no model can be called clean.")
+        found.append(
+            f"Declare the inflation that would not matter ({Option('margin')}); without it no model can be called clean."
+        )
     if open_ and result.design != "twins":
         found.append("Rephrase the items: twins take difficulty out pair by pair.")
     return found

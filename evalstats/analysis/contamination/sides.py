@@ -15,7 +15,7 @@ from evalstats.analysis.grouping import ITEM_OF_VARIANTS, chosen_clusters, label
 from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
@@ -315,7 +315,7 @@ def side_levels(
         )
     raise InputError(
         f"which items are old and which new? {column} has {listed(found)}: "
-        "name them, --old LEVEL --new LEVEL (old=, new= in Python)"
+        f"name them, {together(Option('old', blank='LEVEL'), Option('new', blank='LEVEL'))}"
     )
 
 
@@ -445,7 +445,8 @@ def _by_name(
     """Mark rows whose column names another item as twins of it, and that item's rows as originals."""
     if unknown:
         raise InputError(
-            f"{label} names {listed(unknown)}, and no item is called so; if these are levels, give --old and --new"
+            f"{label} names {listed(unknown)}, and no item is called so; if these are levels, give {Option('old')} and "
+            f"{Option('new')}"
         )
     # An item that names itself is an original, as a table may say of each row.
     twin = text.is_not_null() & (text != "") & (text != rows["item"])

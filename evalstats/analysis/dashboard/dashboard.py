@@ -19,7 +19,7 @@ from evalstats.analysis.result import estimated, unknown_name
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural, several, share_in_percent
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
 from evalstats.schema.tables import levels_of
@@ -217,7 +217,7 @@ def _dated(data: EvalData) -> tuple[pl.DataFrame, list[Note]]:
     if len(lacking) == days.height:
         raise CannotAnswerError(
             f"none of the {plural(len(lacking), 'run')} has a date, so nothing can be watched over time; for a table of your own "
-            "name the column: --map timestamp=COLUMN, with run=COLUMN where one model has several runs"
+            f"name the column: {Option('map', blank='COLUMN', of='timestamp')}, and that of the run where one model has several"
         )
     if not lacking:
         return rows, []

@@ -31,7 +31,7 @@ from evalstats.analysis.score.score import score_of_arm
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import few_items, too_few_clusters
@@ -493,7 +493,7 @@ def _check_options(*, cost: str, conf_level: float, seed: int) -> None:
     if cost not in COSTS:
         raise InputError(
             f"cost {cost!r} is unknown; choose one of {', '.join(COSTS)}. A column of your own is taken for one of them with "
-            f"--map {COSTS[0]}={cost}"
+            f"{Option('map', cost, of=COSTS[0])}"
         )
     if isinstance(conf_level, str) or not 0.5 < conf_level < 1:
         raise InputError(f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95")

@@ -35,7 +35,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, Option
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import LiveMix, Plan, plan_account, settled, with_plan
 from evalstats.stats.checks import FloatArray, check_count, check_level
@@ -281,7 +281,7 @@ def _names(found: Matched) -> tuple[Note, ...]:
     said = f"{plural(len(near), 'pair')} of names look alike and were not joined: {shown}"
     return (
         Note(
-            kind="left_out", text=said, remedy="join those that are one model with --aliases (--near-names writes them)"
+            kind="left_out", text=said, remedy=("join those that are one model with ", Option("aliases", blank="FILE"))
         ),
     )
 

@@ -15,7 +15,7 @@ from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, plural, several
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import parts_of
 from evalstats.stats.checks import FloatArray, IntArray
@@ -171,7 +171,7 @@ NO_LEVEL = "(none)"
 INDEPENDENT = Note(
     kind="dependence",
     text="no user or session has several live rows, so these count as independent; if people came back, intervals are too short",
-    remedy="name what they share with --live-cluster",
+    remedy=("name what they share with ", Option("live_cluster")),
 )
 _WEIGHTS = "sampling weights, which are not used"
 

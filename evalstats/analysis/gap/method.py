@@ -23,6 +23,7 @@ from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, several, titled
+from evalstats.errors import Option
 
 _NAMED = 4
 _KINDS = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
@@ -111,9 +112,11 @@ def _would_change(found: LabLiveGap) -> list[str]:
             names = several(found.line.influential, _NAMED)
             said.append(f"Without {names} the slope would move by more than its standard error")
         if found.margin is None:
-            said.append("With a margin declared before looking (--margin), models could be shown to be aligned")
+            said.append(
+                f"With a margin declared before looking ({Option('margin')}), models could be shown to be aligned"
+            )
     if found.near_names:
-        said.append("More shared models narrow everything: join names that look alike with --aliases")
+        said.append(f"More shared models narrow everything: join names that look alike with {Option('aliases')}")
     return said
 
 

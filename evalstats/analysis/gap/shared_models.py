@@ -28,7 +28,7 @@ from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
 from evalstats.stats.checks import FloatArray
@@ -437,7 +437,7 @@ def _refuse_one_side_twice(lab: Side, live: Side) -> None:
     if alike and np.array_equal(lab.estimate, live.estimate):
         raise InputError(
             f"both sides hold the same scores ({lab.metric!r} of {lab.name}), so there is nothing to compare: give the lab's "
-            "results as --lab and what live users did as --live"
+            f"results as {Option('lab')} and what live users did as {Option('live')}"
         )
 
 
@@ -491,12 +491,10 @@ def _too_few(n: int, names: NameMatch) -> str:
         f"{_some(names.only_lab)}; live has {_some(names.only_live)}"
     )
     if not names.near:
-        return (
-            f"{said}. No names look alike: name what belongs together with --aliases FILE (aliases={{...}} in Python)"
-        )
+        return f"{said}. No names look alike: name what belongs together with {Option('aliases', blank='FILE')}"
     near = "; ".join(f"{one!r} and {other!r}" for one, other in names.near[:_NAMED])
     more = f" and {len(names.near) - _NAMED} more pairs" if len(names.near) > _NAMED else ""
-    how = "Join them with --aliases FILE, which --near-names FILE writes (aliases={...} in Python)"
+    how = f"Join them with {Option('aliases', blank='FILE')}"
     return f"{said}. Names that look alike and were not joined: {near}{more}. {how}"
 
 
@@ -543,7 +541,7 @@ def _cells(asked: Asked, lab_models: Sequence[str], live_models: Sequence[str]) 
         return _joint(lab, live, factors, lab_models, live_models, asked.min_cell), None
     if mixed is None:
         what = "are no outcomes" if live is None else f"have no level of {', '.join(factors)}"
-        return None, f"the live data {what}, so the live mix is unknown; give it with --mix"
+        return None, f"the live data {what}, so the live mix is unknown; give it with {Option('mix')}"
     own = (mixed,)
     levels = sorted(levels_of(lab, lab_models, own) | {(level,) for level in asked.options.mix})
     return Cells(factors=own, levels=tuple(levels), lab=cell_sums(lab, lab_models, own, levels), live=None), None

@@ -19,7 +19,7 @@ from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option, under_names
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import LiveMix
 from evalstats.schema.tables import as_polars, levels_of
@@ -230,7 +230,7 @@ def by_setting(data: EvalData) -> tuple[EvalData, EvalData]:
         if not (part.outcomes.height or part.comparisons.height or part.aggregates.height):
             raise InputError(
                 f"one set of data was given, and none of its rows has the setting {setting!r}: name the two sides apart "
-                "with --lab and --live (gap(lab, live) in Python), or fill the column `setting`"
+                f"with {Option('lab')} and {Option('live')}, or fill the column `setting`"
             )
     return lab, live
 
@@ -354,10 +354,10 @@ def score_side(data: EvalData, *, live: bool, **options: Any) -> Prepared:
     """Score one side; what is wrong with it is said with its name and its own options."""
     where = "live" if live else "lab"
     try:
-        return prepared_side(data, live=live, **options)
+        with under_names({"metric": f"{where}_metric", "where": f"{where}_where"}):
+            return prepared_side(data, live=live, **options)
     except (InputError, CannotAnswerError) as error:
-        text = str(error).replace("--metric", f"--{where}-metric").replace("--where", f"--{where}-where")
-        text = text.replace("metric=", f"{where}_metric=").replace("data.where", f"{where}.where")
+        text = str(error)
         said = (
             text if text.startswith((f"the {where}", f"{where} ", "no model of the")) else f"the {where} side: {text}"
         )

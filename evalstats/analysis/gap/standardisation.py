@@ -14,7 +14,7 @@ from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note, NoteKind
 from evalstats.document.numbers import several
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, Option
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.standardisation import (
@@ -68,7 +68,7 @@ def tables_of(material: Material) -> Tables:
     """Make the cells of both sides ready."""
     cells, options = material.cells, material.options
     if cells is None or (cells.live is None and not options.mix):
-        raise CannotAnswerError(material.no_cells_reason or "the live mix is unknown; give it with --mix")
+        raise CannotAnswerError(material.no_cells_reason or f"the live mix is unknown; give it with {Option('mix')}")
     outside: FloatArray | None = None
     if options.mix and options.mix_factor is not None:
         cells, outside = _onto_mix(cells, options.mix_factor, options.mix)

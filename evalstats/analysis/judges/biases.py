@@ -64,7 +64,7 @@ def families_said(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, family = pair.rpartition("=")
         if not equals or not name or not family:
-            raise InputError(f"--family {pair!r} is not NAME=FAMILY")
+            raise InputError(f"{pair!r} names no family; write NAME=FAMILY")
         found[name] = family
     return found
 
@@ -321,7 +321,7 @@ def _of_family(names: "np.ndarray[Any, Any]", family: str, families: Mapping[str
 def _family(found: Checks, judge: str, families: Mapping[str, str]) -> str | None:
     family = family_of(judge, families)
     if family is None:
-        found.skip(f"own family, {judge}: the name does not tell its family; say it with --family NAME=FAMILY")
+        found.skip(f"own family, {judge}: the name does not tell its family, and nothing declares it")
     return family
 
 

@@ -106,7 +106,7 @@ def judges(
     check_level(conf_level)
     given = ratings_data(data)
     known = dict(families) if isinstance(families, Mapping) else families_said(families)
-    width, least = in_points(half_width, "--half-width"), in_points(margin, "--margin")
+    width, least = in_points(half_width, "half_width"), in_points(margin, "margin")
     if reference in ("human", ("human",)) and (alone := votes_of_judges(given)) is not None and alone.games is not None:
         return _without_people(given, alone, alone.games, known, conf_level)
     panel = panel_of(given, (reference,) if isinstance(reference, str) else tuple(reference), criterion, scale, cluster)

@@ -148,7 +148,7 @@ _USUAL = 0.05
 def in_points(value: float | str | None, what: str) -> float | None:
     """Return an amount on the scale of the ratings: a number, or points of 100 such as 5pp.
 
-    >>> in_points("5pp", "--margin"), in_points("0.5", "--half-width")
+    >>> in_points("5pp", "margin"), in_points("0.5", "half_width")
     (0.05, 0.5)
     """
     if value is None:

@@ -13,7 +13,7 @@ from evalstats.analysis.judges.sources import Rated, rated
 from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError, some_of
+from evalstats.errors import CannotAnswerError, InputError, Option, some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
@@ -215,7 +215,10 @@ def benchmark_of(data: EvalData, runs: tuple[str, ...]) -> str:
 def _one_criterion(frame: pl.DataFrame, criterion: str | None) -> tuple[pl.DataFrame, str]:
     there = levels_of(frame["criterion"])
     if criterion is None and len(there) > 1:
-        raise InputError(f"ratings are of {len(there)} criteria: {', '.join(there)}; choose one with --criterion NAME")
+        raise InputError(
+            f"ratings are of {len(there)} criteria: {', '.join(there)}; choose one with "
+            f"{Option('criterion', blank='NAME')}"
+        )
     if criterion is not None and criterion not in there:
         raise InputError(unknown_name(criterion, there, what="criterion"))
     name = there[0] if criterion is None else criterion
@@ -228,8 +231,8 @@ def _sides(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple[tuple[str, 
         people = frame.filter(pl.col("rater_kind") == "human")["rater"].unique().sort().to_list()
         if not people:
             raise InputError(
-                f"no person rated, only {plural(len(raters), 'judge')}: say whose ratings are the truth with --reference NAME; "
-                f"judges: {some_of(raters, 10)}"
+                f"no person rated, only {plural(len(raters), 'judge')}: say whose ratings are the truth with "
+                f"{Option('reference', blank='NAME')}; judges: {some_of(raters, 10)}"
             )
     else:
         people = sorted(set(reference))

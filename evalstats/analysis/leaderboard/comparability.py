@@ -12,7 +12,7 @@ from evalstats.analysis.comparability.comparability import run_comparability
 from evalstats.analysis.comparability.rules import RunDifference, Severity
 from evalstats.analysis.pairs import Bools, Ints
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError, some_of
+from evalstats.errors import CannotAnswerError, Option, some_of, written
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import frame_from_rows
@@ -178,15 +178,13 @@ class Measured:
         """Return why some are not compared with others, and how to declare that the difference is intended."""
         if not self.apart:
             return ()
-        options = " ".join(f"--accept {name}" for name in self.apart)
-        listed = ", ".join(f'"{name}"' for name in self.apart)
         text = f"models whose runs differ in {' or '.join(self.apart)} are not compared with one another"
-        remedy = f"where the difference is intended, declare it: {options} (in Python: accept=[{listed}])"
+        remedy = ("where the difference is intended, declare it: ", Option("accept", tuple(self.apart)))
         return (*self.notes("invalid"), Note(kind="comparability", text=text, remedy=remedy))
 
     def why_apart(self) -> str:
         """Return the refusal as a clause, for an error."""
-        return "; ".join(part for note in self.refusal() for part in (note.text, note.remedy) if part)
+        return "; ".join(part for note in self.refusal() for part in (note.text, written(note.remedy)) if part)
 
     def ordered(self, order: Sequence[int]) -> "Measured":
         """Put the systems in another order."""
@@ -275,13 +273,14 @@ def check_one_quantity(
         if column == "unit":
             raise CannotAnswerError(
                 f"{differ}: numbers in different units have no order; bring them to one unit, or keep one with "
-                "--where unit=LEVEL"
+                f"{Option('published', blank='LEVEL', of='unit')}"
             )
         setting = _OF[column]
         if setting not in accepted:
             raise CannotAnswerError(
-                f"{differ}, so they are not one quantity and are not ranked; keep one with --where {column}=LEVEL, or where the "
-                f'difference is intended, declare it: --accept {setting} (in Python: accept=["{setting}"])'
+                f"{differ}, so they are not one quantity and are not ranked; keep one with "
+                f"{Option('published', blank='LEVEL', of=column)}, or where the difference is intended, declare it: "
+                f"{Option('accept', (setting,))}"
             )
         told.append(f"{differ}; declared as intended")
     return tuple(told)

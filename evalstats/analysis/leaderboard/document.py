@@ -1,6 +1,5 @@
 """What is said of a leaderboard: who could be the best, which ranks are certain, who is told from whom."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -15,6 +14,7 @@ from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import interval_words, many, number, p_words, plural, several, share_in_percent, titled
+from evalstats.errors import Option, together
 
 _SHOWN = 20
 _FEW_PAIRS = 10
@@ -150,9 +150,9 @@ def _scope(result: Leaderboard) -> str:
 def _answer(result: Leaderboard) -> tuple[Block, ...]:
     answer: list[Block] = [replace(figures.ranks(result), table=_models(result))]
     if len(result.rows) == 2 and result.n_items is not None:
-        first, second = (shlex.quote(row.name) for row in reversed(result.rows))
-        call = f"`evalstats compare DATA --baseline {first} --candidate {second}`"
-        answer.append(Text(text=f"Of two models {call} says more."))
+        first, second = (row.name for row in reversed(result.rows))
+        sides = together(Option("baseline", first), Option("candidate", second))
+        answer.append(Text(text=f"Of two models compare says more ({sides})."))
     return tuple(answer)
 
 
@@ -200,11 +200,13 @@ def _tier_words(result: Leaderboard) -> str:
 def _actions(result: Leaderboard) -> list[str]:
     best, actions = result.best(), list[str]()
     if result.direction == "asked":
-        actions.append("Declare the direction with --higher-is-better or --lower-is-better")
+        actions.append(
+            f"Declare the direction with {Option('higher_is_better', value=True)} or {Option('higher_is_better', value=False)}"
+        )
     if result.best_if_missing:
         actions.append(
             f"Score what is missing of {several((*best, *result.best_if_missing), 3)}; or, where the reason has nothing to do "
-            "with the answers, add --missing ignorable"
+            f"with the answers, add {Option('missing', 'ignorable')}"
         )
     if not result.whole:
         actions.append("Have the models of different parts answer at least 10 common items")

@@ -30,7 +30,7 @@ from evalstats.analysis.leaderboard.standings import Scores
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, PassKind, Side, item_labels, pass_metric
 from evalstats.analysis.runs import TrialDesign
 from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData
 from evalstats.stats.stratified import Strata, linearised
 from evalstats.stats.trials import pass_at_k, pass_hat_k
@@ -95,7 +95,7 @@ def entries_of(
     if refused and (models is not None or ambiguous is None or not few):
         error = next(iter(refused.values()))
         raise InputError(
-            f"{error}; keep one of them, or make every run an entry of its own with --contrast run"
+            f"{error}; keep one of them, or make every run an entry of its own with {Option('contrast', 'run')}"
         ) from error
     if ambiguous is not None:
         ambiguous.update(refused)
@@ -417,7 +417,7 @@ class EntryTable:
         if 2 * int(keep.sum()) < len(keep):
             raise CannotAnswerError(
                 f"an average over {average.label} needs items that every model has, and only {int(keep.sum()):,} of "
-                f"{len(keep):,} are; name models that answered the same items with --models"
+                f"{len(keep):,} are; name models that answered the same items with {Option('models')}"
             )
         return replace(
             self,

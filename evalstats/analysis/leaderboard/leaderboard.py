@@ -48,7 +48,7 @@ from evalstats.analysis.result import json_safe, notes
 from evalstats.analysis.runs import RunsAre, draws_note, run_notes, trial_design
 from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
@@ -246,7 +246,7 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
     )
     found = _answer(table, plan, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable)
     of_entries = (*notes("dependence", of_clusters, caution=False), *notes("left_out", remarks, caution=False))
-    left_out = left_out_of_several_runs(ambiguous, remedy="add --contrast run to rank each run")
+    left_out = left_out_of_several_runs(ambiguous, remedy=Option("contrast", "run"))
     return replace(found, asked=json_safe(given(asked)), notes=(*left_out, *found.notes, *of_entries))
 
 
@@ -297,8 +297,8 @@ def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any,
         note = f"{key} is answered by Holm's adjustment, which keeps the same promise, gives the same intervals and finds no less"
         return "holm", (note,)
     raise InputError(
-        f"{key} does not fit a leaderboard, which compares every two models and reads them as one family: give --adjust "
-        f"(adjust= in Python), one of {', '.join(ADJUSTMENTS)}, or change the plan"
+        f"{key} does not fit a leaderboard, which compares every two models and reads them as one family: give "
+        f"{Option('adjust')}, one of {', '.join(ADJUSTMENTS)}, or change the plan"
     )
 
 
@@ -383,7 +383,11 @@ def _answer(
             *table.measured.refusal(),
             *cautions(table, scores, found, plan, lines),
             *(() if is_settled else dependence_notes(suspects, limited=bool(limits))),
-            *(() if scores.runs is None else (scores.runs.note(found.every, metric),)),
+            *(
+                run_notes(table.trials, None, table.arms, metric)
+                if scores.runs is None
+                else (scores.runs.note(found.every, metric),)
+            ),
             *(() if table.values.wanted else draws_note(table.every.items, table.arms, table.trials)),
             *(() if clusters else duplicate_notes(data, table.every, table.runs, metric)),
             *notes("few", found.warnings),
@@ -455,10 +459,13 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
     remarks = [f"{several(names, _NAMED)}: {text}" for text, names in by_text.items()]
-    if scores.runs is None and any(arm.several_trials for arm in table.arms):
-        of_trials = run_notes(table.trials, None, table.arms, table.values.metric)
-        remarks.extend("; ".join(filter(None, (note.text, note.remedy))) for note in of_trials)
-    elif scores.runs is None and all(len(arm.runs) == 1 for arm in table.arms) and not table.data.merged:
+    several_trials = any(arm.several_trials for arm in table.arms)
+    if (
+        scores.runs is None
+        and not several_trials
+        and all(len(arm.runs) == 1 for arm in table.arms)
+        and not table.data.merged
+    ):
         remarks.append("one run of each system: no interval counts the variation from run to run")
     return remarks
 

@@ -13,7 +13,7 @@ from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Floats, Ints
 from evalstats.analysis.runs import ALONE, TrialDesign, size_words, usual_prior
 from evalstats.document.model import Note
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.stats.clusters import multiway_mean
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
@@ -164,7 +164,8 @@ def board_runs(
         scores = trials.matrix(items, arms)
         if scores is None:
             raise InputError(
-                "shared trials need some that every model has, and there are none; leave out --shared-trials"
+                "shared trials need some that every model has, and there are none; leave out "
+                f"{Option('shared_trials', value=True)}"
             )
         sides = {
             (i, j): run_effects(scores[i] - scores[j], weights=weights, difference=True)

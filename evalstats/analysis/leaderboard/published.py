@@ -20,7 +20,7 @@ from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError, some_of
+from evalstats.errors import CannotAnswerError, InputError, Option, some_of
 from evalstats.schema.data import EvalData
 from evalstats.stats.estimate import normal_quantile, two_sided_normal_p
 from evalstats.stats.many.max_t import TwoSided, collect
@@ -197,7 +197,7 @@ def _refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
         if own[column].n_unique() > 1 and _leaves_others(rows, own, column)
     ]
     levels = f"{telling[0]}: {listed(own[telling[0]].cast(pl.String))}" if telling else _numbers(own)
-    how = f"with --where {telling[0]}=LEVEL (in Python: filter data.aggregates)" if telling else "in the file"
+    how = f"with {Option('published', blank='LEVEL', of=telling[0])}" if telling else "in the file"
     raise InputError(
         f"{name!r} has {own.height} published numbers of {metric.name!r} on {metric.benchmark} ({levels}); keep one of each "
         f"model, {how}"

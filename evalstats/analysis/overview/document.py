@@ -16,6 +16,7 @@ from evalstats.document.model import (
     sentence,
 )
 from evalstats.document.numbers import plural, several
+from evalstats.errors import Option
 from evalstats.schema.data import UNNAMED
 
 # Lines of a terminal that answers may take before the rest are left to `--full`.
@@ -33,7 +34,7 @@ def document(result: Overview) -> Document:
     first = _fitting(lines)
     answer: list[Block] = [Items(items=tuple(lines[:first]))] if lines else []
     if first < len(lines):
-        answer.append(Text(text=f"{plural(len(lines) - first, 'more answer')} with --full."))
+        answer.append(Text(text=f"{plural(len(lines) - first, 'more answer')} with {Option('full', value=True)}."))
     refused = refused_by_reason(result)
     if refused:
         short = _in_short(result, refused)
@@ -194,8 +195,9 @@ def _in_short(result: Overview, refused: Mapping[tuple[str, str], Sequence[str]]
     for question, reason in refused:
         if question not in answered:
             told.setdefault(question, []).append(reason)
+    full = f"why: {Option('full', value=True)}"
     return ", ".join(
-        f"{question} ({reasons[0] if len(reasons) == 1 and len(reasons[0]) <= _SHORT else 'why: --full'})"
+        f"{question} ({reasons[0] if len(reasons) == 1 and len(reasons[0]) <= _SHORT else full})"
         for question, reasons in told.items()
     )
 

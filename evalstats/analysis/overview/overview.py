@@ -260,7 +260,7 @@ def _of_benchmarks(data: EvalData, asked: _Asked) -> Iterator[_Question]:
         yield _Question(
             name="leaderboard",
             benchmark=name,
-            reason=f"only the {MOST_BENCHMARKS} largest benchmarks are asked; add --where benchmark=NAME",
+            reason=f"only the {MOST_BENCHMARKS} largest benchmarks are asked; ask by itself",
         )
 
 

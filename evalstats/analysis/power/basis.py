@@ -20,7 +20,7 @@ from evalstats.analysis.provenance import dependence_notes, run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
 from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts
@@ -160,8 +160,9 @@ def from_numbers(given: Assumed, *, delta: float | None, points: bool) -> Basis:
             else "nothing says how much the two differ on single items"
         )
         raise InputError(
-            f"{found}; give one of --discordance (share of items that only one of them gets right), --accuracy (of the "
-            "baseline), --variance (of the item differences), or a pilot with --from FILE (pilot= in Python)"
+            f"{found}; give one of {Option('discordance')} (share of items that only one of them gets right), "
+            f"{Option('accuracy')} (of the baseline), {Option('variance')} (of the item differences), or a pilot with "
+            f"{Option('pilot')}"
         )
     if given.variance is not None:
         return _from_variance(given, points=points)
@@ -212,7 +213,7 @@ def _out_of_range(accuracy: float, delta: float) -> str:
         return f"{said}; give a smaller difference"
     turned = f"{-100 * delta:g}pp"
     which = "a drop" if delta > 0 else "a gain"
-    return f"{said}; give a smaller difference, or plan for {which} with --delta {turned} (delta='{turned}' in Python)"
+    return f"{said}; give a smaller difference, or plan for {which} with {Option('delta', turned)}"
 
 
 def _from_variance(given: Assumed, *, points: bool) -> Basis:

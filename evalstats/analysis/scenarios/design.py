@@ -12,7 +12,7 @@ import polars as pl
 from evalstats.analysis.scenarios.options import As
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
 from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 
@@ -92,7 +92,8 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
         raise CannotAnswerError(
             f"no item has a second score ({plural(len(table.models), 'model')}, one trial each, every item in one scenario), so "
             "what items share cannot be told from what models and scenarios do; more models on the same items or more trials are "
-            f"needed; `score` gives each model's own score in one scenario ({_one_scenario(table)})"
+            "needed; `score` gives each model's own score in one scenario "
+            f"({Option('where', min(table.scenarios), of=table.column)})"
         )
     large = scenario_as == "random" and table.frame.height > MOST_SAMPLED
     return Choice(
@@ -106,12 +107,6 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
         item_terms=item_terms,
         scenario_terms=scenario_terms,
     )
-
-
-def _one_scenario(table: ScenarioTable) -> str:
-    """Say how the rows of one scenario are kept: of the first that a shell's quotes can hold."""
-    level = next((name for name in sorted(table.scenarios) if "'" not in name), "LEVEL")
-    return f"--where {table.column}={level if level.isalnum() else repr(level)}"
 
 
 def _item_terms(table: ScenarioTable) -> tuple[str, ...]:

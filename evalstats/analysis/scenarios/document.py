@@ -21,6 +21,7 @@ from evalstats.analysis.scenarios.evidence import (
 from evalstats.analysis.scenarios.result import DropRow, MeanRow, ScenarioModel, VarianceRow, Verdict
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, Value, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several, titled
+from evalstats.errors import Option
 
 _ASSUMED = "The columns read here are those that evalstats assumes; a column map puts others in their place."
 _COOPERATIVE = "the cooperative user, who says what is needed: the reference"
@@ -107,7 +108,7 @@ def _assumptions(result: ScenarioModel) -> tuple[str, ...]:
     unit, n = ("groups", result.n_clusters) if result.clusters and not whole else ("items", result.n_items)
     of = f" ({' and '.join(result.clusters)})" if result.clusters and not whole else ""
     n = result.n_clusters if whole else n
-    advice = "" if of else "; if they share passages or environments, name those with --cluster"
+    advice = "" if of else f"; if they share passages or environments, name those with {Option('cluster')}"
     found = [f"The {n or 0:,} {unit}{of} are independent of each other{advice}"]
     found += list(
         {text.takes: None for name in (result.method, result.covariance_method) for text in _texts(name) if text.takes}
@@ -184,7 +185,7 @@ _BENCHMARKS: Mapping[str, _Benchmark] = {
             "A sample whose judge failed is missing here; the benchmark's own summary counts it as 0.",
             "A sample that crashed is an error in every metric, though an empty conversation may pass a task without assertions.",
             "Success is the relaxed one, recomputed from the final state.",
-            "Tasks lie in environments, about four in each; for new environments name them with --cluster.",
+            "Tasks lie in environments, about four in each; for new environments cluster by them.",
         ),
         levels={
             "stable": _COOPERATIVE,
@@ -204,7 +205,7 @@ _BENCHMARKS: Mapping[str, _Benchmark] = {
         ),
         points=(
             _ASSUMED,
-            "Several plans may be made from one seed: where the data have seeds, name them with --cluster.",
+            "Several plans may be made from one seed: where the data have seeds, cluster by them.",
             "Little harm and many refusals often come together: read the two side by side.",
         ),
         levels={},
@@ -579,7 +580,9 @@ def _actions(result: ScenarioModel) -> list[str]:
     if shown:
         found.append(f"Read the failed items of {shown[0].scenario} first: it costs {shown[0].model} most.")
     if result.ranking is not None and result.ranking.shown:
-        found.append("Choose a model for the scenarios you expect, or weigh them as your users meet them (--weights).")
+        found.append(
+            f"Choose a model for the scenarios you expect, or weigh them as your users meet them ({Option('weights')})."
+        )
     missed = [row for row in result.judged if row.verdict == "not shown" and row.p_adjusted is not None]
     if missed:
         nearest = min(missed, key=lambda row: row.p_adjusted or 1.0)

@@ -42,7 +42,7 @@ from evalstats.analysis.scenarios.variation import (
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
@@ -474,7 +474,7 @@ def _checked(
         raise InputError(f"as_ is {as_!r}; scenarios are 'fixed' or 'random'")
     if as_ is not None and formula is not None:
         raise InputError(
-            "a formula says itself whether scenarios are fixed or random; give either it or --as (as_= in Python)"
+            f"a formula says itself whether scenarios are fixed or random; give either it or {Option('as_')}"
         )
     check_count(seed, "seed")
     if n_resamples is not None:

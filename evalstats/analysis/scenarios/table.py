@@ -13,7 +13,7 @@ from evalstats.analysis.leaderboard.comparability import Measured, measured_alik
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError, some_of
+from evalstats.errors import CannotAnswerError, InputError, Option, some_of
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import IntArray
 
@@ -152,9 +152,7 @@ def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -
         if name != "scenario" and ":" not in name and 2 <= rows[name].n_unique() <= rows.height / 4
     ]
     hint = f"; columns that could: {', '.join(factors)}" if factors else ""
-    raise InputError(
-        f"no row says what scenario it belongs to; name the column with --scenario (scenario= in Python){hint}"
-    )
+    raise InputError(f"no row says what scenario it belongs to; name the column with {Option('scenario')}{hint}")
 
 
 def _left_out(items: pl.DataFrame, known: pl.DataFrame, label: str) -> list[str]:

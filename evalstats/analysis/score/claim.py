@@ -9,7 +9,7 @@ from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import too_much_missing
 from evalstats.analysis.score.result import ClaimTest
 from evalstats.document.numbers import scaled, share_in_percent
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.stats.checks import check_count
 from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
@@ -187,12 +187,12 @@ def check_claim(
     if against is None:
         if n is not None or std_error is not None:
             raise InputError(
-                "against_n and against_se say how precise a claim is; give the claim itself with --against"
+                f"against_n and against_se say how precise a claim is; give the claim itself with {Option('against')}"
             )
         return
     quantities = sorted({f"{metric.name} on {metric.benchmark}" for _, metric in arms})
     if len(quantities) > 1:
         raise InputError(
-            f"a claim is of one metric, and there are {len(quantities)}: {', '.join(quantities)}; choose one with --metric, or "
-            "--where benchmark=NAME"
+            f"a claim is of one metric, and there are {len(quantities)}: {', '.join(quantities)}; choose one with "
+            f"{Option('metric')}, or {Option('where', blank='NAME', of='benchmark')}"
         )

@@ -10,6 +10,7 @@ from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
 from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, p_words, plural, scaled, several, titled
+from evalstats.errors import Option
 from evalstats.stats.checks import FEW_ITEMS, few_items
 
 _SHOWN = 20
@@ -178,7 +179,7 @@ def _assumed(result: Score) -> tuple[Note, ...]:
     told = [note for note in direction_notes(result.direction) if not note.caution]
     test = result.against
     if test is not None and test.n is None and test.std_error is None:
-        remedy = "--against-n or --against-se count its own error"
+        remedy = (Option("against_n"), " or ", Option("against_se"), " count its own error")
         told.append(Note(kind="choice", text="the claim is taken as it stands", remedy=remedy, caution=False))
     elif test is not None:
         text = "the claim is taken as measured on other items"

@@ -52,7 +52,7 @@ from evalstats.analysis.score.claim import Claim, check_claim, claim_of, limited
 from evalstats.analysis.score.result import ClaimTest, Score
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import levels_of
 from evalstats.stats.bootstrap import percentile_law
@@ -213,7 +213,7 @@ def _every_arm(data: EvalData, metric: str | None, column: str) -> tuple[list[tu
     if not arms:
         wanted = "" if metric is None else f" of metric {metric!r}"
         raise CannotAnswerError(f"there is no scored row{wanted}; there are {listed(data.outcomes['metric'])}")
-    return arms, left_out_of_several_runs(ambiguous, remedy="add --system RUN for one of them")
+    return arms, left_out_of_several_runs(ambiguous, remedy=Option("name", blank="RUN"))
 
 
 def _score_alone(

@@ -677,7 +677,7 @@ def test_runs_that_differ_as_a_whole_take_a_direction_back() -> None:
     assert note.caution
     (note,) = [note for note in compare(data, "a", "b").notes if "differ by more than chance explains" in note.text]
     assert note.text.startswith("means of the trials differ by more than chance explains (p < 0.001)")
-    assert note.remedy == "if each trial is a run of its own, add --runs sample"
+    assert note.line.endswith("If each trial is a run of its own, add runs='sample'.")
     rows = {row.method: row for row in result.rows}
     assert rows["augmented t"].conf_low > 0
 
