@@ -173,6 +173,10 @@ class CannotAnswerError(EvalStatsError):
     exit_status = 3
 
 
+class NothingSharedError(CannotAnswerError):
+    """No item was answered by both sides, so that nothing can be paired."""
+
+
 class RenderError(EvalStatsError):
     """A report could not be rendered by the chosen engine."""
 

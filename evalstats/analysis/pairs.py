@@ -12,7 +12,7 @@ import polars as pl
 from evalstats.aggregate.items import HELPER, ITEM_KEY, ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, NothingSharedError
 from evalstats.stats.trials import (
     pass_at_k,
     pass_hat_k,
@@ -162,7 +162,7 @@ def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contras
     matrix = score_matrix(pl.concat(rows), arm=_ARM, models=("a", "b"), factors=factors, key=key).with_absent_trials()
     pairs = Pairs(items=matrix.items, baseline=_side(matrix, 0), candidate=_side(matrix, 1))
     if not pairs.paired.any():
-        raise CannotAnswerError(_nothing_shared(pairs, baseline.name, candidate.name))
+        raise NothingSharedError(_nothing_shared(pairs, baseline.name, candidate.name))
     return pairs
 
 

@@ -1,5 +1,6 @@
 """`evalstats compare`: is B better than A?"""
 
+import shlex
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -20,6 +21,7 @@ from evalstats.cli.command import (
     add_command,
     noted,
 )
+from evalstats.errors import NothingSharedError
 
 if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
@@ -122,7 +124,12 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         }
         aliases = dict(declared.plan.aliases) if declared else dict[str, str]()
         names = [aliases.get(name, name) for name in (found.baseline, found.candidate)]
-        result = cast("Comparison | Comparisons", compare_data(found.data, *names, **options))
+        try:
+            result = cast("Comparison | Comparisons", compare_data(found.data, *names, **options))
+        except NothingSharedError as error:
+            raise NothingSharedError(
+                f"{error}; for sides with different users, {_alone(given)} gives each its interval"
+            ) from error
     by_name = given.store is not None and given.baseline is None
     named = replace(given, targets=(), baseline=given.targets[0], candidate=given.targets[1]) if by_name else given
     result = noted(result, named, declaring)
@@ -138,6 +145,17 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         raise typer.Exit(CANNOT_ANSWER)
     if gated is not None and gated.exit_status:
         raise typer.Exit(gated.exit_status)
+
+
+def _alone(given: Sides) -> str:
+    """Write the command that gives each side's own score: rows in place of items, which depend on whom the item named."""
+    maps: list[str] = []
+    for option in given.map:
+        name, _, source = option.partition("=")
+        own = name == "item" and not source.startswith("#")
+        maps += ["item=#row", f"dependence={source}"] if own else [option]
+    options = [part for option in maps for part in ("--map", option)]
+    return f"`{shlex.join(['evalstats', 'score', *given.targets, *options])}`"
 
 
 def _narrow(given: Sides, asked: CompareOptions, declared: "Plan | None", *, single: bool) -> "Narrow":

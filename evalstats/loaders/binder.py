@@ -17,6 +17,7 @@ from evalstats.loaders.bound_columns import ALIASES
 from evalstats.loaders.column_map import ORDER, ROW
 from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, has_decimal_comma, percent_score, word_score
+from evalstats.schema.columns import KEYS
 from evalstats.schema.pseudonyms import is_answer
 
 Record = Mapping[str, object]
@@ -39,11 +40,19 @@ _ITEMS: Final = _weights(
     (0.4, "name title description number no"),
 )
 # Texts that were asked: an item where each stands once for a system.
+_ASKED_ONCE: Final = 0.25
 _ASKED: Final = frozenset({"question", "query", "prompt", "problem", "input", "instruction"})
 _SCORES: Final = _weights(
     (1.0, " ".join(("score", *ALIASES["score"], "is_resolved pass solved accuracy acc exact_match em grade ok is_ok"))),
     (0.95, "hit right rating reward f1 final_score judgement_score"),
     (0.4, "judgement judgment result outcome verdict overall value points label"),
+)
+# Qualities that are rated: where several stand side by side each is a metric.
+_QUALITIES: Final = frozenset(
+    _words(
+        "helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence fluency conciseness groundedness "
+        "correctness completeness safety quality precision recall bleu rouge bertscore similarity clarity accuracy f1"
+    )
 )
 _MODELS: Final = _weights(
     (1.0, " ".join(("model", *ALIASES["model"], "llm llm_name llm_model engine deployment system model_version"))),
@@ -78,8 +87,8 @@ _NO_SCORES: Final = frozenset(
     _words(
         "id idx index no number token tokens cost price usd latency time duration ms seconds sec len length count "
         "n num year seq status code seed trial epoch temperature penalty config configs setting settings "
-        "parameters weight turn turns timestamp date rank size max total step steps level line generations nones "
-        "fails"
+        "parameters weight probability prob logprob confidence entropy turn turns timestamp date rank size max "
+        "total step steps level line generations nones fails"
     )
 )
 # Who scores, rates or asks is not what is scored.
@@ -183,7 +192,9 @@ class Column:
         if self.scored < 0.5:
             return 0.0
         # Several labels among scores are said when the table is read.
-        named = self.weight(_SCORES)
+        named = self.weight(_SCORES) or (0.8 if _QUALITIES & self.tokens else 0.0)
+        if all(as_number(cell) is None for cell in self.cells):
+            return named or 0.5  # words for right and wrong
         if _NO_SCORES & (self.tokens - {"no"}) and self.words not in _SCORES:
             return 0.0
         return named or ((0.35 if len(self.levels) <= 2 else 0.3) if self.scored == 1 else 0.0)
@@ -213,13 +224,14 @@ def _is_score(cell: str) -> bool:
 class Assignment:
     """Options of a column map that fit a table, and whether nothing rivals them.
 
-    `also` are columns of numbers that may be models too; `repeated` is an item that stands several times for a model
-    without a column that says why, "" where none does.
+    `also` are columns of numbers that may be models too, `metrics` those that may be metrics in their place; `repeated` is
+    an item that stands several times for a model without a column that says why, "" where none does.
     """
 
     options: tuple[str, ...]
     is_sure: bool = False
     also: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
     repeated: str = ""
 
     @property
@@ -236,7 +248,7 @@ def assigned(columns: Sequence[str], records: Sequence[Record], asked: Collectio
 
     >>> rows = [{"qid": "q1", "llm": llm, "ok": True} for llm in ("gpt-4o", "claude")]
     >>> assigned(["qid", "llm", "ok"], rows)
-    Assignment(options=('item=qid', 'score=ok', 'model=llm'), is_sure=True, also=(), repeated='')
+    Assignment(options=('item=qid', 'score=ok', 'model=llm'), is_sure=True, also=(), metrics=(), repeated='')
     >>> assigned(["qid", "old", "new"], [{"qid": "q1", "old": 1, "new": 0}], asked=("old", "new")).options
     ('item=qid', 'models=old,new')
     >>> assigned(["left", "right", "choice"], [{"left": "x", "right": "y", "choice": "left"}]).options
@@ -248,6 +260,8 @@ def assigned(columns: Sequence[str], records: Sequence[Record], asked: Collectio
         for name in columns
         if name and not any(isinstance(row.get(name), dict | list) for row in records)
     ]
+    if not found:
+        return Assignment(options=("item=COLUMN", "score=COLUMN"))
     votes = _votes(found)
     return Assignment(options=votes) if votes else _wide(found, asked) or _long(found, asked)
 
@@ -285,6 +299,8 @@ def _best(columns: Sequence[Column], weights: Sequence[float]) -> list[tuple[flo
 def _wide(columns: Sequence[Column], asked: Collection[str]) -> Assignment | None:
     """Fit a table with a column of scores for each model: those asked for by name, those called like models, or all."""
     numbers = [column for column in columns if column.is_measured and "," not in column.name]
+    if sum(bool(_QUALITIES & column.tokens) for column in numbers) > 1:
+        return None
     wanted = [column for column in numbers if column.name in asked]
     by_model = [column for column in numbers if names_a_model(column.name)]
     if len(wanted) < 2 and any(column.as_model(asked) >= 0.6 for column in columns):
@@ -292,6 +308,7 @@ def _wide(columns: Sequence[Column], asked: Collection[str]) -> Assignment | Non
     items = _best(columns, [0.0 if column in numbers else column.as_item() for column in columns])
     # An index of numbers is an item all the same.
     items = items or _best(columns, [column.as_item() for column in columns])
+    numbers = [column for column in numbers if not items or column is not items[0][1]]
     scores = wanted if len(wanted) > 1 else by_model if len(by_model) > 1 else numbers
     if scores is numbers and (len(numbers) < 2 or not items or any(c.weight(_SCORES) for c in columns if c.scored)):
         return None
@@ -318,7 +335,47 @@ def _wide(columns: Sequence[Column], asked: Collection[str]) -> Assignment | Non
         ),
         is_sure=sure,
         also=tuple(column.name for column in rest if column in numbers) if scores is not numbers else (),
+        metrics=tuple(column.name for column in scores) if scores is numbers else (),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Item, score and model, how well they fit the rows, and what tells rows of one item and model apart."""
+
+    weight: float
+    chosen: tuple[Column | None, Column | None, Column | None]
+    apart: tuple[str, ...]
+    is_key: bool
+
+
+def _fit(chosen: tuple[Column | None, Column | None, Column | None], columns: Sequence[Column], weight: float) -> _Fit:
+    """Take from the weight of the names what speaks against the key that they make."""
+    item, _, model = chosen
+    n_rows = len(columns[0].values)
+    if item is None:
+        return _Fit(weight, chosen, (), n_rows == 0)
+    rest = [column for column in columns if column not in chosen]
+    # A column called run may number repetitions; the others are taken for what they are called.
+    known = [column.values for column in rest if column.name in KEYS["outcomes"] and column.name != "run"]
+    keys = list(zip(item.values, model.values if model else [None] * n_rows, *known, strict=True))
+    is_key = len({*keys}) == len(keys)
+    apart: tuple[str, ...] = ()
+    if item.words in _ASKED and is_key:
+        weight += _ASKED_ONCE
+    if n_rows > 1:
+        n_models = len(model.levels) if model else 1
+        if n_models > 1 and len(item.levels) == len({*zip(item.values, model.values if model else [], strict=True)}):
+            weight -= 0.5  # no two of them share an item
+        if len(item.levels) < min(2, n_rows) or len(item.levels) < n_models // 2:
+            weight -= 0.5
+        if not is_key:
+            apart = tuple(repeats_told_apart(rest, keys)) or _in_order(rest)
+            weight -= 0.05 if apart and apart[0].startswith("trial=") else 0.2 if apart else 0.3
+            # What has more levels than the items is the item.
+            levels = {f"variant={column.name}": len(column.levels) for column in rest}
+            weight -= 0.5 * any(levels.get(option, 0) > len(item.levels) for option in apart)
+    return _Fit(weight, chosen, apart, is_key)
 
 
 def _long(columns: Sequence[Column], asked: Collection[str]) -> Assignment:
@@ -326,43 +383,20 @@ def _long(columns: Sequence[Column], asked: Collection[str]) -> Assignment:
     models = _best(columns, [column.as_model(asked) for column in columns])
     scores = _best(columns, [column.as_score() for column in columns])
     items = _best(columns, [column.as_item() for column in columns])
-    n_rows = len(columns[0].values) if columns else 0
-    best: tuple[float, tuple[Column | None, Column | None, Column | None], tuple[str, ...], bool] | None = None
+    n_rows = len(columns[0].values)
+    alone = 0.5 if not models or models[0][0] < 0.6 else 0.0
+    best: _Fit | None = None
     for (of_item, item), (of_score, score), (of_model, model) in product(
-        items or [(0.0, None)],
-        scores or [(0.0, None)],
-        [*models, (0.5 if not models or models[0][0] < 0.6 else 0.0, None)],
+        items or [(0.0, None)], scores or [(0.0, None)], [*models, (alone, None)]
     ):
-        taken = [column for column in (item, score, model) if column is not None]
-        if len({column.name for column in taken}) < len(taken) or (item is None and n_rows and items):
-            continue
-        keys = list(
-            zip(item.values if item else range(n_rows), model.values if model else [None] * n_rows, strict=True)
-        )
-        rest = [column for column in columns if column not in taken]
-        apart: tuple[str, ...] = ()
-        fit = of_item + of_score + of_model
-        if item is not None and item.words in _ASKED and len({*keys}) == len(keys):
-            fit += 0.2
-        if item is not None and n_rows > 1:
-            n_models = len(model.levels) if model else 1
-            shared = len(item.levels) < len({*keys})
-            if n_models > 1 and not shared:
-                fit -= 0.5
-            if len(item.levels) < min(2, n_rows) or len(item.levels) < n_models // 2:
-                fit -= 0.5
-            if len({*keys}) < len(keys):
-                apart = tuple(repeats_told_apart(rest, keys)) or _in_order(rest)
-                fit -= 0.05 if apart and apart[0].startswith("trial=") else 0.2 if apart else 0.3
-                # What has more levels than the items is the item.
-                levels = {f"variant={column.name}": len(column.levels) for column in rest}
-                fit -= 0.5 * any(levels.get(option, 0) > len(item.levels) for option in apart)
-        if best is None or fit > best[0] + 1e-9:
-            best = fit, (item, score, model), apart, len({*keys}) == len(keys)
-    if best is None:
+        taken = [column.name for column in (item, score, model) if column is not None]
+        if len({*taken}) == len(taken):
+            fit = _fit((item, score, model), columns, of_item + of_score + of_model)
+            best = fit if best is None or fit.weight > best.weight + 1e-9 else best
+    if best is None:  # one column fits more than one role
         return Assignment(options=("item=COLUMN", "score=COLUMN"))
-    _, chosen, apart, is_key = best
-    item, score, model = chosen
+    item, score, model = best.chosen
+    apart, is_key = best.apart, best.is_key
     if item is None and score is not None:  # whatever tells most rows apart names them
         texts = [
             c for c in columns if c.is_complete and c not in (score, model) and not (_NO_ITEMS | _NO_SCORES) & c.tokens
@@ -370,7 +404,12 @@ def _long(columns: Sequence[Column], asked: Collection[str]) -> Assignment:
         telling = max(texts, key=lambda column: len(column.levels), default=None)
         item = telling if telling is not None and 2 * len(telling.levels) > n_rows > 1 else None
     options = _options(columns, item, score, model)
-    is_sure = n_rows > 0 and _nothing_rivals(chosen, (items, scores, models))
+    several = [column for weight, column in scores if weight >= 0.8 and column.is_measured]
+    are_metrics = all(_QUALITIES & column.tokens or column.weight(_SCORES) >= _SURE for column in several)
+    if len(several) > 1 and score in several and are_metrics:
+        options[1] = f"score={','.join(column.name for column in several)}"
+        scores = [pair for pair in scores if pair[1] not in several]
+    is_sure = n_rows > 0 and _nothing_rivals(best.chosen, (items, scores, models))
     repeated = item.name if item is not None and not is_key and not apart and score is not None else ""
     if is_sure and apart[:1] == (f"trial={ORDER}",):
         apart = ()  # whether these are repeats at all is asked when they are read
@@ -410,7 +449,7 @@ def _nothing_rivals(
     keys = list(zip(item.values, model.values if model else [None] * len(item.values), strict=True))
     of_item = next((weight for weight, column in items if column is item), 0.0)
     if item.words in _ASKED and len({*keys}) == len(keys):
-        of_item += 0.2
+        of_item += _ASKED_ONCE
     if model is not None:
         of_model = next((weight for weight, column in models if column is model), 0.0)
         # Names that differ in case or blanks alone are likely one model, which is said when the table is read.
@@ -457,6 +496,8 @@ def repeats_told_apart(columns: Sequence[Column], keys: Sequence[tuple[object, .
         return len(with_it) == len(keys)
 
     def option(column: Column) -> str:
+        if _JUDGES & column.tokens:
+            return f"judge={column.name}"
         return f"{'trial' if all(cell.isdigit() for cell in column.cells) else 'variant'}={column.name}"
 
     named = [column for name in _TRIALS for column in columns if column.words == name]
@@ -472,7 +513,7 @@ def repeats_told_apart(columns: Sequence[Column], keys: Sequence[tuple[object, .
     other = next((column for column in few if not column.is_measured and tells(column)), None)
     other = other or next((column for column in few if tells(column)), None)
     if other is not None:
-        return [f"variant={other.name}"]
+        return [f"judge={other.name}" if _JUDGES & other.tokens else f"variant={other.name}"]
     parts = [column for name in _PARTS for column in few if column.words == name or column.words.endswith(f"_{name}")]
     for trial, part in product(named, parts):
         if trial is not part and tells(trial, part):

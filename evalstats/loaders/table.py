@@ -260,6 +260,9 @@ def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
     told = f"The same {found.repeated} stands more than once; add what tells its rows apart. " if found.repeated else ""
     if found.also:
         told += f"Numbers are also in {some_of(found.also)}: add what is a model to models=. "
+    if found.metrics:
+        metrics = as_options([fits[0], f"score={','.join(found.metrics)}"])
+        told += f"If these columns of numbers are metrics: {metrics}. "
     return f"{rows}For a table of your own{has}, name the columns{one}. {told}These may fit: {as_options(fits)}"
 
 

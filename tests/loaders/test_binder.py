@@ -146,6 +146,12 @@ def test_what_5000_tables_hold_is_found_or_asked_about(tmp_path: Path) -> None:
             ["item=example", "score=is_correct", "model=model_version"],
         ),
         ("correct\n1\n0\n1\n", ["item=#row", "score=correct"]),
+        ("idx,accuracy,f1\n1,1,.5\n2,0,.7\n", ["item=idx", "score=accuracy,f1"]),
+        ("id,helpfulness,honesty\n1,3,5\n2,4,4\n", ["item=id", "score=helpfulness,honesty"]),
+        ("metric,name,value\nacc,q1,1\nf1,q1,.5\nacc,q2,1\nf1,q2,.5\n", ["item=name", "score=value"]),
+        ("test,status,duration\nt1,passed,.3\nt2,failed,.4\n", ["item=test", "score=status"]),
+        ("item,rater,score\na,x,1\na,y,2\nb,x,3\nb,y,4\n", ["item=item", "score=score", "judge=rater"]),
+        ("id,label,prediction,probability\n1,A,A,.9\n2,B,A,.8\n", ["item=id", "score=COLUMN"]),
     ],
 )
 def test_headers_that_people_use(text: str, options: list[str]) -> None:

@@ -439,7 +439,6 @@ def test_columns_named_like_models_are_taken_for_them(tmp_path: Path) -> None:
     [
         [{"question": q, "gpt-4o": 1, "claude-3": 0, "extra": 3} for q in ("q1", "q2")],  # a number of anything
         [{"question": "q1", "gpt-4o": 1, "claude-3": 0}] * 2,
-        named("qid", "llm", "ok", grade=lambda *_: 3),  # two scores
         named("qid", "llm", "ok", agent=lambda q, *_: q[-1]),  # two models
         named("qid", "llm", "ok", id=lambda q, m, _: int(q[1:]) if "gpt" in m else 11 - int(q[1:])),  # two items
         named("qid", "llm", "value"),  # a number of anything

@@ -282,7 +282,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "reasoning_gym/raw/*.json.gz": Reads("reasoning-gym", {"scored": 300}, completions),
     "swebench_verified_mini/info_for_leaderboard.json": Reads("swe-bench-issues", {"scored": 2000}, issues),
     "tau_bench/gpt-4o-airline.json.gz": Reads("tau-bench", {"scored": 200}, n_list),
-    "tau_bench/summary.parquet": Reads("table", {"scored": 200}, n_parquet, says="trial for the trial"),
+    "tau_bench/summary.parquet": Reads("table", {"scored": 200}, n_parquet, says="reward for the score"),
     "tau_bench/tau2_domains_retail_*.json": Refused(f"{BESIDE} task definitions"),
     "tau_bench/tau2_results_dirformat/results.json": Reads("tau2-bench", {"unscored": 1}, indexed),
     "tau_bench/tau2_results_dirformat/simulations/*": Refused("give the folder that holds both"),
