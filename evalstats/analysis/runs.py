@@ -85,19 +85,20 @@ class TrialDesign:
 
     def effects(self, items: pl.DataFrame, arms: Sequence[Arm], *, weights: Floats | None = None) -> list[RunEffects]:
         """Reduce every side's cells (or the differences of two, trial by trial) to what they tell of its runs."""
-        found = self._scores(items, arms)
+        found = self.scores(items, arms)
         if found and self.shared and len(found) == 2:
             return [run_effects(_difference(*found), weights=weights, difference=True)]
         return [run_effects(each.scores, weights=weights) for each in found]
 
     def matrix(self, items: pl.DataFrame, arms: Sequence[Arm]) -> Floats | None:
         """Return the scores of trials that all systems share, shape (n_arms, n_items, n_trials)."""
-        found = self._scores(items, arms)
+        found = self.scores(items, arms)
         if not found or any(each.names != found[0].names for each in found):
             return None
         return np.stack([np.concatenate(list(each.scores)) for each in found])
 
-    def _scores(self, items: pl.DataFrame, arms: Sequence[Arm]) -> list["RunScores"]:
+    def scores(self, items: pl.DataFrame, arms: Sequence[Arm]) -> list["RunScores"]:
+        """Return the scores of every system by item and trial; nothing where those of any are not known, or it has none."""
         if not items.height or not any(arm.several_trials for arm in arms):
             return []
         found = [each for arm in arms if (each := run_scores(items, arm, by_run=self.by_run)) and each.names]
@@ -332,7 +333,7 @@ def same_items_row(
     items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign, *, conf_level: float
 ) -> MethodRow | None:
     """Return the difference on these very items for new trials, where every item has the same trials."""
-    found = design._scores(items, arms)  # noqa: SLF001 - of this module
+    found = design.scores(items, arms)
     scores = [each.scores for each in found]
     if found and design.shared:
         # What trials add to both cancels in the difference of each.

@@ -303,7 +303,7 @@ def mixture_p(
     """Return the two-sided p that belongs to each interval of `half_widths`."""
     scale = np.sqrt(np.square(std_error)[:, np.newaxis] + variances)
     tails = special.stdtr(df[:, np.newaxis], -np.abs(estimate)[:, np.newaxis] / scale)
-    return np.clip(2.0 * np.sum(weights * tails, axis=1), SMALLEST_P, 1.0)
+    return np.asarray(np.clip(2.0 * np.sum(weights * tails, axis=1), SMALLEST_P, 1.0), dtype=np.float64)
 
 
 def t_quantiles(conf_level: float, df: FloatArray) -> FloatArray:
@@ -326,7 +326,7 @@ def half_widths(
     """
     tail = 0.5 * (1.0 - conf_level)
     scale = np.sqrt(np.maximum(np.square(std_error)[:, np.newaxis] + variances, np.finfo(np.float64).tiny))
-    half = t_quantiles(conf_level, df) * std_error
+    half: FloatArray = t_quantiles(conf_level, df) * std_error
     nu = df[:, np.newaxis]
     constant = np.exp(special.gammaln((nu + 1) / 2) - special.gammaln(nu / 2)) / np.sqrt(nu * np.pi)
     for _ in range(_STEPS):
@@ -334,7 +334,7 @@ def half_widths(
         excess = np.sum(weights * special.stdtr(nu, -t), axis=1) - tail
         slope = np.sum(weights * constant * np.exp(-(nu + 1) / 2 * np.log1p(np.square(t) / nu)) / scale, axis=1)
         move = np.maximum(excess, 0.0) / slope
-        half = half + move
+        half = np.asarray(half + move, dtype=np.float64)
         if not np.any(move > 1e-13 * half):
             break
     return half

@@ -201,7 +201,8 @@ def counting_runs(
     for places in np.array_split(np.flatnonzero(touched), max(1, math.ceil(touched.sum() / _AT_ONCE))):
         if not places.size:
             continue
-        added, weights = pair_mixtures([pairs[k] for k in places.tolist()], prior=runs.prior)
+        held: list[int] = places.tolist()
+        added, weights = pair_mixtures([pairs[k] for k in held], prior=runs.prior)
         own, nu = found.std_error[places], df[places]
         reach[places] = half_widths(added, weights, own, nu, level)
         # As the half-width of one pair alone tells it, whatever the family.

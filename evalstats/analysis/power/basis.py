@@ -438,7 +438,7 @@ def _parts_of(result: Comparison) -> DifferenceParts:
     if result.df is None or result.design_effect is None:
         raise CannotAnswerError(f"the pilot's clusters give no standard error to plan by: {result.verdict_reason}")
     shares = shares_with_df(result.n_clusters, result.df)
-    item, between = _parts_of_variances(n, result.std_error**2, result.design_effect, n * float((shares**2).sum()))
+    item, between = _parts_of_variances(n, without**2, result.design_effect, n * float((shares**2).sum()))
     sizes = tuple(max(1, round(share * n)) for share in shares.tolist())
     return replace(plain, cluster=between, item=item, sizes=sizes)
 
