@@ -308,7 +308,7 @@ def mixture_p(
 
 def t_quantiles(conf_level: float, df: FloatArray) -> FloatArray:
     """Return q with P(|T| <= q) = conf_level for each of some degrees of freedom."""
-    return np.asarray(-special.stdtrit(df, (1.0 - conf_level) / 2.0))
+    return np.asarray(-special.stdtrit(df, (1.0 - conf_level) / 2.0), dtype=np.float64)
 
 
 def half_widths(
