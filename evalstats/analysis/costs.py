@@ -158,7 +158,7 @@ def amount(value: float | None) -> str:
 
 def runaway_words(who: str, risk: UnseenRunaways, effect: str) -> str:
     """Say which share of runaway answers would change a result on costs, and which the items cannot exclude."""
-    more = "further answers" if risk.runaways else "answers"
+    more = "Further answers" if risk.runaways else "Answers"
     without = "" if risk.runaways else " without one"
     return (
         f"{more} of {who} at {number(risk.ratio, 0)} times the median on {share_in_percent(risk.undoing)} of the items would "

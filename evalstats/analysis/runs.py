@@ -238,11 +238,11 @@ def paired_trials(
     common = sorted(set(names[0]) & set(names[1]))
     named = listed(common) if _labelled(baseline) and not design.by_run else str(len(common))
     way_out = "" if declared else "; if they have nothing in common, declare them independent"
-    told = [f"trials are paired by {design.called} ({named} on both sides): what one adds to both cancels{way_out}"]
+    told = [f"Trials are paired by {design.called} ({named} on both sides): what one adds to both cancels{way_out}"]
     if design.by_run:
         named_runs = [own.select("run", _UNIT).unique().sort(pl.col(_UNIT).cast(pl.Int64))["run"] for own in both]
         pairs = ", ".join(f"{a} with {b}" for a, b in zip(*named_runs, strict=True))
-        told.append(f"runs are paired in the order of their files: {pairs}")
+        told.append(f"Runs are paired in the order of their files: {pairs}")
     if lost:
         told.append(f"{plural(lost, 'score')} left out: the other side has no score of that item in that trial")
     return PairedTrials(
@@ -358,15 +358,15 @@ def run_notes(
         if design.role == "sample" and several_trials:
             return notes(
                 "choice",
-                ["the trials do not tell how scores vary from run to run: no interval counts it"],
+                ["The trials do not tell how scores vary from run to run: no interval counts it"],
                 caution=False,
             )
         if design.role == "fixed" and several_trials:
             each = plural(max(len(set(_units(arm))) for arm in arms), design.called)
             text = (
-                f"the {each} {'are' if not each.startswith('1 ') else 'is'} taken as chosen: the answer holds for these"
+                f"The {each} {'are' if not each.startswith('1 ') else 'is'} taken as chosen: the answer holds for these"
             )
-            remedy = "" if design.declared else ("for more like them, add ", Option("runs", "sample"))
+            remedy = "" if design.declared else ("For more like them, add ", Option("runs", "sample"))
             return (Note(kind="choice", text=text, remedy=remedy, caution=False),)
         return ()
     size = size_words(spread.median, metric)
@@ -374,7 +374,7 @@ def run_notes(
         f"{several([str(n) for n in dict.fromkeys(spread.n_runs)], 3)} {'runs' if max(spread.n_runs) > 1 else 'run'}"
     )
     each = " of each" if len(set(spread.n_runs)) == 1 and len(arms) > 1 and not design.shared else ""
-    what = "shared trial to shared trial" if design.shared else "run to run"
+    what = "Shared trial to shared trial" if design.shared else "Run to run"
     size = f"{size}, as declared" if spread.known else f"about {size} ({counts}{each})"
     times = (
         f"; the interval is {number(wider, 1)} times as wide for it" if wider >= _WIDER else "; the interval counts it"
@@ -394,11 +394,11 @@ def draws_note(items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign) ->
     p = equal_runs_p([each for arm in arms for each in design.effects(items, [arm])])
     if p is None or p > _SMALL:
         return ()
-    text = f"means of the {design.called}s differ by more than chance explains ({p_words(p)}), and the interval leaves that out"
+    text = f"Means of the {design.called}s differ by more than chance explains ({p_words(p)}), and the interval leaves that out"
     return (
         Note(
             kind="dependence",
             text=text,
-            remedy=(f"if each {design.called} is a run of its own, add ", Option("runs", "sample")),
+            remedy=(f"If each {design.called} is a run of its own, add ", Option("runs", "sample")),
         ),
     )

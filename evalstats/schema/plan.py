@@ -111,6 +111,7 @@ ADJUSTMENTS = ("max-t", "holm", "bh", "by", "bonferroni", "none")
 MISSING = ("bounded", "ignorable")
 RUNS = ("sample", "fixed", "draws")
 FAIL_ON = ("worse", "not-noninferior", "inconclusive")
+SCALES = ("logit", "identity", "latent", "points")
 
 _USUAL_LEVEL = 0.95
 _POINTS = re.compile(r"([0-9]*\.?[0-9]+)\s*(pp|%|percent)")
@@ -177,6 +178,8 @@ class Plan:
     runs, run_sd
         What trials are: "draws" of one run, a "sample" of more runs, or "fixed"; and the standard deviation from run to run,
         "1.4pp" where it is known, "prior:2pp" for the scale of its prior.
+    scale
+        On what scores are compared: logit or identity for `gap`, latent or points for `contamination`; each heeds its own.
     fail_on
         What makes a gate fail: worse, not-noninferior, inconclusive.
     primary
@@ -210,6 +213,7 @@ class Plan:
     missing: str | None = None
     runs: str | None = None
     run_sd: str | None = None
+    scale: str | None = None
     fail_on: tuple[str, ...] = ()
     primary: Mapping[str, str] = field(default_factory=dict[str, str])
     margins: tuple[Margin, ...] = ()
@@ -230,6 +234,8 @@ class Plan:
             raise InputError(
                 f'run_sd {self.run_sd!r} is no size; write "1.4pp" where it is known, "prior:2pp" for the scale of its prior'
             )
+        if self.scale is not None:
+            _check_level("scale", self.scale, SCALES)
         check_settings(self.accept)
         for name in self.fail_on:
             _check_level("fail_on", name, FAIL_ON)
@@ -307,7 +313,7 @@ def departures(
             continue
         said = declared[name]
         words = f"{_in_words(said)} declared" if _said(said) else "none declared"
-        found.append(f"departs from the plan: {_LABELS.get(name, name)} {_in_words(value)} given, {words}")
+        found.append(f"Departs from the plan: {_LABELS.get(name, name)} {_in_words(value)} given, {words}")
     return tuple(found)
 
 
@@ -318,6 +324,17 @@ def settled(plan: Plan | None, *, benchmark: str = "", metric: str = "", **given
         name: value if value is not None else (said if _said(said := declared.get(name)) else None)
         for name, value in given.items()
     }
+
+
+def scale_given(plan: Plan | None, asked: str, own: Sequence[str]) -> dict[str, object]:
+    """Return the scale that was asked for, as an option of `settled`; a plan that declares another question's says nothing here.
+
+    >>> scale_given(Plan(scale="points"), "auto", ("logit", "identity")), scale_given(None, "logit", ("logit",))
+    ({}, {'scale': 'logit'})
+    """
+    if plan is not None and plan.scale is not None and plan.scale not in own:
+        return {}
+    return {"scale": None if asked == "auto" else asked}
 
 
 def with_aliases(data: EvalData, aliases: Mapping[str, str]) -> EvalData:
@@ -363,6 +380,7 @@ def _declared(plan: Plan, benchmark: str, metric: str) -> dict[str, object]:
         "missing": plan.missing,
         "runs": plan.runs,
         "run_sd": plan.run_sd,
+        "scale": plan.scale,
         "fail_on": plan.fail_on,
     }
 
@@ -429,6 +447,7 @@ def _canonical(plan: Plan) -> dict[str, object]:
         "missing": plan.missing,
         "runs": plan.runs,
         "run_sd": plan.run_sd and plan.run_sd.replace(" ", ""),
+        "scale": plan.scale,
         "fail_on": sorted(plan.fail_on),
         "primary": dict(plan.primary),
         "margins": sorted(

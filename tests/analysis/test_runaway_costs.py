@@ -30,7 +30,7 @@ def test_a_saving_that_unseen_runaways_would_undo_says_so(n: int, saving: float,
     assert bool(words) == said
     assert any(WORDS in text for text in told(leaderboard(data))) == said
     if said:
-        assert words.startswith("answers of the candidate at 10 times the median on 1.")
+        assert words.startswith("Answers of the candidate at 10 times the median on 1.")
         assert "80 items without one cannot exclude 3.7%" in words
 
 

@@ -154,8 +154,8 @@ def test_a_few_judges_or_seeds_of_both_sides_are_fixed_and_paired(column: str) -
     data = read(table(a, b, JUDGES, column), column)
     found = compare(data, "old", "new")
     assert found.verdict == "better"
-    assert any(f"trials are paired by {column} ('gemini', 'gpt-5', 'opus' on both" in text for text in told(found))
-    assert any(text.startswith(f"the 3 {column}s are taken as chosen") for text in told(found))
+    assert any(f"Trials are paired by {column} ('gemini', 'gpt-5', 'opus' on both" in text for text in told(found))
+    assert any(text.startswith(f"The 3 {column}s are taken as chosen") for text in told(found))
     assert ends(found) == pytest.approx(ends(of_means(a, b)))
     sample = compare(data, "old", "new", runs="sample")
     assert ends(sample) == pytest.approx(ends(counted(of_means(a, b), b - a, difference=True)))
@@ -188,7 +188,7 @@ def test_seeds_of_each_side_are_its_runs() -> None:
 def test_seeds_that_are_numbers_are_names_all_the_same() -> None:
     a, b = drawn(2)
     found = compare(read(table(a, b, [11, 22, 33], "seed"), "seed"), "old", "new")
-    assert any("trials are paired by seed ('11', '22', '33' on both sides)" in text for text in told(found))
+    assert any("Trials are paired by seed ('11', '22', '33' on both sides)" in text for text in told(found))
     other = table(a, b, [11, 22, 33], "seed").with_columns(
         seed=pl.when(pl.col("name") == "new").then(pl.col("seed") + 100).otherwise(pl.col("seed"))
     )
@@ -380,7 +380,7 @@ def test_runs_of_one_system_become_trials_when_asked() -> None:
 def test_runs_are_paired_in_the_order_of_their_files() -> None:
     a, b = drawn(10, shared_sd=1.0)
     found = compare(seeds(a, b, sources=True).trials_from_runs(), "a", "b", shared_trials=True)
-    assert "runs are paired in the order of their files: a-9 with b-9, a-8 with b-8, a-7 with b-7" in told(found)
+    assert "Runs are paired in the order of their files: a-9 with b-9, a-8 with b-8, a-7 with b-7" in told(found)
     expected = compare(as_runs(table(a, b)), "old", "new", shared_trials=True)
     assert found.conf_low == pytest.approx(expected.conf_low)
     fewer = seeds(a, b).outcomes.filter(pl.col("run") != "b-9")
@@ -424,7 +424,7 @@ def test_a_leaderboard_counts_runs_as_the_comparison_does() -> None:
     )
     assert pair.verdict == "not separated"
     alone = leaderboard(read(table(a[:, :1], b[:, :1])))
-    assert any("one run of each system" in text for text in told(alone))
+    assert any("One run of each system" in text for text in told(alone))
 
 
 def test_runs_that_move_all_items_separate_no_models() -> None:
@@ -456,8 +456,8 @@ def test_trials_that_tell_nothing_are_not_called_one_run() -> None:
         for j, name in enumerate("abc")
     ]
     result = leaderboard(from_frame(pl.DataFrame(rows), item="item", model="model", trial="trial", score="score"))
-    assert any(text.startswith("the trials do not tell how scores vary from run to run") for text in told(result))
-    assert not any("one run of each system" in text for text in told(result))
+    assert any(text.startswith("The trials do not tell how scores vary from run to run") for text in told(result))
+    assert not any("One run of each system" in text for text in told(result))
 
 
 def test_judges_of_all_models_cancel_in_a_leaderboard() -> None:
@@ -467,10 +467,10 @@ def test_judges_of_all_models_cancel_in_a_leaderboard() -> None:
     frame = frame.with_columns(name=pl.when(pl.int_range(pl.len()) >= 1800).then(pl.lit("third")).otherwise("name"))
     found = leaderboard(read(frame.filter(pl.col("name") != "third"), "judge_name"))
     assert found.pairs[0].verdict == "better"
-    assert any(text.startswith("the 3 judge_names are taken as chosen") for text in told(found))
+    assert any(text.startswith("The 3 judge_names are taken as chosen") for text in told(found))
     assert leaderboard(read(frame, "judge_name"), shared_trials=False).rows[0].rank_high == 3
     crowd = leaderboard(read(frame, "judge_name"), runs="sample")
-    assert any("shared trial to shared trial, in the difference of a pair: about" in text for text in told(crowd))
+    assert any("Shared trial to shared trial, in the difference of a pair: about" in text for text in told(crowd))
     for pair in crowd.pairs:
         one = compare(read(frame, "judge_name"), pair.second, pair.first, runs="sample", conf_level=1 - 0.05 / 3)
         assert pair.conf_high - pair.conf_low >= 0.95 * (one.conf_high - one.conf_low)

@@ -466,7 +466,7 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
         and all(len(arm.runs) == 1 for arm in table.arms)
         and not table.data.merged
     ):
-        remarks.append("one run of each system: no interval counts the variation from run to run")
+        remarks.append("One run of each system: no interval counts the variation from run to run")
     return remarks
 
 

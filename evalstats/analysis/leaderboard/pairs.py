@@ -138,9 +138,9 @@ class BoardRuns:
             np.nanmedian(middle**2 * reach / np.square(found.std_error)) if np.isfinite(found.std_error).any() else 0.0
         )
         what = (
-            "run to run"
+            "Run to run"
             if isinstance(self.sides, tuple)
-            else "shared trial to shared trial, in the difference of a pair"
+            else "Shared trial to shared trial, in the difference of a pair"
         )
         size = size_words(middle, metric)
         size = f"{size}, as declared" if self.prior.known else f"about {size} (median)"
