@@ -13,7 +13,6 @@ from evalstats.analysis.compare.difference import PairedScores
 from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.means import paired_t
-from evalstats.stats.trials import run_variance
 from validation.deciding import Decision, compared, decided, metric
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 
@@ -51,14 +50,12 @@ class Drawn:
     clusters: np.ndarray | None = None
 
     def scores(self, *, clustered: bool = True) -> PairedScores:
-        """Return item means; several trials of all items are full runs, and what they add is counted as `compare` does."""
-        several = self.baseline.shape[1] > 1
+        """Return item means."""
         return PairedScores(
             baseline=self.baseline.mean(axis=1),
             candidate=self.candidate.mean(axis=1),
             n_trials=self.baseline.shape[1],
             clusters=(self.clusters,) if clustered and self.clusters is not None else (),
-            runs=run_variance(self.baseline, self.candidate) if several else None,
         )
 
 
@@ -227,8 +224,8 @@ QUESTION = Question(
     design=(
         "Two models of equal skill answer the same items. Where items are clustered, each cluster favours one of the two "
         "by a random amount (normal, sd 1.15 on the logit scale): over all clusters that could have been drawn there is no "
-        "difference. Items differ in difficulty. Three trials are full runs, so that the interval counts what whole runs may "
-        "add. Skewed scores are exponential less 1."
+        "difference. Items differ in difficulty. Three trials repeat one run. "
+        "Skewed scores are exponential less 1."
     ),
     measure="false claims",
     nominal=0.05,
@@ -254,7 +251,6 @@ QUESTION = Question(
             low=0.04,
             high=0.06,
         ),
-        # Several trials count as full runs, and what whole runs may add makes the interval wider.
         Promise(
             text="compare, 60 clusters, 3 trials: interval and p-value", method=INTERVAL, cases=SIXTY[1:], high=0.06
         ),

@@ -6,7 +6,7 @@ import numpy as np
 
 from evalstats.stats.bootstrap import augmented_percentile, percentile_law
 from evalstats.stats.paired.means import augmented_t, paired_t
-from evalstats.stats.trials import run_variance, with_runs
+from evalstats.stats.runs import RunSd, run_effects, run_spread, with_runs
 from validation.mean_score import rates
 from validation.study import Case, Promise, Question, Tally, Task, of_intervals, simulated
 
@@ -36,7 +36,7 @@ def replicate(rng: np.random.Generator, count: int, *, items: int, p_a: float, p
         sides = [rng.random((items, TRIALS)) < p[:, np.newaxis] for p in rate]
         rows.append((sides[1] * 1.0 - sides[0]).ravel())
         drawn.append(sides[1].mean(axis=1) - sides[0].mean(axis=1))
-        runs = run_variance(sides[0] * 1.0, sides[1] * 1.0)
+        runs = run_spread(*(run_effects(side * 1.0) for side in sides), prior=RunSd(value=0.01))
         counted.append(with_runs(augmented_t(drawn[-1], n_trials=TRIALS), runs, low=-1.0, high=1.0))
     truth = p_b - p_a
     return {
@@ -81,8 +81,8 @@ QUESTION = Question(
     design=(
         "Two models answer the same items three times each; their mean rates are those named. On seven items in ten each "
         "model has a success rate of its own (Beta), on the others its mean rate. Where a method gives no interval, the "
-        "point is taken, as the usual programs print it. Trials that are full runs are counted as runs, which may move all items "
-        "alike: here they do not."
+        "point is taken, as the usual programs print it. Trials that are whole runs are counted as runs, which may move "
+        "all items alike: here they do not."
     ),
     measure="misses",
     nominal=0.05,

@@ -7,7 +7,7 @@ import numpy as np
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.difference import PairedScores
-from evalstats.stats.trials import run_variance
+from evalstats.stats.runs import RunSd, run_effects, run_spread
 from validation.deciding import decided, metric
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, simulated
 
@@ -41,7 +41,7 @@ def full_runs(rng: np.random.Generator, delta: float, *, items: int, run_sd: flo
         (rng.random((items, 3)) < np.clip(rate + gain + run_sd * rng.standard_normal(3), 0.0, 1.0)) * 1.0
         for gain in (0.0, delta)
     ]
-    runs = run_variance(sides[0], sides[1])
+    runs = run_spread(*map(run_effects, sides), prior=RunSd(value=0.01))
     return PairedScores(baseline=sides[0].mean(axis=1), candidate=sides[1].mean(axis=1), n_trials=3, runs=runs)
 
 

@@ -273,6 +273,10 @@ class Metric:
         """The score of an outright failure, where the metric has a bound on that side."""
         return self.low if self.higher_is_better else self.high
 
+    def is_cost(self, *scores: npt.NDArray[np.float64]) -> bool:
+        """Whether scores are amounts without an upper bound of which less is better: dollars, tokens, seconds."""
+        return not self.higher_is_better and self.high is None and all(bool((x >= 0).all() and x.any()) for x in scores)
+
     @property
     def is_share(self) -> bool:
         """Whether it is a share of 1, shown in percentage points."""
@@ -474,29 +478,32 @@ def _check_range(rows: pl.DataFrame, benchmark: str, name: str, low: float | Non
 
 def margin_in_unit(margin: float | str | None, metric: Metric) -> float | None:
     """Return a declared margin in the metric's own unit; "2pp" is two percentage points."""
-    if margin is None:
-        return None
+    return None if margin is None else difference_in_unit(margin, metric, name="margin")
+
+
+def difference_in_unit(margin: float | str, metric: Metric, *, name: str) -> float:
+    """Return a declared difference in the metric's own unit; `name` is the option's."""
     match = _MARGIN.fullmatch(margin) if isinstance(margin, str) else None
     if isinstance(margin, str) and match is None:
         raise InputError(
-            f"margin {margin!r} is not a difference; write 2pp for two percentage points, or a number in the metric's unit"
+            f"{name} {margin!r} is not a difference; write 2pp for two percentage points, or a number in the metric's unit"
         )
     value = float(match[1]) if match else float(margin)
     if match and match[2]:
         if not (metric.is_share or metric.is_percent):
             raise InputError(
-                f"margin {margin!r} is in percentage points, and {metric.name!r} is not a share "
-                f"(it runs from {metric.low} to {metric.high}); give the margin as a number in its own unit"
+                f"{name} {margin!r} is in percentage points, and {metric.name!r} is not a share "
+                f"(it runs from {metric.low} to {metric.high}); give a number in its own unit"
             )
         value = value / 100 if metric.is_share else value
     if not (value > 0 and math.isfinite(value)):
         raise InputError(
-            f"margin is {margin}; it must be a positive difference, such as 2pp or a number in the metric's own unit"
+            f"{name} is {margin}; it must be a positive difference, such as 2pp or a number in the metric's own unit"
         )
     if metric.span is not None and value >= metric.span:
         raise InputError(
-            f"margin is {margin}, and {metric.name!r} runs from {metric.low:g} to {metric.high:g}: no difference lies outside "
-            "such a margin. Percentage points are written 2pp; a bare number is in the metric's own unit"
+            f"{name} is {margin}, and {metric.name!r} runs from {metric.low:g} to {metric.high:g}: no difference lies outside "
+            f"such a {name}. Percentage points are written 2pp; a bare number is in the metric's own unit"
         )
     return value
 

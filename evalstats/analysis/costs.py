@@ -15,12 +15,13 @@ import polars as pl
 from evalstats.aggregate.items import COUNT_OF, ITEM_KEY, SUM_OF
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
-from evalstats.document.numbers import number, plural
+from evalstats.document.numbers import number, plural, share_in_percent
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.columns import OUTCOMES
 from evalstats.stats.checks import is_constant, too_few_clusters
 from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import Estimate
+from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
 from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
 
@@ -155,6 +156,16 @@ def amount(value: float | None) -> str:
     return f"{value:,.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
 
 
+def runaway_words(who: str, risk: UnseenRunaways, effect: str) -> str:
+    """Say which share of runaway answers would change a result on costs, and which the items cannot exclude."""
+    more = "Further answers" if risk.runaways else "Answers"
+    without = "" if risk.runaways else " without one"
+    return (
+        f"{more} of {who} at {number(risk.ratio, 0)} times the median on {share_in_percent(risk.undoing)} of the items would "
+        f"{effect}, and {risk.n:,} items{without} cannot exclude {share_in_percent(risk.possible)}"
+    )
+
+
 def _row(name: str, before: Floats, after: Floats, codes: Sequence[Ints], conf_level: float) -> CostRow:
     has = ~(np.isnan(before) | np.isnan(after))
     n = int(has.sum())
@@ -176,6 +187,12 @@ def _row(name: str, before: Floats, after: Floats, codes: Sequence[Ints], conf_l
     except CannotAnswerError as error:
         return replace(bare, reason=str(error), note=_joined(notes))
     notes.extend(found.warnings)
+    if found.conf_low is not None and found.conf_high is not None and not found.conf_low <= 1.0 <= found.conf_high:
+        cheaper = found.conf_high < 1.0
+        who, cheap, dear = ("the candidate", b, a) if cheaper else ("the baseline", a, b)
+        nearest = found.conf_high if cheaper else 1.0 / found.conf_low
+        risk = unseen_runaways(cheap, dear, lead=(1.0 - nearest) * float(dear.mean()), conf_level=conf_level)
+        notes.append(runaway_words(who, risk, "undo the lead") if risk.within else "")
     try:
         typical = geometric_ratio(a, b, clusters=kept, conf_level=conf_level)
     except CannotAnswerError as error:

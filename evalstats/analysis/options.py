@@ -38,6 +38,18 @@ Cluster = Annotated[
     tuple[str, ...] | None,
     Option("Column whose levels share something; may be repeated; none: items share nothing.", ("--cluster", "-c")),
 ]
+Runs = Annotated[
+    Literal["sample", "fixed", "draws"] | None,
+    Option(
+        "What trials are: draws of one run, a sample of more runs (judges, seeds), or the very ones asked about (fixed); "
+        "default: by what names them.",
+        metavar="sample|fixed|draws",
+    ),
+]
+RunSpreadKnown = Annotated[
+    str | None,
+    Option("Standard deviation from run to run, where known: 1.4pp; prior:2pp: the scale of its prior.", metavar="SD"),
+]
 Models = Annotated[tuple[str, ...] | None, Option("Those to keep: A,B,C; default: all.", names=True)]
 Accept = Annotated[tuple[str, ...], Option("The runs differ in this on purpose; may be repeated.", metavar="SETTING")]
 ConfLevel = Annotated[float, Option("Level of the intervals.")]

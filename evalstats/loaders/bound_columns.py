@@ -334,7 +334,8 @@ def bind(
         own_names=tuple(
             f"{source}={name}"
             for name, source in standard.items()
-            if source != name and source not in _ROLES and name not in {"error", "metric"}
+            # What a trial is called tells whether it is a run or a judge.
+            if source != name and (source not in _ROLES or name == "trial") and name not in {"error", "metric"}
         ),
         aliased=aliased,
         unfit={name: why for name, why in not_it.items() if name not in used},

@@ -23,7 +23,7 @@ PLAN_FILE = "evalstats.toml"
 
 T = TypeVar("T")
 
-_PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept", "missing", "scale")
+_PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept", "missing", "runs", "run_sd", "scale")
 _GATE = ("fail_on",)
 _MARGIN = ("value", "reason", "metric", "benchmark")
 _MAP = ("columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored")
@@ -81,6 +81,8 @@ def plan_from_tables(tables: Mapping[str, object], *, source: str = "") -> Plan:
         families=_optional(plan, "families", _texts) or (),
         accept=_optional(plan, "accept", _texts) or (),
         missing=_optional(plan, "missing", _text),
+        runs=_optional(plan, "runs", _text),
+        run_sd=_optional(plan, "run_sd", _text),
         scale=_optional(plan, "scale", _text),
         fail_on=_optional(gate, "fail_on", _texts) or (),
         primary=_names(tables, "primary", "the metric that decides the benchmark"),

@@ -98,8 +98,8 @@ def _cautious(study: Study) -> str:
     several = [row for row in verdicts if row.design.get("n_trials", 1) > 1]
     return (
         "With 7 or 12 clusters a verdict needs both CR2 and the exact sign-flip. It is wrong in only "
-        f"{_range_words(few)} of comparisons, and so overlooks more true differences than it would at 5%. Three trials count as "
-        f"full runs, which may move all items alike: then {_range_words(several)} are wrong."
+        f"{_range_words(few)} of comparisons, and so overlooks more true differences than it would at 5%. With three "
+        f"trials of each item {_range_words(several)} are wrong."
     )
 
 

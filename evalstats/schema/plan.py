@@ -109,11 +109,13 @@ def check_settings(names: Iterable[str]) -> tuple[str, ...]:
 
 ADJUSTMENTS = ("max-t", "holm", "bh", "by", "bonferroni", "none")
 MISSING = ("bounded", "ignorable")
+RUNS = ("sample", "fixed", "draws")
 FAIL_ON = ("worse", "not-noninferior", "inconclusive")
 SCALES = ("logit", "identity", "latent", "points")
 
 _USUAL_LEVEL = 0.95
 _POINTS = re.compile(r"([0-9]*\.?[0-9]+)\s*(pp|%|percent)")
+_RUN_SD = re.compile(r"(prior:)?\s*[0-9]*\.?[0-9]+\s*(pp|%|percent)?")
 _MODEL_COLUMNS: Mapping[TableName, tuple[str, ...]] = {
     "outcomes": ("model", "system"),
     "comparisons": ("model_a", "model_b"),
@@ -173,6 +175,9 @@ class Plan:
     missing
         What missing scores may be: "bounded" (anything that the metric allows) or "ignorable" (missing for a reason that has
         nothing to do with the answers).
+    runs, run_sd
+        What trials are: "draws" of one run, a "sample" of more runs, or "fixed"; and the standard deviation from run to run,
+        "1.4pp" where it is known, "prior:2pp" for the scale of its prior.
     scale
         On what scores are compared: logit or identity for `gap`, latent or points for `contamination`; each heeds its own.
     fail_on
@@ -206,6 +211,8 @@ class Plan:
     families: tuple[str, ...] = ()
     accept: tuple[str, ...] = ()
     missing: str | None = None
+    runs: str | None = None
+    run_sd: str | None = None
     scale: str | None = None
     fail_on: tuple[str, ...] = ()
     primary: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -221,6 +228,12 @@ class Plan:
             _check_level("adjust", self.adjust, ADJUSTMENTS)
         if self.missing is not None:
             _check_level("missing", self.missing, MISSING)
+        if self.runs is not None:
+            _check_level("runs", self.runs, RUNS)
+        if self.run_sd is not None and not _RUN_SD.fullmatch(self.run_sd.strip()):
+            raise InputError(
+                f'run_sd {self.run_sd!r} is no size; write "1.4pp" where it is known, "prior:2pp" for the scale of its prior'
+            )
         if self.scale is not None:
             _check_level("scale", self.scale, SCALES)
         check_settings(self.accept)
@@ -287,7 +300,8 @@ def departures(
 
     `benchmark` and `metric` are what the result is about. `span` is the distance between the metric's bounds, by which percentage
     points become its own unit (1 for a share); None for a metric without bounds. `given` are options as the user gave them, None
-    for those left open: baseline, conf_level, adjust, clusters, families, accept, missing, fail_on, margin, primary.
+    for those left open: baseline, conf_level, adjust, clusters, families, accept, missing, runs, run_sd, fail_on, margin,
+    primary.
     """
     declared = _declared(plan, benchmark, metric)
     unknown = [name for name in given if name not in declared]
@@ -364,6 +378,8 @@ def _declared(plan: Plan, benchmark: str, metric: str) -> dict[str, object]:
         "adjust": plan.adjust,
         "accept": plan.accept,
         "missing": plan.missing,
+        "runs": plan.runs,
+        "run_sd": plan.run_sd,
         "scale": plan.scale,
         "fail_on": plan.fail_on,
     }
@@ -389,6 +405,8 @@ def _same(name: str, given: object, declared: object, span: float | None) -> boo
     if isinstance(declared, tuple):
         own, allowed = set(_flat(given)), set(cast("tuple[object, ...]", declared))
         return own <= allowed if name in _ONE_OF else own == allowed
+    if name == "run_sd":
+        return str(given).replace(" ", "") == str(declared).replace(" ", "")
     return given == declared
 
 
@@ -427,6 +445,8 @@ def _canonical(plan: Plan) -> dict[str, object]:
         "families": sorted(plan.families),
         "accept": sorted(plan.accept),
         "missing": plan.missing,
+        "runs": plan.runs,
+        "run_sd": plan.run_sd and plan.run_sd.replace(" ", ""),
         "scale": plan.scale,
         "fail_on": sorted(plan.fail_on),
         "primary": dict(plan.primary),

@@ -52,8 +52,9 @@ from evalstats.analysis.grouping import (
     with_item_column,
 )
 from evalstats.analysis.options import AverageKind
-from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, trials_of_both, wanted_pass
+from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, wanted_pass
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.runs import RunsAre, paired_trials, trial_design
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
@@ -80,6 +81,8 @@ def compare(
     sequential: bool = False,
     planned_n: int | None = None,
     shared_trials: bool | None = None,
+    runs: RunsAre | None = None,
+    run_sd: float | str | None = None,
     accept: Sequence[str] = (),
     average: AverageKind | None = None,
     over: str | None = None,
@@ -108,6 +111,8 @@ def compare(
     sequential: bool = False,
     planned_n: int | None = None,
     shared_trials: bool | None = None,
+    runs: RunsAre | None = None,
+    run_sd: float | str | None = None,
     accept: Sequence[str] = (),
     average: AverageKind | None = None,
     over: str | None = None,
@@ -136,6 +141,8 @@ def compare(
     sequential: bool = False,
     planned_n: int | None = None,
     shared_trials: bool | None = None,
+    runs: RunsAre | None = None,
+    run_sd: float | str | None = None,
     accept: Sequence[str] = (),
     average: AverageKind | None = None,
     over: str | None = None,
@@ -185,7 +192,14 @@ def compare(
         With `sequential`: the units planned, declared before the first look; the interval is tuned to be short there.
     shared_trials
         Whether trial k is the same judge, seed or simulated user on both sides, so that what it adds to both cancels. None
-        pairs trials whose labels are the same on both sides, and takes trials that are merely counted as independent.
+        pairs judges and seeds of the same names on both sides, and takes trials that are merely counted as independent.
+    runs
+        What the trials are: "draws", repetitions of one run; "sample", some of more runs (judges, seeds), whose variation belongs
+        into the interval; "fixed", the very ones that are asked about. None: counted trials are draws, several runs and labels of
+        runs or seeds a sample; up to five judges or seeds that both sides share are fixed.
+    run_sd
+        The standard deviation from run to run where it is known, "1.4pp" or a number in the metric's own unit; "prior:2pp"
+        gives it a half-Cauchy prior of that scale, which is 1% of the score's range otherwise.
     accept
         Settings in which the runs differ on purpose ("n_shots", "judge", ...); otherwise such a difference can make the
         comparison invalid. See `evalstats.analysis.comparability.comparability`.
@@ -248,6 +262,8 @@ def compare(
         sequential=sequential,
         planned_n=planned_n,
         shared_trials=shared_trials,
+        runs=runs,
+        run_sd=cast("str | None", run_sd),
         accept=(accept,) if isinstance(accept, str) else tuple(accept),
         average=average,
         over=over,
@@ -320,9 +336,12 @@ def _answer(
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
     chosen, first, second = _two_arms(data, baseline, candidate, column, asked)
     called = label_of("trial", data.factor_names())
-    both = trials_of_both(first, second, declared=asked.shared_trials, contrast=column, called=called)
-    first, second = both.baseline, both.candidate
     settings, account = _in_force(asked, chosen, baseline, family)
+    trials = trial_design(
+        (first, second), chosen, called=called, runs=settings.runs, run_sd=settings.run_sd, shared=asked.shared_trials
+    )
+    both = paired_trials(first, second, trials, declared=asked.shared_trials, contrast=column)
+    first, second = both.baseline, both.candidate
     differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
     groups = [name for name in group_columns(data.outcomes) if name != column]
     candidates = candidate_groups(data, chosen, groups, contrast=column)
@@ -349,7 +368,7 @@ def _answer(
         planned_n=asked.planned_n,
         ignorable=checked_missing(settings.missing),
         average=_average(data, pairs, clusters, asked),
-        shared_trials=both.shared,
+        trials=trials,
         labels=None
         if asked.labels is None
         else labels_of(asked.labels, pairs.subset(pairs.paired), (first, second), chosen),
@@ -437,6 +456,8 @@ def _in_force(
         "conf_level": asked.conf_level,
         "accept": list(asked.accept) or None,
         "missing": asked.missing,
+        "runs": asked.runs,
+        "run_sd": asked.run_sd,
         "baseline": baseline,
         "primary": None if primary in family else asked.metric,
     }
@@ -451,6 +472,8 @@ def _in_force(
         conf_level=found["conf_level"],
         accept=tuple(found["accept"] or ()),
         missing=found["missing"],
+        runs=found["runs"],
+        run_sd=found["run_sd"],
     )
     check_level(DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level, settings.margin)
     if len(family) > 1:

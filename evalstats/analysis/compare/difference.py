@@ -18,6 +18,7 @@ and hold whole numbers of successes. Beside the t interval of graded scores stan
 were not seen would undo the result (`evalstats.stats.one_sample`).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,7 @@ import numpy as np
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.evidence import further_rows
 from evalstats.analysis.compare.result import Verdict
+from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.pairs import Floats, Ints
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
@@ -41,8 +43,8 @@ from evalstats.stats.clusters import (
     multiway_mean,
     wild_cluster_p,
 )
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.one_sample import UnseenFailures, unseen_failures
+from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile
+from evalstats.stats.one_sample import UnseenFailures, unseen_failures, unseen_runaways
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
 from evalstats.stats.paired.effect_sizes import t_margin_test
 from evalstats.stats.paired.means import (
@@ -61,8 +63,8 @@ from evalstats.stats.planning.power import (
     smallest_p_clusters,
     smallest_p_paired_binary,
 )
+from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_augmented_t, stratified_mean
-from evalstats.stats.trials import RunVariance, with_runs
 
 MIN_DF = 4.0
 POWER = 0.8
@@ -77,7 +79,7 @@ class PairedScores:
     `n_trials` is the smallest number of scored trials behind any item mean. `clusters` holds whole-number codes for
     each cluster column in force; empty means independent items, whose interval the partitions in `fixed`, coded likewise, may
     widen. Where an item's value is its pass^k or pass@k (`passes`), `n_trials` is the number of steps on which it lies. `strata`
-    are the levels averaged over, where that was asked for, `runs` what whole runs add to the variance of the difference.
+    are the levels averaged over, where that was asked for, `runs` how far whole runs differ, where they are a sample.
     """
 
     baseline: Floats
@@ -87,7 +89,7 @@ class PairedScores:
     fixed: tuple[Ints, ...] = ()
     passes: bool = False
     strata: Strata | None = None
-    runs: RunVariance | None = None
+    runs: RunSpread | None = None
 
     def mean(self, values: Floats) -> float:
         """Mean of one value for each item: weighted where levels of a factor are averaged over."""
@@ -105,12 +107,14 @@ class PairedScores:
 class Difference:
     """The headline estimate of a difference and everything that qualifies it.
 
-    `doubts` forbid a direction, `no_equivalence` forbids a verdict of equivalence; `if_claimed` and `if_equivalent` are
-    phrases for the first line of a verdict that is given all the same.
+    `without_runs` is the headline before the variation from run to run was counted in, where it was. `doubts` forbid a
+    direction, `no_equivalence` forbids a verdict of equivalence; `if_claimed` and `if_equivalent` are phrases for the first line
+    of a verdict that is given all the same.
     """
 
     headline: Estimate
     method_reason: str
+    without_runs: Estimate | None = None
     rows: tuple[MethodRow, ...] = ()
     table: PairedCounts | None = None
     mde: float | None = None
@@ -221,8 +225,6 @@ def _over_partitions(found: Estimate, scores: PairedScores, metric: Metric) -> E
 
 
 def _counting_runs(found: Estimate, scores: PairedScores, metric: Metric) -> Estimate:
-    if scores.runs is None:
-        return found
     low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
     return with_runs(found, scores.runs, low=low, high=high)
 
@@ -232,16 +234,20 @@ def _with_runs(found: Difference, scores: PairedScores, metric: Metric) -> Diffe
     plain, headline = found.headline, _counting_runs(found.headline, scores, metric)
     if headline is plain:
         return found
-    mde, before, after = found.mde, _mde(plain, plain.conf_level), _mde(headline, plain.conf_level)
-    if mde is not None and before is not None and after is not None:
-        mde *= after / before
+    mde, runs, was, now = found.mde, scores.runs, plain.std_error, headline.std_error
+    if mde is not None and runs is not None and was and now and plain.df:
+        # The interval's reach grows as it did; new data then fall about the difference as at the median of the run's spread.
+        quantile, beyond = t_quantile(plain.conf_level, plain.df), normal_quantile(2 * POWER - 1)
+        mde *= (quantile * now + beyond * math.hypot(was, math.sqrt(runs.middle_variance))) / (
+            (quantile + beyond) * was
+        )
         mde = mde if metric.span is None or mde < metric.span else None
     note = "leaves out the variation from run to run"
     for first in found.rows[:1]:
         counting = method_row(headline, "headline", first.note)
         without = replace(first, role="second interval", note=note)
         found = replace(found, rows=(counting, without, *found.rows[1:]))
-    return replace(found, headline=headline, mde=mde)
+    return replace(found, headline=headline, without_runs=plain, mde=mde)
 
 
 def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
@@ -258,6 +264,8 @@ def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
         raise InputError(
             "method 'cr2' is for clustered items, and no cluster column is in force; name one, or use method 'auto'"
         )
+    if method == "tango" and scores.runs is not None:
+        raise InputError("method 'tango' has no place for the variation from run to run; use method 'auto'")
     if method == "tango" and not _single_binary(scores):
         raise InputError("method 'tango' is for right-or-wrong scores with one trial an item; use method 'auto'")
     return method
@@ -266,7 +274,7 @@ def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
 def _choose(scores: PairedScores, metric: Metric) -> str:
     if scores.clusters:
         return "cr2"
-    if metric.kind == "binary" and _single_binary(scores):
+    if metric.kind == "binary" and _single_binary(scores) and scores.runs is None:
         return "tango"
     if metric.span is None:
         return "t"
@@ -674,8 +682,10 @@ def _with_unseen_tail(
 ) -> Difference:
     """Qualify a claim on scores without a worst one (costs, seconds) where it may rest on a tail that was hardly seen.
 
-    A claim that the candidate loses no more than a margin is not made at all: a gate that passes on it is read by nobody.
+    A claim that the candidate loses no more than a margin is not made at all: a gate that passes on it is read by nobody. Costs
+    whose tail was not seen at all are told in the first line too: clustered items are counted as if answers ran away one by one.
     """
+    found = _with_unseen_runaways(found, scores, metric, margin=margin, conf_level=conf_level)
     if scores.clusters or scores.strata is not None:
         return found
     sign = 1.0 if metric.higher_is_better else -1.0
@@ -692,6 +702,34 @@ def _with_unseen_tail(
     p = tested.noninferior_p if metric.higher_is_better else tested.nonsuperior_p
     if rests_on_unseen_tail(candidate, baseline, p, conf_level=conf_level):
         return replace(found, no_equivalence=(*found.no_equivalence, *words))
+    return found
+
+
+def _with_unseen_runaways(
+    found: Difference, scores: PairedScores, metric: Metric, *, margin: float | None, conf_level: float
+) -> Difference:
+    """Qualify a claim on costs that runaway answers would undo, as many as the items cannot exclude."""
+    if not metric.is_cost(scores.baseline, scores.candidate):
+        return found
+    pull = 1.0 if scores.strata is None else len(scores.baseline) * scores.strata.item_weights
+    sides = ("the candidate", scores.candidate * pull, scores.baseline * pull)
+    others = ("the baseline", sides[2], sides[1])
+    low, high = found.headline.conf_low or 0.0, found.headline.conf_high or 0.0
+    for (who, own, other), lead in ((sides, -high), (others, low)):
+        risk = unseen_runaways(own, other, lead=lead, conf_level=conf_level)
+        if risk.within:
+            found = replace(found, if_claimed=notes("fit", (runaway_words(who, risk, "undo it"),)))
+    if margin is None or found.headline.statistic is None:
+        return found
+    tested = t_margin_test(found.headline, margin=margin, conf_level=conf_level)
+    low, high = tested.low_one_sided or 0.0, tested.high_one_sided or 0.0
+    beyond = [
+        (who, unseen_runaways(own, other, lead=margin + end, conf_level=conf_level))
+        for (who, own, other), end in ((sides, -high), (others, low))
+    ]
+    who, risk = min(beyond, key=lambda each: each[1].undoing - each[1].possible)
+    if risk.within:
+        found = replace(found, if_equivalent=notes("fit", (runaway_words(who, risk, "take it beyond the margin"),)))
     return found
 
 

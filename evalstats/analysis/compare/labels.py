@@ -26,7 +26,7 @@ from evalstats.stats.raters.differences import (
     powered_difference,
     rogan_gladen_difference,
 )
-from evalstats.stats.trials import RunVariance, with_runs
+from evalstats.stats.runs import RunSpread, with_runs
 
 _POWER = 0.8
 _SURE = 0.05
@@ -237,13 +237,11 @@ def _left_out(lost: int, known: int, one_side: int) -> tuple[Note, ...]:
 
 
 def corrected_headline(
-    pair: JudgedPair, metric: Metric, *, conf_level: float, runs: RunVariance | None = None
+    pair: JudgedPair, metric: Metric, *, conf_level: float, runs: RunSpread | None = None
 ) -> tuple[PoweredMean, numbers.Estimate]:
     """Return the prediction-powered difference, and the headline made of it: runs counted, kept within the metric's bounds."""
     found = powered_difference(pair, conf_level=conf_level)
-    headline = found.estimate
-    if runs is not None:
-        headline = with_runs(headline, runs)
+    headline = with_runs(found.estimate, runs)
     span = metric.span
     if span is not None and headline.conf_low is not None and headline.conf_high is not None:
         headline = replace(headline, conf_low=max(headline.conf_low, -span), conf_high=min(headline.conf_high, span))
@@ -259,7 +257,7 @@ def corrected(
     names: tuple[str, str],
     conf_level: float,
     margin: float | None,
-    runs: RunVariance | None,
+    runs: RunSpread | None,
 ) -> tuple[Difference, LabelAccount]:
     """Put the corrected difference in the judge's place; the judge's and the labels' own stand below it."""
     found, headline = corrected_headline(pair, metric, conf_level=conf_level, runs=runs)
@@ -289,6 +287,7 @@ def corrected(
     return (
         Difference(
             headline=headline,
+            without_runs=None if runs is None else found.estimate,
             method_reason="people labelled a part of the items, and the judge's scores of all are corrected by it",
             rows=tuple(rows),
             mde=mde,

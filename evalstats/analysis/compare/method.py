@@ -150,13 +150,11 @@ def times_needed(result: Comparison) -> float | None:
     More items leave what runs vary by as it is. The result has an `mde` and a difference other than 0.
     """
     ratio = ((result.mde or 0.0) / (result.estimate or math.nan)) ** 2
-    counting, without = result.rows[:2] if len(result.rows) > 1 else (None, None)
-    if counting is None or without is None or counting.method != f"{without.method}, runs counted":
+    without = result.rows[1] if result.run_std_error and len(result.rows) > 1 else None
+    if without is None or without.std_error is None or result.run_std_error is None:
         return ratio
-    if counting.std_error is None or without.std_error is None:
-        return ratio
-    total, of_items = counting.std_error**2, without.std_error**2
-    left_to_items = total / ratio - (total - of_items)
+    of_items, of_runs = without.std_error**2, result.run_std_error**2
+    left_to_items = (of_items + of_runs) / ratio - of_runs
     return of_items / left_to_items if left_to_items > 0 else None
 
 

@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from evalstats.analysis.options import Accept, Cluster, Contrast, HigherIsBetter, Option, PlannedLevel, Seed
+from evalstats.analysis.options import (
+    Accept,
+    Cluster,
+    Contrast,
+    HigherIsBetter,
+    Option,
+    PlannedLevel,
+    Runs,
+    RunSpreadKnown,
+    Seed,
+)
 
 PassHat = Annotated[int | None, Option("Ask for pass^K: all of K trials succeed.", metavar="K")]
 PassAt = Annotated[int | None, Option("Ask for pass@K: any of K trials succeeds.", metavar="K")]
@@ -46,10 +56,12 @@ class CompareOptions:
     shared_trials: Annotated[
         bool | None,
         Option(
-            "Whether trial k is the same judge or seed on all sides; default: where trials have the same labels.",
+            "Whether trial k is the same judge or seed on all sides; default: where judges or seeds have the same names.",
             ("--shared-trials/--independent-trials",),
         ),
     ] = None
+    runs: Runs = None
+    run_sd: RunSpreadKnown = None
     accept: Accept = ()
     average: Average = None
     over: Over = None

@@ -1,5 +1,6 @@
 """One baseline, one candidate, one metric, one set of options: the question, asked of all items or of each level."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -37,17 +38,12 @@ from evalstats.analysis.compare.verdict import (
 from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.dependence import ItemFactor, effective_levels
 from evalstats.analysis.grouping import Average, fixed_by, label_of, other_averages, plain_average, without_nested
-from evalstats.analysis.pairs import (
-    Pairs,
-    level_places,
-    run_variance_notes,
-    run_variance_of,
-    same_items_row,
-    sharing_hint,
-)
-from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.pairs import Pairs, level_places
+from evalstats.analysis.provenance import run_notes as recorded_notes
+from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.runs import TrialDesign, draws_note, run_notes, same_items_row
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.model import Note
@@ -57,8 +53,8 @@ from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.many.multiplicity import holm
+from evalstats.stats.runs import RunSpread
 from evalstats.stats.stratified import Strata, stratified_mean
-from evalstats.stats.trials import RunVariance
 
 _LEVEL, _FIRST, _SECOND = f"{HELPER}level", f"{HELPER}first side", f"{HELPER}second side"
 _SHOWN = 3
@@ -93,7 +89,7 @@ class Question:
     partitions: tuple[str, ...] = ()
     average: Average | None = None
     ignorable: bool = False
-    shared_trials: bool = False
+    trials: TrialDesign
     labels: Labels | None = None
 
     def answer(self, *, contrast: str, notes: tuple[str, ...]) -> Comparison:
@@ -110,7 +106,7 @@ class Question:
             margin=self.margin,
         )
         watched = self._watched()
-        found = self._with_same_items(found, paired, scores.runs) if watched is None else as_difference(watched, found)
+        found = self._with_same_items(found, paired) if watched is None else as_difference(watched, found)
         found, account = self._corrected(found, scores, self.conf_level)
         if self.identical is not None:
             found = replace(found, doubts=(self.identical,), no_equivalence=(*found.no_equivalence, self.identical))
@@ -152,6 +148,7 @@ class Question:
                 conf_level=self.conf_level,
                 pairs=paired,
                 side=side,
+                trials=replace(self.trials, shared=False),
                 strata=scores.strata,
             )
             for arm, side in ((self.baseline, paired.baseline), (self.candidate, paired.candidate))
@@ -176,7 +173,8 @@ class Question:
             n_trials=paired.baseline.n_trials + paired.candidate.n_trials,
             n_clusters=headline.n_clusters,
             clusters=names,
-            runs_counted=bool(self._sampled_besides(scores)),
+            runs_counted=scores.runs is not None,
+            run_std_error=None if scores.runs is None else math.sqrt(scores.runs.middle_variance),
             design_effect=found.design_effect,
             effective_clusters=found.effective_clusters,
             mde=found.mde,
@@ -208,13 +206,14 @@ class Question:
             version=toolkit_version(),
             sources=sources_of(self.data, (*self.baseline.runs, *self.candidate.runs)),
             notes=(
-                *run_notes(self.data, (*self.baseline.runs, *self.candidate.runs)),
+                *recorded_notes(self.data, (*self.baseline.runs, *self.candidate.runs)),
                 *found.notes,
                 *(factor.note() for factor in (self.widened_by, self.too_few) if factor is not None),
+                *run_notes(self.trials, scores.runs, self._arms, metric, wider=_wider(found)),
                 *as_notes("missing", [shaken] if shaken else []),
                 *self._cautions(paired, told=ruled.names_missing),
                 *_own_cautions(first, second),
-                *self._remarks(scores, notes, () if watched is None else watched.notes),
+                *self._remarks(notes, () if watched is None else watched.notes),
             ),
         )
 
@@ -481,25 +480,24 @@ class Question:
     def _arms(self) -> tuple[Arm, Arm]:
         return self.baseline, self.candidate
 
-    def _runs(self, paired: Pairs, strata: Strata | None) -> RunVariance | None:
-        """Estimate what whole runs add; the items' pass^k and looks while the run goes on have no such part."""
+    def _runs(self, paired: Pairs, strata: Strata | None) -> RunSpread | None:
+        """Return how far whole runs differ; the items' pass^k and looks while the run goes on have no such part."""
         if self.sequential or self.pairs.steps is not None:
             return None
         weights = None if strata is None else strata.item_weights
-        return run_variance_of(paired.items, self._arms, shared=self.shared_trials, weights=weights)
+        return self.trials.spread(paired.items, self._arms, self.metric, weights=weights)
 
     def _sampled_besides(self, scores: PairedScores) -> str:
         """Name what else is a sample, where the interval counts it."""
-        counted = scores.runs is not None and scores.runs.variance is not None
-        return "" if not counted else "trial" if self.shared_trials else "run"
+        return "" if scores.runs is None else "trial" if self.trials.shared else "run"
 
-    def _with_same_items(self, found: Difference, paired: Pairs, runs: RunVariance | None) -> Difference:
-        """Add the difference on these very items, and a hint where trials look shared."""
+    def _with_same_items(self, found: Difference, paired: Pairs) -> Difference:
+        """Add the difference on these very items, and a caution where the repetitions of one run differ as a whole."""
         if self.pairs.steps is not None:
             return found
-        same = same_items_row(paired.items, self._arms, shared=self.shared_trials, conf_level=self.conf_level)
-        hint = () if self.shared_trials else sharing_hint(paired.items, self._arms, runs)
-        return replace(found, rows=(*found.rows, *([] if same is None else [same])), notes=(*found.notes, *hint))
+        same = same_items_row(paired.items, self._arms, self.trials, conf_level=self.conf_level)
+        differ = draws_note(paired.items, self._arms, self.trials)
+        return replace(found, rows=(*found.rows, *([] if same is None else [same])), notes=(*found.notes, *differ))
 
     def scores(self, paired: Pairs) -> PairedScores:
         """Return what the difference is made of on these items, with the clusters in force."""
@@ -635,12 +633,10 @@ class Question:
             *as_notes("missing", missing),
         )
 
-    def _remarks(self, scores: PairedScores, chosen: Sequence[str], watched: Sequence[str]) -> tuple[Note, ...]:
+    def _remarks(self, chosen: Sequence[str], watched: Sequence[str]) -> tuple[Note, ...]:
         """Say what belongs with the method: what was chosen, left out or is on record."""
-        runs = run_variance_notes(scores.runs, self._arms, self.metric, shared=self.shared_trials)
         return (
             *as_notes("choice", (*chosen, *watched), caution=False),
-            *runs,
             *as_notes("left_out", (*self.baseline.remarks, *self.candidate.remarks), caution=False),
             *(note for note in difference_notes(self.differences) if not note.caution),
         )
@@ -712,6 +708,12 @@ def _holm(p_values: Sequence[float | None]) -> list[float | None]:
         for place, i in enumerate(tested):
             rows[i] = adjusted[place]
     return rows
+
+
+def _wider(found: Difference) -> float:
+    """Return how many times as wide as without it the interval is that counts runs."""
+    counting, without = found.headline.std_error, None if found.without_runs is None else found.without_runs.std_error
+    return counting / without if counting and without else 1.0
 
 
 def _tasks(paired: Pairs) -> tuple[str, ...]:

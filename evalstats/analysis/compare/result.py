@@ -252,6 +252,8 @@ class Comparison(Result, Estimate):
         Which average over the levels of a factor the estimate is; "" where levels of equal size make it none in particular.
     runs_counted
         Whether the interval counts the variation from run to run (or from one shared trial to another).
+    run_std_error
+        What that variation alone adds to the standard error, at the median of what the runs leave open; None: nothing.
     mde
         Smallest true difference that this design would detect with 80% power (same unit as `estimate`).
     rows
@@ -298,6 +300,7 @@ class Comparison(Result, Estimate):
     n_clusters: int | None = None
     clusters: tuple[str, ...] = ()
     runs_counted: bool = False
+    run_std_error: float | None = None
     design_effect: float | None = None
     effective_clusters: float | None = None
     mde: float | None = None

@@ -26,6 +26,7 @@ from evalstats.errors import InputError, written
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
+from evalstats.stats.runs import with_runs
 from evalstats.stats.stratified import Strata
 
 BOUNDED, IGNORABLE = "bounded", "ignorable"
@@ -414,6 +415,9 @@ def _tested(found: Difference, scores: PairedScores, metric: Metric, margin: flo
     if found.table is not None and headline.df is None:
         counts = PairedCounts.from_scores(scores.baseline, scores.candidate)
         return tango_margin_test(counts, margin=margin, conf_level=conf_level)
+    if found.without_runs is not None:
+        # A mixture is no single t: its law at the level of the interval that is held to the margin.
+        headline = with_runs(replace(found.without_runs, conf_level=2 * conf_level - 1), scores.runs)
     return t_margin_test(headline, margin=margin, conf_level=conf_level, bound=metric.span)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.items import score_matrix
 from evalstats.analysis.arms import Arm, Metric, require_outcomes
-from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean
+from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
 from evalstats.analysis.dependence import ItemFactor, dependence, in_force
 from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
@@ -27,6 +27,7 @@ from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, all_items,
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.runs import trial_design
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
@@ -36,6 +37,8 @@ from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import few_items, too_few_clusters
 from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, on_frontier, unsure_savings
+from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
+from evalstats.stats.paired.means import paired_t
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
 _NAMED = 3
@@ -219,6 +222,7 @@ def frontier(
             *field.measured.refusal(),
             *_cautions(field, cases, cost),
             *as_notes("fit", _unseen_tails(rows, cost)),
+            *as_notes("fit", _unseen_runaways(rows, cases, cost, conf_level)),
             *field.measured.notes("weakens"),
             *(() if decides is None else (decides.note(),)),
             *as_notes("choice", (*declared, *notes), caution=False),
@@ -365,7 +369,16 @@ def _line(field: _Field, cases: _Cases, clusters: tuple[str, ...], conf_level: f
     arm, side = field.arms[j], field.values.side(j)
     own = replace(field.every, baseline=side, candidate=side).subset(field.complete)
     score = score_of_arm(
-        arm, cases.metric, field.data, clusters=clusters, conf_level=conf_level, pairs=own, side=own.baseline
+        arm,
+        cases.metric,
+        field.data,
+        clusters=clusters,
+        conf_level=conf_level,
+        pairs=own,
+        side=own.baseline,
+        trials=replace(
+            trial_design(field.arms, cases.metric, called=label_of("trial", field.data.factor_names())), shared=False
+        ),
     )
     cost = log_scale_mean(cases.costs[:, j], cases.clusters, conf_level=conf_level)
     return FrontierRow(
@@ -434,6 +447,27 @@ def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
     places = "its place is" if len(names) == 1 else "their places are"
     lead = f"the lead of {several(names, _NAMED)} in {cost_word(cost)}"
     return [f"Rare extreme items could undo {lead}, so {places} left open"]
+
+
+def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf_level: float) -> list[str]:
+    """Name the systems on whose lead in cost a place rests, where runaway answers that cannot be excluded would undo it."""
+    place, score = {name: j for j, name in enumerate(cases.names)}, cases.scores.mean(axis=0)
+    risks: dict[str, UnseenRunaways] = {}
+    for row in rows:
+        j = place[row.name]
+        leads = [(place[name], j) for name in row.dominated_by]
+        if row.standing == "on the frontier":
+            leads.extend((j, k) for k in np.flatnonzero(score >= score[j]).tolist() if k != j)
+        for cheap, dear in leads:
+            own, other, name = cases.costs[:, cheap], cases.costs[:, dear], cases.names[cheap]
+            lead = paired_t(other - own, conf_level=conf_level).conf_low or 0.0
+            risk = unseen_runaways(own, other, lead=lead, conf_level=conf_level)
+            if risk.within and (name not in risks or risk.undoing < risks[name].undoing):
+                risks[name] = risk
+    if not risks:
+        return []
+    nearest = min(risks.values(), key=lambda risk: risk.undoing)
+    return [runaway_words(several(sorted(risks), _NAMED), nearest, f"undo the lead in {cost_word(cost)}")]
 
 
 def _in_force(

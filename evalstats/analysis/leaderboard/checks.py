@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.comparability.comparability import identical_runs
+from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.dependence import ItemFactor, crossed_factors, dependence, in_force
 from evalstats.analysis.grouping import fixed_by, other_averages
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph
@@ -23,6 +24,7 @@ from evalstats.stats.many.multiplicity import Omnibus, cochran_q, friedman
 from evalstats.stats.many.pair_table import score_covariance
 from evalstats.stats.many.pairwise import PairwiseDifferences
 from evalstats.stats.many.winners_curse import WinnerInterval, shrunken_means, winner_interval
+from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import rests_on_unseen_tail
 
 _ROUNDING = 1e-12
@@ -262,7 +264,7 @@ def cautions(
         *_lost(table, lines),
         *_missing(found, plan, lines),
         *as_notes("few", _unseen_failures(found, plan)),
-        *as_notes("fit", _unseen_tails(scores, found, plan)),
+        *as_notes("fit", _unseen_tails(scores, found, plan) or _unseen_runaways(scores, found, plan)),
         *table.measured.notes("weakens"),
         *as_notes("comparability", _one_run_twice(table, found)),
         *_own_scores(lines),
@@ -326,6 +328,27 @@ def _unseen_tails(scores: Scores, found: Standings, plan: Plan) -> list[str]:
     apart = int(separated(found.shown, plan.conf_level).sum())
     which = "the one separated pair" if frail == apart == 1 else f"{frail:,} of {plural(apart, 'separated pair')}"
     return [f"in {which} a few items go far against the better model, and more of them would undo it"]
+
+
+def _unseen_runaways(scores: Scores, found: Standings, plan: Plan) -> list[str]:
+    """Count the separated pairs on costs that runaway answers would undo, as many as the items cannot exclude."""
+    shown = found.shown
+    apart: list[int] = np.flatnonzero(separated(shown, plan.conf_level)).tolist()
+    held = scores.values[~np.isnan(scores.values)]
+    if not apart or scores.raw is not None or not plan.metric.is_cost(held):
+        return []
+    risks: list[UnseenRunaways] = []
+    for place in apart:
+        both = scores.values[:, [shown.first[place], shown.second[place]]]
+        cheap, dear = sorted(both[~np.isnan(both).any(axis=1)].T, key=lambda costs: float(costs.mean()))
+        lead = max(float(shown.conf_low[place]), -float(shown.conf_high[place]))
+        risks.append(unseen_runaways(cheap, dear, lead=lead, conf_level=plan.conf_level))
+    frail = [risk for risk in risks if risk.within]
+    if not frail:
+        return []
+    nearest = min(frail, key=lambda risk: risk.undoing)
+    which = f"{len(frail):,} of {plural(len(apart), 'separated pair')}. {runaway_words('the cheaper model', nearest, 'undo one')}"
+    return [which]
 
 
 def _on_unseen_tails(scores: Scores, found: PairwiseDifferences, plan: Plan) -> Bools:

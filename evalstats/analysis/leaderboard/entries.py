@@ -28,6 +28,7 @@ from evalstats.analysis.leaderboard.comparability import (
 from evalstats.analysis.leaderboard.pairs import BoardRuns, board_runs
 from evalstats.analysis.leaderboard.standings import Scores
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, PassKind, Side, item_labels, pass_metric
+from evalstats.analysis.runs import TrialDesign
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData
@@ -327,8 +328,7 @@ class EntryTable:
     `every` holds the items of any of them, in the shape that groupings work on; `groups` names the columns that describe items
     and may group them, `ungrouped` says which only just do not. `silent` are systems without a single scored item. For an
     `average` all items are scored by every system, and `whole` are the same systems with all of their items. `common` are
-    item values on one scale, set once the systems stand in the order of their means. `shared_trials` is what the user says of
-    all models; None leaves it to the labels.
+    item values on one scale, set once the systems stand in the order of their means. `trials` says what the systems' trials are.
     """
 
     data: EvalData
@@ -338,11 +338,11 @@ class EntryTable:
     measured: Measured
     silent: tuple[Arm, ...]
     groups: tuple[str, ...]
+    trials: TrialDesign
     ungrouped: tuple[str, ...] = ()
     average: Average | None = None
     whole: "EntryTable | None" = None
     common: Floats | None = None
-    shared_trials: bool | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -396,8 +396,7 @@ class EntryTable:
             return None
         strata = self.strata()
         weights = None if strata is None else strata.item_weights
-        metric, declared = self.values.metric, self.shared_trials
-        return board_runs(self.every.items, self.arms, metric, weights=weights, declared=declared)
+        return board_runs(self.every.items, self.arms, self.values.metric, self.trials, weights=weights)
 
     def strata(self) -> Strata | None:
         """Return the levels averaged over; None where every item counts alike."""
@@ -474,6 +473,7 @@ def entry_table(
     contrast: str,
     accept: Collection[str] = (),
     baseline: str | None = None,
+    trials: TrialDesign | None = None,
 ) -> EntryTable:
     """Reduce the rows of all systems to item values; a system without a single one stands apart.
 
@@ -504,6 +504,7 @@ def entry_table(
         measured=measured_alike(data, kept, contrast=contrast, accept=accept, reference=head),
         silent=tuple(arm for j, arm in enumerate(arms) if j not in scored),
         groups=candidates.names,
+        trials=trials or TrialDesign(role="draws"),
         ungrouped=candidates.notes,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -41,8 +41,10 @@ from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
 from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.pairs import wanted_pass
-from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes as recorded_notes
+from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
+from evalstats.analysis.runs import RunsAre, draws_note, run_notes, trial_design
 from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option
@@ -80,6 +82,8 @@ def leaderboard(
     pass_at: int | None = None,
     top: Sequence[int] = (1, 3, 5),
     shared_trials: bool | None = None,
+    runs: RunsAre | None = None,
+    run_sd: float | str | None = None,
     accept: Sequence[str] = (),
     missing: str | None = None,
     average: AverageKind | None = None,
@@ -99,7 +103,7 @@ def leaderboard(
         The score to rank by; needed only where the benchmark declares no headline.
     baseline
         A model to compare all others with; then these pairs are the family. Rank sets and tiers rest on all pairs anyway.
-    cluster, conf_level, higher_is_better, shared_trials, average, over, weights, plan
+    cluster, conf_level, higher_is_better, shared_trials, runs, run_sd, average, over, weights, plan
         As in `compare`, for all models together; averages are over the items that all models have.
     adjust
         How p is adjusted for the family of pairs: "max-t" (default), "holm", or, for screens, "bh" or "by". Rank sets always
@@ -168,6 +172,8 @@ def leaderboard(
         pass_at=pass_at,
         top=tuple(top),
         shared_trials=shared_trials,
+        runs=runs,
+        run_sd=cast("str | None", run_sd),
         accept=(accept,) if isinstance(accept, str) else tuple(accept),
         missing=missing,
         average=average,
@@ -216,11 +222,19 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
     named = named_clusters(data, asked.cluster)
     head = None if asked.baseline is None else entry_of(arms, asked.baseline)
     factors = [*named, *([] if asked.over is None else [data.factor(asked.over)])]
-    table = entry_table(data, chosen, arms, factors, wanted, contrast=column, accept=asked.accept, baseline=head)
-    averaged = wanted_average(data, table.every.items, average=asked.average, over=asked.over, weights=asked.weights)
-    table = replace(
-        (table if averaged is None else table.averaged_over(averaged)).best_first(), shared_trials=asked.shared_trials
+    trials = trial_design(
+        arms,
+        chosen,
+        called=label_of("trial", data.factor_names()),
+        runs=asked.runs,
+        run_sd=asked.run_sd,
+        shared=asked.shared_trials,
     )
+    table = entry_table(
+        data, chosen, arms, factors, wanted, contrast=column, accept=asked.accept, baseline=head, trials=trials
+    )
+    averaged = wanted_average(data, table.every.items, average=asked.average, over=asked.over, weights=asked.weights)
+    table = (table if averaged is None else table.averaged_over(averaged)).best_first()
     clusters, of_clusters = chosen_clusters(data, table.every, asked.cluster, table.runs, contrast=column)
     refuse_clusters(averaged, clusters, table.every)
     plan = Plan(
@@ -250,6 +264,8 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> L
         "conf_level": asked.conf_level,
         "accept": list(asked.accept) or None,
         "missing": asked.missing,
+        "runs": asked.runs,
+        "run_sd": asked.run_sd,
     }
     found: dict[str, Any] = settled(plan, benchmark=benchmark, metric=metric or "", **named)
     adjust, answered_by = _known_adjust(plan, found["adjust"], given=asked.adjust is not None)
@@ -264,6 +280,8 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> L
         conf_level=found["conf_level"],
         accept=tuple(found["accept"] or ()),
         missing=found["missing"],
+        runs=found["runs"],
+        run_sd=found["run_sd"],
     )
     result = _unplanned(data, settings)
     account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **named)
@@ -360,13 +378,19 @@ def _answer(
         version=toolkit_version(),
         sources=sources_of(data, table.runs),
         notes=(
-            *run_notes(data, table.runs),
+            *recorded_notes(data, table.runs),
             *metric.cautions,
             *notes("left_out", _left_out_of_average(table)),
             *notes("comparability", _compared_with_nobody(plan, pairs, table.names)),
             *table.measured.refusal(),
             *(() if these is None or lead.decides is None else (lead.decides.note(),)),
             *cautions(table, scores, found, plan, lines),
+            *(
+                run_notes(table.trials, None, table.arms, metric)
+                if scores.runs is None
+                else (scores.runs.note(found.every, metric),)
+            ),
+            *(() if table.values.wanted else draws_note(table.every.items, table.arms, table.trials)),
             *(() if clusters else duplicate_notes(data, table.every, table.runs, metric)),
             *notes("few", found.warnings),
             *notes("left_out", table.values.notes, caution=False),
@@ -437,11 +461,13 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
     remarks = [f"{several(names, _NAMED)}: {text}" for text, names in by_text.items()]
-    if scores.runs is not None:
-        remarks.extend(scores.runs.notes)
-    elif any(arm.several_trials for arm in table.arms):
-        remarks.append("the trials do not tell how scores vary from run to run: no interval counts it")
-    elif all(len(arm.runs) == 1 for arm in table.arms) and not table.data.merged:
+    several_trials = any(arm.several_trials for arm in table.arms)
+    if (
+        scores.runs is None
+        and not several_trials
+        and all(len(arm.runs) == 1 for arm in table.arms)
+        and not table.data.merged
+    ):
         remarks.append("One run of each system: no interval counts the variation from run to run")
     return remarks
 

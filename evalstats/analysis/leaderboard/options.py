@@ -13,6 +13,8 @@ from evalstats.analysis.options import (
     Models,
     Option,
     PlannedLevel,
+    Runs,
+    RunSpreadKnown,
     Seed,
 )
 
@@ -41,10 +43,12 @@ class LeaderboardOptions:
     shared_trials: Annotated[
         bool | None,
         Option(
-            "Whether trial k is the same judge or seed for all models; default: where trials have the same labels.",
+            "Whether trial k is the same judge or seed for all models; default: where judges or seeds have the same names.",
             ("--shared-trials/--independent-trials",),
         ),
     ] = None
+    runs: Runs = None
+    run_sd: RunSpreadKnown = None
     accept: Accept = ()
     missing: Annotated[
         str | None,

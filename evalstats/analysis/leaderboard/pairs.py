@@ -1,21 +1,32 @@
 """Pairs of models beyond plain items: crossed clusters, and the variation of full runs counted."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.pairs import ENOUGH, Floats, Ints, labels_in_common, run_matrix, run_variance_of
-from evalstats.document.numbers import scaled
+from evalstats.analysis.pairs import Floats, Ints
+from evalstats.analysis.runs import ALONE, TrialDesign, size_words, usual_prior
+from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
 from evalstats.stats.clusters import multiway_mean
-from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
-from evalstats.stats.trials import RunVariance, shared_run_variances
+from evalstats.stats.runs import (
+    RunEffects,
+    RunSd,
+    half_widths,
+    mixture_p,
+    pair_mixtures,
+    run_effects,
+    run_spread,
+    t_quantiles,
+)
 
 
 def crossed_pairs(
@@ -87,97 +98,87 @@ def adjusted(p_values: Floats, adjust: str) -> Floats:
 _ADJUSTMENTS = {"max-t": holm, "holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
 
+# Pairs are weighed so many at a time.
+_AT_ONCE = 2_000
+# A line is due where runs at their median are so much of the variance of half of the pairs: intervals are then some 1.25 times
+# as wide for them, since what the runs leave open widens them further.
+_MUCH = 0.2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRuns:
-    """What full runs add to the squared standard error of each pair: fields of `RunVariance`, shape (n_models, n_models)."""
+    """What tells how far whole runs differ: `sides` of every model or, where all share their trials, of every pair i < j."""
 
-    variance: Floats
-    slack: Floats
-    always: npt.NDArray[np.bool_]
-    notes: tuple[str, ...]
+    prior: RunSd
+    sides: tuple[RunEffects, ...] | dict[tuple[int, int], RunEffects]
 
     def of(self, members: npt.NDArray[np.bool_]) -> "BoardRuns":
         """Keep some models."""
-        both = np.ix_(members, members)
-        return replace(self, variance=self.variance[both], slack=self.slack[both], always=self.always[both])
+        kept: list[int] = np.flatnonzero(members).tolist()
+        if isinstance(self.sides, tuple):
+            return replace(self, sides=tuple(self.sides[j] for j in kept))
+        place = {j: k for k, j in enumerate(kept)}
+        both = {(place[i], place[j]): each for (i, j), each in self.sides.items() if i in place and j in place}
+        return replace(self, sides=both)
+
+    def of_pair(self, first: int, second: int) -> tuple[RunEffects, ...]:
+        """Return what tells of the runs of two models."""
+        if isinstance(self.sides, tuple):
+            return self.sides[first], self.sides[second]
+        return (self.sides[min(first, second), max(first, second)],)
+
+    def note(self, found: PairwiseDifferences, metric: Metric) -> Note:
+        """Say how far scores vary from run to run: a caution where that is much of the standard error of pairs."""
+        each = self.sides if isinstance(self.sides, tuple) else tuple(self.sides.values())
+        spreads = [spread.median for side in each if (spread := run_spread(side, prior=self.prior)) is not None]
+        middle = float(np.median(spreads))
+        pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
+        reach = np.array([sum(side.reach for side in self.of_pair(i, j)) for i, j in pairs])
+        share = (
+            np.nanmedian(middle**2 * reach / np.square(found.std_error)) if np.isfinite(found.std_error).any() else 0.0
+        )
+        what = (
+            "Run to run"
+            if isinstance(self.sides, tuple)
+            else "Shared trial to shared trial, in the difference of a pair"
+        )
+        size = size_words(middle, metric)
+        size = f"{size}, as declared" if self.prior.known else f"about {size} (median)"
+        one = sum(side.n_runs < 2 for side in each)
+        alone = f"; {one} of {len(each)} models have one run" if one and not self.prior.known else ""
+        text = (
+            f"{what}: {size}; pairs and rank sets count it, the corrected top score and the test over all models do not"
+        )
+        return Note(kind="choice", text=text + alone, caution=bool(share >= _MUCH))
 
 
 def board_runs(
-    items: pl.DataFrame,
-    arms: Sequence[Arm],
-    metric: Metric,
-    *,
-    weights: Floats | None = None,
-    declared: bool | None = None,
+    items: pl.DataFrame, arms: Sequence[Arm], metric: Metric, trials: TrialDesign, *, weights: Floats | None = None
 ) -> BoardRuns | None:
-    """Estimate what full runs add; None where no model has several.
-
-    Trials with the same labels under all models (three or more) are shared by them, so that what one adds to all cancels;
-    `declared` says so of trials that are counted, or denies it.
-    """
-    if not any(arm.several_trials for arm in arms):
+    """Reduce every model's cells to what they tell of its runs; None where no interval counts them."""
+    known = trials.run_sd is not None and trials.run_sd.known
+    sides: tuple[RunEffects, ...] | dict[tuple[int, int], RunEffects]
+    if trials.role != "sample" and not known:
         return None
-    if declared or (declared is None and labels_in_common(arms)):
-        found = _shared(items, arms, metric, weights)
-        if found is not None or not declared:
-            return found
-        raise InputError(
-            "shared trials need three or more that every model has on the same items, and there are none; leave out "
-            f"{Option('shared_trials', value=True)}"
-        )
-    parts = [run_variance_of(items, [arm], shared=False, weights=weights) for arm in arms]
-    known = [part if part is not None and part.n_runs[0] > 1 else None for part in parts]
-    if not any(known):
+    if trials.role == "sample" and trials.shared:
+        scores = trials.matrix(items, arms)
+        if scores is None:
+            raise InputError(
+                "shared trials need some that every model has, and there are none; leave out "
+                f"{Option('shared_trials', value=True)}"
+            )
+        sides = {
+            (i, j): run_effects(scores[i] - scores[j], weights=weights, difference=True)
+            for i, j in combinations(range(len(arms)), 2)
+        }
+        each = tuple(sides.values())
+    else:
+        own = [trials.effects(items, [arm], weights=weights) if trials.role == "sample" else [] for arm in arms]
+        sides = each = tuple(found[0] if found else ALONE for found in own)
+    prior = trials.run_sd or usual_prior(metric, each)
+    if prior is None or not (prior.known or any(side.squares.size for side in each)):
         return None
-    raw, slack, df = (np.array([_run_part(part, name) for part in known]) for name in ("raw", "slack", "df"))
-    total = df[:, np.newaxis] + df
-    alone = np.minimum(df[:, np.newaxis], df) == 0
-    return BoardRuns(
-        variance=np.where(total >= 2, np.maximum(raw[:, np.newaxis] + raw, 0.0), 0.0),
-        slack=slack[:, np.newaxis] + slack,
-        always=(total == 2) & alone,
-        notes=(_told(known, metric),),
-    )
-
-
-def _run_part(part: RunVariance | None, name: str) -> float:
-    if part is None:
-        return 0.0
-    return {"raw": part.raw, "slack": part.slack, "df": float(part.n_runs[0] - 1)}[name]
-
-
-def _told(parts: Sequence[RunVariance | None], metric: Metric) -> str:
-    """Say how far scores vary from run to run."""
-    known = [part for part in parts if part is not None]
-    spreads = [max(0.0, part.raw * part.n_runs[0]) ** 0.5 for part in known]
-    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-    middle = scaled(float(np.median(spreads)), metric.scale)
-    least, most = (scaled(end(spreads), metric.scale) for end in (min, max))
-    without = len(parts) - len(known)
-    one = f"; {without} of {len(parts)} models have one run, whose variation is in no interval" if without else ""
-    return (
-        f"Scores vary from run to run with standard deviations of {least} to {most}{unit} (median {middle}): pairs and rank "
-        f"sets count it, the corrected top score and the test over all models do not{one}"
-    )
-
-
-def _shared(items: pl.DataFrame, arms: Sequence[Arm], metric: Metric, weights: Floats | None) -> BoardRuns | None:
-    found = run_matrix(items, arms)
-    if found is None or found[0].shape[1] < ENOUGH:
-        return None
-    scores, rows = found
-    variance, slack = shared_run_variances(scores, weights=None if weights is None else weights[rows])
-    n_trials = scores.shape[1]
-    apart = variance[np.triu_indices(len(arms), 1)]
-    spread = scaled(float(np.sqrt(np.median(apart) * n_trials)), metric.scale)
-    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-    note = (
-        f"all models share their {n_trials} trials, so what one adds to all cancels; differences vary between them with a "
-        f"standard deviation of {spread}{unit} (median of the pairs), which pairs and rank sets count"
-    )
-    always = np.full(variance.shape, n_trials == 3)
-    np.fill_diagonal(always, val=False)
-    return BoardRuns(variance=variance, slack=slack, always=always, notes=(note,))
+    return BoardRuns(prior=prior, sides=sides)
 
 
 def counting_runs(
@@ -190,23 +191,23 @@ def counting_runs(
     """
     if runs is None:
         return found
-    at = found.first, found.second
-    variance, slack, always = runs.variance[at], runs.slack[at], runs.always[at]
-    touched = np.isfinite(found.std_error) & ((variance > 0.0) | always)
-    if not touched.any():
-        return found
     strict = found.adjust in ("max-t", "holm")
     level = 1.0 - (1.0 - conf_level) / (max(1, found.first.size) if strict else 1)
-    squared = np.square(found.std_error)
-    items_df = np.where(np.isfinite(found.df), found.df, np.maximum(found.n_items - 1.0, 1.0))
-    total = squared + variance
-    with np.errstate(invalid="ignore", divide="ignore"):
-        df = np.where(touched, np.minimum(items_df, total**2 / (squared**2 / items_df + slack)), found.df)
-    std_error = np.where(touched, np.sqrt(total), found.std_error)
-    p, reach = found.p_value.copy(), np.zeros(found.p_value.size)
-    for k in np.flatnonzero(touched).tolist():
-        p[k] = np.fmax(p[k], two_sided_t_p(found.estimate[k] / std_error[k], df[k]))
-        reach[k] = t_quantile(level, df[k]) * std_error[k]
+    df = np.where(np.isfinite(found.df), found.df, np.maximum(found.n_items - 1.0, 1.0))
+    pairs = [runs.of_pair(i, j) for i, j in zip(found.first.tolist(), found.second.tolist(), strict=True)]
+    informed = np.array([runs.prior.known or any(side.squares.size for side in pair) for pair in pairs], dtype=np.bool_)
+    touched = np.isfinite(found.std_error) & informed
+    p, reach, std_error = found.p_value.copy(), np.zeros(found.p_value.size), found.std_error.copy()
+    for places in np.array_split(np.flatnonzero(touched), max(1, math.ceil(touched.sum() / _AT_ONCE))):
+        if not places.size:
+            continue
+        held: list[int] = places.tolist()
+        added, weights = pair_mixtures([pairs[k] for k in held], prior=runs.prior)
+        own, nu = found.std_error[places], df[places]
+        reach[places] = half_widths(added, weights, own, nu, level)
+        # As the half-width of one pair alone tells it, whatever the family.
+        std_error[places] = half_widths(added, weights, own, nu, conf_level) / t_quantiles(conf_level, nu)
+        p[places] = np.fmax(p[places], mixture_p(found.estimate[places], added, weights, own, nu))
     p_adjusted, tested = found.p_adjusted.copy(), np.isfinite(p)
     if tested.any() and found.adjust in _ADJUSTMENTS:
         p_adjusted[tested] = np.fmax(p_adjusted[tested], _ADJUSTMENTS[found.adjust](p[tested]))
@@ -216,7 +217,7 @@ def counting_runs(
     return replace(
         found,
         std_error=std_error,
-        df=df,
+        df=np.where(touched, df, found.df),
         p_value=p,
         p_adjusted=p_adjusted,
         conf_low=np.where(touched, ends[0], found.conf_low),

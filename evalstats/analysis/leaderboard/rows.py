@@ -15,7 +15,7 @@ from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.pairs import adjusted
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairRow, PairVerdict
 from evalstats.analysis.leaderboard.standings import Plan, Standings, separated
-from evalstats.analysis.pairs import Floats, Pairs, run_variance_of
+from evalstats.analysis.pairs import Floats, Pairs
 from evalstats.analysis.result import estimated
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
@@ -23,7 +23,7 @@ from evalstats.document.numbers import plural, share_in_percent
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.many.common_scale import score_interval
 from evalstats.stats.many.pairwise import PairwiseDifferences
-from evalstats.stats.trials import with_runs
+from evalstats.stats.runs import with_runs
 
 
 def model_rows(
@@ -98,6 +98,7 @@ def _scored(table: EntryTable, plan: Plan, clusters: tuple[str, ...], j: int, ow
         conf_level=plan.conf_level,
         pairs=own,
         side=own.baseline,
+        trials=replace(table.trials, shared=False),
         strata=None if table.average is None else table.average.strata(own.items),
     )
 
@@ -114,8 +115,9 @@ def _on_all_items(table: EntryTable, plan: Plan, clusters: tuple[str, ...], j: i
         clusters=[each for each in codes if len(np.unique(each)) < len(each)],
         conf_level=plan.conf_level,
     )
-    runs = None if own.baseline.trials is not None else run_variance_of(own.items, [table.arms[j]], shared=False)
-    return found if runs is None else with_runs(found, runs, low=metric.low, high=metric.high)
+    trials = replace(table.trials, shared=False)
+    runs = None if own.baseline.trials is not None else trials.spread(own.items, [table.arms[j]], metric)
+    return with_runs(found, runs, low=metric.low, high=metric.high)
 
 
 def with_ties(rows: Sequence[LeaderboardRow]) -> list[LeaderboardRow]:

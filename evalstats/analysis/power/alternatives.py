@@ -162,7 +162,7 @@ def simulated_check(
     Clusters are always checked, since their formula approximates; independent items where there is a pilot, whose ties and
     skewness the formula does not know.
     """
-    if aim.test == "precision" or (aim.test == "difference" and aim.delta == 0.0):
+    if base.parts.run or aim.test == "precision" or (aim.test == "difference" and aim.delta == 0.0):
         return None
     if not basis.clustered and (basis.pool is None or size.n_items > MOST_SIMULATED):
         return None
@@ -282,6 +282,8 @@ def variance_parts(basis: Basis) -> tuple[VariancePart, ...]:
     for name, noise, k in zip(("baseline", "candidate"), parts.trials, parts.n_trials, strict=True):
         if noise is not None:
             found.append(_part(f"trials of the {name}", noise, noise / k / n / total))
+    if parts.run:
+        found.append(_part("runs", parts.run, parts.run * sum(1.0 / k for k in parts.n_trials) / total))
     return tuple(sorted(found, key=lambda part: -part.share))
 
 
@@ -299,7 +301,7 @@ def next_steps(
     parts = basis.parts
     now = Size(n_items=parts.n_items, n_clusters=len(parts.sizes) or None, n_trials=parts.n_trials)
     design: Design = plan or PartsDesign(parts=parts, lattice=basis.lattice)
-    if basis.discordance is not None and not basis.clustered:
+    if basis.discordance is not None and not basis.clustered and not parts.run:
         design = BinaryDesign(discordance=basis.discordance)
     first, second = now.n_trials
     doubled: list[tuple[Resource, Size, str]] = [

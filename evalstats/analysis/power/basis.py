@@ -19,7 +19,7 @@ from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.provenance import run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, plural
+from evalstats.document.numbers import number, plural, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
@@ -280,6 +280,24 @@ _ROUNDING = 1e-12
 _SIDE, _AVERAGED = f"{HELPER}side", f"{HELPER}averaged"
 
 
+def with_run_sd(basis: Basis, run_sd: float | str | None) -> Basis:
+    """Plan by whole runs: each trial is one, and a side's score varies from run to run with a standard deviation."""
+    sd = basis.units.read(run_sd, "run_sd")
+    if sd is None:
+        if basis.parts.run:
+            told = f"From run to run a score varies with an sd of {_sd_words(basis, basis.parts.run**0.5)}, as in the pilot"
+            basis = replace(basis, assumptions=(*basis.assumptions, told))
+        return basis
+    if sd < 0.0:
+        raise InputError(f"run_sd is {run_sd}; give a number from 0, such as 1.4pp")
+    told = f"From run to run a score varies with an sd of {_sd_words(basis, sd)} (assumed), and every trial is a run"
+    return replace(basis, parts=replace(basis.parts, run=sd**2), assumptions=(*basis.assumptions, told))
+
+
+def _sd_words(basis: Basis, sd: float) -> str:
+    return f"{scaled(sd, basis.units.scale, 1 if basis.units.unit == 'pp' else 2)} {basis.units.unit}".rstrip()
+
+
 def from_pilot(
     pilot: EvalData | Comparison | object,
     baseline: str | None,
@@ -410,16 +428,17 @@ def _parts_of(result: Comparison) -> DifferenceParts:
         counts = result.table
         shares = (counts.only_candidate + counts.only_baseline) / n, (counts.only_candidate - counts.only_baseline) / n
         return replace(plain, item=max(0.0, shares[0] - shares[1] ** 2))
-    if result.std_error is None or n < 2:
+    without = result.rows[1].std_error if result.runs_counted and len(result.rows) > 1 else result.std_error
+    if without is None or n < 2:
         raise CannotAnswerError(f"the pilot has no standard error to plan by: {result.verdict_reason}")
     if result.n_clusters is None:
         # The standard error of the augmented t is that of a mean over two items more.
         grown = (n + 2) / n if result.method.startswith("augmented") else 1.0
-        return replace(plain, item=n * (grown * result.std_error) ** 2)
+        return replace(plain, item=n * (grown * without) ** 2)
     if result.df is None or result.design_effect is None:
         raise CannotAnswerError(f"the pilot's clusters give no standard error to plan by: {result.verdict_reason}")
     shares = shares_with_df(result.n_clusters, result.df)
-    item, between = _parts_of_variances(n, result.std_error**2, result.design_effect, n * float((shares**2).sum()))
+    item, between = _parts_of_variances(n, without**2, result.design_effect, n * float((shares**2).sum()))
     sizes = tuple(max(1, round(share * n)) for share in shares.tolist())
     return replace(plain, cluster=between, item=item, sizes=sizes)
 
@@ -440,13 +459,15 @@ def _parts_of_variances(n: int, variance: float, effect: float, weight: float) -
 
 def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant: int | None) -> Basis:
     """Return what a comparison tells whichever way its parts were found."""
+    if result.run_std_error is not None:
+        parts = replace(parts, run=result.run_std_error**2 / sum(1.0 / k for k in parts.n_trials))
     what = f"{result.candidate.name} against {result.baseline.name} on {result.benchmark} ({result.metric})"
     counted = [plural(result.n_items, "item")]
     if parts.sizes:
         counted.append(f"{plural(len(parts.sizes), 'cluster')} ({' and '.join(result.clusters)})")
     if max(parts.n_trials) > 1:
         told = " and ".join(number(k, 1).removesuffix(".0") for k in dict.fromkeys(parts.n_trials))
-        counted.append(f"{told} trials an item")
+        counted.append(f"{told} {'runs of each' if parts.run else 'trials an item'}")
     return Basis(
         units=units,
         parts=parts,

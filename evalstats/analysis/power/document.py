@@ -171,10 +171,12 @@ def _end(plan: PowerPlan, value: float | None) -> str:
 
 
 def floor_words(plan: PowerPlan) -> str:
-    """Say what the clusters cannot go below, however many items they hold; "" where nothing does."""
-    if plan.smallest_delta is None or plan.n_clusters is None:
+    """Say what clusters or runs cannot go below, however many items there are; "" where nothing does."""
+    if plan.smallest_delta is None:
         return ""
     floor = shown(plan, plan.smallest_delta)
+    if plan.n_clusters is None:
+        return f"More items without more runs cannot get below {floor}."
     return f"However many items they hold, {plural(plan.n_clusters, 'cluster')} find no less than {floor}."
 
 

@@ -19,6 +19,9 @@ class PowerOptions:
     candidate: Annotated[str | None, Option("The other system of the pilot.")] = None
     metric: MetricName = None
     cluster: Cluster = None
+    run_sd: Annotated[
+        str | None, Option("Plan by whole runs: standard deviation from run to run, such as 1.4pp; trials are runs.")
+    ] = None
     discordance: Annotated[
         str | None, Option("No pilot: share of items that exactly one of the two gets right, such as 20%.")
     ] = None

@@ -21,7 +21,15 @@ from evalstats.analysis.power.alternatives import (
     trials_table,
     variance_parts,
 )
-from evalstats.analysis.power.basis import Assumed, Basis, from_numbers, from_pilot, in_points, plain_amount
+from evalstats.analysis.power.basis import (
+    Assumed,
+    Basis,
+    from_numbers,
+    from_pilot,
+    in_points,
+    plain_amount,
+    with_run_sd,
+)
 from evalstats.analysis.power.document import count_words, percent, power_words, question_of, shown, trial_words
 from evalstats.analysis.power.result import PlanRow, PowerMethod, PowerPlan, PowerTest
 from evalstats.analysis.power.sample_size import (
@@ -162,7 +170,8 @@ def _total(design: PartsDesign, task: Task) -> float:
 def _smallest_delta(design: PartsDesign, task: Task) -> float | None:
     """Return what no number of items in the clusters that are given can bring the detectable difference below."""
     n_clusters = task.axis.n_clusters or (None if task.size is None else task.size.n_clusters)
-    if n_clusters is None or not design.parts.cluster or task.aim.test != "difference":
+    by_clusters = n_clusters is not None and design.parts.cluster
+    if not (by_clusters or design.parts.run) or task.aim.test != "difference":
         return None
     return detectable(design, task, Size(n_items=_ENDLESS, n_clusters=n_clusters, n_trials=task.axis.n_trials))
 
@@ -246,7 +255,13 @@ def _assumptions(plan: PowerPlan, basis: Basis) -> tuple[str, ...]:
         )
     else:
         told.append("Items are independent of each other")
-    answers = "once" if max(plan.n_trials) <= 1.0 else trial_words(plan).strip()
+    answers = (
+        f"{trial_words(plan).strip()}, each a run"
+        if basis.parts.run and max(plan.n_trials) > 1.0
+        else "once"
+        if max(plan.n_trials) <= 1.0
+        else trial_words(plan).strip()
+    )
     told.append(f"Both systems answer the same items, {answers}")
     told.append(_found_words(plan))
     return tuple(told)
@@ -274,6 +289,8 @@ def _why_none(task: Task, basis: Basis, *, simulated: bool) -> str:
         if axis.n_clusters < FEW_CLUSTERS:
             return f"nothing can be claimed from {axis.n_clusters} clusters; at least {FEW_CLUSTERS} are needed"
         return f"what differs between the {axis.n_clusters} clusters stays however many items each has"
+    if task.counts and basis.parts.run and not task.axis.over_clusters:
+        return "what differs from run to run stays however many items there are; only more runs lower it"
     if task.counts:
         most = MOST_SIMULATED if simulated and not axis.over_clusters else axis.most
         limit = f"{most:,} {'clusters' if axis.over_clusters else 'items'}{' of a simulation' if simulated else ''}"
@@ -354,6 +371,7 @@ def power(
     n_items: int | None = None,
     n_clusters: int | None = None,
     n_trials: float | tuple[float, float] | None = None,
+    run_sd: float | str | None = None,
     discordance: float | None = None,
     accuracy: float | None = None,
     variance: float | Mapping[str, float] | None = None,
@@ -395,6 +413,10 @@ def power(
     variance
         Without a pilot: variance of the item differences, squared score units; or its parts {"item", "trial" (or
         "trial_baseline", "trial_candidate"), "cluster"}, for one trial.
+    run_sd
+        Plan by whole runs, as if their spread were known: the standard deviation of a system's score from run to run, such as
+        "1.4pp". `n_trials` are then runs, and what they differ by stays however many items there are. A pilot with whole runs
+        tells it by itself.
     icc, cluster_size, cluster_cv
         Correlation of the differences of two items of a cluster, mean number of items of a cluster, and coefficient of
         variation of that number.
@@ -455,13 +477,14 @@ def power(
             raise InputError(
                 "baseline, candidate, metric and cluster name things in a pilot; give one, or leave them out"
             )
-        points = any(in_points(value) for value in (delta, margin, half_width))
+        points = any(in_points(value) for value in (delta, margin, half_width, run_sd))
         basis = from_numbers(assumed, delta=None if delta is None else plain_amount(delta), points=points)
     else:
         _refuse_assumed(assumed)
         basis = from_pilot(
             pilot, baseline, candidate, metric=metric, cluster=cluster, contrast=contrast, conf_level=conf_level
         )
+    basis = with_run_sd(basis, run_sd)
     request = Request(
         test=question,
         goal=power,

@@ -659,14 +659,17 @@ def _method(request: Request, basis: Basis) -> tuple[PowerMethod, str]:
         and wanted in ("auto", "exact")
         and basis.discordance is not None
         and not basis.clustered
+        and not basis.parts.run
     ):
         return "formula", "the width of an interval follows from the spread of the differences"
     if wanted == "auto":
         if basis.clustered:
             return "clusters", "items come in clusters, so clusters are the unit that carries information"
-        if basis.discordance is not None:
+        if basis.discordance is not None and not basis.parts.run:
             return "exact", "scores are right or wrong with one trial an item"
         return "miller", "the spread of the item differences is known, and items are independent"
+    if wanted in ("exact", "simulation") and basis.parts.run:
+        raise InputError(f"method {wanted!r} knows nothing of whole runs; leave it out")
     if wanted == "exact" and basis.discordance is None:
         raise InputError(
             "method 'exact' is for right-or-wrong scores with one trial an item: give discordance, accuracy or such a pilot"

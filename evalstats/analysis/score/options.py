@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from evalstats.analysis.compare.options import Average, Over, PassAt, PassHat
-from evalstats.analysis.options import Cluster, ConfLevel, HigherIsBetter, MetricName, Option
+from evalstats.analysis.options import Cluster, ConfLevel, HigherIsBetter, MetricName, Option, Runs, RunSpreadKnown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,8 @@ class ScoreOptions:
     conf_level: ConfLevel = 0.95
     pass_hat: PassHat = None
     pass_at: PassAt = None
+    runs: Runs = None
+    run_sd: RunSpreadKnown = None
     average: Average = None
     over: Over = None
     against: Annotated[str | None, Option("Published number to hold the score against, such as 0.87 or 87%.")] = None

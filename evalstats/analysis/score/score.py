@@ -20,6 +20,7 @@ from evalstats.analysis.arms import (
     require_outcomes,
     rows_named,
 )
+from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.grouping import (
     Average,
     chosen_clusters,
@@ -40,13 +41,13 @@ from evalstats.analysis.pairs import (
     Side,
     pass_metric,
     passing,
-    run_variance_notes,
-    run_variance_of,
     wanted_pass,
 )
-from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes as recorded_notes
+from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import estimated, method_row
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.runs import RunsAre, TrialDesign, draws_note, run_notes, trial_design
 from evalstats.analysis.score.claim import Claim, check_claim, claim_of, limited_by_missing, tested_claim
 from evalstats.analysis.score.result import ClaimTest, Score
 from evalstats.analysis.settings import recorded
@@ -63,11 +64,13 @@ from evalstats.stats.one_sample import (
     failure_rate_limit,
     jeffreys,
     mean_t,
+    unseen_runaways,
     variance_matched_wilson,
     wilson,
 )
+from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
-from evalstats.stats.trials import RunVariance, suite_pass, with_runs
+from evalstats.stats.trials import suite_pass
 
 _MAX_K = 8
 
@@ -84,6 +87,8 @@ def score(
     higher_is_better: bool | None = None,
     pass_hat: int | None = None,
     pass_at: int | None = None,
+    runs: RunsAre | None = None,
+    run_sd: float | str | None = None,
     average: AverageKind | None = None,
     over: str | None = None,
     weights: Mapping[str, float] | None = None,
@@ -99,7 +104,7 @@ def score(
         What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
     name
         A run, system or model (or a level of `contrast`); None for all systems on all benchmarks.
-    metric, cluster, conf_level, contrast, higher_is_better, pass_hat, pass_at, average, over, weights
+    metric, cluster, conf_level, contrast, higher_is_better, pass_hat, pass_at, runs, run_sd, average, over, weights
         As in `compare`.
     against
         A published number to hold the score against, in the metric's own unit or as "87%"; it is taken as it stands unless
@@ -143,6 +148,7 @@ def score(
             contrast=column,
             wanted=wanted,
             averaged={"average": average, "over": over, "weights": weights},
+            trials=trial_design([arm], chosen, called=label_of("trial", data.factor_names()), runs=runs, run_sd=run_sd),
             claim=None if against is None else claim_of(against, chosen, n=against_n, std_error=against_se),
         )
         for arm, chosen in arms
@@ -220,6 +226,7 @@ def _score_alone(
     contrast: str,
     wanted: tuple[PassKind, int] | None,
     averaged: Mapping[str, Any],
+    trials: TrialDesign,
     claim: Claim | None,
 ) -> Score:
     n_any = 0 if claim is None else _n_items_of_any(data, metric)
@@ -254,6 +261,7 @@ def _score_alone(
         conf_level=conf_level,
         pairs=scored_pairs,
         side=scored_pairs.baseline,
+        trials=trials,
         strata=None if average is None else average.strata(scored_pairs.items),
     )
     words = plain_average(data, scored_pairs.items, clusters)
@@ -265,7 +273,7 @@ def _score_alone(
         codes = _grouping(scored_pairs, clusters)
         strata = None if average is None else average.strata(scored_pairs.items)
 
-        runs = _runs_of(arm, scored_pairs, scored_pairs.baseline, strata)
+        runs = _runs_of(arm, metric, scored_pairs, trials, strata=strata)
 
         def interval_at(level: float) -> Estimate:
             return _counting(_headline(scored_pairs.baseline, metric, codes, strata, level), runs, metric)
@@ -275,6 +283,8 @@ def _score_alone(
         found = replace(found, against=test, notes=(*as_notes("missing", [undone] if undone else []), *found.notes))
     told = (
         *metric.cautions,
+        *as_notes("fit", _runaway_words(scored_pairs.baseline.means(), found, metric)),
+        *(draws_note(scored_pairs.items, [arm], trials) if wanted is None else ()),
         *found.notes,
         *as_notes("left_out", dropped, caution=False),
         *as_notes("choice", notes, caution=False),
@@ -291,21 +301,23 @@ def score_of_arm(
     conf_level: float,
     pairs: Pairs,
     side: Side,
+    trials: TrialDesign,
     strata: Strata | None = None,
 ) -> Score:
     """Score one arm on the items of `pairs` (for a comparison, those that both sides answered), `side` being its own.
 
-    `strata` are the levels averaged over, where that was asked for.
+    `trials` says what its trials are, `strata` are the levels averaged over, where that was asked for.
     """
     means = side.means()
     codes = _grouping(pairs, clusters)
     plain = _rows(means, side, metric, codes, conf_level)
     rows = plain if strata is None else _averaged(means, metric, codes, strata, conf_level, alike=plain[0])
-    runs = _runs_of(arm, pairs, side, strata)
-    if (wider := _counting(rows[0], runs, metric)) is not rows[0]:
-        rows = [wider, *rows]
-    headline = rows[0]
-    counted = runs is not None and runs.variance is not None
+    runs = _runs_of(arm, metric, pairs, trials, strata=strata)
+    headline, wider = _counting(rows[0], runs, metric), 1.0
+    if headline is not rows[0]:
+        if headline.std_error and rows[0].std_error:
+            wider = headline.std_error / rows[0].std_error
+        rows = [headline, *rows]
     failures = _failure_words(means, side, metric, codes, conf_level) if strata is None else ()
     return Score(
         **estimated(headline, p_value=None),
@@ -316,7 +328,7 @@ def score_of_arm(
         unit=metric.score_unit,
         higher_is_better=metric.higher_is_better,
         direction=metric.direction,
-        estimand=f"mean score over {'clusters of ' if codes else ''}items{' and runs' if counted else ''} like these",
+        estimand=f"mean score over {'clusters of ' if codes else ''}items{' and runs' if runs is not None else ''} like these",
         n_items=len(means),
         n_trials=side.n_trials,
         n_clusters=headline.n_clusters,
@@ -332,25 +344,35 @@ def score_of_arm(
         version=toolkit_version(),
         sources=sources_of(data, arm.runs),
         notes=(
-            *run_notes(data, arm.runs),
+            *recorded_notes(data, arm.runs),
             *as_notes("few", headline.warnings),
             *as_notes("few", failures, caution=False),
             *as_notes("left_out", arm.remarks, caution=False),
-            *run_variance_notes(runs, [arm], metric, shared=False),
+            *run_notes(trials, runs, [arm], metric, wider=wider),
         ),
     )
 
 
-def _runs_of(arm: Arm, pairs: Pairs, side: Side, strata: Strata | None) -> RunVariance | None:
-    """Estimate what whole runs add to the variance of a score; an item's pass^k has no such part."""
-    if side.trials is not None:
+def _runs_of(arm: Arm, metric: Metric, pairs: Pairs, trials: TrialDesign, *, strata: Strata | None) -> RunSpread | None:
+    """Return how far whole runs of a system differ; an item's pass^k has no such part."""
+    if pairs.steps is not None:
         return None
     weights = None if strata is None else strata.item_weights
-    return run_variance_of(pairs.items, [arm], shared=False, weights=weights)
+    return trials.spread(pairs.items, [arm], metric, weights=weights)
 
 
-def _counting(found: Estimate, runs: RunVariance | None, metric: Metric) -> Estimate:
-    return found if runs is None else with_runs(found, runs, low=metric.low, high=metric.high)
+def _counting(found: Estimate, runs: RunSpread | None, metric: Metric) -> Estimate:
+    return with_runs(found, runs, low=metric.low, high=metric.high)
+
+
+def _runaway_words(means: Floats, found: Score, metric: Metric) -> tuple[str, ...]:
+    """Say where answers that ran away, as many as the items cannot exclude, would raise a mean cost beyond its interval."""
+    if not metric.is_cost(means) or found.conf_high is None:
+        return ()
+    risk = unseen_runaways(
+        means, np.zeros_like(means), lead=found.conf_high - float(means.mean()), conf_level=found.conf_level
+    )
+    return (runaway_words(found.name, risk, "take the mean above its interval"),) if risk.within else ()
 
 
 def _grouping(pairs: Pairs, clusters: Sequence[str]) -> tuple[Ints, ...]:

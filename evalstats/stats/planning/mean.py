@@ -34,6 +34,8 @@ class DifferenceParts:
         be told apart is in here.
     trials
         Mean variance of the trials of one item, of baseline and candidate; None where no two items have two trials.
+    run
+        Variance of a side's score from run to run, where every trial is a run of its own; 0 where trials repeat one run.
     sizes
         Items of every cluster; empty where items are not clustered.
     n_trials
@@ -45,6 +47,7 @@ class DifferenceParts:
     cluster: float | None = None
     item: float
     trials: tuple[float | None, float | None] = (None, None)
+    run: float = 0.0
     cluster_raw: float | None = None
     item_raw: float | None = None
     sizes: tuple[int, ...] = ()
@@ -53,7 +56,7 @@ class DifferenceParts:
     notes: tuple[str, ...] = ()
 
     def scaled(self, factor: float) -> "DifferenceParts":
-        """Return the parts multiplied."""
+        """Return the parts multiplied; runs move all items, whatever these differ by."""
         first, second = self.trials
         return replace(
             self,
@@ -82,11 +85,15 @@ class DifferenceParts:
     def variance(
         self, *, n_items: float | None = None, n_clusters: int | None = None, n_trials: Pair | None = None
     ) -> float:
-        """Return the variance of the mean difference of a design, by default that of the data: cluster sum f_g^2 + per_item/n."""
+        """Return the variance of the mean difference of a design, by default that of the data.
+
+        cluster sum f_g^2 + per_item/n + run (1/K_baseline + 1/K_candidate).
+        """
         items = self.n_items if n_items is None else n_items
         shares = self.shares(n_clusters)
         between = 0.0 if shares is None or self.cluster is None else self.cluster * float((shares**2).sum())
-        return between + self.per_item(n_trials) / items
+        runs = self.run * sum(1.0 / k for k in (n_trials or self.n_trials))
+        return between + self.per_item(n_trials) / items + runs
 
     def df(self, n_clusters: int | None = None, n_items: float | None = None) -> float:
         """Return the degrees of freedom of the standard error: Satterthwaite's for clusters, else n - 1."""

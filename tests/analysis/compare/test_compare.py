@@ -665,7 +665,7 @@ def test_one_run_twice_is_no_evidence_of_equivalence() -> None:
 
 
 def test_runs_that_differ_as_a_whole_take_a_direction_back() -> None:
-    """Every run of a side moves all items alike: with 3 runs a side the difference is one of 3 against 3 numbers."""
+    """Every run of a side moves all items alike: the difference is one of 3 against 3 numbers. Repetitions get a caution."""
     rng = np.random.default_rng(0)
     shifts = {"a": (-0.05, 0.0, 0.05), "b": (-0.02, 0.03, 0.08)}
     base = rng.uniform(0.3, 0.7, 400)
@@ -677,10 +677,15 @@ def test_runs_that_differ_as_a_whole_take_a_direction_back() -> None:
         )
         for name, moves in shifts.items()
     ]
-    result = compare(data_of(*sides, kind="bounded", low=0, high=1), "a", "b")
+    data = data_of(*sides, kind="bounded", low=0, high=1)
+    result = compare(data, "a", "b", runs="sample")
     assert result.conf_low < 0
     assert result.verdict == "inconclusive"
-    assert any(text.startswith("Scores vary from run to run with a standard deviation of 5.") for text in told(result))
+    (note,) = [note for note in result.notes if note.text.startswith("Run to run: about 5.0 pp (3 runs of each)")]
+    assert note.caution
+    (note,) = [note for note in compare(data, "a", "b").notes if "differ by more than chance explains" in note.text]
+    assert note.text.startswith("Means of the trials differ by more than chance explains (p < 0.001)")
+    assert note.line.endswith("If each trial is a run of its own, add runs='sample'.")
     rows = {row.method: row for row in result.rows}
     assert rows["augmented t"].conf_low > 0
 

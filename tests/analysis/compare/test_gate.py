@@ -14,7 +14,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import t_margin_test, tango_margin_test
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.trials import run_variance, with_runs
+from evalstats.stats.runs import RunSd, run_effects, run_spread, with_runs
 from evalstats.testing import assert_not_worse
 from tests.analysis.builders import data_of, printed, rows_of
 
@@ -61,9 +61,23 @@ def test_trials_are_tested_with_the_headlines_own_law():
         *[rows_of(name, side.ravel().astype(float).tolist(), trials=3) for name, side in (("old", old), ("new", new))]
     )
     found = es.compare(data, "old", "new", margin=0.2).at_margin
-    counted = with_runs(augmented_t((new - old).mean(axis=1), n_trials=3), run_variance(old, new), low=-1.0, high=1.0)
-    expected = t_margin_test(counted, margin=0.2, bound=1.0)
+    plain = augmented_t((new - old).mean(axis=1), n_trials=3)
+    expected = t_margin_test(plain, margin=0.2, bound=1.0)
     assert found.noninferior_p == pytest.approx(expected.noninferior_p, rel=1e-12)
+
+
+@pytest.mark.parametrize("margin", np.linspace(0.02, 0.2, 10))
+def test_runs_are_in_the_test_at_the_margin_as_in_the_interval_beside_it(margin):
+    rng = np.random.default_rng(5)
+    old, new = rng.integers(0, 2, (2, 80, 3))
+    data = data_of(
+        *[rows_of(name, side.ravel().astype(float).tolist(), trials=3) for name, side in (("old", old), ("new", new))]
+    )
+    found = es.compare(data, "old", "new", margin=float(margin), runs="sample")
+    runs = run_spread(run_effects(old), run_effects(new), prior=RunSd(value=0.01))
+    narrower = with_runs(augmented_t((new - old).mean(axis=1), n_trials=3, conf_level=0.9), runs)
+    assert found.at_margin.limit == pytest.approx(narrower.conf_low) == found.equivalence_low
+    assert found.at_margin.noninferior == (narrower.conf_low > -margin) == (found.at_margin.noninferior_p < 0.05)
 
 
 def test_too_few_differing_clusters_forbid_non_inferiority():

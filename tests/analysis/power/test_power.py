@@ -719,3 +719,38 @@ def _clusters(plan: PowerPlan) -> int:
     found = re.match(r"(\d+) clusters", plan.summary())
     assert found
     return int(found[1])
+
+
+def test_a_plan_by_runs_has_a_floor_that_only_more_runs_lower() -> None:
+    known = {"variance": {"item": 0.05, "trial": 0.15}, "run_sd": "1pp"}
+    reach = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    for runs in (1, 3, 10):
+        found = power(n_items=2000, n_trials=runs, **known)
+        variance = (0.05 + 0.3 / runs) / 2000 + 2 * 0.01**2 / runs
+        assert found.delta == pytest.approx(reach * math.sqrt(variance), rel=1e-3)
+        assert found.smallest_delta == pytest.approx(reach * 0.01 * math.sqrt(2 / runs), rel=1e-3)
+    none = power(delta="1pp", n_trials=3, **known)
+    assert none.n_items is None
+    assert "only more runs lower it" in none.summary()
+    assert "More items without more runs cannot get below 2.29 pp" in none.summary()
+    with pytest.raises(InputError, match="knows nothing of whole runs"):
+        power(delta="3pp", discordance=0.2, run_sd="1pp", method="exact")
+    single = power(delta="5pp", discordance=0.2, run_sd="0.5pp")
+    assert single.n_items > 1.1 * power(delta="5pp", discordance=0.2).n_items
+
+
+def test_a_pilot_of_whole_runs_tells_how_far_they_differ() -> None:
+    rng = np.random.default_rng(3)
+    base = rng.uniform(0.3, 0.7, (300, 1))
+    rows = [
+        rows_of(name, (rng.random((300, 3)) < base + np.array(moved)).astype(float).ravel().tolist(), trials=3)
+        for name, moved in (("a", (-0.1, 0.0, 0.1)), ("b", (-0.1, 0.0, 0.1)))
+    ]
+    plain = power(pilot=data_of(*rows), baseline="a", candidate="b", delta="5pp")
+    result = compare(data_of(*rows), "a", "b", runs="sample")
+    found = power(pilot=result, delta="5pp")
+    assert any("as in the pilot" in text for text in found.assumptions)
+    assert found.n_items is None or found.n_items > 2 * plain.n_items
+    assert {part.part for part in found.parts} >= {"runs"}
+    said = power(pilot=data_of(*rows), baseline="a", candidate="b", delta="5pp", run_sd="1pp")
+    assert plain.n_items < said.n_items

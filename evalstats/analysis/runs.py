@@ -1,0 +1,404 @@
+"""What the trials of an item are: draws of one run, chosen judges or seeds, or whole runs that stand for more; what runs add."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from evalstats.aggregate.items import HELPER, ITEM_KEY
+from evalstats.aggregate.trial_sets import TRIAL_LABELS, in_both, scores_by_trial, seen_trials, trial_sets
+from evalstats.analysis.arms import Arm, Metric, difference_in_unit, listed
+from evalstats.analysis.pairs import Floats
+from evalstats.analysis.result import MethodRow, method_row, notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import number, p_words, plural, scaled, several
+from evalstats.errors import InputError, Option
+from evalstats.schema.columns import NAMED_TRIALS, TRIAL_LABEL
+from evalstats.schema.plan import RUNS
+from evalstats.stats.runs import (
+    SHARE_OF_RANGE,
+    SHARE_OF_SD,
+    RunEffects,
+    RunSd,
+    RunSpread,
+    ScoreBlocks,
+    equal_runs_p,
+    run_effects,
+    run_spread,
+)
+from evalstats.stats.trials import same_items_difference
+
+RunsAre = Literal["sample", "fixed", "draws"]
+# So many named judges or seeds that both sides share were chosen; more are a crowd.
+MOST_CHOSEN = 5
+# Labels are those of whole runs where there are few of them, or not many more than an item has trials.
+_FEW_LABELS = 10
+# A p so small says that the trials of one run differ as a whole; an interval that runs widen so much is worth a line.
+_SMALL, _WIDER = 0.01, 1.25
+# Scores of so many items are held at once; those of 1,024 trials take 80 MB.
+_ITEMS_AT_ONCE = 10_000
+_UNIT, _PLACE = f"{HELPER}unit", f"{HELPER}place"
+# A side of one run, which tells nothing of how runs differ.
+ALONE = RunEffects(n_runs=1, reach=1.0, squares=np.zeros(0), information=np.zeros(0), noise=0.0, df_noise=0, spread=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialDesign:
+    """What the trials of some systems are.
+
+    Attributes
+    ----------
+    role
+        "draws": repetitions of one run, which have nothing in common but the run; "fixed": the runs, judges or seeds that are
+        asked about; "sample": some of more runs, whose variation belongs into the interval.
+    shared
+        Whether trial k is the same judge, seed or run on all sides, so that what it adds to all cancels.
+    called
+        What the source calls a trial.
+    by_run
+        Whether a run of its own, and not a trial within it, is the unit.
+    declared
+        Whether the user said what they are.
+    run_sd
+        What the user says of the standard deviation from run to run.
+    """
+
+    role: RunsAre
+    shared: bool = False
+    called: str = "trial"
+    by_run: bool = False
+    declared: bool = False
+    run_sd: RunSd | None = None
+
+    def spread(
+        self, items: pl.DataFrame, arms: Sequence[Arm], metric: Metric, *, weights: Floats | None = None
+    ) -> RunSpread | None:
+        """Return the run standard deviation, weighed by what the runs show; None where no interval counts it."""
+        sides = self.effects(items, arms, weights=weights) if self.role == "sample" else []
+        if self.run_sd is not None and self.run_sd.known:
+            return run_spread(*(sides or [ALONE] * len(arms)), prior=self.run_sd)
+        prior = self.run_sd or usual_prior(metric, sides)
+        return None if prior is None else run_spread(*sides, prior=prior)
+
+    def effects(self, items: pl.DataFrame, arms: Sequence[Arm], *, weights: Floats | None = None) -> list[RunEffects]:
+        """Reduce every side's cells (or the differences of two, trial by trial) to what they tell of its runs."""
+        found = self.scores(items, arms)
+        if found and self.shared and len(found) == 2:
+            return [run_effects(_difference(*found), weights=weights, difference=True)]
+        return [run_effects(each.scores, weights=weights) for each in found]
+
+    def matrix(self, items: pl.DataFrame, arms: Sequence[Arm]) -> Floats | None:
+        """Return the scores of trials that all systems share, shape (n_arms, n_items, n_trials)."""
+        found = self.scores(items, arms)
+        if not found or any(each.names != found[0].names for each in found):
+            return None
+        return np.stack([np.concatenate(list(each.scores)) for each in found])
+
+    def scores(self, items: pl.DataFrame, arms: Sequence[Arm]) -> list["RunScores"]:
+        """Return the scores of every system by item and trial; nothing where those of any are not known, or it has none."""
+        if not items.height or not any(arm.several_trials for arm in arms):
+            return []
+        found = [each for arm in arms if (each := run_scores(items, arm, by_run=self.by_run)) and each.names]
+        return found if len(found) == len(arms) else []
+
+
+def usual_prior(metric: Metric, sides: Sequence[RunEffects]) -> RunSd | None:
+    """Return the prior where none is declared: its scale is 1% of the score's range, or 2% of the spread of scores."""
+    scale = SHARE_OF_RANGE * metric.span if metric.span is not None else 0.0
+    if metric.span is None:
+        scale = SHARE_OF_SD * max((side.spread for side in sides), default=0.0)
+    return RunSd(value=scale) if scale > 0.0 else None
+
+
+def trial_design(
+    arms: Sequence[Arm],
+    metric: Metric,
+    *,
+    called: str,
+    runs: str | None = None,
+    run_sd: float | str | None = None,
+    shared: bool | None = None,
+) -> TrialDesign:
+    """Decide what the trials of some systems are: by what is declared, else by what names them.
+
+    Trials that are merely counted repeat one run, whatever their column is called unless it names runs or seeds. Runs in files of
+    their own and labels of runs or seeds are whole runs, and a sample. Judges, seeds and other names that all sides share are
+    paired; up to five of them were chosen, and are fixed. `design/trials.md` says why.
+    """
+    if runs is not None and runs not in RUNS:
+        raise InputError(f"runs is {runs!r}; it is one of {', '.join(RUNS)}")
+    by_run = any(arm.by_run for arm in arms)
+    names = [set(_units(arm)) for arm in arms]
+    same = len(arms) > 1 and len(names[0]) > 1 and all(each == names[0] for each in names)
+    kind = _kind_of(arms, called, names)
+    paired = shared if shared is not None else same and kind in ("seed", "judge", "name")
+    few = max(map(len, names)) <= MOST_CHOSEN
+    role: RunsAre = "draws"
+    if runs is not None:
+        role = runs  # pyright: ignore[reportAssignmentType] - it is one of them
+    elif kind in ("run", "seed", "judge") or paired:
+        # Items that were tried once each, under one of several seeds or judges, tell nothing of these.
+        nested = max(map(_most_trials, arms)) < 2 <= max(map(len, names))
+        chosen = few and not nested and kind != "run" and (paired or (kind == "judge" and len(arms) == 1))
+        role = "fixed" if chosen else "sample"
+    known = run_sd_in_unit(run_sd, metric)
+    if known is not None and role != "sample" and not (known.known and role == "draws"):
+        what = (
+            "these runs alone are asked about"
+            if role == "fixed"
+            else "there are no whole runs that it could be held to"
+        )
+        raise InputError(f"run_sd is {run_sd!r}, and {what}; leave it out, or say {Option('runs', 'sample')}")
+    word = "run" if by_run else called
+    return TrialDesign(role=role, shared=paired, called=word, by_run=by_run, declared=runs is not None, run_sd=known)
+
+
+def run_sd_in_unit(run_sd: float | str | None, metric: Metric) -> RunSd | None:
+    """Return a declared run standard deviation in the metric's own unit: "1.4pp" is known, "prior:2pp" the scale of its prior."""
+    if run_sd is None:
+        return None
+    text = str(run_sd).strip()
+    known = not text.startswith("prior:")
+    if known and text.strip("0.") == "" and text.strip("."):
+        return RunSd(value=0.0, known=True)
+    value = difference_in_unit(text.removeprefix("prior:").strip(), metric, name="run_sd")
+    return RunSd(value=value, known=known)
+
+
+_Kind = Literal["run", "seed", "judge", "name", "count"]
+
+
+def _kind_of(arms: Sequence[Arm], called: str, names: Sequence[set[str]]) -> _Kind:
+    """Tell what trials are named after; those of one run that are only counted have no names."""
+    if any(arm.by_run for arm in arms):
+        return "run"
+    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", called).lower())
+    of_runs = any(word in ("run", "runs", "runid", "rerun", "reruns") for word in words)
+    of_seeds = any(word.startswith("seed") for word in words)
+    if of_runs or of_seeds:
+        whole = all(len(own) <= max(_FEW_LABELS, 2 * _most_trials(arm)) for arm, own in zip(arms, names, strict=True))
+        return "count" if not whole else "run" if of_runs else "seed"
+    if not all(map(_labelled, arms)):
+        return "count"
+    return "judge" if NAMED_TRIALS.search(called.lower()) else "name"
+
+
+def _most_trials(arm: Arm) -> int:
+    """Return the most trials that any item has."""
+    if trial_sets(arm.rows) is not None:
+        return len(seen_trials(arm.rows))
+    key = [name for name in ITEM_KEY if name in arm.rows.columns]
+    return int(arm.rows.group_by(key).len()["len"].max() or 0)  # pyright: ignore[reportArgumentType]
+
+
+def unit_of(arm: Arm, *, by_run: bool) -> pl.Expr:
+    """Return what names the whole run that a row belongs to, as text: its run, the label of its trial, or its number."""
+    if by_run:
+        # Runs are numbered, so that no run's name can be that of a key, and in the order of their trials.
+        return pl.struct(pl.col("trial").min().over("run"), "run").rank("dense").cast(pl.String).alias(_UNIT)
+    return pl.col(TRIAL_LABEL if _labelled(arm) else "trial").cast(pl.String).alias(_UNIT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTrials:
+    """Both sides' rows with the scores of trials that both have, and what the reader must know of that."""
+
+    baseline: Arm
+    candidate: Arm
+    notes: tuple[str, ...] = ()
+
+
+def paired_trials(
+    baseline: Arm, candidate: Arm, design: TrialDesign, *, declared: bool | None, contrast: str
+) -> PairedTrials:
+    """Keep, item by item, only scores of trials that both sides have; all where trials are not shared.
+
+    `declared` tells whether the user says that they are.
+    """
+    if not design.shared:
+        return PairedTrials(baseline=baseline, candidate=candidate)
+    names = [_units(arm) for arm in (baseline, candidate)]
+    _refuse_strangers(baseline, candidate, names)
+    key = [*(name for name in ITEM_KEY if name != contrast), _UNIT]
+    if design.by_run:
+        key.append("trial")
+    both = (baseline.rows, candidate.rows)
+    if any(trial_sets(own) is None for own in both):
+        both = tuple(arm.rows.with_columns(unit_of(arm, by_run=design.by_run)) for arm in (baseline, candidate))
+        first, second = (_kept(own, other, key).drop(_UNIT) for own, other in (both, both[::-1]))
+        lost = sum(own.height for own in both) - first.height - second.height
+    else:
+        items = [name for name in key if name in ITEM_KEY]
+        first, second = (in_both(own, other, items) for own, other in (both, both[::-1]))
+        before, after = (sum(int(own["n_trials"].sum()) for own in sides) for sides in (both, (first, second)))
+        lost = before - after
+    common = sorted(set(names[0]) & set(names[1]))
+    named = listed(common) if _labelled(baseline) and not design.by_run else str(len(common))
+    way_out = "" if declared else "; if they have nothing in common, declare them independent"
+    told = [f"Trials are paired by {design.called} ({named} on both sides): what one adds to both cancels{way_out}"]
+    if design.by_run:
+        named_runs = [own.select("run", _UNIT).unique().sort(pl.col(_UNIT).cast(pl.Int64))["run"] for own in both]
+        pairs = ", ".join(f"{a} with {b}" for a, b in zip(*named_runs, strict=True))
+        told.append(f"Runs are paired in the order of their files: {pairs}")
+    if lost:
+        told.append(f"{plural(lost, 'score')} left out: the other side has no score of that item in that trial")
+    return PairedTrials(
+        baseline=replace(baseline, rows=first), candidate=replace(candidate, rows=second), notes=tuple(told)
+    )
+
+
+def _labelled(arm: Arm) -> bool:
+    name = TRIAL_LABEL if trial_sets(arm.rows) is None else TRIAL_LABELS
+    return name in arm.rows.columns and not arm.rows[name].null_count()
+
+
+def _units(arm: Arm) -> list[str]:
+    if trial_sets(arm.rows) is not None:
+        return seen_trials(arm.rows)
+    if arm.by_run:
+        return arm.rows.select(unit_of(arm, by_run=True))[_UNIT].drop_nulls().unique().to_list()
+    # Text is made of the few different ones.
+    named = arm.rows[TRIAL_LABEL if _labelled(arm) else "trial"]
+    return named.drop_nulls().unique().cast(pl.String).to_list()
+
+
+def _refuse_strangers(baseline: Arm, candidate: Arm, names: Sequence[Sequence[str]]) -> None:
+    """Refuse trials that are declared to be shared and cannot be."""
+    if baseline.by_run != candidate.by_run or (baseline.by_run and len(names[0]) != len(names[1])):
+        raise InputError(
+            f"shared trials need as many runs on both sides, and {baseline.name!r} has {len(baseline.runs)} and "
+            f"{candidate.name!r} {len(candidate.runs)}; leave out {Option('shared_trials', value=True)}"
+        )
+    if not set(names[0]) & set(names[1]):
+        raise InputError(
+            f"no trial is on both sides, so none can be shared: {baseline.name!r} has {listed(names[0])}, "
+            f"{candidate.name!r} has {listed(names[1])}; leave out {Option('shared_trials', value=True)}"
+        )
+
+
+def _kept(own: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Drop scores of items that both sides have where the other side lacks a score of that very trial."""
+    items = [name for name in key if name in ITEM_KEY]
+    own = own.with_row_index(_PLACE)
+    scored = other.filter(pl.col("status") == "scored")
+    alone = own.join(other, on=items, how="anti")
+    both = own.join(other, on=items, how="semi")
+    paired = both.join(scored, on=list(key), how="semi", nulls_equal=True)
+    failed = both.filter(pl.col("status") != "scored").join(paired, on=list(key), how="anti", nulls_equal=True)
+    return pl.concat([paired, failed, alone]).sort(_PLACE).drop(_PLACE)
+
+
+class RunScores(NamedTuple):
+    """Names of whole runs, and the scores of items in them."""
+
+    names: list[str]
+    scores: ScoreBlocks
+
+
+def run_scores(items: pl.DataFrame, arm: Arm, *, by_run: bool) -> RunScores | None:
+    """Return the scores by item (in the order of `items`) and run or trial; None where only averages of trials are known."""
+    key = [name for name in ITEM_KEY if name in items.columns]
+    rows = arm.rows.filter(pl.col("status") == "scored")
+    if not by_run and trial_sets(rows) is not None:
+        names, blocks = scores_by_trial(rows, items.select(key), at_once=_ITEMS_AT_ONCE)
+        return RunScores(names, ScoreBlocks(items.height, len(names), blocks))
+    if not by_run and (rows["trial"].null_count() or (rows["n_trials"].fill_null(1) > 1).any()):
+        return None
+    unit = unit_of(arm, by_run=by_run)
+    wide = rows.select(*key, unit, "score").pivot(_UNIT, index=key, values="score", aggregate_function="mean")
+    found = items.select(key).join(wide, on=key, how="left", maintain_order="left").drop(key).cast(pl.Float64)
+    table = found.select(sorted(found.columns))
+
+    def cut() -> Iterator[Floats]:
+        return (part.to_numpy() for part in table.iter_slices(_ITEMS_AT_ONCE))
+
+    return RunScores(table.columns, ScoreBlocks(items.height, table.width, cut))
+
+
+def _difference(first: RunScores, second: RunScores) -> ScoreBlocks:
+    """Return the second side minus the first, in the runs that both have."""
+    common = [name for name in first.names if name in second.names]
+    own, other = ([each.names.index(name) for name in common] for each in (first, second))
+
+    def blocks() -> Iterator[Floats]:
+        return (after[:, other] - before[:, own] for before, after in zip(first.scores, second.scores, strict=True))
+
+    return ScoreBlocks(first.scores.n_items, len(common), blocks)
+
+
+def same_items_row(
+    items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign, *, conf_level: float
+) -> MethodRow | None:
+    """Return the difference on these very items for new trials, where every item has the same trials."""
+    found = design.scores(items, arms)
+    scores = [each.scores for each in found]
+    if found and design.shared:
+        # What trials add to both cancels in the difference of each.
+        apart = _difference(*found)
+        scores = [replace(apart, blocks=_zeros(apart)), apart]
+    if not found or any(side.n_runs < 2 or any(np.isnan(block).any() for block in side) for side in scores):
+        return None
+    row = same_items_difference(*scores, conf_level=conf_level)
+    return method_row(row, "other estimand", "for these very items, and new trials")
+
+
+def _zeros(like: ScoreBlocks) -> Callable[[], Iterator[Floats]]:
+    return lambda: (np.zeros_like(block) for block in like)
+
+
+def run_notes(
+    design: TrialDesign, spread: RunSpread | None, arms: Sequence[Arm], metric: Metric, *, wider: float = 1.0
+) -> tuple[Note, ...]:
+    """Say what whole runs add to the interval, which is `wider` times as wide for it, or that they are not counted."""
+    if spread is None:
+        several_trials = any(arm.several_trials for arm in arms)
+        if design.role == "sample" and several_trials:
+            return notes(
+                "choice",
+                ["The trials do not tell how scores vary from run to run: no interval counts it"],
+                caution=False,
+            )
+        if design.role == "fixed" and several_trials:
+            each = plural(max(len(set(_units(arm))) for arm in arms), design.called)
+            text = (
+                f"The {each} {'are' if not each.startswith('1 ') else 'is'} taken as chosen: the answer holds for these"
+            )
+            remedy = "" if design.declared else ("For more like them, add ", Option("runs", "sample"))
+            return (Note(kind="choice", text=text, remedy=remedy, caution=False),)
+        return ()
+    size = size_words(spread.median, metric)
+    counts = (
+        f"{several([str(n) for n in dict.fromkeys(spread.n_runs)], 3)} {'runs' if max(spread.n_runs) > 1 else 'run'}"
+    )
+    each = " of each" if len(set(spread.n_runs)) == 1 and len(arms) > 1 and not design.shared else ""
+    what = "Shared trial to shared trial" if design.shared else "Run to run"
+    size = f"{size}, as declared" if spread.known else f"about {size} ({counts}{each})"
+    times = (
+        f"; the interval is {number(wider, 1)} times as wide for it" if wider >= _WIDER else "; the interval counts it"
+    )
+    return (Note(kind="choice", text=f"{what}: {size}{times}", caution=wider >= _WIDER),)
+
+
+def size_words(run_sd: float, metric: Metric) -> str:
+    """Write a standard deviation from run to run: known badly, so that a tenth of a point is enough."""
+    return f"{scaled(run_sd, metric.scale, 1 if metric.shown_unit == 'pp' else 2)} {metric.shown_unit}".rstrip()
+
+
+def draws_note(items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign) -> tuple[Note, ...]:
+    """Caution where the repetitions of one run differ as a whole by more than chance explains (p <= .01)."""
+    if design.role != "draws":
+        return ()
+    p = equal_runs_p([each for arm in arms for each in design.effects(items, [arm])])
+    if p is None or p > _SMALL:
+        return ()
+    text = f"Means of the {design.called}s differ by more than chance explains ({p_words(p)}), and the interval leaves that out"
+    return (
+        Note(
+            kind="dependence",
+            text=text,
+            remedy=(f"If each {design.called} is a run of its own, add ", Option("runs", "sample")),
+        ),
+    )
