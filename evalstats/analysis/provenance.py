@@ -33,10 +33,10 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     makers = [by for by in levels_of(own["simulated"]) if by != _UNNAMED]
     made, total = own["simulated"].count(), own.height
     if made:
-        what = "the data are simulated" if made == total else f"{made} of {total} runs are simulated"
+        what = "The data are simulated" if made == total else f"{made} of {total} runs are simulated"
         found.append(Note(kind="simulated", text=f"{what}{f': {several(makers)}' if makers else ''}"))
     if data.merged and trial_sets(data.outcomes) is None:
-        text = "which trials made up one run is not known, so no interval holds what differs between runs"
+        text = "Which trials made up one run is not known, so no interval holds what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
     found += lookalike_notes([*own["model"].drop_nulls(), *own["system"].drop_nulls()])
     notes = levels_of(own["note"])
@@ -59,7 +59,7 @@ def lookalike_notes(names: Iterable[str]) -> tuple[Note, ...]:
 
 def plan_notes(plan: Plan | None) -> tuple[Note, ...]:
     """Return which plan was in force, by its file and digest."""
-    text = "" if plan is None else f"declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}"
+    text = "" if plan is None else f"Declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}"
     return (Note(kind="plan", text=text, caution=False),) if text else ()
 
 
@@ -118,11 +118,11 @@ def dependence_notes(rows: Sequence[Dependence], *, limited: bool = False) -> tu
         return ()
     main, *others = flagged
     also = f", and so do items of one {' or '.join(row.factor for row in others)}" if others else ""
-    text = f"items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
+    text = f"Items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
     if limited:
-        return (Note(kind="dependence", text=text, remedy=("add ", Option("cluster", main.factor))),)
+        return (Note(kind="dependence", text=text, remedy=("Add ", Option("cluster", main.factor))),)
     remedy = (
-        (f"to conclude about other {many(main.factor)}, add ", Option("cluster", main.factor))
+        (f"To conclude about other {many(main.factor)}, add ", Option("cluster", main.factor))
         if main.n_levels >= FEW_CLUSTERS
         else f"{main.n_levels} {many(main.factor)} are too few to conclude about others, so look at them one by one"
     )
@@ -134,5 +134,5 @@ def _plan_items(plan: PlanAccount | None) -> list[str]:
     if plan is None:
         return []
     declared = "; ".join(f"{name} {value}" for name, value in plan.declared) or "nothing that concerns this question"
-    departures = "".join(f" It {text}." for text in plan.departures)
+    departures = "".join(f" {text}." for text in plan.departures)
     return [f"Declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}: {declared}.{departures}"]

@@ -61,7 +61,7 @@ def written(
 
 def table_written(table: "Table", values: Any, style: Format) -> str:
     """Return one table in a style; as JSON its values."""
-    from evalstats.document import formats, terminal
+    from evalstats.document import formats, latex, terminal
 
     match style:
         case Format.JSON:
@@ -71,7 +71,7 @@ def table_written(table: "Table", values: Any, style: Format) -> str:
         case Format.HTML:
             return formats.html_table(table)
         case Format.LATEX:
-            return formats.latex_table(table)
+            return latex.latex_table(table)
         case Format.TEXT | Format.CSV:
             return terminal.table_text(table, width=_WIDTH)
 

@@ -1,4 +1,4 @@
-"""Make text that came from a file harmless in each output (terminal, HTML, Markdown, LaTeX, Typst, CSV), and cut it to fit."""
+"""Make text that came from a file harmless in each output (terminal, HTML, Markdown, Typst, CSV), and cut it to fit."""
 
 import html
 import re
@@ -6,24 +6,6 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "\N{MINUS SIGN}": "$-$",
-    "\N{EN DASH}": "--",
-    "\N{HORIZONTAL ELLIPSIS}": r"\dots{}",
-}
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#!|~$^@])")
 # Active only where a block begins: lists, headings underlined, fenced blocks.
 _MARKDOWN_START = re.compile(r"^(\d*)([-+=:.)])")
@@ -115,17 +97,6 @@ def for_pandoc(text: str) -> str:
     1\. a\@b \$x\$ \{\{\< env HOME \>\}\} \\
     """
     return _PUNCTUATION.sub(r"\\\1", one_line(text).strip())
-
-
-def for_latex(text: str) -> str:
-    r"""Escape for LaTeX text.
-
-    >>> for_latex("50% of A_1")
-    '50\\% of A\\_1'
-    """
-    line = one_line(text)
-    # An empty group keeps a line from beginning with what a build server runs.
-    return ("{}" if _COMMAND.match(line) else "") + "".join(_LATEX.get(char, char) for char in line)
 
 
 def for_typst(text: str) -> str:

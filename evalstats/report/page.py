@@ -305,7 +305,7 @@ def _card(document: Document) -> str:
 
 def ended(text: str) -> str:
     """End with a full stop, and begin as the text does: that may be a model's name."""
-    return f"{text.rstrip('.')}." if text else ""
+    return sentence(text)
 
 
 def banner(note: Note) -> str:

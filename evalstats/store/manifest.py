@@ -10,6 +10,7 @@ DIR/.incoming/                           sources being written, or being thrown 
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ import msgspec
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import StoreError
+from evalstats.errors import Option, StoreError
 from evalstats.regular import StrangeFileError, check_regular, read_regular
 from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_names, schema_of
 from evalstats.schema.data import Problem, factor_cast, shared_dtypes
@@ -302,11 +303,14 @@ def check_marker(path: Path) -> None:
     try:
         text = read_regular(marker, errors="replace")
     except FileNotFoundError:
-        raise StoreError(f"{path}: there is no store here (no {MARKER}); `evalstats ingest` makes one") from None
+        raise StoreError(
+            f"{path}: there is no store here (no {MARKER}); make one with "
+            f"`evalstats ingest FILES {Option('into', str(path))}`"
+        ) from None
     except NotADirectoryError:
         raise StoreError(
             f"{path}: is a file, and a store is a folder; give a file of results as the data themselves, or read it into "
-            "a store with `evalstats ingest`"
+            f"a store: `evalstats ingest {shlex.quote(str(path))} {Option('into', blank='DIR')}`"
         ) from None
     except StrangeFileError as error:
         raise StoreError(

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalstats.errors import StoreError
+from evalstats.errors import Option, StoreError
 from evalstats.regular import read_regular
 from evalstats.schema.data import Problem
 from evalstats.store.check import faults_of, folders_of, misplacement, shared_runs, stray_files
@@ -180,7 +180,8 @@ class _Repair:
         file = "the file that it came from" if path is None else shlex.quote(path)
         ways = ", ".join(sorted(options))
         same = f", read as before ({ways})" if ways else ""
-        told = f"{reason}; set aside in {moved}{held}. To have it back, ingest {file} into this store again{same}"
+        again = f"evalstats ingest {file} {Option('into', str(self._store))}{same}"
+        told = f"{reason}; set aside in {moved}{held}. To have it back: {again}"
         self.done.append(Problem(path=path or str(folder), message=told))
 
     def _aside(self, path: Path, name: str = "") -> Path:

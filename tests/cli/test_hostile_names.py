@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 import evalstats
 from evalstats.cli.main import app
 from evalstats.document.escape import for_html, for_typst, one_line, wrapped
-from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.latex import to_latex
 from evalstats.document.model import Code, Column, Document, Items, Note, Section, Table, Text
 from evalstats.document.terminal import to_text
 from evalstats.errors import EvalStatsWarning, StoreError
