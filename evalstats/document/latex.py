@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from evalstats.document.escape import kept_apart, one_line
+from evalstats.document.escape import inert, kept_apart, one_line
 from evalstats.document.formats import answer_texts, below, capital
 from evalstats.document.model import Column, Document, Table, sentence
 from evalstats.errors import InputError
@@ -181,8 +181,8 @@ def for_latex(text: str) -> str:
     """
     line = one_line(text)
     written = "".join(map(_written, _PAIRS.sub("\\1\0", line)))
-    # The command before it, the end of a row or a rule, would take a bracket or a star; a build server runs a line with "::".
-    return f"{{}}{written}" if line.lstrip().startswith(("[", "*", "::")) else written
+    # The command before it, the end of a row or a rule, would take a bracket or a star; a build server runs what begins a line.
+    return f"{{}}{written}" if line.lstrip().startswith(("[", "*")) or inert(line) != line else written
 
 
 def _written(char: str) -> str:

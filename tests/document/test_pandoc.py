@@ -145,7 +145,7 @@ def test_words_are_words_to_every_reader(reader: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", READERS[:2])
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_all_strings_are_words_in_each_context(context: str, reader: str) -> None:
     for block, text in zip(blocks(markdown([context]), reader), STRINGS, strict=True):
@@ -269,9 +269,11 @@ def test_typst_sets_the_very_signs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_pdf_can_be_made_of_all(read: bytes, tmp_path: Path) -> None:
+def test_a_pdf_can_be_made_of_all(tmp_path: Path) -> None:
     typst = pytest.importorskip("typst")
-    (tmp_path / "x.typ").write_bytes(b"#let horizontalrule = []\n" + pandoc(read, "--from=json", "--to=typst"))
+    text = markdown([name for name in MIXED if name != "link"])
+    made = pandoc(text, f"--from={READER}", "--to=typst", "--wrap=none")
+    (tmp_path / "x.typ").write_bytes(b"#let horizontalrule = []\n" + made)
     assert typst.compile(tmp_path / "x.typ").startswith(b"%PDF")
 
 
