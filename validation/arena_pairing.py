@@ -124,7 +124,7 @@ class World:
     n_raters: int = 100
     in_turn: bool = False
     adaptive: bool = False
-    replicates: int = 200
+    replicates: int = 100
 
     def draw(self, rng: np.random.Generator) -> pl.DataFrame:
         """Return votes in their order; raters vote in sessions where `in_turn`."""
@@ -153,11 +153,11 @@ class World:
         return {name: getattr(self, name) for name in names}
 
 
-# An arena takes half a second where it is replayed: too long for the 2,000 of a judged promise.
+# An arena takes up to a second where it is replayed: a promise is judged on 2,000, which take half an hour.
 ADAPTIVE = tuple(
-    World(adaptive=True, **about)
+    World(adaptive=True, **({"replicates": 25} | about))
     for about in (
-        {"name": "neighbours in running Elo (K 4), 100 raters", "rule": neighbours, "replicates": 400},
+        {"name": "neighbours in running Elo (K 4), 100 raters", "rule": neighbours, "replicates": 75},
         {"name": "neighbours in running Elo (K 32), 30 raters", "rule": neighbours, "k_factor": 32.0, "n_raters": 30},
         {
             "name": "within 50 points of running Elo (K 16), 100 raters",
@@ -167,10 +167,10 @@ ADAPTIVE = tuple(
     )
 )
 FIXED = (
-    World(name="random pairs", rule=random, replicates=2_000),
+    World(name="random pairs", rule=random, replicates=100),
     World(name="random pairs, models apart (sd 1)", rule=random, spread=1.0),
     World(name="random pairs, raters in sessions", rule=random, in_turn=True, n_raters=30),
-    World(name="stratified pairs", rule=stratified, replicates=2_000),
+    World(name="stratified pairs", rule=stratified, replicates=100),
     World(name="stratified pairs, models apart (sd .6)", rule=stratified, spread=0.6),
     World(name="uneven weights, models apart (sd .6)", rule=weighted, spread=0.6),
     World(name="new models arrive late", rule=late, spread=0.6),
