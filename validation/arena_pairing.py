@@ -153,7 +153,7 @@ class World:
         return {name: getattr(self, name) for name in names}
 
 
-# An arena takes up to a second where it is replayed: a promise is judged on 2,000, which take half an hour.
+# An arena takes up to a second where it is replayed: 2,000 of a judged promise take a quarter of an hour.
 ADAPTIVE = tuple(
     World(adaptive=True, **({"replicates": 25} | about))
     for about in (
@@ -167,10 +167,10 @@ ADAPTIVE = tuple(
     )
 )
 FIXED = (
-    World(name="random pairs", rule=random, replicates=100),
+    World(name="random pairs", rule=random, replicates=2_000),
     World(name="random pairs, models apart (sd 1)", rule=random, spread=1.0),
     World(name="random pairs, raters in sessions", rule=random, in_turn=True, n_raters=30),
-    World(name="stratified pairs", rule=stratified, replicates=100),
+    World(name="stratified pairs", rule=stratified, replicates=2_000),
     World(name="stratified pairs, models apart (sd .6)", rule=stratified, spread=0.6),
     World(name="uneven weights, models apart (sd .6)", rule=weighted, spread=0.6),
     World(name="new models arrive late", rule=late, spread=0.6),
@@ -215,10 +215,20 @@ def tasks(share: float = 1.0) -> list[Task]:
     ]
 
 
-def _names(worlds: tuple[World, ...]) -> tuple[str, ...]:
-    return tuple(world.name for world in worlds)
+def _judged(worlds: tuple[World, ...]) -> tuple[str, ...]:
+    return tuple(world.name for world in worlds if world.replicates >= ENOUGH)
 
 
+PROMISES = (
+    Promise(
+        text="Equal models are ordered where pairs are chosen by past votes",
+        method=CLAIMED,
+        cases=_judged(ADAPTIVE),
+        high=0.06,
+    ),
+    Promise(text="Pairs chosen by past votes are not flagged", method=MISSED, cases=_judged(ADAPTIVE), high=0.2),
+    Promise(text="Pairs that no vote chose are flagged", method=ALARM, cases=_judged(FIXED), high=0.05),
+)
 QUESTION = Question(
     name=NAME,
     question="How often are equal models ordered where past votes choose who meets, and how often is such a choice seen in vain?",
@@ -240,19 +250,5 @@ QUESTION = Question(
         for world in worlds
     ],
     tasks=tasks,
-    promises=[
-        Promise(
-            text="Equal models are ordered where pairs are chosen by past votes",
-            method=CLAIMED,
-            cases=_names(ADAPTIVE),
-            high=0.06,
-        ),
-        Promise(
-            text="Pairs that no vote chose are flagged",
-            method=ALARM,
-            cases=tuple(world.name for world in FIXED if world.replicates >= ENOUGH),
-            high=0.05,
-        ),
-        Promise(text="Pairs chosen by past votes are not flagged", method=MISSED, cases=_names(ADAPTIVE), high=0.2),
-    ],
+    promises=[promise for promise in PROMISES if promise.cases],
 )
