@@ -15,7 +15,7 @@ export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 OUT ?= build
 
-.PHONY: help demo test test-all pages spark faults fuzz lint format report dist site notebooks pictures man bench bench-check mutate validate lock clean
+.PHONY: help demo test test-all pages spark faults fuzz lint format report dist site notebooks pictures man bench bench-check house mutate validate lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -111,6 +111,9 @@ bench: .peers/stamp ## Speed and accuracy beside other packages; renews docs/spe
 
 bench-check: .peers/stamp ## Fail where speed has become worse than stored
 	@$(BIN)/python -m benchmarks --check
+
+house: .venv/stamp ## Sizes, calls, helpers and names of the code, beside the stored figures
+	@$(BIN)/python dev/house.py
 
 mutate: .venv/stamp ## Put faults into evalstats/stats, count what no test notices; renews docs/mutants.md
 	@$(BIN)/python -m mutation

@@ -11,6 +11,7 @@ from typing import IO
 from uuid import uuid4
 
 from evalstats.errors import InputError, Option
+from evalstats.regular import open_regular
 
 _LONGEST_NAME = 40
 
@@ -55,7 +56,7 @@ def write_whole(path: Path, text: str) -> None:
 
 def copy_whole(source: Path, path: Path, *, on_part: Callable[[Path], None] = _nobody) -> None:
     """Copy a file whole or not at all; OSError if the place cannot be written."""
-    with source.open("rb") as given, whole_file(path, on_part=on_part) as stream:
+    with open_regular(source) as given, whole_file(path, on_part=on_part) as stream:
         shutil.copyfileobj(given, stream)
 
 
@@ -109,5 +110,5 @@ def drafts(folder: Path) -> Generator[Path]:
 def _sync(folder: Path) -> None:
     """See every file of a folder to the disk."""
     for path in folder.iterdir():
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             os.fsync(stream.fileno())

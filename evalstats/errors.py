@@ -10,6 +10,7 @@ what is typed there. No text is ever rewritten, since any of it may be a name fr
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from keyword import iskeyword
 
 # The exit status of a fault of ours: none that means an answer, a gate that failed or bad input; sysexits.h: EX_SOFTWARE.
 OUR_FAULT = 70
@@ -21,8 +22,9 @@ class Option:
 
     `value` is what the argument is given, `blank` the word that stands for what the reader fills in, `of` the key of a pair:
     the column of `where` and of `map`, the model of `cutoffs`. `map` names a column of a table of one's own, `values` what a
-    label in it means, `published` is `where` of published numbers. In an f-string it becomes text at once, which suits what is
-    said to one reader, such as an error; what is stored keeps it as a part of `Advice`.
+    label in it means, `published` is `where` of published numbers, `into` the store that a file is read into.
+    In an f-string it becomes text at once, which suits what is said to one reader, such as an error; what is stored keeps it as
+    a part of `Advice`.
 
     Examples
     --------
@@ -92,13 +94,14 @@ def _as_argument(option: Option) -> str:
             return "data.trials_from_runs()"
         case "store":
             return f"open_store({value or '...'})"
+        case "into":
+            return f"into the store {value}"
         case "where" | "lab_where" | "live_where":
-            pair = f"{of}={value}" if of.isidentifier() else f"**{{{of!r}: {value}}}"
-            return f"{'data' if name == 'where' else name[:-6]}.where({pair if of else '...'})"
+            return f"{'data' if name == 'where' else name[:-6]}.where({_pair(of, value) if of else '...'})"
         case "published":
             return f"data.aggregates.filter(pl.col({of!r}) == {value})"
         case "map" if of:  # as `from_frame` takes it
-            return f"{of}={value}"
+            return _pair(of, value)
         case "values" if isinstance(option.value, tuple):
             label, meaning = option.value
             told = f"{{{label!r}: {meaning!r}}}"
@@ -107,7 +110,13 @@ def _as_argument(option: Option) -> str:
             return f"{_ARGUMENTS.get(name, name)}={f'{{{of!r}: {value}}}' if of else value}"
 
 
+def _pair(name: str, value: str) -> str:
+    return f"{name}={value}" if name.isidentifier() and not iskeyword(name) else f"**{{{name!r}: {value}}}"
+
+
 def _literal(value: str | float | tuple[str | float, ...]) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
     return repr(list(value) if isinstance(value, tuple) else value)
 
 

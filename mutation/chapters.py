@@ -40,7 +40,7 @@ CHAPTERS: Final = {
     "lab against live": ("agreement", "errors_in_variables", "gap"),
     "standardisation": ("standardisation",),
     "judges": ("raters",),
-    "items and contamination": ("answer_choices", "contamination", "item_quality"),
+    "items and contamination": ("answer_choices", "contamination", "item_quality", "rasch"),
     "planning": ("planning",),
 }
 

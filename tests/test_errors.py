@@ -1,16 +1,20 @@
 """Errors speak of arguments in Python and of options on the shell."""
 
 import shlex
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats import datasets
 from evalstats.cli.advice import as_typed, on_the_shell
 from evalstats.document.model import Note
-from evalstats.errors import InputError, Option, together, under_names
+from evalstats.errors import EvalStatsError, InputError, Option, together, under_names
 
 
 def test_the_same_error_on_the_shell_and_in_python() -> None:
@@ -109,3 +113,62 @@ def test_what_one_side_is_asked_with_has_its_own_name() -> None:
         assert str(Option("where", "x", of="task")) == "lab.where(task='x')"
     with on_the_shell(), under_names({"metric": "lab_metric", "where": "lab_where"}):
         assert together(Option("metric", "ok"), Option("where", "x", of="task")) == "--lab-metric ok --lab-where task=x"
+
+
+def asked_wrongly(name: str) -> Iterator[Callable[[], object]]:
+    """Yield questions about a model, metric and column of this name that are refused, and the name is in the words."""
+    rows = [(i, model, (i + k) % 2) for i in range(12) for k, model in enumerate((name, "other"))]
+    items, models, scores = (list(values) for values in zip(*rows, strict=True))
+    data = es.from_frame({"id": items, "who": models, name: scores}, item="id", model="who", score=name)
+    yield lambda: es.compare(data, name, "nobody")
+    yield lambda: es.compare(data, name, name)
+    yield lambda: es.compare(data, name, "other", metric="no such")
+    yield lambda: es.score(data, "nobody")
+    yield lambda: es.leaderboard(data, models=[name, "nobody"])
+    yield lambda: es.compare(data, "other", "nobody", cluster=name)
+    yield lambda: es.from_frame({"id": items, name: scores}, item="id")
+    yield lambda: es.from_frame({"id": items, "who": models, name: ["?"] * 24}, item="id", model="who", score=name)
+    yield lambda: es.from_frame({"id": [1, 1], "who": [name, name], "ok": [1, 0]}, item="id", model="who", score="ok")
+
+
+def refusals(name: str, *, shell: bool) -> list[str]:
+    said: list[str] = []
+    with on_the_shell() if shell else nullcontext():
+        for ask in asked_wrongly(name):
+            with pytest.raises(EvalStatsError) as caught:
+                ask()
+            said.append(str(caught.value))
+    return said
+
+
+def unquoted(text: str) -> str:
+    return text.translate({ord(mark): None for mark in "'\""})
+
+
+@pytest.mark.parametrize("shell", [False, True])
+@pytest.mark.parametrize("name", ODD)
+def test_an_error_says_names_as_they_are(name: str, shell: bool) -> None:
+    """But for the quotes, which depend on what they hold, it says the same of a plain name."""
+    plain, odd = refusals("Qodd", shell=shell), refusals(name, shell=shell)
+    assert list(map(unquoted, odd)) == [unquoted(each).replace("Qodd", unquoted(name)) for each in plain]
+
+
+@settings(max_examples=25, deadline=None, database=None, derandomize=True)
+@given(
+    names=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=2, max_size=2, unique=True
+    )
+)
+def test_any_name_stands_in_an_answer_as_it_is(names: list[str]) -> None:
+    rows = [(i, model, int((i * 7 + k) % 3 > 0)) for i in range(12) for k, model in enumerate(names)]
+    items, models, scores = (list(values) for values in zip(*rows, strict=True))
+    try:
+        data = es.from_frame({"id": items, "who": models, "ok": scores}, item="id", model="who", score="ok")
+    except InputError:  # blank, or one name for a reader
+        return
+    first, second = data.outcomes["model"].unique(maintain_order=True)
+    for context in (nullcontext(), on_the_shell()):
+        with context:
+            said = " ".join(es.compare(data, first, second).summary().split())
+        assert " ".join(first.split()) in said
+        assert " ".join(second.split()) in said

@@ -14,20 +14,23 @@ PACKAGE = Path(__file__).resolve().parents[1] / "evalstats"
 # Who may import whom. A part may always import itself.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
-    "atomic": {"errors"},
+    "regular": set(),
+    "atomic": {"errors", "regular"},
     "schema": {"errors"},
     "document": {"errors"},
     "stats": {"errors"},
-    "loaders": {"errors", "schema", "aggregate", "store"},
-    "store": {"errors", "schema", "aggregate"},
+    "loaders": {"errors", "regular", "schema", "aggregate", "store"},
+    "store": {"errors", "regular", "schema", "aggregate"},
     "datasets": {"errors", "schema"},
     "aggregate": {"errors", "schema"},
     "simulate": {"errors", "schema", "stats", "datasets"},
-    "analysis": {"errors", "atomic", "schema", "document", "stats", "aggregate", "simulate"},
+    "analysis": {"errors", "regular", "atomic", "schema", "document", "stats", "aggregate", "simulate"},
     "testing": {"errors", "schema", "loaders", "store", "analysis"},
     "plots": {"errors", "document"},
-    "report": {"errors", "atomic", "schema", "document", "analysis", "plots", "loaders", "store", "simulate", "datasets"},
-    "exporters": {"errors", "atomic", "schema", "loaders", "analysis"},
+    "report": {
+        "errors", "regular", "atomic", "schema", "document", "analysis", "plots", "loaders", "store", "simulate", "datasets",
+    },
+    "exporters": {"errors", "regular", "atomic", "schema", "loaders", "analysis"},
     "cli": {
         "errors", "atomic", "schema", "document", "analysis", "plots", "report", "loaders", "store", "simulate", "datasets",
         "stats", "exporters",
@@ -50,7 +53,9 @@ def imported_parts(path: Path) -> set[tuple[str, int]]:
 
 
 MODULES = sorted(
-    path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem in ("errors", "atomic", "testing")
+    path
+    for path in PACKAGE.rglob("*.py")
+    if path.parent != PACKAGE or path.stem in ("errors", "regular", "atomic", "testing")
 )
 
 

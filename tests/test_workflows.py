@@ -39,7 +39,20 @@ def test_a_workflow_has_its_parts(name: str) -> None:
         assert {job["needs"]} <= set(jobs) if "needs" in job else True
     for step in steps(name):
         assert ("uses" in step) != ("run" in step)
-        assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+(\.\d+)*", step.get("uses", "a/b@v1")), step
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_actions_are_pinned_by_commit(name: str) -> None:
+    """A tag can be moved to other code; the version that the commit is of stands behind it."""
+    lines = re.findall(r"^.*\buses:.*$", (FOLDER / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) == sum("uses" in step for step in steps(name)) > 0
+    for line in lines:
+        assert re.fullmatch(r" +- uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+
+
+def test_one_action_is_pinned_to_one_commit() -> None:
+    used = {step["uses"] for name in NAMES for step in steps(name) if "uses" in step}
+    assert len({uses.split("@")[0] for uses in used}) == len(used)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,9 +10,11 @@ from unittest.mock import patch
 import numpy as np
 
 from evalstats.analysis.gap import calibration as lines
-from evalstats.analysis.gap.calibration import Calibration, calibrated
+from evalstats.analysis.gap.calibration import BENT, Calibration, calibrated
 from evalstats.analysis.gap.gap import gap, overall_verdict
 from evalstats.analysis.gap.material import Material, Options, Side
+from evalstats.analysis.gap.options import Scale
+from evalstats.analysis.gap.score_scale import on_scale
 from evalstats.errors import CannotAnswerError
 from evalstats.simulate.lab_live import LabLiveDraw, draw_lab_live, simulate_lab_live
 from evalstats.simulate.lab_live_world import LabLiveDesign, LabLiveTruth, lab_live_truth, make_lab_live_world
@@ -23,10 +25,10 @@ from evalstats.stats.arena.covariance import covariance_of
 from evalstats.stats.arena.votes import vote_rows
 from evalstats.stats.checks import BoolArray, FloatArray
 from evalstats.stats.errors_in_variables.scores import ClusterMeans, LabLiveScores, cluster_means
-from validation.study import Case, Promise, Question, Tallies, Tally, Task, simulated
+from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 
 NAME = "gap-claims"
-REPLICATES, PART = 2_000, 100
+REPLICATES, FEW_REPLICATES, PART = 2_000, 400, 100
 COMPARED = 1  # of every part, so many data sets go through `gap` itself
 RESAMPLES = 200
 TRUE = 1e-9  # nearer to 0 there is no gap
@@ -38,6 +40,8 @@ ANY_DIFFERENCE = "any model differs that does not"
 SHRUNKEN, MEAN, SLOPE, TAU = "gap, shrunken", "interval of the level", "interval of the slope", "interval of the spread"
 AGREEMENT = "interval of the correlation of true scores"
 REGRESSION = "least squares: any residual beyond its live error"
+AS_THEY_ARE = "shares as they are, a bend left alone: any model called a gap"
+MISSED, MISSED_AS_THEY_ARE = "one model with a gap not found", "shares as they are: one model with a gap not found"
 AGREED = "gap agrees"
 
 
@@ -68,6 +72,21 @@ WORLDS = (
     World(name="no gap, all live scores lower by 5 points", options={"behaviour_shift": -0.05}),
     World(name="no gap, votes", options={"live": "comparisons"}),
     World(name="one model 20 points lower live", options={"gaps": {"model-03": -0.2}}),
+)
+
+
+def _votes(words: str, models: int, **options: Any) -> World:
+    return World(name=f"{words}, {models} models", options={"live": "comparisons", **options}, models=models)
+
+
+# Votes whose ratings lie on a line with the logits of the lab's shares, as far as the ceiling and in the middle.
+CURVED = (
+    *(
+        _votes(f"no gap, votes, lab mean {words}", models, mean=mean, spread=0.8)
+        for words, mean, models in ((".84", 2.6, 20), (".90", 3.2, 12))
+    ),
+    _votes("one model apart in votes, lab mean .57", 15, gaps={"model-08": -0.6}),
+    _votes("one model apart in votes, lab mean .90", 15, gaps={"model-08": -0.6}, mean=3.2, spread=0.8),
 )
 
 
@@ -108,25 +127,27 @@ def _voted(draw: LabLiveDraw) -> ClusterMeans:
     return ClusterMeans(estimate=fit.strengths, covariance=found.joint, n_clusters=np.array(users), df=None)
 
 
-def material(sides: Sides, *, votes: bool, seed: int = 0) -> Material:
-    """Return what `gap` works on."""
+def material(sides: Sides, *, votes: bool, scale: Scale = "auto", seed: int = 0) -> Material:
+    """Return what `gap` works on, its scores on their scale."""
     names = tuple(f"m{m}" for m in range(sides.scores.n_models))
 
     def side(found: ClusterMeans, *, votes: bool = False) -> Side:
         return Side(
             kind="comparisons" if votes else "outcomes", name="", metric="success", unit="", scale=1.0,
-            metric_kind="binary", models=names, estimate=found.estimate, covariance=found.covariance, df=found.df,
+            metric_kind="rating" if votes else "binary", low=None if votes else 0.0, high=None if votes else 1.0,
+            models=names, estimate=found.estimate, covariance=found.covariance, df=found.df,
             n=found.n_clusters, n_clusters=found.n_clusters,
         )  # fmt: skip
 
-    return Material(
+    made = Material(
         models=names,
         lab=side(sides.lab),
         live=side(sides.live, votes=votes),
         same_scale=not votes,
         scores=sides.scores,
-        options=Options(n_resamples=RESAMPLES, seed=seed),
+        options=Options(n_resamples=RESAMPLES, seed=seed, scale=scale),
     )
+    return on_scale(made, scale)
 
 
 class Found(NamedTuple):
@@ -135,16 +156,17 @@ class Found(NamedTuple):
     calibration: Calibration
     verdict: str
     scores: LabLiveScores
+    link: str = "identity"
 
 
-def decided(draw: LabLiveDraw) -> Found:
+def decided(draw: LabLiveDraw, scale: Scale = "auto") -> Found:
     """Decide as `gap` does, without its tables."""
     sides = sides_of(draw)
-    made = material(sides, votes=draw.world.strengths is not None)
+    made = material(sides, votes=draw.world.strengths is not None, scale=scale)
     # Lines by other methods are shown beside and decide nothing.
     with patch.object(lines, "other_lines", return_value=()):
         found = calibrated(made)
-    return Found(found, overall_verdict(found.rows, found, made)[0], sides.scores)
+    return Found(found, overall_verdict(found.rows, found, made)[0], made.scores, made.live_link)
 
 
 def errors(found: Found, truth: LabLiveTruth) -> Iterator[tuple[str, float]]:
@@ -198,7 +220,7 @@ def _missed(name: str, ends: list[tuple[float | None, float | None]], truth: Any
 
 def _agreement(scores: LabLiveScores, truth: LabLiveTruth) -> Iterator[tuple[str, float]]:
     n = scores.n_models
-    true = float(np.corrcoef(truth.lab[:n], truth.live[:n])[0, 1])
+    true = float(np.corrcoef(truth.across[:n], truth.live[:n])[0, 1])
     try:
         found = true_agreement(scores.subset(canonical_order(scores)), n_resamples=RESAMPLES)
     except CannotAnswerError:
@@ -250,14 +272,41 @@ def _same(found: Found, world: World, seed: int) -> bool:
     return alike and found.verdict == whole.verdict
 
 
+_EACH = 5  # of the tables without a gap every fifth is also decided with shares as they are
+_BY_SCALE: tuple[tuple[Scale, str, str], ...] = (
+    ("auto", MODEL, MISSED),
+    ("identity", AS_THEY_ARE, MISSED_AS_THEY_ARE),
+)
+
+
+def on_both_scales(rng: np.random.Generator, count: int, *, world: World) -> dict[str, Tally]:
+    """Tally who is called a gap, with shares as `gap` takes them and as they are."""
+    claims: dict[str, list[bool]] = defaultdict(list)
+    planted = set(world.options.get("gaps", ()))
+    for number in range(count):
+        made = make_lab_live_world(world.design, seed=int(rng.integers(2**31)))
+        draw = draw_lab_live(made)
+        own = made.names.index(next(iter(planted))) if planted else None
+        for scale, false, missed in _BY_SCALE[: 1 if own is None and number % _EACH else 2]:
+            rows = decided(draw, scale).calibration.rows
+            # As they are: what is called where no bend is heeded.
+            called = [row.verdict == "gap" or (scale == "identity" and row.reason.startswith(BENT)) for row in rows]
+            if own is None:
+                claims[false].append(any(called))
+            else:
+                claims[missed].append(not called[own])
+    return {method: of_claims(each) for method, each in claims.items()}
+
+
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
+    work = [(world, replicate, REPLICATES) for world in WORLDS]
+    # A power is promised of none.
+    work += [(each, on_both_scales, FEW_REPLICATES if each.options.get("gaps") else REPLICATES) for each in CURVED]
     return [
         task
-        for world in WORLDS
-        for task in simulated(
-            NAME, world.name, partial(replicate, world=world), replicates=REPLICATES, part=PART, share=share
-        )
+        for world, of, count in work
+        for task in simulated(NAME, world.name, partial(of, world=world), replicates=count, part=PART, share=share)
     ]
 
 
@@ -277,7 +326,8 @@ QUESTION = Question(
         "they like and in how much they do. No model has a gap, but for one in the last case: the true live scores lie on a "
         "straight line over the true lab scores. A claim counts where any model without a gap is called one, or the verdict "
         "over all is gap where the mean does not change either; of intervals the share of models is counted whose true gap is "
-        "missed."
+        "missed. In further cases votes follow the logits of the lab's shares, in the middle and near the ceiling, without a gap "
+        "or with one model 0.6 log-odds lower; counted is whether any model without a gap, or the one with it, is called."
     ),
     measure="errors",
     nominal=0.05,
@@ -294,11 +344,14 @@ QUESTION = Question(
         SLOPE: "beside",
         TAU: "beside",
         AGREEMENT: "beside",
+        MISSED: "beside",
+        AS_THEY_ARE: "elsewhere",
+        MISSED_AS_THEY_ARE: "elsewhere",
         REGRESSION: "elsewhere",
     },
     cases=[
         Case(name=world.name, group="a gap" if world.options.get("gaps") else "no gap", design=world.numbers)
-        for world in WORLDS
+        for world in (*WORLDS, *CURVED)
     ],
     tasks=tasks,
     promises=[

@@ -9,7 +9,7 @@ import numpy as np
 from evalstats.analysis.judges.judges import judges
 from evalstats.loaders.ratings import from_ratings
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.raters.agreement import Metric, RatingTable, judge_alpha, krippendorff_alpha
+from evalstats.stats.raters.agreement import Metric, RatingTable, judge_alpha, judge_minus_people, krippendorff_alpha
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, of_ends, of_intervals, simulated
 
 NAME = "judge-agreement"
@@ -18,6 +18,7 @@ UNITS = (100, 300)
 DRAWS = 1_000  # of every bootstrap; judges() takes 4,000, whose ends differ by less than their own noise
 
 ALPHA = "alpha: BCa over units"
+JUDGE = "judge with people: BCa over units"
 DIFFERENCE = "judge minus people: BCa over units"
 PAIRS = "alpha: bootstrap of pairs"
 LEFT_OUT = "alpha: BCa, clusters left out"
@@ -28,7 +29,8 @@ REFUSED = "no interval given"
 class World:
     """Units have a true category; each rater gives another one with the chances of a row of `kernel`.
 
-    `judge` is the judge's own kernel, where there is one beside the people; `together` 0 draws true categories apart, near 1
+    `judge` is the judge's own kernel, where there is one beside the people; `second` the share of units that people after the
+    first rate, drawn at random; `together` 0 draws true categories apart, near 1
     alike within a cluster.
     """
 
@@ -39,6 +41,7 @@ class World:
     metric: Metric = "nominal"
     gaps: float = 0.0
     judge: np.ndarray | None = None
+    second: float = 1.0
     size: int = 0
     together: float = 0.0
 
@@ -85,9 +88,14 @@ def true_alpha(world: World) -> float:
     return alpha_of(pair_chances(world.shares, world.kernel, world.kernel), world.metric)
 
 
+def true_with_judge(world: World) -> float:
+    """Return alpha of the judge with a person."""
+    return alpha_of(pair_chances(world.shares, _judge(world), world.kernel), world.metric)
+
+
 def true_difference(world: World) -> float:
     """Return alpha of the judge with people less that of people among themselves."""
-    return alpha_of(pair_chances(world.shares, _judge(world), world.kernel), world.metric) - true_alpha(world)
+    return true_with_judge(world) - true_alpha(world)
 
 
 def _judge(world: World) -> np.ndarray:
@@ -168,46 +176,60 @@ def _pair_ends(rng: np.random.Generator, counts: np.ndarray, world: World) -> tu
 
 
 def replicate_difference(rng: np.random.Generator, count: int, *, world: World, units: int) -> dict[str, Tally]:
-    """Tally intervals of the difference of two alphas; one table goes through `judges()` too."""
-    truth, q = true_difference(world), len(world.shares)
-    ours, refused = [], []
+    """Tally intervals of the judge's alpha on all units, and of its difference from people's on those that two people rated."""
+    truth, with_judge, q = true_difference(world), true_with_judge(world), len(world.shares)
+    ours, judged, refused = [], [], []
     for place in range(count):
         category, clusters = true_categories(rng, world, units)
         people = ratings_of(rng, world.kernel, category, world.raters)
         judge = ratings_of(rng, _judge(world), category, 1)[:, 0]
-        counts = counted(people, np.ones(people.shape, dtype=bool), q)
-        own = np.eye(q, dtype=np.int64)[judge]
-        found = judge_alpha(own, counts, world.levels, world.metric, clusters=clusters, n_resamples=DRAWS).difference
-        if found is None:
-            raise AssertionError(f"no difference of alphas with {world.raters} people")
+        kept = np.ones(people.shape, dtype=bool)
+        if world.second < 1:
+            kept[:, 1:] = (rng.random(units) < world.second)[:, None]
+        counts, own = counted(people, kept, q), np.eye(q, dtype=np.int64)[judge]
+        found, alone = (
+            of(own, counts, world.levels, world.metric, clusters=clusters, n_resamples=DRAWS)
+            for of in (judge_minus_people, judge_alpha)
+        )
         if place == 0:
-            _same_as_judges(found, judge, people, world, clusters)
+            _same_as_judges(alone, judge, people, world, clusters, kept=kept, minus_people=found)
+        judged.append(alone)
         refused.append(found.conf_low is None)
         if not refused[-1]:
             ours.append(found)
-    return {DIFFERENCE: of_intervals(ours, truth), REFUSED: of_claims(refused)}
+    tallies = {DIFFERENCE: of_intervals(ours, truth), REFUSED: of_claims(refused)}
+    return tallies | {JUDGE: of_intervals([each for each in judged if each.conf_low is not None], with_judge)}
 
 
 def _same_as_judges(
-    found: Estimate, judge: np.ndarray, people: np.ndarray, world: World, clusters: np.ndarray | None
+    found: Estimate,
+    judge: np.ndarray,
+    people: np.ndarray,
+    world: World,
+    clusters: np.ndarray | None,
+    *,
+    kept: np.ndarray | None = None,
+    minus_people: Estimate | None = None,
 ) -> None:
     """Stop where `judges()`, on a table of these ratings, says something else."""
     n, each = people.shape
+    rated = np.concatenate((np.ones(n, dtype=bool), *(np.ones((each, n), dtype=bool) if kept is None else kept.T)))
     rows = {
-        "item": np.tile(np.arange(n), each + 1),
-        "rater": np.repeat(["judge", *(f"person {k}" for k in range(each))], n),
-        "value": np.concatenate((judge, *people.T)),
-        "block": np.tile(np.zeros(n) if clusters is None else clusters, each + 1),
+        "item": np.tile(np.arange(n), each + 1)[rated],
+        "rater": np.repeat(["judge", *(f"person {k}" for k in range(each))], n)[rated],
+        "value": np.concatenate((judge, *people.T))[rated],
+        "block": np.tile(np.zeros(n) if clusters is None else clusters, each + 1)[rated],
     }
     data = from_ratings(rows, humans=[f"person {k}" for k in range(each)])
     (row,) = judges(data, scale=world.metric, cluster=None if clusters is None else "block", n_resamples=DRAWS).rows
-    said = row.difference if each > 1 else row
-    # Units that stand in another order are drawn by other numbers of the same generator: ends differ, the rest does not.
-    if said is None or not (_near(said.estimate, found.estimate) and _near(said.std_error, found.std_error)):
-        raise AssertionError(f"judges() says {said}, the method {found}")
-    room = 0.2 * ((found.conf_high or 0.0) - (found.conf_low or 0.0))
-    if not _near(said.conf_low, found.conf_low, room):
-        raise AssertionError(f"judges() says {said}, the method {found}")
+    for said, ours in ((row, found), (row.difference, minus_people)):
+        if ours is None:
+            continue
+        # Units that stand in another order are drawn by other numbers of the same generator: ends differ, the rest does not.
+        room = 0.2 * ((ours.conf_high or 0.0) - (ours.conf_low or 0.0))
+        same = said is not None and _near(said.estimate, ours.estimate) and _near(said.std_error, ours.std_error)
+        if said is None or not same or not _near(said.conf_low, ours.conf_low, room):
+            raise AssertionError(f"judges() says {said}, the method {ours}")
 
 
 def _near(said: float | None, found: float | None, room: float = 1e-9) -> bool:
@@ -256,6 +278,14 @@ DIFFERENCES = (
     World(
         words="yes/no in clusters of 5, judge worse than two people", shares=(0.5, 0.5), kernel=slips(2, 0.1), raters=2,
         judge=slips(2, 0.2), size=5, together=0.7,
+    ),
+    World(
+        words="yes/no, a second person on 30%, judge worse", shares=(0.5, 0.5), kernel=slips(2, 0.1), raters=2,
+        judge=slips(2, 0.2), second=0.3,
+    ),
+    World(
+        words="1 to 5 ordinal, a second person on 30%, judge worse", shares=FIVE, kernel=steps(5, 0.25), raters=2,
+        judge=steps(5, 0.4), metric="ordinal", second=0.3,
     ),
 )  # fmt: skip
 
@@ -316,13 +346,14 @@ QUESTION = Question(
     question="How often does an interval of a judge's agreement with people miss the truth?",
     design=(
         "Units have a true category; raters give another with a known chance, so alpha of endlessly many units is known. "
-        "100 or 300 units, two or three raters, some ratings missing. A judge is held against two or three people by the "
-        "difference of two alphas. 1,000 resamples each. One table in 100 goes through judges() as a whole, which must say the "
+        "100 or 300 units, two or three raters, some ratings missing. A judge is held against two or three people, or a "
+        "second one on a part of the units: by its alpha on all units, and by the difference of two alphas on those that two "
+        "people rated. 1,000 resamples each. One table in 100 goes through judges() as a whole, which must say the "
         "same."
     ),
     measure="misses",
     nominal=0.05,
-    methods={ALPHA: "ours", DIFFERENCE: "ours", PAIRS: "elsewhere", LEFT_OUT: "elsewhere"},
+    methods={ALPHA: "ours", JUDGE: "ours", DIFFERENCE: "ours", PAIRS: "elsewhere", LEFT_OUT: "elsewhere"},
     cases=[case for case, _ in CELLS],
     tasks=tasks,
     promises=[
@@ -330,6 +361,12 @@ QUESTION = Question(
             text="Krippendorff's alpha",
             method=ALPHA,
             cases=tuple(case.name for case, _ in CELLS[: len(ALPHAS) * len(UNITS)]),
+            high=0.08,
+        ),
+        Promise(
+            text="A judge's alpha with people",
+            method=JUDGE,
+            cases=tuple(case.name for case, _ in CELLS[len(ALPHAS) * len(UNITS) :]),
             high=0.08,
         ),
         Promise(

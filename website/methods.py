@@ -13,8 +13,9 @@ from typing import Any
 
 from evalstats.analysis.method_texts import MethodText, known_methods
 from evalstats.datasets.validation import Rate, Study, load_validation
+from evalstats.document.escape import for_pandoc
 from evalstats.document.numbers import plural, share_in_percent
-from evalstats.report.pieces import bullets, linked, prose
+from evalstats.report.pieces import bullets, cited
 
 _HERE = Path(__file__).resolve().parent
 # Names that go on differently from result to result.
@@ -101,7 +102,8 @@ def method_pages(front: Any) -> dict[str, str]:
     files = {"index.md": front("Methods", toc=False) + _INDEX + "\n".join(_all(filed)) + "\n"}
     for place, question in enumerate(filed, start=1):
         listed = [
-            f"- [{prose(each.title)}]({each.slug}.md): {prose(each.text.what)}" for each in sorted_by_title(question)
+            f"- [{for_pandoc(each.title)}]({each.slug}.md): {for_pandoc(each.text.what)}"
+            for each in sorted_by_title(question)
         ]
         head = front(question.title, order=place, toc=False)
         files[f"{question.folder}/index.md"] = head + "\n".join(listed) + "\n"
@@ -124,8 +126,8 @@ def sorted_by_title(question: Question) -> list[Method]:
 
 def _all(filed: Sequence[Question]) -> Iterator[str]:
     for question in filed:
-        links = [f"[{prose(each.title)}]({question.folder}/{each.slug}.md)" for each in sorted_by_title(question)]
-        yield f"\n## [{prose(question.title)}]({question.folder}/index.md)\n\n{' · '.join(links)}\n"
+        links = [f"[{for_pandoc(each.title)}]({question.folder}/{each.slug}.md)" for each in sorted_by_title(question)]
+        yield f"\n## [{for_pandoc(question.title)}]({question.folder}/index.md)\n\n{' · '.join(links)}\n"
 
 
 def symbols_in(tex: str) -> set[str]:
@@ -140,7 +142,8 @@ def symbols_in(tex: str) -> set[str]:
 def _with_tex(words: str) -> str:
     """Escape words for Markdown, but for what stands between dollar signs."""
     parts = (
-        f"${part}$" if k % 2 else part.replace(part.strip(), prose(part)) for k, part in enumerate(words.split("$"))
+        f"${part}$" if k % 2 else part.replace(part.strip(), for_pandoc(part))
+        for k, part in enumerate(words.split("$"))
     )
     return "".join(parts)
 
@@ -183,17 +186,17 @@ def _split_at_top(tex: str) -> list[str]:
 
 def _parts(method: Method) -> Iterator[str]:
     text = method.text
-    yield f"*{prose(text.what[:1].upper() + text.what[1:])}.*"
-    yield linked(text.how)
+    yield f"*{for_pandoc(text.what[:1].upper() + text.what[1:])}.*"
+    yield cited(text.how)
     if method.formula:
         yield from formula_parts(method.formula)
         if method.meanings:
             yield "; ".join(f"${symbol}$ = {_with_tex(words)}" for symbol, words in method.meanings.items()) + "\\."
-    yield f"**When.** {linked(method.use)}"
+    yield f"**When.** {cited(method.use)}"
     if method.unless:
-        yield f"**Not when** {linked(method.unless[:1].lower() + method.unless[1:])}"
+        yield f"**Not when** {cited(method.unless[:1].lower() + method.unless[1:])}"
     if text.takes:
-        yield f"**Takes for granted.** {linked(text.takes.rstrip('.'))}\\."
+        yield f"**Takes for granted.** {cited(text.takes.rstrip('.'))}\\."
     if method.rates:
         power = any(load_validation(name).measure == "power" for name in method.rates)
         yield "## How often it finds a difference" if power else "## How often it is wrong"
@@ -203,14 +206,14 @@ def _parts(method: Method) -> Iterator[str]:
     yield "\n".join(_places(method))
     if text.sources:
         yield "## References"
-        yield bullets([linked(source) for source in text.sources])
+        yield bullets([cited(source) for source in text.sources])
 
 
 def _rates(method: Method) -> Iterator[str]:
     for name, row_name in method.rates.items():
         study = load_validation(name)
         rows = sorted((row for row in study.rows if row.method == row_name), key=lambda row: row.rate)
-        yield f"- {prose(study.question)} {_range(study, rows)}"
+        yield f"- {for_pandoc(study.question)} {_range(study, rows)}"
 
 
 def _range(study: Study, rows: Sequence[Rate]) -> str:
@@ -218,7 +221,7 @@ def _range(study: Study, rows: Sequence[Rate]) -> str:
     low, high = rows[0], rows[-1]
     said = f"{_percent(low)} to {_percent(high)} over {plural(len(rows), 'case')}" if len(rows) > 1 else _percent(low)
     ends = f"{share_in_percent(study.nominal)} nominal; lowest: {low.case}; highest: {high.case}"
-    return f"**{prose(said)}** ({prose(ends)})."
+    return f"**{for_pandoc(said)}** ({for_pandoc(ends)})."
 
 
 def _percent(row: Rate) -> str:
@@ -236,4 +239,4 @@ def _places(method: Method) -> Iterator[str]:
     names = [f"`{name}{' …' if name.endswith(_GOES_ON) else ''}`" for name in called]
     yield f"- Results call it {' or '.join(names)}\\."
     if method.checked:
-        yield f"- Tests hold it to {prose(method.checked)}\\."
+        yield f"- Tests hold it to {for_pandoc(method.checked)}\\."

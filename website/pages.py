@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalstats.report.pieces import linked, prose, raw
+from evalstats.document.escape import for_pandoc
+from evalstats.report.pieces import raw
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
@@ -198,7 +199,7 @@ def _card(kind: str, question: str, headline: str, *, picture: bool) -> str:
     # The picture leads where the words below it lead, and those are read aloud.
     silent = '{tabindex="-1" aria-hidden="true"}'
     shown = f"[![]({kind}.svg){{fig-alt=''}}]({kind}.md){silent}\n\n" if picture else ""
-    return f"::: {{.es-card}}\n\n{shown}**[{prose(question)}]({kind}.md)**\n\n{prose(headline)}\n\n:::"
+    return f"::: {{.es-card}}\n\n{shown}**[{for_pandoc(question)}]({kind}.md)**\n\n{for_pandoc(headline)}\n\n:::"
 
 
 @contextlib.contextmanager
@@ -286,9 +287,9 @@ def formats_page() -> str:
             pages |= dict.fromkeys([path.stem, *re.findall(r"`([^`]+)`", heading)], path.name)
     rows: list[str] = []
     for loader in loaders():
-        name = prose(loader.name)
+        name = for_pandoc(loader.name)
         shown = f"[{name}]({pages[loader.name]})" if loader.name in pages else name
-        rows.append(f"| {shown} | {prose(loader.title)} |")
+        rows.append(f"| {shown} | {for_pandoc(loader.title)} |")
     return "\n".join(
         [front("Formats", toc=False) + _FORMATS, "| format | what it reads |", "|:---|:--------|", *rows, ""]
     )
@@ -305,14 +306,19 @@ def tables_page() -> str:
 
     parts = [front("Tables", description="Every column of the tidy tables: its type, unit and meaning"), _TABLES]
     for (table,), rows in glossary().group_by("table", maintain_order=True):
-        parts += [f"## {prose(str(table))}", "", "| column | type | meaning |", "|:---|:---|:------------|"]
+        parts += [f"## {for_pandoc(str(table))}", "", "| column | type | meaning |", "|:---|:---|:------------|"]
         for row in rows.iter_rows(named=True):
             more = f" ({row['levels']})" if row["levels"] else f" ({row['unit']})" if row["unit"] else ""
-            meaning = linked(f"{row['meaning']}{more}.")
+            meaning = _with_code(f"{row['meaning']}{more}.")
             needed = " *Required.*" if row["required"] else ""
-            parts.append(f"| `{row['column']}` | {prose(row['dtype'])} | {meaning}{needed} |")
+            parts.append(f"| `{row['column']}` | {for_pandoc(row['dtype'])} | {meaning}{needed} |")
         parts.append(': {tbl-colwidths="[22,18,60]"}\n')
     return "\n".join(parts)
+
+
+def _with_code(text: str) -> str:
+    """Escape a text of ours for Markdown, but for what stands in backticks."""
+    return re.sub(r"`[^`]*`|[^`\s]+", lambda word: word[0] if word[0].startswith("`") else for_pandoc(word[0]), text)
 
 
 _TABLES = """All formats are read into these Polars frames; `evalstats.glossary()` is this page as a frame. Any further column of

@@ -51,17 +51,16 @@ def direction_notes(direction: str) -> tuple[Note, ...]:
     """Return what is said of a direction that nobody declared: a caution, where it has to be asked for."""
     match direction:
         case "assumed":
-            return (Note(kind="direction", text=ASSUMED, caution=False),)
+            return (Note(kind="direction", text="Higher is taken as better", caution=False),)
         case "asked":
-            return (Note(kind="direction", text="is lower better?", remedy=HOW_TO_DIRECT),)
+            return (Note(kind="direction", text="Is lower better?", remedy=HOW_TO_DIRECT),)
         case _:
             return ()
 
 
 def asked_direction(*directions: str) -> list[str]:
     """Return what the headline asks where the direction of a metric has to be asked for."""
-    asked = [note for each in directions for note in direction_notes(each) if note.caution]
-    return list(dict.fromkeys(f"{note.text} {written(note.remedy)}" for note in asked))
+    return [f"is lower better? {written(HOW_TO_DIRECT)}"] if "asked" in directions else []
 
 
 def open_direction(name: str) -> str:
@@ -124,7 +123,7 @@ def check_scale(
             f"one, declare it: {how_to_declare(name, _scale_meant(groups[second]))} (0.. for a metric without a top)"
         )
     doubt = (
-        f"the scores of {name!r} may be of two scales: {seen}. If they are on one, declare it: "
+        f"The scores of {name!r} may be of two scales: {seen}. If they are on one, declare it: "
         f"{how_to_declare(name, _scale_meant(groups[second]))}"
     )
     return (*cautions, Note(kind="scale", text=doubt))
@@ -139,7 +138,7 @@ def _told_of_declared(rows: pl.DataFrame, name: str, bounds: Bounds, contrast: s
     if found is None or found[2] != "certain":
         return ()
     said = (
-        f"the scale declared for {name!r} is taken for all, though the scores look like two: "
+        f"The scale declared for {name!r} is taken for all, though the scores look like two: "
         f"{_seen(found[0], groups[found[0]])}; {_seen(found[1], groups[found[1]])}"
     )
     return (Note(kind="scale", text=said),)
@@ -649,7 +648,7 @@ def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: O
     first = next(iter(found.values()))
     alone = f"is left out: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
     why = alone if len(found) == 1 else "are left out: of each, several runs answered the same items"
-    repeated = ("add ", remedy, " for each by itself, or, if they are repetitions, ", Option("trials_from_runs"))
+    repeated = ("Add ", remedy, " for each by itself, or, if they are repetitions, ", Option("trials_from_runs"))
     return (Note(kind="left_out", text=f"{several([*found], 3)} {why}", remedy=repeated),)
 
 

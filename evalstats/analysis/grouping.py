@@ -212,7 +212,7 @@ def chosen_clusters(
         notes.append(f"{name} is declared as a source of dependence in the data, so items are clustered by it")
     if contrast != "variant" and _has_variants(pairs):
         columns.append(ITEM_OF_VARIANTS)
-        notes.append("items come in several variants, so the variants of one item are one cluster")
+        notes.append("Items come in several variants, so the variants of one item are one cluster")
     return tuple(without_nested(pairs, columns)), tuple(notes)
 
 
@@ -364,7 +364,7 @@ def duplicate_notes(data: EvalData, pairs: Pairs, runs: Sequence[str], metric: M
         return ()
     n, distinct = wide.height, wide.drop(key).unique().height
     text = (
-        f"only {distinct} of {n} items have distinct scores over all metrics of both sides; items that are copies or "
+        f"Only {distinct} of {n} items have distinct scores over all metrics of both sides; items that are copies or "
         "templates of one another count as one, so name what they share as the cluster"
     )
     return (Note(kind="dependence", text=text),)

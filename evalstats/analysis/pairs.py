@@ -562,7 +562,7 @@ def run_variance_notes(
     unit = f" {metric.shown_unit}" if metric.shown_unit else ""
     spread = " and ".join(scaled(sd, metric.scale) for sd in runs.run_sd if sd is not None)
     counts = f"{' and '.join(str(n) for n in runs.n_runs if n > 1)} {'trials' if shared else 'runs'}"
-    what = "the difference varies from one shared trial to another" if shared else "scores vary from run to run"
+    what = "The difference varies from one shared trial to another" if shared else "Scores vary from run to run"
     tested = "" if runs.p_value is None else f"; F test p {_p(runs.p_value)}"
     told = [
         f"{what} with a standard deviation of {spread}{unit} ({counts}{tested}); the interval counts it"
@@ -587,8 +587,8 @@ def sharing_hint(items: pl.DataFrame, arms: Sequence[Arm], apart: RunVariance | 
     first, second = (np.array(means) for means in apart.run_means)
     if np.var(second - first) > _TOGETHER * (np.var(first) + np.var(second)):
         return ()
-    text = f"the {plural(apart.n_runs[0], 'trial')} move both sides alike, and the interval counts that as noise"
-    remedy = ("if trial k is the same judge or seed on both sides, add ", Option("shared_trials", value=True))
+    text = f"The {plural(apart.n_runs[0], 'trial')} move both sides alike, and the interval counts that as noise"
+    remedy = ("If trial k is the same judge or seed on both sides, add ", Option("shared_trials", value=True))
     return (Note(kind="dependence", text=text, remedy=remedy),)
 
 

@@ -1,14 +1,15 @@
 """Where a result's numbers come from: runs with the digests of their files, what was noted of them, the version."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.document.model import Column, Items, Note, Section, Table
 from evalstats.document.numbers import many, number, several
-from evalstats.errors import Option
+from evalstats.errors import Option, some_of
 from evalstats.schema.data import UNNAMED, EvalData
+from evalstats.schema.lookalikes import code_points, disguised, foreign, read_alike
 from evalstats.schema.plan import Plan, PlanAccount
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
@@ -16,6 +17,7 @@ from evalstats.stats.clusters import Dependence
 
 # What stands for who simulated a run whose file says only that it is.
 _UNNAMED = "yes"
+_SHOWN = 3
 
 
 def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -31,18 +33,33 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     makers = [by for by in levels_of(own["simulated"]) if by != _UNNAMED]
     made, total = own["simulated"].count(), own.height
     if made:
-        what = "the data are simulated" if made == total else f"{made} of {total} runs are simulated"
+        what = "The data are simulated" if made == total else f"{made} of {total} runs are simulated"
         found.append(Note(kind="simulated", text=f"{what}{f': {several(makers)}' if makers else ''}"))
     if data.merged and trial_sets(data.outcomes) is None:
-        text = "which trials made up one run is not known, so no interval holds what differs between runs"
+        text = "Which trials made up one run is not known, so no interval holds what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
+    found += lookalike_notes([*own["model"].drop_nulls(), *own["system"].drop_nulls()])
     notes = levels_of(own["note"])
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
 
 
+def lookalike_notes(names: Iterable[str]) -> tuple[Note, ...]:
+    """Return a caution that names what reads alike, and letters that look Latin in a name that mixes scripts."""
+    names = sorted(set(names), key=lambda name: (not name.isascii(), name))
+    groups = read_alike(names)
+    paired = {name for group in groups for name in group}
+    mixed = {name: letters for name in names if name not in paired and (letters := disguised(name))}
+    found = [
+        f"the names {' and '.join(each)} read alike: {each[-1]} has {foreign(each[-1], each[0])}" for each in groups
+    ]
+    found += [f"the name {name} mixes scripts: it has {code_points(letters)}" for name, letters in mixed.items()]
+    remedy = "make sure that each is the model it seems to be"
+    return (Note(kind="trust", text=some_of(found, _SHOWN, "; "), remedy=remedy),) if found else ()
+
+
 def plan_notes(plan: Plan | None) -> tuple[Note, ...]:
     """Return which plan was in force, by its file and digest."""
-    text = "" if plan is None else f"declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}"
+    text = "" if plan is None else f"Declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}"
     return (Note(kind="plan", text=text, caution=False),) if text else ()
 
 
@@ -101,11 +118,11 @@ def dependence_notes(rows: Sequence[Dependence], *, limited: bool = False) -> tu
         return ()
     main, *others = flagged
     also = f", and so do items of one {' or '.join(row.factor for row in others)}" if others else ""
-    text = f"items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
+    text = f"Items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
     if limited:
-        return (Note(kind="dependence", text=text, remedy=("add ", Option("cluster", main.factor))),)
+        return (Note(kind="dependence", text=text, remedy=("Add ", Option("cluster", main.factor))),)
     remedy = (
-        (f"to conclude about other {many(main.factor)}, add ", Option("cluster", main.factor))
+        (f"To conclude about other {many(main.factor)}, add ", Option("cluster", main.factor))
         if main.n_levels >= FEW_CLUSTERS
         else f"{main.n_levels} {many(main.factor)} are too few to conclude about others, so look at them one by one"
     )
@@ -117,5 +134,5 @@ def _plan_items(plan: PlanAccount | None) -> list[str]:
     if plan is None:
         return []
     declared = "; ".join(f"{name} {value}" for name, value in plan.declared) or "nothing that concerns this question"
-    departures = "".join(f" It {text}." for text in plan.departures)
+    departures = "".join(f" {text}." for text in plan.departures)
     return [f"Declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}: {declared}.{departures}"]

@@ -18,10 +18,11 @@ import polars as pl
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.repeat import with_repeat
 from evalstats.atomic import write_whole
-from evalstats.document import formats
+from evalstats.document import formats, latex
 from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
 from evalstats.errors import InputError, some_of
+from evalstats.regular import read_regular
 from evalstats.schema.names import name_of
 from evalstats.stats import estimate as stats_estimate
 
@@ -56,8 +57,8 @@ def _note_of_older(version: str) -> Note | None:
     """Return what is said of a result that an older version of evalstats computed; None where it was this version."""
     if not () < _numbers(version) < _numbers(toolkit_version()):
         return None
-    text = f"this was computed by evalstats {version}, and {toolkit_version()} only shows it: methods may have changed"
-    return Note(kind="source", text=text, remedy="compute it again for today's numbers")
+    text = f"This was computed by evalstats {version}, and {toolkit_version()} only shows it: methods may have changed"
+    return Note(kind="source", text=text, remedy="Compute it again for today's numbers")
 
 
 def _unreadable_older(version: str, source: str, why: str) -> str:
@@ -280,13 +281,50 @@ class Result:
         document = self.document()
         return formats.html_table(formats.table_named(document, table)) if table else formats.to_html(document)
 
-    def to_latex(self, table: str | None = None) -> str:
-        """Return the result, or one of its tables by name, as LaTeX (booktabs)."""
+    def to_latex(
+        self,
+        table: str | None = None,
+        *,
+        caption: str | None = None,
+        label: str = "",
+        columns: str | Sequence[str] = (),
+    ) -> str:
+        """Return the result, or one of its tables by name, as LaTeX (booktabs, nothing else).
+
+        Parameters
+        ----------
+        caption, label
+            Of the one table: a caption instead of its own ("" for none), and what a reference finds it by.
+        columns
+            Titles of the columns to show, in this order; none: all that say anything.
+
+        Raises
+        ------
+        InputError
+            If the result has no such table, or the table no such column.
+        """
         document = self.document()
-        return formats.latex_table(formats.table_named(document, table)) if table else formats.to_latex(document)
+        if table:
+            return latex.latex_table(
+                formats.table_named(document, table), caption=caption, label=label, columns=columns
+            )
+        if caption is not None or label or columns:
+            known = ", ".join(document.tables) or "none"
+            raise InputError(
+                f"caption, label and columns are of one table: name it, as in to_latex('scores'); it has {known}"
+            )
+        return latex.to_latex(document)
 
     def _repr_html_(self) -> str:
         return self.to_html()
+
+    # What a document of somebody's own takes that is no page: Markdown for Word, slides and Typst, LaTeX for its PDF.
+
+    def _repr_markdown_(self) -> str:
+        return formats.pandoc_answer(self.document())
+
+    def _repr_latex_(self) -> str:
+        return latex.latex_answer(self.document())
 
 
 def draw(
@@ -310,7 +348,7 @@ def load_result(path: str | Path) -> Result:
         version of evalstats saved.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_regular(path)
         values: Any = json.loads(text)
         if _HALF_LETTER.search(text):
             # Half of a letter can be escaped in JSON, and written nowhere.

@@ -17,6 +17,7 @@ _OWN = {
     "pilot": "--from",
     "name": "--system",
     "folder": "--output",
+    "into": "--store",
     "values": "--map",
     "published": "--where",
 }

@@ -140,7 +140,9 @@ def with_gate(result: "Comparison | Comparisons", found: "Gate | None") -> "Comp
     """Return the comparison with a caution that it does not pass, so that every form of it says so."""
     if found is None or found.passed:
         return result
-    return replace(result, notes=(Note(kind="gate", text=f"{_label(found)}: {found.reason}"), *result.notes))
+    return replace(
+        result, notes=(Note(kind="gate", text=f"{_label(found).capitalize()}: {found.reason}"), *result.notes)
+    )
 
 
 def gate_line(found: "Gate", output: Path | None) -> str:

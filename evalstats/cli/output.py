@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from evalstats.atomic import write_whole
 from evalstats.cli.options import Format
-from evalstats.document.escape import clean, wrapped
+from evalstats.document.escape import SERVICE, clean, wrapped
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _WIDTH = 80
 _HINT = "More: --full (all evidence), --explain (what it means), --report FILE (a page)."
 # Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
 # strings may hold them as escapes.
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]|(?<=#)#(?=\\[|vso\\[)")
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]" + f"|{SERVICE}#")
 
 
 def written(
@@ -61,7 +61,7 @@ def written(
 
 def table_written(table: "Table", values: Any, style: Format) -> str:
     """Return one table in a style; as JSON its values."""
-    from evalstats.document import formats, terminal
+    from evalstats.document import formats, latex, terminal
 
     match style:
         case Format.JSON:
@@ -71,7 +71,7 @@ def table_written(table: "Table", values: Any, style: Format) -> str:
         case Format.HTML:
             return formats.html_table(table)
         case Format.LATEX:
-            return formats.latex_table(table)
+            return latex.latex_table(table)
         case Format.TEXT | Format.CSV:
             return terminal.table_text(table, width=_WIDTH)
 

@@ -139,7 +139,7 @@ def tenacious_held_out() -> EvalData:
             "benchmark": "Tenacious-Bench",
             "source": "github.com/nebiyuephrata/SignalForge @ 7d1a806: ablations/held_out_traces.jsonl",
             "factor_names": ["dimension=scenario"],
-            "note": "the published outcome, expanded from counts by dimension; the item ids are made; "
+            "note": "The published outcome, expanded from counts by dimension; the item ids are made; "
             "all 21 errors of the baseline are exact ties of its two scores, counted as wrong",
             "n_scored": len(rows) // 2,
             "n_error": 0,
@@ -190,7 +190,7 @@ def tau_airline() -> EvalData:
             **common,
             "source": "github.com/sierra-research/tau-bench @ 59a200c6d5: historical_trajectories/gpt-4o-airline.json",
             "harness": "tau-bench",
-            "note": "the published rewards, without the conversations",
+            "note": "The published rewards, without the conversations",
             "n_scored": len(rows),
             "n_error": 0,
             "n_unscored": 0,

@@ -1,4 +1,4 @@
-"""Make text that came from a file harmless in each output (terminal, HTML, Markdown, LaTeX, Typst, CSV), and cut it to fit."""
+"""Make text that came from a file harmless in each output (terminal, HTML, Markdown, Typst, CSV), and cut it to fit."""
 
 import html
 import re
@@ -6,24 +6,6 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "\N{MINUS SIGN}": "$-$",
-    "\N{EN DASH}": "--",
-    "\N{HORIZONTAL ELLIPSIS}": r"\dots{}",
-}
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#!|~$^@])")
 # Active only where a block begins: lists, headings underlined, fenced blocks.
 _MARKDOWN_START = re.compile(r"^(\d*)([-+=:.)])")
@@ -31,6 +13,7 @@ _MARKDOWN_START = re.compile(r"^(\d*)([-+=:.)])")
 _MARKDOWN_LINK = re.compile(r"(:)(?=//)|(?<=www)(\.)", re.IGNORECASE)
 # GitHub finds mentions and references after Markdown is done, where a backslash no longer helps: a joiner of no width does.
 _MENTION = re.compile(r"(?<=[@#])(?=\w)|(?<=\bGH)(?=-\d)")
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _TYPST = re.compile(r"([\\#$*_`<>@~\[\]=+/-])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -39,14 +22,16 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _JOINERS = "\u200c\u200d"
 # Control, format, surrogate, private use.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co"})
-# GitHub runs a line that begins with "::", and GitHub and Azure a command "##[" or "##vso[" wherever it stands.
-_COMMAND = re.compile(r"^([^\S\n]*)(?=::)|(?<=#)(?=#\[|#vso\[)", re.MULTILINE)
+# What build servers obey: GitHub a line that begins with "::"; Azure, GitHub and TeamCity "##[", "##vso[", "##teamcity[", or any
+# other word there, wherever it stands; Buildkite a line that begins with one of its marks.
+SERVICE = r"(?<=#)(?=#[\w.-]*\[)"
+_COMMAND = re.compile(rf"^([^\S\n]*)(?=::)|^()(?=(?:---|\+\+\+|~~~|\^\^\^) )|{SERVICE}", re.MULTILINE)
 
 # U+FFFE, U+FFFF and their like in every plane: XML and Typst cannot hold them.
 _NO_CHARACTER = re.compile(
     f"[\ufdd0-\ufdef{''.join(chr(plane << 16 | 0xFFFE + k) for plane in range(17) for k in (0, 1))}]"
 )
-_HASH = re.compile(r"(?<=#)#(?=\[|vso\[)")
+_HASH = re.compile(f"{SERVICE}#")
 
 
 def one_line(text: str) -> str:
@@ -77,8 +62,8 @@ def _shown(text: str, place: int) -> str:
 def inert(text: str) -> str:
     r"""Return lines that no build server takes for commands: a backslash stands where one would begin.
 
-    >>> print(inert("::error::x"), inert("a ##[group]b"), inert("a::b"))
-    \::error::x a #\#[group]b a::b
+    >>> print(inert("::error::x"), inert("a ##[group]b"), inert("a::b"), inert("##teamcity[x]"), inert("+++ x"))
+    \::error::x a #\#[group]b a::b #\#teamcity[x] \+++ x
     """
     return _COMMAND.sub(lambda match: f"{match[1] or ''}\\", text)
 
@@ -102,15 +87,16 @@ def for_markdown(text: str) -> str:
     return _MARKDOWN_LINK.sub(r"\\\g<0>", _MARKDOWN_START.sub(r"\1\\\2", escaped))
 
 
-def for_latex(text: str) -> str:
-    r"""Escape for LaTeX text.
+def for_pandoc(text: str) -> str:
+    r"""Escape for a page: Pandoc reads nothing but these words, whatever its extensions, and wherever in a block they stand.
 
-    >>> for_latex("50% of A_1")
-    '50\\% of A\\_1'
+    It lets every ASCII punctuation mark be escaped, and takes quotes, dashes and full stops for more than they are ("1. January"
+    begins a list, "..." becomes one character); so all of them are. Quarto, too, finds nothing of its own among them.
+
+    >>> print(for_pandoc("1. a@b $x$ {{< env HOME >}} \\"))
+    1\. a\@b \$x\$ \{\{\< env HOME \>\}\} \\
     """
-    line = one_line(text)
-    # An empty group keeps a line from beginning with what a build server runs.
-    return ("{}" if line.lstrip().startswith("::") else "") + "".join(_LATEX.get(char, char) for char in line)
+    return _PUNCTUATION.sub(r"\\\1", one_line(text).strip())
 
 
 def for_typst(text: str) -> str:
@@ -123,12 +109,12 @@ def for_typst(text: str) -> str:
 
 
 def for_csv(text: str) -> str:
-    """Disarm a cell that a spreadsheet would run as a formula.
+    """Disarm a cell that a spreadsheet would run as a formula, or a build server as a command.
 
     >>> for_csv("=cmd()"), for_csv("plain")
     ("'=cmd()", 'plain')
     """
-    cleaned = one_line(text)
+    cleaned = inert(one_line(text))
     return f"'{cleaned}" if cleaned.startswith(_FORMULA) else cleaned
 
 

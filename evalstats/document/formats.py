@@ -1,15 +1,19 @@
-"""A document as Markdown, HTML and LaTeX, rows as CSV. Every string is escaped here and nowhere else."""
+"""A document as Markdown and HTML, rows as CSV. Every string is escaped here and nowhere else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import polars as pl
 
-from evalstats.document.escape import for_csv, for_html, for_latex, for_markdown, inert
-from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Tabs, Text, Tone
+from evalstats.document.escape import for_csv, for_html, for_markdown, for_pandoc, inert
+from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Tabs, Text, Tone, sentence
 from evalstats.errors import InputError
 
 _COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#855800", "neutral": "#4a5663"}
+
+
+_ROWS = 40  # of a table in somebody's own document; the result has all
+_WIDEST = 40
 
 
 def table_named(document: Document, name: str) -> Table:
@@ -23,14 +27,15 @@ def table_named(document: Document, name: str) -> Table:
     return tables[name]
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Begin a label with a capital."""
     return text[:1].upper() + text[1:]
 
 
-def _below(document: Document) -> str:
+def below(document: Document) -> str:
     """Return number, interval and scope as sentences."""
     number = ", ".join(part for part in (document.number, document.number_words) if part)
-    return " ".join(f"{part.rstrip('.')}." for part in (number, document.scope) if part)
+    return " ".join(sentence(part) for part in (number, document.scope) if part)
 
 
 # --- Markdown ---
@@ -43,8 +48,8 @@ def to_markdown(document: Document) -> str:
     **Better.** B\|C is better.
     """
     parts = [f"**{for_markdown(note.line)}**" for note in document.banners]
-    parts.append(f"**{for_markdown(_capital(document.label))}.** {for_markdown(document.headline.rstrip('.'))}.")
-    parts += [for_markdown(text) for text in (_below(document),) if text]
+    parts.append(f"**{for_markdown(capital(document.label))}.** {for_markdown(sentence(document.headline))}")
+    parts += [for_markdown(text) for text in (below(document),) if text]
     parts += [_markdown(block) for block in document.answer]
     parts.append("\n".join(f"- {for_markdown(note.line)}" for note in document.cautions))
     parts += _folded("Evidence", document.evidence)
@@ -97,6 +102,42 @@ def markdown_table(table: Table) -> str:
     return inert("\n".join(lines))
 
 
+def pandoc_answer(document: Document) -> str:
+    r"""Return the answer and the table behind it as Pandoc reads Markdown, for somebody's own document: a page, Word, slides.
+
+    >>> print(pandoc_answer(Document(kind="compare", title="?", label="better", tone="good", headline="B|C {{< x >}}")))
+    **Better\.** B\|C \{\{\< x \>\}\}\.
+    """
+    parts = [f"**{for_pandoc(note.line)}**" for note in document.banners]
+    parts.append(f"**{for_pandoc(capital(document.label))}\\.** {for_pandoc(sentence(document.headline))}")
+    parts.append(for_pandoc(below(document)))
+    parts += [for_pandoc(text) for text in answer_texts(document)]
+    parts.append("\n".join(f"- {for_pandoc(note.line)}" for note in document.cautions))
+    table = document.leading_table
+    return "\n\n".join(part for part in (*parts, "" if table is None else _pandoc_table(table)) if part)
+
+
+def _pandoc_table(table: Table) -> str:
+    table, left_out = table.without_empty_columns().beginning(_ROWS)
+    titles = [for_pandoc(column.title) for column in table.columns]
+    rows = [[for_pandoc(cell) for cell in row] for row in table.written()]
+    # Where a line is too long, columns are as wide as these dashes.
+    widths = [min(max(3, *map(len, cells)), _WIDEST) for cells in zip(titles, *rows, strict=True)]
+    under = [f":{'-' * n}" if column.left else f"{'-' * n}:" for n, column in zip(widths, table.columns, strict=True)]
+    lines = "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, under, *rows))
+    caption = ". ".join(part for part in (table.caption, left_out) if part)
+    return f"{lines}\n\n: {for_pandoc(caption)}" if caption else lines
+
+
+def answer_texts(document: Document) -> list[str]:
+    """Return the sentences that belong to the answer."""
+    return [
+        text
+        for block in document.answer
+        for text in ((block.text,) if isinstance(block, Text) else block.items if isinstance(block, Items) else ())
+    ]
+
+
 # --- HTML ---
 
 
@@ -111,8 +152,8 @@ def to_html(document: Document) -> str:
     style = f"border-left:4px solid {color};padding:.4em .8em;margin:.5em 0"
     parts = [f"<p><strong>{for_html(note.line)}</strong></p>" for note in document.banners]
     parts.append(
-        f'<div style="{style}"><strong style="color:{color}">{for_html(_capital(document.label))}</strong> '
-        f"{for_html(document.headline.rstrip('.'))}.<br>{for_html(_below(document))}</div>"
+        f'<div style="{style}"><strong style="color:{color}">{for_html(capital(document.label))}</strong> '
+        f"{for_html(sentence(document.headline))}<br>{for_html(below(document))}</div>"
     )
     parts += [_html(block) for block in document.answer]
     parts.append(_html_list([note.line for note in document.cautions]))
@@ -166,40 +207,6 @@ def html_table(table: Table) -> str:
     return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
-# --- LaTeX ---
-
-
-def to_latex(document: Document) -> str:
-    """Return LaTeX that needs no package but booktabs: the answer, then every table."""
-    parts = [f"\\textbf{{{for_latex(note.line)}}}" for note in document.banners]
-    answer = f"{document.headline.rstrip('.')}. {_below(document)}"
-    parts.append(f"\\textbf{{{for_latex(_capital(document.label))}.}} {for_latex(answer)}")
-    if document.cautions:
-        items = "\n".join(f"  \\item {for_latex(note.line)}" for note in document.cautions)
-        parts.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
-    parts += [latex_table(table) for table in document.tables.values()]
-    return "\n\n".join(parts)
-
-
-def latex_table(table: Table) -> str:
-    """Return one table as LaTeX with booktabs rules."""
-    table = table.without_empty_columns()
-
-    def joined(cells: Sequence[str], escape: Callable[[str], str] = for_latex) -> str:
-        row = " & ".join(escape(cell) for cell in cells)
-        # The command before it, the end of a row or a rule, would take these for its own arguments.
-        return f"{{}}{row}" if row.lstrip().startswith(("[", "*")) else row
-
-    rows = "\n".join(f"{joined(row)} \\\\" for row in table.written())
-    caption = f"\\caption{{{for_latex(table.caption)}}}\n" if table.caption else ""
-    align = "".join("l" if column.left else "r" for column in table.columns)
-    titles = joined([column.title for column in table.columns])
-    return (
-        f"\\begin{{table}}\n{caption}\\begin{{tabular}}{{{align}}}\n\\toprule\n{titles} \\\\\n"
-        f"\\midrule\n{rows}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}"
-    )
-
-
 # --- CSV ---
 
 
@@ -224,9 +231,7 @@ def _csv_cell(cell: object) -> str:
 def summary(document: Document) -> str:
     """Return the answer as sentences: what data these are, the headline, the number, what it rests on, the cautions."""
     said = [note.line for note in document.banners]
-    said += [f"{document.headline.rstrip('.')}.", _below(document)]
-    for block in document.answer:
-        said += [block.text] if isinstance(block, Text) else block.items if isinstance(block, Items) else []
+    said += [sentence(document.headline), below(document), *answer_texts(document)]
     said += [note.line for note in document.cautions]
     return " ".join(part for part in said if part)
 

@@ -44,8 +44,8 @@ class Note:
     Examples
     --------
     >>> from evalstats.errors import Option
-    >>> remedy = ("add ", Option("cluster", "passage"))
-    >>> Note(kind="dependence", text="items of one passage behave alike", remedy=remedy).line
+    >>> remedy = ("Add ", Option("cluster", "passage"))
+    >>> Note(kind="dependence", text="Items of one passage behave alike", remedy=remedy).line
     "Items of one passage behave alike. Add cluster='passage'."
     """
 
@@ -173,6 +173,11 @@ class Table:
             tuple(column.written(value) for column, value in zip(columns, row, strict=True)) for row in self.rows
         )
 
+    def beginning(self, most: int) -> "tuple[Table, str]":
+        """Return the table with its first rows, and how many of all these are; "" where it has no more."""
+        n = len(self.rows)
+        return (self, "") if n <= most else (replace(self, rows=self.rows[:most]), f"The first {most} of {n:,} rows")
+
     def without_empty_columns(self) -> "Table":
         """Return the table without columns in which no row says anything."""
         written = self.written()
@@ -298,6 +303,13 @@ class Document:
         return found
 
     @property
+    def leading_table(self) -> Table | None:
+        """The first table of the answer, or of the evidence; one that stands for a figure too."""
+        blocks = _flat([*self.answer, *(block for section in self.evidence for block in section.blocks)])
+        tables = (block.table if isinstance(block, Figure) else block for block in blocks)
+        return next((table for table in tables if isinstance(table, Table)), None)
+
+    @property
     def figures(self) -> dict[str, Figure]:
         """All figures by id; the first is the answer's."""
         return {block.id: block for block in self._blocks() if isinstance(block, Figure)}
@@ -322,14 +334,10 @@ def _flat(blocks: Sequence[Block]) -> list[Block]:
 
 
 def sentence(text: str) -> str:
-    """Begin with a capital and end with a full stop; a first word that is no plain word (a name, a column) stays as it is.
+    """End with a full stop. It begins as it is written, since its first word may be a name.
 
-    >>> sentence("two items are missing"), sentence("seed_id is declared"), sentence("")
-    ('Two items are missing.', 'seed_id is declared.', '')
+    >>> sentence("Two items are missing"), sentence("baseline has none!"), sentence("")
+    ('Two items are missing.', 'baseline has none!', '')
     """
     stripped = text.strip()
-    if not stripped:
-        return ""
-    ended = stripped if stripped.endswith((".", "!", "?")) else f"{stripped}."
-    first = ended.split(maxsplit=1)[0].rstrip(".,:;!?")
-    return ended[0].upper() + ended[1:] if first.isalpha() and first.islower() else ended
+    return stripped if not stripped or stripped.endswith((".", "!", "?")) else f"{stripped}."

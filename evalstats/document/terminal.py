@@ -17,6 +17,7 @@ from evalstats.document.model import (
     Tabs,
     Text,
     Tone,
+    sentence,
 )
 from evalstats.errors import Option
 
@@ -36,7 +37,7 @@ def headline(document: Document) -> str:
     """
     said = " ".join(note.line for note in document.banners)
     number = "; ".join(part for part in (document.number, document.number_words) if part)
-    answer = f"{document.label.upper()}: {document.headline.rstrip('.')}{f': {number}' if number else ''}."
+    answer = sentence(f"{document.label.upper()}: {document.headline}{f': {number}' if number else ''}")
     return inert(one_line(f"{said} {answer}".strip()))
 
 
@@ -73,10 +74,10 @@ def to_text(
 def _opening(document: Document, width: int, *, color: bool) -> str:
     lines = [_painted(_wrapped(note.line, width), "caution", color=color) for note in document.banners]
     label = one_line(document.label).upper()
-    answer = _wrapped(f"{label}: {document.headline.rstrip('.')}.", width)
+    answer = _wrapped(sentence(f"{label}: {document.headline}"), width)
     lines.append(_painted(label, document.tone, color=color) + answer[len(label) :])
     number = ", ".join(part for part in (document.number, document.number_words) if part)
-    below = " ".join(f"{part.rstrip('.')}." for part in (number, document.scope) if part)
+    below = " ".join(sentence(part) for part in (number, document.scope) if part)
     return "\n".join([*lines, *([_wrapped(below, width)] if below else [])])
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from evalstats.atomic import whole_file
 from evalstats.errors import InputError, Option
 from evalstats.loaders.values import as_dict
+from evalstats.regular import open_regular, read_regular
 
 DATA: Final = "data"
 UNKNOWN: Final = "unknown"
@@ -142,7 +143,7 @@ def _timeless(log: Mapping[str, Any]) -> dict[str, Any]:
 
 def _same(path: Path, draft: Draft) -> bool:
     try:
-        there = as_dict(json.loads(path.read_text(encoding="utf-8")))
+        there = as_dict(json.loads(read_regular(path)))
     except (OSError, ValueError, RecursionError):
         return False
     return _timeless(there) == _timeless(json.loads(json.dumps(draft.log)))
@@ -150,7 +151,7 @@ def _same(path: Path, draft: Draft) -> bool:
 
 def _digest(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return ""

@@ -17,6 +17,7 @@ from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_json, iter
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.rows import Row, told
 from evalstats.loaders.values import as_text
+from evalstats.regular import check_regular
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.memory import sliced
@@ -153,6 +154,7 @@ def _parquet_records(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
     try:
+        check_regular(path)
         # Brackets in the name are no pattern, and folders named a=b make no columns.
         whole = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         schema = whole.collect_schema()

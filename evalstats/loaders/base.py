@@ -20,6 +20,7 @@ import polars as pl
 from evalstats.errors import InputError, UnreadableFileError, bounded
 from evalstats.loaders.files import HEAD_BYTES, digest_of, open_bytes, partial_object
 from evalstats.loaders.values import as_text
+from evalstats.regular import open_regular
 from evalstats.schema.columns import TableName, schema_of
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import check_table, columns_of_rows, frame_from_rows
@@ -133,7 +134,7 @@ class Head:
     @property
     def _parquet_columns(self) -> tuple[str, ...]:
         try:
-            with self.path.open("rb") as stream:  # a path would be taken for a pattern
+            with open_regular(self.path) as stream:  # a path would be taken for a pattern
                 return tuple(pl.read_parquet_schema(stream))
         except PARQUET_FAULTS:
             return ()

@@ -20,6 +20,7 @@ from evalstats.loaders.base import PARQUET_FAULTS, Head, parquet_fault, readable
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
+from evalstats.regular import open_regular
 from evalstats.schema.memory import sliced
 
 Record = dict[str, object]
@@ -390,7 +391,7 @@ def delimited_blocks(path: Path, delimiter: str, bad: BadRow | None = None) -> I
 def parquet_blocks(path: Path) -> Iterator[Block]:
     """Read a Parquet file some row groups at a time; columns of bytes are left out."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             # A path tells Polars where to read and a stream is held whole; but Polars takes paths in Unicode only.
             source = path if readable_name(path) == str(path) else stream
             # Brackets in the name are no pattern, and folders named a=b make no columns.

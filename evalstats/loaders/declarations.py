@@ -23,7 +23,7 @@ PLAN_FILE = "evalstats.toml"
 
 T = TypeVar("T")
 
-_PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept", "missing")
+_PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept", "missing", "scale")
 _GATE = ("fail_on",)
 _MARGIN = ("value", "reason", "metric", "benchmark")
 _MAP = ("columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored")
@@ -81,6 +81,7 @@ def plan_from_tables(tables: Mapping[str, object], *, source: str = "") -> Plan:
         families=_optional(plan, "families", _texts) or (),
         accept=_optional(plan, "accept", _texts) or (),
         missing=_optional(plan, "missing", _text),
+        scale=_optional(plan, "scale", _text),
         fail_on=_optional(gate, "fail_on", _texts) or (),
         primary=_names(tables, "primary", "the metric that decides the benchmark"),
         margins=_margins(tables.get("margins")),

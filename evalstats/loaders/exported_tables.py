@@ -17,6 +17,7 @@ from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, Sou
 from evalstats.loaders.files import load_json
 from evalstats.loaders.parquet_sizes import check_whole
 from evalstats.loaders.values import as_dict, as_text, dicts
+from evalstats.regular import open_regular
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.interchange import (
@@ -122,7 +123,7 @@ def _table(path: Path, entry: dict[str, object]) -> tuple[TableName, pl.DataFram
 
 def _held(path: Path, to: TableFormat, columns: Sequence[Cells]) -> pl.DataFrame:
     """Read the columns that a file holds, by their names: whoever looked at it in a spreadsheet may have moved them."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         if to == "parquet":
             check_whole(path)
             return pl.read_parquet(stream)

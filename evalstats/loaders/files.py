@@ -26,6 +26,7 @@ import polars as pl
 import zstandard
 
 from evalstats.errors import UnreadableFileError, some_of
+from evalstats.regular import open_regular
 from evalstats.schema.memory import as_size, too_much
 
 HEAD_BYTES = 1 << 16
@@ -135,7 +136,7 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
     A file `*.zip` that holds a single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed.
     """
     try:
-        raw = path.open("rb")
+        raw = open_regular(path)
     except OSError as error:
         raise UnreadableFileError(f"{path}: cannot be opened ({error.strerror or error})") from error
     with raw:
@@ -187,7 +188,7 @@ def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:
 
 def digest_of(path: Path) -> str:
     """SHA-256 of a file's bytes as they are on disk, in hexadecimal."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

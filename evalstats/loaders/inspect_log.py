@@ -35,6 +35,7 @@ from evalstats.loaders.values import (
     get,
     json_text,
 )
+from evalstats.regular import open_regular
 
 HEADER: Final = "header.json"
 START: Final = "_journal/start.json"
@@ -65,7 +66,7 @@ _FAULTS: Final = (
 @contextmanager
 def open_archive(path: Path) -> Generator["EvalArchive"]:
     """Open an archive for reading."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         try:
             directory = zipfile.ZipFile(stream)
         except _FAULTS as error:
@@ -472,7 +473,7 @@ def read_log(path: Path) -> EvalLog:
 def is_archive(path: Path) -> bool:
     """Whether a log is an archive: by its first bytes, or by its name where it has lost them."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             start = stream.read(4)
     except OSError as error:
         raise UnreadableFileError(f"{path}: cannot be opened ({error.strerror or error})") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from evalstats.errors import UnreadableFileError
+from evalstats.regular import open_regular
 from evalstats.schema.memory import BLOCK_BYTES, too_much
 
 _Part = TypeVar("_Part")
@@ -49,7 +50,7 @@ def row_groups(path: Path) -> list[RowGroup]:
 
 
 def _footer_of(path: Path) -> bytes:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - _TAIL.size))
         length, magic = _TAIL.unpack(stream.read(_TAIL.size))

@@ -39,6 +39,7 @@ from evalstats.loaders.files import (
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.rows import Row, held
 from evalstats.loaders.values import as_text, json_text
+from evalstats.regular import open_regular
 from evalstats.schema.data import Problem
 from evalstats.schema.memory import sliced
 from evalstats.schema.tables import frame_from_rows
@@ -166,7 +167,7 @@ def _no_record(value: object) -> str:
 def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterator[tuple[int, Row]]:
     """Yield (number from 0, members) of every row of a Parquet file; `names` are the columns to read, or None for all."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             # A path tells Polars where to read and a stream is held whole; but Polars takes paths in Unicode only.
             source = path if readable_name(path) == str(path) else stream
             scan = pl.scan_parquet(source, glob=False, hive_partitioning=False)

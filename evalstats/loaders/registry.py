@@ -269,7 +269,8 @@ def plan(
     """
     forced = _forced(format, column_map)
     table = replace(TABLE, where=where or {}, sides=tuple(sides))
-    problems: list[Problem] = []
+    paths = [Path(path) for path in paths]
+    problems = [Problem(path=str(path), message=_ONLY_LINKS) for path in paths if _holds_only_links(path)]
     by_loader: dict[str, tuple[Loader, list[Path]]] = {}
     for path, named in list_files(paths):
         if not named and not _may_hold_results(path):
@@ -323,6 +324,19 @@ def _grouped(loader: Loader, files: Sequence[Path]) -> list[Source | Problem]:
     except ANY_FAULT as error:
         message = f"the {loader.name} loader failed to group the files of its format ({type(error).__name__}: {error})"
         return [Problem(path=str(path), message=message) for path in files]
+
+
+_ONLY_LINKS = (
+    "holds only links, and links in a folder are not followed; give the files that they lead to, or put these here"
+)
+
+
+def _holds_only_links(folder: Path) -> bool:
+    """Whether there are links in a folder and no file beside them that may hold results."""
+    if not _is_folder(folder) or any(named or _may_hold_results(path) for path, named in _walk(folder)):
+        return False
+    found = (Path(root, name) for root, folders, files in os.walk(folder) for name in (*folders, *files))
+    return any(path.is_symlink() for path in found)
 
 
 def _may_hold_results(path: Path) -> bool:

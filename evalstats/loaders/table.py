@@ -18,6 +18,7 @@ from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.score_table import prices_in, records_of_head
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_dict
+from evalstats.regular import open_regular
 from evalstats.schema.data import Problem
 
 # How gzip and Zstandard begin.
@@ -130,7 +131,7 @@ class TableLoader(SingleFileLoader):
 def _open_end(path: Path, last: Block) -> Iterator[str]:
     """Say where a file may have been cut off inside its last value: no line ends there, and no other row has that value."""
     frame = last.frame
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         begins = stream.read(2)
         stream.seek(-2, os.SEEK_END)
         ends = stream.read()
@@ -300,7 +301,7 @@ def _first_rows(head: Head) -> Sequence[Record]:
         width = len({*head.columns}) if head.shape == "text" else 0
         return [record for record in records if len(record) == width or not width]
     try:
-        with head.path.open("rb") as stream:
+        with open_regular(head.path) as stream:
             return pl.read_parquet(stream, n_rows=rows_at_once(head.path, _LOOKED_AT)).to_dicts()
     except (*PARQUET_FAULTS, UnreadableFileError):
         return []

@@ -24,6 +24,8 @@ SMALL = 0.88
 _WIDTH = 8.0  # inches of a figure without a size
 _LETTERS = 10.0
 _EDGE = 7.0  # pixels around a figure of its own; a page has its own margins
+_SMALLER, _SMALLEST = 0.92, 1.0  # steps in which letters get smaller, and where that ends
+_STRETCH = 1.5  # of rows where a height is given
 _NARROW = 40.0  # letters' heights across below which words stand above marks and not beside them
 # Width and letters of the pages' three sizes in pixels, and how tall the last may become: one page of paper.
 _PAGES: dict[Medium, tuple[float, float, float | None]] = {
@@ -52,11 +54,15 @@ class ShownFigure(Figure):
         return buffer.getvalue()
 
 
+class _TooTallError(Exception):
+    """What is to be drawn finds no room in the height that is given."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
     """The room for a figure, in pixels (1/72 inch): `height` where it is given, `tallest` where it has a limit.
 
-    `edge` is left free around it.
+    `edge` is left free around it. A `loose` one is drawn on though its height is too small.
     """
 
     width: float
@@ -67,6 +73,7 @@ class Sheet:
     axes: Any = None
     edge: float = 0.0
     stacked: bool = False
+    loose: bool = False
 
     @property
     def narrow(self) -> bool:
@@ -83,22 +90,23 @@ class Sheet:
         """What half a page of paper leaves a figure below its heading; None where it is not drawn for paper."""
         return None if self.tallest is None else 0.47 * self.tallest
 
-    def squeezed(self, n_rows: int, row: float, around: float) -> "tuple[Sheet, float]":
+    def squeezed(self, n_rows: int, row: float, around: float, least: float = 1.22) -> "tuple[Sheet, float]":
         """Return the sheet and the height of a row with which `n_rows` rows and what is around them find room.
 
-        Letters get smaller with the rows; `row` and `around` are in letters' heights.
+        Letters get smaller with the rows; `row`, `least` (of a row) and `around` are in letters' heights. A height that is given
+        makes rows higher only as far as a name stays near its mark.
         """
         font = self.font
         most = self.most
         if most is not None:
-            font = min(font, most / (n_rows * 1.22 + around))
-            row = min(row, (most / font - around) / n_rows)
-        if self.height is not None:
-            row = (self.height / font - around) / n_rows
+            font = min(font, most / (n_rows * least + around))
+            row = min(row if self.height is None else _STRETCH * row, (most / font - around) / n_rows)
         return replace(self, font=font), row * font
 
     def canvas(self, height: float) -> "Canvas":
-        """Return the canvas, `height` pixels tall where no height is given."""
+        """Return the canvas, `height` pixels tall where no height is given; _TooTallError where that is less."""
+        if self.height is not None and height > self.height + 0.5 and not self.loose:
+            raise _TooTallError
         height = self.height or height
         base = self.axes
         if base is None:
@@ -257,10 +265,18 @@ def tone_color(colors: Palette, tone: str) -> str:
 
 
 def drawn(ax: Any, size: Extent, draw: Callable[[Sheet], Canvas]) -> Figure:
-    """Call `draw` with the room for a figure, under the project's settings, and return the figure."""
+    """Call `draw` with the room for a figure, under the project's settings, and return the figure.
+
+    Letters get smaller until all finds room in a height that is given.
+    """
     sheet = sheet_of(ax, size)
     with house_style():
-        return draw(sheet).figure
+        while True:
+            try:
+                return draw(sheet).figure
+            except _TooTallError:
+                font = _SMALLER * sheet.font
+                sheet = replace(sheet, font=font, loose=font < _SMALLEST)
 
 
 # --- marks ---

@@ -21,6 +21,11 @@ _GAP = 0.16  # between cells, in letters' heights
 _WIDEST = 8.5  # a cell, in letters' heights
 _NAMES = 0.28  # share of the width that names may take
 _MOST_SPOTS = 2000
+_LOWEST, _LOWEST_MARKED, _HIGHEST = (
+    0.66,
+    0.9,
+    2.0,
+)  # factors of a cell's height where the figure's is given or has a limit
 _HEADING = 13.0  # what upright headings may take, in letters' heights
 
 
@@ -262,10 +267,11 @@ def _draw(sheet: Sheet, grid: _Grid) -> Canvas:
     foot = (1.25 * SMALL * len(notes) + (0.5 if notes else 0.1)) * sheet.font
     if sheet.most is not None:
         tall = _bottom(parts, grid) + foot
-        rows = sum(len(grid.rows) * part.row for part in parts)
+        cells = sum(len(grid.rows) * (part.row - part.names) for part in parts)
         if tall > sheet.most or sheet.height is not None:
-            shrink = max((sheet.most - (tall - rows)) / rows, 0.66)
-            parts = _parts(sheet, grid, shrink)
+            # Below a number its interval needs room of its own.
+            least = _LOWEST_MARKED if grid.reach else _LOWEST
+            parts = _parts(sheet, grid, min(max((sheet.most - tall + cells) / cells, least), _HIGHEST))
     canvas = sheet.canvas(_bottom(parts, grid) + foot)
     for part in parts:
         _write_headings(canvas, part)

@@ -291,7 +291,8 @@ def _write_goals(axes: Any, panel: _Panel, ground: Ground) -> None:
             for y in (0.25 * font, -1.35 * font)
             for x in (0.2 * font, wide - long - 0.2 * font)
         ]
-        inside = [box for box in boxes if box[1] >= 0 and box[3] <= ground.frame[3] + 1.2 * font]
+        above = ground.frame[3] + (0.2 if panel.title else 1.2) * font
+        inside = [box for box in boxes if box[1] >= 0 and box[3] <= above] or boxes
         box = next((box for box in inside if not any(crosses(box, other) for other in ground.taken)), inside[0])
         ground.taken.append(box)
         style: dict[str, Any] = {"fontsize": SMALL * font, "color": colors.muted, "va": "center_baseline"}

@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import matplotlib.font_manager
+import numpy as np
 from matplotlib.ft2font import FT2Font
 
 from evalstats.document.escape import agreed_ends, one_line, without_ends
@@ -17,6 +18,7 @@ from evalstats.document.numbers import interval, number
 
 _WIDE = 1.12  # a letter of an East Asian script, or one that the font lacks, in ems
 _ROOM = 1.07  # drawing programs round each letter to whole pixels
+_HAIR = 1e-6  # of a pixel: room that was reckoned from a width holds it
 _ELLIPSIS = "…"
 # Where names are cut, from the best place to the worst.
 _HEADS = (0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 1.0, 0.0)
@@ -62,6 +64,7 @@ def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool
     'Meta-Lla…Instruct'
     """
     line = one_line(text).strip()
+    room += _HAIR
     if text_width(line, font, bold=bold) <= room:
         return line
     # Width of the first letters, by their number: names of hundreds of letters are cut at many places.
@@ -88,6 +91,7 @@ def fitted_names(names: Sequence[str], room: float, font: float, *, bold: bool =
     ['…name-1-chat', '…name-2-chat']
     """
     lines = [one_line(name).strip() for name in names]
+    room += _HAIR
     if any(text_width(line, font, bold=bold) > room for line in lines):
         short = [_PROVIDER.sub("", line) or line for line in lines]
         if len(set(short)) == len(set(lines)):
@@ -182,10 +186,11 @@ Box = tuple[float, float, float, float]
 # Directions in the order in which a reader expects a name: right of the point first, straight above and below last.
 _DIRECTIONS = ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1))
 # A line to a name never runs straight up or across: it would be read as an interval.
-_DIAGONALS = _DIRECTIONS[2:6]
+_SLOPES = tuple((math.cos(math.radians(turn)), math.sin(math.radians(turn))) for turn in (35, 60, 15))
+_TIED = tuple((across * right, up * above) for across, up in _SLOPES for above in (1, -1) for right in (1, -1))
 # Distances from the point, in letters' heights: beside it no line is needed.
 _NEAR = (0.5, 0.9)
-_FAR = (1.7, 2.5, 3.4, 4.6, 6.0, 7.6, 9.4, 11.5, 14.0)
+_FAR = (1.7, 2.5, 3.4, 4.6, 6.0, 7.6, 9.4, 11.5, 14.0, 17.0, 20.0)
 _ACROSS = 1.5  # what it costs to stand across a letter's height of a thin line, in letters' heights of distance
 _STEPS = 24  # of a line, looked at one by one
 
@@ -202,8 +207,8 @@ class Placed:
 class Ground:
     """The frame within which names stand, in pixels (y upwards), and what is there already.
 
-    `taken`: points and names: nothing may cover them. `thin`: lines and intervals: names stand across them only where there is
-    no better room.
+    `taken`: points and names: nothing may cover them. `thin`: lines and intervals, each from (x, y) to (x, y): no name stands
+    across one, but for a number that has no other room.
     """
 
     frame: Box
@@ -211,11 +216,13 @@ class Ground:
     thin: list[Box] = field(default_factory=list[Box])
     _ties: list[Box] = field(default_factory=list[Box])
 
-    def place(self, at: tuple[float, float], width: float, font: float, *, most: float = math.inf) -> Placed | None:
+    def place(
+        self, at: tuple[float, float], width: float, font: float, *, most: float = math.inf, across: bool = False
+    ) -> Placed | None:
         """Find the best free place for a name of `width` pixels beside a point; None where there is none.
 
-        The best one is near its point and across no thin line: distance and what is crossed are added up. `most` is what its
-        place may cost, in letters' heights: beyond 2 the name stands far from its point, tied to it by a line.
+        The best one is nearest. `most` is what its place may cost, in letters' heights: beyond 2 the name stands far from its
+        point, tied to it by a line. Where it may stand `across` thin lines, what is crossed is added to the distance.
         """
         best: Placed | None = None
         least = most
@@ -223,8 +230,12 @@ class Ground:
             if distance >= least:
                 break  # all others cost more
             for turn, box in enumerate(_boxes(at, width, font, distance)):
-                cost = distance + 0.02 * turn + _ACROSS * self._crossed(box) / font
-                if cost < least and self._fits(box):
+                cost = distance + 0.02 * turn
+                if cost >= least or not self._fits(box):
+                    continue
+                crossed = self._crossed(box)
+                cost += _ACROSS * crossed / font
+                if cost < least and (across or not crossed):
                     found = self._placed(at, box, tied=distance in _FAR)
                     best, least = (best, least) if found is None else (found, cost)
         if best is not None:
@@ -233,12 +244,16 @@ class Ground:
         return best
 
     def _crossed(self, box: Box) -> float:
-        """Return how many pixels of thin lines a name would stand across."""
-        return sum(
-            max(min(box[2], thin[2]) - max(box[0], thin[0]), min(box[3], thin[3]) - max(box[1], thin[1]))
-            for thin in self.thin
-            if crosses(box, thin)
-        )
+        """Return how many pixels of thin lines run through a box."""
+        lines = np.array(self.thin, dtype=np.float64).reshape(-1, 4)
+        start, way = lines[:, :2], lines[:, 2:] - lines[:, :2]
+        # Shares of its way at which a line passes the edges; one along an edge passes none.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one, other = ((np.array(corner) - start) / way for corner in (box[:2], box[2:]))
+        enters = np.maximum(np.minimum(one, other).max(axis=1), 0.0)
+        leaves = np.minimum(np.maximum(one, other).min(axis=1), 1.0)
+        within = np.where(leaves > enters, leaves - enters, 0.0)
+        return float((within * np.hypot(way[:, 0], way[:, 1])).sum())
 
     def _fits(self, box: Box) -> bool:
         if not _inside(box, self.frame) or any(crosses(box, other) for other in self.taken):
@@ -276,9 +291,11 @@ def crosses(one: Box, other: Box) -> bool:
 
 def _boxes(at: tuple[float, float], width: float, font: float, distance: float) -> Iterator[Box]:
     (x, y), gap, height = at, distance * font, 1.2 * font
-    for right, up in _DIRECTIONS if distance in _NEAR else _DIAGONALS:
-        left = x + gap if right > 0 else x - gap - width if right < 0 else x - width / 2
-        middle = y + up * (gap * (0.8 if right else 1.0) + 0.35 * font)
+    near = distance in _NEAR
+    for right, up in _DIRECTIONS if near else _TIED:
+        away = gap if near else abs(right) * gap
+        left = x + away if right > 0 else x - away - width if right < 0 else x - width / 2
+        middle = y + up * ((gap * (0.8 if right else 1.0) if near else gap) + 0.35 * font)
         yield left, middle - height / 2, left + width, middle + height / 2
 
 

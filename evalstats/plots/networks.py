@@ -226,12 +226,16 @@ def network(rows: object, *, edges: object, note: str = "", ax: Any = None, size
     return drawn(ax, size, lambda sheet: _draw_network(sheet, graph))
 
 
+_LOWEST = 0.8  # by what factor rings may become lower where a height is given, so that names keep apart
+
+
 def _draw_network(sheet: Sheet, graph: _Graph) -> Canvas:
     rings, below = _rings(sheet, graph)
     notes = wrapped(graph.note, sheet.width, SMALL * sheet.font)
     height = below + (1.25 * SMALL * len(notes) + 0.2) * sheet.font
     if sheet.most is not None and height != sheet.most and (sheet.height is not None or height > sheet.most):
-        rings, below = _rings(sheet, graph, (sheet.most - height + below) / below)
+        least = 0.0 if sheet.height is None else _LOWEST
+        rings, below = _rings(sheet, graph, max((sheet.most - height + below) / below, least))
     canvas = sheet.canvas(below + height - _rings(sheet, graph)[1])
     for ring in rings:
         _draw_ring(canvas, ring, graph)

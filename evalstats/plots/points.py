@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from evalstats.plots.canvas import (
@@ -26,13 +27,18 @@ from evalstats.plots.canvas import (
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import Ground, Placed, digits_within, fitted_names, text_width, told, wrapped
 
-FEW = 16  # so many points are all named where there is room
+NAMED = 40  # so many points are all named; of more the strong ones and those at the ends
+_FEW = 16  # of so many a name may stand far from its point, of more beside it or as a number
 _COST_FEW, _COST_MANY = 11.0, 3.0  # what the place of a name that is not strong may cost, in letters' heights
 _LETTERS = 0.92
-_LONGEST = 0.32  # share of the width that a name may take; more on a narrow sheet
+# Shares of the width: what a name may take where there is room, and what one that is cut may, more on a narrow sheet.
+_WHOLE, _LONGEST, _LONGEST_NARROW = 0.6, 0.32, 0.55
 # An interval may stretch an axis by this share of the points' own range (a factor on a logarithmic one), and is cut there.
 _STRETCH, _LOG_STRETCH = 0.5, 4.0
 _TALL, _TALL_NARROW = 33.0, 25.0  # of the panel, in letters' heights
+_LEAST_SHARE = 1e-4
+_SHARES = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+_FEW_TICKS = 3
 _LOG_FROM = 10.0  # an axis that may be logarithmic is so where values differ by more than this factor
 
 Ends = tuple[float, float] | None
@@ -61,18 +67,25 @@ class _Spot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """One axis: its ends, its numbers, and whether equal distances are equal ratios."""
+    """One axis: its ends, its numbers, and whether equal distances are equal ratios, or equal logits between two bounds."""
 
     limits: tuple[float, float]
     ticks: tuple[float, ...]
     log: bool
+    logit: tuple[float, float] | None = None
+
+    def moved(self, value: float) -> float:
+        """Return a value on a scale of equal distances."""
+        if self.logit is not None:
+            low, high = self.logit
+            part = min(max((value - low) / (high - low), _LEAST_SHARE), 1.0 - _LEAST_SHARE)
+            return math.log(part / (1.0 - part))
+        return math.log(max(value, 1e-300)) if self.log else value
 
     def share(self, value: float) -> float:
         """Return where a value stands, from 0 to 1."""
-        low, high = self.limits
-        if self.log:
-            low, high, value = math.log(low), math.log(high), math.log(max(value, 1e-300))
-        return (value - low) / (high - low)
+        low, high = (self.moved(end) for end in self.limits)
+        return (self.moved(value) - low) / (high - low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +126,8 @@ def scatter(
     y_title: str = "",
     reverse_x: bool = False,
     reverse_y: bool = False,
+    logit_x: tuple[float, float] | None = None,
+    logit_y: tuple[float, float] | None = None,
     keys: Mapping[str, str] | None = None,
     note: str = "",
     ax: Any = None,
@@ -120,8 +135,8 @@ def scatter(
 ) -> Figure:
     """Draw a point for each row, with its intervals across and upwards, and a line with its band.
 
-    Few points are all named where there is room; of many the strong ones and those at the ends. A name that covers nothing
-    stands beside its point, else it is tied to it by a thin line; a strong one without room is a number, named below.
+    Up to 40 points are all named; of more the strong ones and those at the ends. A name stands beside its point where it covers
+    nothing and no line runs through it, else it is tied to its point by a thin line; without room it is a number, named below.
 
     Parameters
     ----------
@@ -138,6 +153,8 @@ def scatter(
         What the axes measure.
     reverse_x, reverse_y
         Whether less is on the right, or above.
+    logit_x, logit_y
+        The ends of a scale of shares, such as (0, 100), that is drawn in equal logits.
     keys
         What each `kind` means, for the key, in its order.
 
@@ -149,8 +166,8 @@ def scatter(
     """
     table = columns_of(rows, "scatter")
     spots = _spots(table, "x", "y", ("x_low", "x_high"), ("y_low", "y_high"))
-    across = _axis([s.x for s in spots], [s.x_ends for s in spots], reverse=reverse_x)
-    up = _axis([s.y for s in spots], [s.y_ends for s in spots], reverse=reverse_y)
+    across = _axis([s.x for s in spots], [s.x_ends for s in spots], reverse=reverse_x, logit=logit_x)
+    up = _axis([s.y for s in spots], [s.y_ends for s in spots], reverse=reverse_y, logit=logit_y)
     curves = [
         *([_line(line, "line", line_title)] if line is not None else []),
         *([_line(other_line, "dotted", other_title)] if other_line is not None else []),
@@ -158,7 +175,8 @@ def scatter(
     if identity:
         low = max(min(across.limits), min(up.limits))
         high = min(max(across.limits), max(up.limits))
-        curves += [_Curve(x=[low, high], y=[low, high], look="dashed", words=identity)] if low < high else []
+        way = [low + (high - low) * step / 40 for step in range(41)] if logit_x != logit_y else [low, high]
+        curves += [_Curve(x=way, y=way, look="dashed", words=identity)] if low < high else []
     plot = _Plot(
         spots=spots,
         curves=curves,
@@ -291,8 +309,11 @@ def _axis(
     may_log: bool = False,
     from_zero: bool = False,
     room: float = 0.06,
+    logit: tuple[float, float] | None = None,
 ) -> _Axis:
     """Return an axis; a very long interval does not squeeze the rest, and is cut off."""
+    if logit is not None:
+        return _logit_axis(values, ends, logit, reverse=reverse)
     low, high = min(values), max(values)
     lows, highs = ([low, *(each[side] for each in ends if each)] for side in (0, 1))
     highs.append(high)
@@ -308,6 +329,23 @@ def _axis(
         limits = (0.0 if from_zero and 0 <= low < 2 * free else low - free), high + free
     ticks = log_ticks(*limits, 7) if log else round_ticks(*limits, 6)
     return _Axis(limits=(limits[1], limits[0]) if reverse else limits, ticks=tuple(ticks), log=log)
+
+
+def _logit_axis(values: Sequence[float], ends: Sequence[Ends], bounds: tuple[float, float], *, reverse: bool) -> _Axis:
+    """Return an axis of shares between two bounds, drawn in equal logits."""
+    free = _Axis(limits=bounds, ticks=(), log=False, logit=bounds)
+    plain = _axis(
+        [free.moved(value) for value in values],
+        [None if each is None else (free.moved(each[0]), free.moved(each[1])) for each in ends],
+        reverse=reverse,
+    )
+    wide = bounds[1] - bounds[0]
+    limits = tuple(bounds[0] + wide / (1.0 + math.exp(-end)) for end in plain.limits)
+    every = [bounds[0] + wide * share for share in _SHARES]
+    ticks = [tick for tick in every if min(limits) <= tick <= max(limits)]
+    if len(ticks) < _FEW_TICKS:
+        ticks = round_ticks(min(limits), max(limits), 6)
+    return _Axis(limits=(limits[0], limits[1]), ticks=tuple(ticks), log=False, logit=bounds)
 
 
 # --- drawing ---
@@ -335,11 +373,11 @@ class _Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Name:
-    """A name and where it stands; a number where a strong name found no room, with the name below the figure."""
+    """A name and where it stands; a number where it found no room, with the name below the figure; None without room for that."""
 
     spot: _Spot
     text: str
-    placed: Placed
+    placed: Placed | None
     numbered: bool = False
 
 
@@ -356,14 +394,18 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
 
     tall = font * (_TALL_NARROW if sheet.narrow else _TALL)
     notes = wrapped(plot.note, sheet.width, SMALL * font)
-    if sheet.most is not None:
-        tall = max(min(tall, sheet.most - top - foot(notes)), 8 * font) if sheet.height is None else max(
-            sheet.most - top - foot(notes), 4 * font
-        )  # fmt: skip
-    frame = _Frame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=tall, plot=plot)
-    names = _placed_names(frame)
-    numbered = "; ".join(f"{name.text}\N{NO-BREAK SPACE}{name.spot.name}" for name in names if name.numbered)
-    notes = [*notes, *wrapped(numbered, sheet.width, SMALL * font)]
+    # Names below take room from the panel where a height is given, which may leave others without.
+    said, names = notes, list[_Name]()
+    for _ in range(4):
+        most = math.inf if sheet.most is None else max(sheet.most - top - foot(said), 4 * font)
+        tall = most if sheet.height is not None else min(tall, max(most, 8 * font))
+        frame = _Frame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=tall, plot=plot)
+        names = _placed_names(frame)
+        below_them = [*notes, *_names_below(names, sheet.width, SMALL * font)]
+        if len(below_them) <= len(said):
+            break
+        said = below_them
+    notes = [*notes, *_names_below(names, sheet.width, SMALL * font)]
     canvas = sheet.canvas(top + tall + foot(notes))
     canvas.small_lines(title, 0.6 * font, step=1.3, weight="bold")
     draw_keys(canvas, keys, font * (1.3 * SMALL * len(title) + 0.3))
@@ -385,6 +427,22 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
         y += 1.3 * SMALL * font
     canvas.small_lines(notes, y + 0.3 * font)
     return canvas
+
+
+def _names_below(names: Sequence[_Name], room: float, font: float) -> list[str]:
+    """Return lines that say what the numbers in the panel stand for, and what is marked nowhere."""
+    apart = [name for name in names if name.numbered or name.placed is None]
+    heads = [f"{name.text} " if name.placed else "not marked: " for name in apart]
+    widest = max((text_width(head, font) for head in heads), default=0.0) + text_width(";", font)
+    short = fitted_names([name.spot.name for name in apart], room - widest, font)
+    lines: list[str] = []
+    for place, (head, name) in enumerate(zip(heads, short, strict=True)):
+        entry = f"{head}{name}{'' if place == len(apart) - 1 else ';'}"
+        if lines and text_width(f"{lines[-1]} {entry}", font) <= room:
+            lines[-1] += f" {entry}"
+        else:
+            lines.append(entry)
+    return lines
 
 
 def _keys(sheet: Sheet, plot: _Plot) -> list[Key]:
@@ -423,6 +481,9 @@ def _draw_axes(axes: Any, frame: _Frame) -> None:
     plot, font, colors = frame.plot, frame.sheet.font, frame.sheet.colors
     if plot.across.log:
         axes.set_xscale("log")
+    for set_scale, axis in ((axes.set_xscale, plot.across), (axes.set_yscale, plot.up)):
+        if axis.logit is not None:
+            set_scale("function", functions=_logits_between(*axis.logit))
     axes.set_xlim(*plot.across.limits)
     axes.set_ylim(*plot.up.limits)
     ticks = plot.across.ticks
@@ -477,12 +538,12 @@ def _wanted(spots: Sequence[_Spot]) -> list[_Spot]:
     """Return the points that are to be named, the most important first: strong ones, the ends of both axes, few all."""
     keys: tuple[Callable[[_Spot], float], ...] = (lambda spot: spot.y, lambda spot: spot.x)
     ends = [pick(spots, key=key) for key in keys for pick in (max, min)]
-    order = [*(spot for spot in spots if spot.strong), *ends, *(spots if len(spots) <= FEW else ())]
+    order = [*(spot for spot in spots if spot.strong), *ends, *(spots if len(spots) <= NAMED else ())]
     return list({id(spot): spot for spot in order}.values())
 
 
 def _placed_names(frame: _Frame) -> list[_Name]:
-    """Return the names that found room: strong ones and few may stand far from their point, others of many beside it."""
+    """Return the names where they stand: strong ones and few may stand far from their point, others of many beside it."""
     spots, font = frame.plot.spots, frame.font
     ground = Ground(frame=(0.0, 0.0, frame.wide, frame.tall))
     for spot in spots:
@@ -491,40 +552,43 @@ def _placed_names(frame: _Frame) -> list[_Name]:
         for ends, upright in ((spot.x_ends, False), (spot.y_ends, True)):
             if ends is not None:
                 at = [frame.at(spot.x, end) if upright else frame.at(end, spot.y) for end in ends]
-                ground.thin.append(_around(at[0], at[1], 1.0))
+                ground.thin.append((*at[0], *at[1]))
     for curve in frame.plot.curves:
         at = [frame.at(float(x), float(y)) for x, y in zip(curve.x, curve.y, strict=True)]
         if curve.look == "steps":
             at = [place for one, other in pairwise(at) for place in (one, (other[0], one[1]))] + at[-1:]
-        ground.thin += [_around(one, other, 0.5) for one, other in pairwise(at)]
+        ground.thin += [(*one, *other) for one, other in pairwise(at)]
     return _named(frame, ground)
 
 
-def _around(one: tuple[float, float], other: tuple[float, float], room: float) -> tuple[float, float, float, float]:
-    (x0, y0), (x1, y1) = one, other
-    return min(x0, x1) - room, min(y0, y1) - room, max(x0, x1) + room, max(y0, y1) + room
-
-
 def _named(frame: _Frame, ground: Ground) -> list[_Name]:
-    font, wanted = frame.font, _wanted(frame.plot.spots)
-    room = (0.55 if frame.sheet.narrow else _LONGEST) * frame.sheet.width
+    font, spots, wanted = frame.font, frame.plot.spots, _wanted(frame.plot.spots)
+    room = (_LONGEST_NARROW if frame.sheet.narrow else _LONGEST) * frame.sheet.width
     texts = fitted_names([spot.name for spot in wanted], room, font, bold=True)
     names: list[_Name] = []
     for spot, text in zip(wanted, texts, strict=True):
         number = str(1 + sum(name.numbered for name in names))
-        for shown in (text, number) if spot.strong else (text,):
+        most = math.inf if spot.strong else _COST_FEW if len(spots) <= _FEW else _COST_MANY
+        # What all names begin with stays cut; one that is cut inside stands whole where there is room.
+        whole = not text.startswith("…") and text_width(spot.name, font, bold=True) <= _WHOLE * frame.sheet.width
+        ways = [(words, most, False) for words in dict.fromkeys(((spot.name,) if whole else ()) + (text,))]
+        ways += [(number, math.inf, across) for across in (False, True)]
+        for shown, cost, across in ways:
             width = text_width(shown, font, bold=spot.strong)
-            most = math.inf if spot.strong else _COST_FEW if len(frame.plot.spots) <= FEW else _COST_MANY
-            placed = ground.place(frame.at(spot.x, spot.y), width, font, most=most)
+            placed = ground.place(frame.at(spot.x, spot.y), width, font, most=cost, across=across)
             if placed is not None:
                 names.append(_Name(spot=spot, text=shown, placed=placed, numbered=shown is number))
                 break
+        else:
+            names.append(_Name(spot=spot, text="", placed=None))
     return names
 
 
 def _write_names(axes: Any, canvas: Canvas, frame: _Frame, names: Sequence[_Name]) -> None:
     """Write names in shares of the axes, so that they stay where they are at any resolution."""
     for name in names:
+        if name.placed is None:
+            continue
         spot, box = name.spot, name.placed.box
         x, y = frame.at(spot.x, spot.y)
         if name.placed.tie is not None:
@@ -547,3 +611,13 @@ def _write_names(axes: Any, canvas: Canvas, frame: _Frame, names: Sequence[_Name
             parse_math=False,
             zorder=5,
         )
+
+
+def _logits_between(low: float, high: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return the logit of shares between two bounds, and its inverse."""
+
+    def logits(value: Any) -> Any:
+        part = np.clip((np.asarray(value, dtype=np.float64) - low) / (high - low), _LEAST_SHARE, 1.0 - _LEAST_SHARE)
+        return np.log(part / (1.0 - part))
+
+    return logits, lambda value: low + (high - low) / (1.0 + np.exp(-np.asarray(value, dtype=np.float64)))

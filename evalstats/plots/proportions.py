@@ -39,7 +39,7 @@ def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size:
         heads = wrapped(title, sheet.width, SMALL * sheet.font, bold=True)
         notes = wrapped(note, sheet.width, SMALL * sheet.font)
         around = 1.25 * SMALL * (len(heads) + len(notes)) + 0.4
-        sheet, row = sheet.squeezed(table.n, 3.0 if sheet.narrow else 1.9, around)
+        sheet, row = sheet.squeezed(table.n, 3.0 if sheet.narrow else 1.9, around, 2.6 if sheet.narrow else 1.22)
         canvas = sheet.canvas(row * table.n + around * sheet.font)
         font, colors = canvas.font, canvas.colors
         top = 1.25 * SMALL * font * len(heads)

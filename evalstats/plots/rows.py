@@ -18,12 +18,17 @@ from evalstats.plots.canvas import (
 from evalstats.plots.lettering import fitted, fitted_names, text_width, wrapped
 
 _LEAST_NAMES = 9.0  # letters' heights that names need beside marks
-_NAMES, _MARKED = 0.36, 0.24  # shares of the width: what names may take at most, what a panel gets at least
+# Shares of the width: what names may take at most and what a panel gets at least; and where all names then stand whole.
+_NAMES, _MARKED = 0.36, 0.24
+_WHOLE_NAMES, _MARKED_LEAST = 0.42, 0.16
 _GAP = 1.1  # between columns, in letters' heights
 _ROW, _HEADING = 2.15, 1.9  # heights in letters' heights
 # So dense may rows be, and so small letters, where a figure then finds room on half a page of paper.
 _DENSE, _LETTERS = 0.7, (1.0, 0.93, 0.86, 0.8)
 _TALL = 0.42  # half of a row's marks, in letters' heights
+# By what factor rows may become lower (with words above their marks, and beside them), and higher where a height is given: a name
+# stays near its mark.
+_LOWEST_STACKED, _LOWEST, _HIGHEST_STACKED, _HIGHEST = 0.95, 0.58, 1.3, 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +218,7 @@ def _beside(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks
 
 def _row_height(sheet: Sheet, line: Line, *, beside: bool) -> float:
     if line.heading:
-        return _HEADING
+        return _HEADING + 1.25 * (len(wrapped(line.name, sheet.width, sheet.font, bold=True)) - 1)
     if not sheet.narrow:
         return _ROW
     return 3.1 if beside else 4.2
@@ -242,9 +247,9 @@ def _scaled_sheet(
     factor = 1.0
     for _ in range(12):
         factor = room(sheet, most)
-        least = 0.85 if sheet.narrow else 0.58
+        least, highest = (_LOWEST_STACKED, _HIGHEST_STACKED) if sheet.narrow else (_LOWEST, _HIGHEST)
         if factor >= least:
-            return sheet, factor if sheet.height is not None else min(factor, 1.0)
+            return sheet, min(factor, highest if sheet.height is not None else 1.0)
         sheet = replace(sheet, font=0.92 * sheet.font)
     return sheet, max(factor, 0.1)
 
@@ -281,8 +286,13 @@ def _edges(
     marks = [column for column in columns if isinstance(column, Marks)]
     taken = sum(words.values()) + gap * len(columns)
     free = sheet.width - taken
-    most = max(min(_NAMES * sheet.width, free - _MARKED * sheet.width * (1 + 0.5 * max(len(marks) - 1, 0))), 7 * font)
-    names = min(_names_width(lines, most, font), most)
+
+    def most(share: float, marked: float) -> float:
+        return max(min(share * sheet.width, free - marked * sheet.width * (1 + 0.5 * max(len(marks) - 1, 0))), 7 * font)
+
+    whole = _names_width(lines, math.inf, font)
+    room = most(_NAMES, _MARKED)
+    names = whole if whole <= most(_WHOLE_NAMES, _MARKED_LEAST) else min(_names_width(lines, room, font), room)
     each = max((free - names) / sum(column.share for column in marks), 4 * font) if marks else 0.0
     edges: list[tuple[float, float]] = []
     x = names
@@ -356,8 +366,8 @@ def _write_names(canvas: Canvas, lines: Sequence[Line], layout: _Layout) -> None
     names = iter(fitted_names([line.name for line in plain], texts, font, bold=strong))
     for line, top, height in zip(lines, layout.tops, layout.heights, strict=True):
         if line.heading:
-            level = top + height - 0.8 * font
-            canvas.text(0, level, fitted(line.name, canvas.width, font, bold=True), weight="bold")
+            for up, words in enumerate(reversed(wrapped(line.name, canvas.width, font, bold=True))):
+                canvas.text(0, top + height - (0.8 + 1.25 * up) * font, words, weight="bold")
             continue
         name = next(names)
         level = top + (0.85 * font if canvas.narrow else height / 2)
@@ -468,7 +478,7 @@ def _draw_ground(panel: Panel, lines: Sequence[Line], column: Marks, layout: _La
 
 
 def _write_ticks(panel: Panel, column: Marks, n: int, end: float) -> float:
-    """Write the numbers of an axis that end before a pixel of the canvas, and return where those of the axis before it must."""
+    """Write the numbers of an axis that stand on the canvas before a pixel; return where those of the axis before it must end."""
     ticks = _ticks(column, narrow=panel.canvas.narrow)
     words = [column.write(tick) for tick in ticks]
     at = panel.axes.transData
@@ -481,7 +491,10 @@ def _write_ticks(panel: Panel, column: Marks, n: int, end: float) -> float:
         return text_width(words[place], SMALL * panel.font) / 2
 
     apart = kept_apart(ticks, words, pixel, SMALL * panel.font)
-    kept = [place for place in apart if panel.left + pixel(ticks[place]) + half(place) <= end] or apart[:1]
+    least = -panel.canvas.edge
+    middles = {place: panel.left + pixel(ticks[place]) for place in apart}
+    inside = [place for place in apart if least <= middles[place] - half(place) and middles[place] + half(place) <= end]
+    kept = inside or apart[:1]
     set_ticks(panel.axes, "x", [ticks[place] for place in kept], [words[place] for place in kept])
     panel.axes.tick_params(axis="x", labeltop=True, labelbottom=n > 12)
     for label in panel.axes.get_xticklabels(which="both"):

@@ -180,6 +180,7 @@ def _draw_sets(panel: Panel, table: Columns, at: list[int]) -> None:
 
 MOST_LABELS = 22
 _TALL = 12.0  # of a panel, in letters' heights
+_LEAST_NAME = 0.7  # heights of a panel for each name in it, in letters' heights
 
 
 def slopes(
@@ -238,7 +239,7 @@ def slopes(
         tall = max(_TALL, 1.3 * SMALL * most)
         if sheet.most is not None:
             room = (sheet.most / font - foot) / lines - heads - 1.0
-            tall = max(room if sheet.height is not None else min(tall, room), 4.0)
+            tall = max(room if sheet.height is not None else min(tall, room), 4.0, _LEAST_NAME * most)
         canvas = sheet.canvas(font * (lines * (tall + heads + 1.0) + foot))
         each = (canvas.width - 1.5 * font * (beside - 1)) / beside
         if beside == 1 and not canvas.narrow:

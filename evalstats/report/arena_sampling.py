@@ -455,11 +455,11 @@ def _cautions(study: SamplingStudy) -> tuple[Note, ...]:
         return ()
     return (
         Note(
-            kind="trust", text="proximity sampling stretches the distance of first and last: do not read it as a size"
+            kind="trust", text="Proximity sampling stretches the distance of first and last: do not read it as a size"
         ),
         Note(
             kind="trust",
-            text=f"steady ranks are not right ones: 95% intervals of first and last hold in {covered} of crowded arenas",
+            text=f"Steady ranks are not right ones: 95% intervals of first and last hold in {covered} of crowded arenas",
         ),
     )
 

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,14 +12,15 @@ from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.dashboard.document import change_words, models_table, verdict_words
 from evalstats.analysis.dashboard.result import Dashboard, History
 from evalstats.analysis.result import draw, load_result
-from evalstats.document.escape import for_html
+from evalstats.document.escape import for_html, for_pandoc
 from evalstats.document.model import Code, Document, Figure, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.plots.style import svg
+from evalstats.regular import read_regular
 from evalstats.report.examples import example
 from evalstats.report.page import SIGNS, Page, banner, ended, shown_day
-from evalstats.report.pieces import bullets, code_block, csv_link, html_table, linked, metadata, prose, raw, said, show
+from evalstats.report.pieces import bullets, code_block, csv_link, html_table, metadata, raw, show
 
 _MOST_BOXES = 4
 _MOST_ROWS = 20
@@ -51,7 +51,7 @@ def _is_dashboard() -> bool:
     """Whether Quarto is rendering its dashboard; it leaves a file that says what it makes of a page."""
     info = os.environ.get("QUARTO_EXECUTE_INFO", "")
     try:
-        told: Any = json.loads(Path(info).read_text(encoding="utf-8")) if info else {}
+        told: Any = json.loads(read_regular(info)) if info else {}
         return told["format"]["identifier"]["base-format"] == "dashboard"
     except (OSError, ValueError, KeyError, TypeError):
         return False
@@ -59,7 +59,7 @@ def _is_dashboard() -> bool:
 
 def _cards(result: Dashboard, engine: str, rendered: str) -> list[str]:
     document = result.document()
-    parts = [metadata(title=prose(document.title)), *(banner(note) for note in document.banners)]
+    parts = [metadata(title=for_pandoc(document.title)), *(banner(note) for note in document.banners)]
     parts += ["## Row {.es-boxes}", *_boxes(result, document)]
     told = {"Before you rely on this": [note.line for note in document.cautions], "What to do": document.actions}
     if any(told.values()):
@@ -112,8 +112,7 @@ def _card(title: str, *parts: str) -> str:
 
 
 def _lines(lines: Sequence[str]) -> str:
-    """Return sentences as a list; an address in them may be a model's name, and is no link of ours."""
-    return bullets([said(sentence(line)) for line in lines])
+    return bullets([for_pandoc(sentence(line)) for line in lines])
 
 
 def _blocks(section: Section | None) -> list[str]:
@@ -121,9 +120,9 @@ def _blocks(section: Section | None) -> list[str]:
     for block in section.blocks if section else ():
         match block:
             case Text():
-                found.append(linked(block.text, addresses=False))
+                found.append(for_pandoc(block.text))
             case Items():
-                found.append(bullets([linked(item, addresses=False) for item in block.items]))
+                found.append(bullets([for_pandoc(item) for item in block.items]))
             case Table():
                 found.append(_table(block))
             case Code():

@@ -6,19 +6,20 @@ import re
 import shutil
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
-from hashlib import sha256
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, overload
+from urllib.parse import quote
 
 from evalstats.errors import InputError, Option, RenderError
 from evalstats.report.cells import PRINTED, failed_cell, run_cells
-from evalstats.report.qmd import Document, as_mapping, assemble, check_constructs, read_document
+from evalstats.report.qmd import IMAGES, Document, as_mapping, assemble, check_constructs, read_document
 from evalstats.report.typeset import add_wide_fonts, typeset, typst_version, warn_of_letters
 from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
@@ -385,7 +386,8 @@ def embedded_parts() -> bool:
     return all(find_spec(part) for part in ("papermill", "nbclient", "ipykernel", "pypandoc", "typst"))
 
 
-_READER = "markdown-smart-autolink_bare_uris-raw_tex"
+_STYLES = ("evalstats.css", "page.css")
+READER = "markdown-smart-autolink_bare_uris-raw_tex"
 
 
 @cache
@@ -403,13 +405,10 @@ def pandoc_program() -> tuple[str, str]:
 
 
 def html_arguments(extension: Path) -> list[str]:
-    """Return Pandoc's arguments for one self-contained HTML page."""
+    """Return Pandoc's arguments for an HTML page; see `whole_page` for its style and pictures."""
     return [
         "--to=html5",
         f"--template={extension / 'template.html'}",
-        f"--css={extension / 'evalstats.css'}",
-        f"--css={extension / 'page.css'}",
-        "--embed-resources",
         "--mathml",
         "--toc",
         "--toc-depth=3",
@@ -440,7 +439,7 @@ def run_pandoc(
     command = [
         program,
         source.name,
-        f"--from={_READER}",
+        f"--from={READER}",
         "--standalone",
         f"--lua-filter={extension / 'quarto.lua'}",
         "--fail-if-warnings",
@@ -455,35 +454,19 @@ def run_pandoc(
         raise RenderError(f"Pandoc failed: {done.stderr.strip()[-2000:]}")
 
 
-# A figure's drawings, where nothing in them is to be embedded, and tables in a link.
-_LARGE = re.compile(
-    r"(?:(?<=es-wide\">)|(?<=es-narrow\">))<svg\b(?:(?!<image\b).)*?</svg>|(?<=\")data:text/csv;[^\"<>]*(?=\")",
-    re.DOTALL,
-)
+def whole_page(html: str, folder: Path, extension: Path) -> str:
+    """Return a page with its style and its pictures inside: those that cells left in the folder, and nothing from elsewhere.
 
-
-def set_aside(text: str) -> tuple[str, dict[str, str]]:
-    """Return the text of a page with a short name for each drawing and table in it, and what they stand for.
-
-    Pandoc would read every tag of theirs, for most of the time that a page takes, and change none.
-
-    >>> text, kept = set_aside('<div class="es-wide"><svg><g/></svg></div>')
-    >>> len(kept), put_back(text, kept)
-    (1, '<div class="es-wide"><svg><g/></svg></div>')
+    Pandoc opens no file that a page names. What is still named when this is done, `check_offline` refuses.
     """
-    kept: dict[str, str] = {}
-
-    def name(found: re.Match[str]) -> str:
-        short = f"es-{sha256(found[0].encode()).hexdigest()}"
-        kept[short] = found[0]
-        return f"<{short}></{short}>" if found[0].startswith("<") else f"#{short}"
-
-    return _LARGE.sub(name, text), kept
-
-
-def put_back(html: str, kept: Mapping[str, str]) -> str:
-    """Undo `set_aside`."""
-    return re.sub(r"<(es-\w{64})></\1>|#(es-\w{64})", lambda found: kept.get(found[1] or found[2], found[0]), html)
+    style = "".join((extension / name).read_text(encoding="utf-8") for name in _STYLES)
+    html = html.replace("</head>", f"<style>\n{style}</style>\n</head>", 1)
+    for kind, ending in IMAGES.items():
+        for path in sorted(folder.rglob(f"*.{ending}")):
+            name = f'src="{quote(path.relative_to(folder).as_posix())}"'
+            if name in html and path.is_file() and not path.is_symlink():
+                html = html.replace(name, f'src="data:{kind};base64,{b64encode(path.read_bytes()).decode()}"')
+    return html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -525,16 +508,13 @@ class EmbeddedEngine:
         outputs = self._outputs(document, job)
         name = job.page.source.stem
         source = job.folder / f"{name}.md"
-        text, kept = assemble(document, outputs, job.folder), dict[str, str]()
-        if job.to == "html":
-            text, kept = set_aside(text)
-        source.write_text(text, encoding="utf-8")
+        source.write_text(assemble(document, outputs, job.folder), encoding="utf-8")
         extension, limit, guard = job.page.extension, job.time_limit, job.guard
         job.on_step("making HTML" if job.to == "html" else "making Typst")
         if job.to == "html":
             target = job.folder / f"{name}.html"
             run_pandoc(source, target, html_arguments(extension), extension=extension, time_limit=limit, guard=guard)
-            html = put_back(target.read_text(encoding="utf-8"), kept)
+            html = whole_page(target.read_text(encoding="utf-8"), job.folder, extension)
             check_offline(html, script=page_script(extension))
             target.write_text(html, encoding="utf-8")
             return target

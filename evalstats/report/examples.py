@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _SEED = 0
-_MADE_UP = Note(kind="simulated", text=f"these data are simulated by evalstats (seed {_SEED})")
+_MADE_UP = Note(kind="simulated", text=f"These data are simulated by evalstats (seed {_SEED})")
 
 
 @cache

@@ -8,12 +8,13 @@ from pathlib import Path
 from evalstats.analysis.overview.document import caution_of, holdings_table, refusals_table
 from evalstats.analysis.overview.result import Answer, Overview
 from evalstats.analysis.result import load_result
+from evalstats.document.escape import for_pandoc
 from evalstats.document.model import Document, Section
 from evalstats.errors import InputError
 from evalstats.report.cells import one_kernel
 from evalstats.report.engine import no_one_listens
 from evalstats.report.page import SIGNS, Page, banner, ended, shown_day, title_block
-from evalstats.report.pieces import prose, show, verdict_banner
+from evalstats.report.pieces import show, verdict_banner
 from evalstats.report.render import render_results
 
 INDEX = "index.html"
@@ -33,7 +34,11 @@ def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = ""
     if pages and len(pages) != len(result.answers):
         raise InputError(f"{len(pages)} pages are named for {len(result.answers)} answers; name one for each")
     day, said, documents = shown_day(rendered), result.document(), result.documents()
-    show(title_block(said.title, day, "overview"), *(banner(note) for note in said.banners), prose(ended(said.scope)))
+    show(
+        title_block(said.title, day, "overview"),
+        *(banner(note) for note in said.banners),
+        for_pandoc(ended(said.scope)),
+    )
     for place, document in enumerate(documents, start=1):
         show(*_card(document, pages[place - 1] if pages else f"#sec-r{place}"))
     own = Page(document=replace(said, evidence=tuple(_sections(result)), notes=()), engine=engine, day=day, level=2)
@@ -96,7 +101,7 @@ def _card(document: Document, target: str) -> list[str]:
         amount=document.number,
         range_words=document.number_words,
     )
-    return [f"**[{prose(document.title)}]({target})**", card]
+    return [f"**[{for_pandoc(document.title)}]({target})**", card]
 
 
 def _sections(result: Overview) -> list[Section]:
@@ -116,5 +121,5 @@ def _show_answer(document: Document, place: int, engine: str, rendered: str, ban
         prefix=f"r{place}-",
         level=3,
     )
-    show(f"## {prose(document.title)} {{#sec-r{place}}}")
+    show(f"## {for_pandoc(document.title)} {{#sec-r{place}}}")
     page.show("answer", "folded evidence", "folded method")

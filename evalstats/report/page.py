@@ -14,23 +14,20 @@ from itertools import pairwise
 import polars as pl
 
 from evalstats.analysis.result import Result, load_result
-from evalstats.document.escape import for_html
+from evalstats.document.escape import for_html, for_pandoc
 from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Tabs, Text, sentence
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.pieces import (
     both,
     boxed,
     bullets,
+    cited,
     code_block,
     csv_link,
     figure_float,
     folded,
-    line_html,
-    linked,
     metadata,
-    prose,
     raw,
-    said,
     show,
     table_float,
     typst_string,
@@ -64,7 +61,6 @@ SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
 _PACKAGES = ("numpy", "scipy", "polars")
 # Of a table longer than this, or than it says itself, the page shows the beginning; the CSV has all.
 _MOST_ROWS = 60
-_NOTES = "notes"
 _REFERENCES = "references"
 # What stands under "Repeat this", with the versions: digests and seed, then the code.
 _REPEATED = ("provenance", "code")
@@ -122,17 +118,14 @@ class Page:
         return [self._heading(section.heading), *self._blocks(section.blocks)]
 
     def _heading(self, text: str) -> str:
-        return f"{'#' * self.level} {prose(text)}"
+        return f"{'#' * self.level} {for_pandoc(text)}"
 
-    def _blocks(self, blocks: Sequence[Block], *, addresses: bool = False) -> list[str]:
+    def _blocks(self, blocks: Sequence[Block]) -> list[str]:
         """Return the blocks; in a PDF no page ends between a sentence and the figure or table that it introduces.
 
         There, where they may stand apart, the sentence also names it: "(Figure 2)".
         """
-        made = [
-            self._tabs(block) if isinstance(block, Tabs) else _block(block, self.prefix, addresses=addresses)
-            for block in blocks
-        ]
+        made = [self._tabs(block) if isinstance(block, Tabs) else _block(block, self.prefix) for block in blocks]
         named: set[str] = set()
         # A sentence introduces what follows; what none introduces is named by the one behind it.
         pairs = [*pairwise(range(len(blocks))), *((k, k - 1) for k in range(1, len(blocks)))]
@@ -165,14 +158,14 @@ class Page:
         parts = [banner(note) for note in document.banners]
         parts += [_card(document), _cautions(document.cautions), *self._blocks(document.answer)]
         if document.actions:
-            told = bullets([said(sentence(text)) for text in document.actions])
+            told = bullets([for_pandoc(sentence(text)) for text in document.actions])
             parts += [self._heading("What to do"), told]
         return parts
 
     def _method_sections(self) -> list[Section]:
         """Return the parts on the method, and what else is known."""
         lines = Items(items=tuple(note.line for note in self.document.remarks))
-        notes = (Section(id=_NOTES, heading="Notes", blocks=(lines,)),) if lines.items else ()
+        notes = (Section(id="notes", heading="Notes", blocks=(lines,)),) if lines.items else ()
         return [*self.document.method, *notes]
 
     def _method(self) -> list[str]:
@@ -198,10 +191,10 @@ class Page:
         return [folded("Method", "\n\n".join(parts))] if parts else []
 
     def _inside(self, section: Section) -> list[str]:
-        """Return the blocks of a part of the method; an address in a note may be a model's name, and is no link of ours."""
-        if section.id != _NOTES:
-            return self._blocks(section.blocks, addresses=section.id == _REFERENCES)
-        return [bullets([said(item) for block in section.blocks if isinstance(block, Items) for item in block.items])]
+        """Return the blocks of a part of the method; only references, which are ours, have links."""
+        if section.id != _REFERENCES:
+            return self._blocks(section.blocks)
+        return [bullets([cited(item) for block in section.blocks if isinstance(block, Items) for item in block.items])]
 
     def _folds(self, sections: Sequence[Section], level: int) -> list[str]:
         """Return sections that a page folds away behind their headings, and a PDF shows in small type."""
@@ -271,14 +264,14 @@ def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") 
     head = title_block(f"{len(pages)} results", shown_day(rendered), "results")
     show(head, _index([page.document for page in pages]))
     for place, page in enumerate(pages, start=1):
-        show(f"## {prose(page.document.title)} {{#sec-r{place}}}")
+        show(f"## {for_pandoc(page.document.title)} {{#sec-r{place}}}")
         page.show("answer", "evidence", "method")
 
 
 def _index(documents: Sequence[Document]) -> str:
     """Return what was asked and what was answered, each with a link to where it stands."""
     rows = [
-        f"- [{prose(each.title)}](#sec-r{place}) **{prose(each.label)}:** {prose(ended(each.headline))}"
+        f"- [{for_pandoc(each.title)}](#sec-r{place}) **{for_pandoc(each.label)}:** {for_pandoc(ended(each.headline))}"
         for place, each in enumerate(documents, start=1)
     ]
     return "\n".join(rows)
@@ -293,7 +286,7 @@ def _part(section: Section, level: int, *parts: str) -> str:
 
 def title_block(title: str, day: date, kind: str) -> str:
     """Return what a page is called; a PDF shows the day too, and keeps the kind of page among its keywords."""
-    return metadata(title=prose(title), es_day=f"{day.day} {day:%B %Y}", es_kind=kind)
+    return metadata(title=for_pandoc(title), es_day=f"{day.day} {day:%B %Y}", es_kind=kind)
 
 
 def _card(document: Document) -> str:
@@ -312,7 +305,7 @@ def _card(document: Document) -> str:
 
 def ended(text: str) -> str:
     """End with a full stop, and begin as the text does: that may be a model's name."""
-    return f"{text.rstrip('.')}." if text else ""
+    return sentence(text)
 
 
 def banner(note: Note) -> str:
@@ -325,7 +318,7 @@ def _cautions(notes: Sequence[Note]) -> str:
     if not notes:
         return ""
     lines = [note.line for note in notes]
-    html = "".join(f"<li>{line_html(line)}</li>" for line in lines)
+    html = "".join(f"<li>{for_html(line)}</li>" for line in lines)
     return both(
         f'<ul class="es-cautions" aria-label="Before you rely on this">{html}</ul>',
         f"#es-cautions({typst_strings(lines)})",
@@ -349,13 +342,12 @@ def _referring(paragraph: str, label: str) -> str:
     return f"{text}`~(#ref(<{label}>))`{{=typst}}{paragraph[len(text) :]}"
 
 
-def _block(block: Text | Items | Code | Figure | Table, prefix: str, *, addresses: bool = False) -> str:
-    """Return a block; web addresses become links where they are `addresses` of ours: elsewhere one may be a model's name."""
+def _block(block: Text | Items | Code | Figure | Table, prefix: str) -> str:
     match block:
         case Text():
-            return linked(block.text, addresses=addresses)
+            return for_pandoc(block.text)
         case Items():
-            return bullets([linked(item, addresses=addresses) for item in block.items])
+            return bullets([for_pandoc(item) for item in block.items])
         case Code():
             return code_block(block.code, block.language)
         case Figure():
@@ -365,7 +357,7 @@ def _block(block: Text | Items | Code | Figure | Table, prefix: str, *, addresse
 
 
 def _figure(figure: Figure, label: str) -> str:
-    caption = prose(sentence(figure.caption))
+    caption = for_pandoc(sentence(figure.caption))
     after = "".join(_data_link(rows, name, words) for name, words, rows in figure_data(figure))
     return figure_float(figure, label, caption=caption, after=after.replace('</p><p class="es-data">', " "))
 
@@ -408,7 +400,7 @@ def _table(table: Table, label: str) -> str:
     most = (table.most if table.frame else 0) or _MOST_ROWS
     if len(table.rows) <= most:
         return table_float(table, label, after=after)
-    more = prose(f"The first {most} of {len(table.rows):,} are shown; the CSV has all.")
+    more = for_pandoc(f"The first {most} of {len(table.rows):,} are shown; the CSV has all.")
     if len(table.rows) > _MOST_FOLDED:
         return table_float(replace(table, rows=table.rows[:most]), label, after=after, more=more)
     return table_float(table, label, after=after, shown=most, more=f"[{more}]{{.es-more}}")

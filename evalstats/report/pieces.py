@@ -1,4 +1,4 @@
-"""Pieces of a page, in HTML and Typst: prose, raw blocks, the card, figures, tables. What came from a file is escaped here."""
+"""Pieces of a page, in HTML and Typst: raw blocks, the card, figures, tables. What came from a file is escaped here."""
 
 import base64
 import itertools
@@ -12,38 +12,19 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
 from evalstats.analysis.result import draw
-from evalstats.document.escape import for_html, one_line
+from evalstats.document.escape import for_html, for_pandoc, one_line
 from evalstats.document.formats import csv_text
 from evalstats.document.model import Figure, Table, Tone, sentence
 from evalstats.plots.style import svg
 from evalstats.report.cells import PRINTED
 
-_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-# What is typed on the shell: a command in backticks, or an option with its value, where one is told by its form or its place.
-_VALUE = (
-    r" (?:[\w-]+=[\w-]*(?:\.\.[\w-]+)?|[A-Z]{2,}\b|none\b|ignorable\b|macro\b|(?!instead\b|here\b)[\w-]+(?=[.;,)]|$))"
-)
-_TYPED = re.compile(rf"(`[^`{{}}<>]+`|(?<![\w-])--[a-z]+(?:-[a-z]+)*(?:{_VALUE})?)")
-_LINK = re.compile(
-    r"https?://[^\s<>\"]*[^\s<>\".,;:)]|\b(?:doi:\s?)?10\.\d{4,9}/[^\s<>\"]*[^\s<>\".,;:)]|\barXiv[: ](\d{4}\.\d{4,5})",
-    re.IGNORECASE,
-)
-
-
-def prose(text: str) -> str:
-    r"""Escape text for a paragraph that both engines read as nothing but words.
-
-    Pandoc lets every ASCII punctuation mark be escaped, and takes quotes, dashes and full stops for more than they are
-    ("1. January" begins a list, "..." becomes one character); so all of them are.
-
-    >>> prose("1. a@b $x$")
-    '1\\. a\\@b \\$x\\$'
-    """
-    return _escaped(text).strip()
+# How our own references name a work.
+_WORK = re.compile(r"\bdoi:\s?(10\.\d{4,9}/[^\s;,]*[^\s;,.)])|\barXiv[: ](\d{4}\.\d{4,5})")
 
 
 def raw(target: str, text: str) -> str:
@@ -101,7 +82,7 @@ def float_block(label: str, content: str, caption: str) -> str:
 
 def callout(kind: str, title: str, body: str) -> str:
     """Return a callout ("note", "warning", "important", "tip", "caution"); `body` is Markdown already."""
-    return f"::: {{.callout-{kind}}}\n\n## {prose(title)}\n\n{body}\n\n:::"
+    return f"::: {{.callout-{kind}}}\n\n## {for_pandoc(title)}\n\n{body}\n\n:::"
 
 
 def section(title: str, *parts: str, level: int = 3) -> str:
@@ -111,7 +92,7 @@ def section(title: str, *parts: str, level: int = 3) -> str:
     ('### Cost\n\na table', '')
     """
     said = [part for part in parts if part]
-    return "\n\n".join([f"{'#' * level} {prose(title)}", *said]) if said else ""
+    return "\n\n".join([f"{'#' * level} {for_pandoc(title)}", *said]) if said else ""
 
 
 def folded(title: str, content: str) -> str:
@@ -130,59 +111,13 @@ def show(*parts: str) -> None:
     sys.stdout.write("".join(f"{part}\n\n" for part in parts if part))
 
 
-def linked(text: str, *, addresses: bool = True) -> str:
-    """Escape a sentence for Markdown; web addresses, DOIs and arXiv numbers become links, options of the shell code.
-
-    Without `addresses` web addresses do not: where names from a file are in the sentence, one of them may be an address.
-    """
-    parts: list[str] = []
-    place = 0
-    for found in _LINK.finditer(text):
-        if not addresses and found[0].lower().startswith("http"):
-            continue
-        parts.append(_with_options(text[place : found.start()]))
-        parts.append(f"[{_escaped(found.group(0))}](<{_address(found)}>)")
-        place = found.end()
-    parts.append(_with_options(text[place:]))
-    return "".join(parts).strip()
-
-
-def said(text: str) -> str:
-    """Escape a sentence for Markdown as `linked` does, without links: an address in it may be a name from a file."""
-    return _with_options(text).strip()
-
-
-def _with_options(text: str) -> str:
-    # Code breaks neither behind its hyphens nor into a dash.
-    parts = _TYPED.split(one_line(text))
-    return "".join(_words_as("`{}`", part) if _TYPED.fullmatch(part) else _escaped(part) for part in parts)
-
-
-def _words_as(form: str, typed: str) -> str:
-    # Each word by itself, since a line may break between them only.
-    return " ".join(form.format(word) for word in typed.strip("`").split())
-
-
-def line_html(text: str) -> str:
-    """Escape a sentence for HTML; options of the shell are code.
-
-    >>> line_html("add --cluster src, or --lower-is-better where less is more")
-    'add <code>--cluster</code> <code>src</code>, or <code>--lower-is-better</code> where less is more'
-    """
-    return _TYPED.sub(lambda found: _words_as("<code>{}</code>", found[0]), for_html(text))
-
-
-def _escaped(text: str) -> str:
-    return _PUNCTUATION.sub(r"\\\1", one_line(text))
-
-
-def _address(found: re.Match[str]) -> str:
-    text = found.group(0)
-    if text.lower().startswith("http"):
-        return text
-    if found.group(1):
-        return f"https://arxiv.org/abs/{found.group(1)}"
-    return f"https://doi.org/{text[text.index('10.') :]}"
+def cited(reference: str) -> str:
+    """Escape a reference of ours for Markdown, its DOIs and arXiv numbers as links. No text of a file is ever given to this."""
+    text = for_pandoc(reference)
+    for name, doi, arxiv in dict.fromkeys((work[0], work[1], work[2]) for work in _WORK.finditer(reference)):
+        address = f"https://doi.org/{quote(doi)}" if doi else f"https://arxiv.org/abs/{quote(arxiv)}"
+        text = text.replace(for_pandoc(name), f"[{for_pandoc(name)}](<{address}>)")
+    return text
 
 
 def csv_link(frame: pl.DataFrame, name: str, words: str) -> str:
@@ -279,7 +214,7 @@ def table_float(table: Table, label: str, *, after: str = "", shown: int | None 
     name = for_html(table.caption or label)
     region = f'<div class="{classes}" role="region" aria-label="{name}" tabindex="0">{body}</div>{after}'
     printed = table if shown is None else replace(table, rows=table.rows[:shown])
-    caption = " ".join(part for part in (prose(sentence(table.caption)), more) if part)
+    caption = " ".join(part for part in (for_pandoc(sentence(table.caption)), more) if part)
     return float_block(label, both(region, typst_table(printed)), caption)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import yaml
 
 from evalstats.errors import RenderError
+from evalstats.regular import read_regular
 
 _FENCE = re.compile(r"^(`{3,})\s*\{python\}\s*$")
 _ANY_FENCE = re.compile(r"^(`{3,}|~{3,})")
@@ -64,7 +65,7 @@ def read_document(path: Path) -> Document:
     RenderError if it cannot be read, or its front matter or a cell's options are not YAML.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path)
     except (OSError, UnicodeDecodeError) as error:
         raise RenderError(f"{path}: cannot be read ({error})") from error
     return parse_document(text, path)
@@ -177,7 +178,7 @@ _FORBIDDEN: Final = (
     (re.compile(r"`\{?(?:python|r)\}? [^`]*`"), "inline code runs in Quarto alone; print the sentence from a cell"),
     (re.compile(r"^`{3,}\s*\{(?!python\b|=)(\w+)"), "only python cells run in both engines"),
     (
-        re.compile(r"!\[[^\]]*\]\(\s*<?(?:https?:|//|file:|/)"),
+        re.compile(r"!\[[^\]]*\]\(\s*<?(?:https?:|//|file:|/|[^)>]*\.\.)"),
         "an image must lie beside the page: a report makes no request",
     ),
     (
@@ -275,7 +276,7 @@ def _attributes(text: str) -> Iterator[str]:
             yield f"attribute {name!r} is not rendered by both engines"
 
 
-_IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
+IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
 
 
 def assemble(document: Document, outputs: Sequence[Sequence[Mapping[str, Any]]], folder: Path) -> str:
@@ -340,7 +341,7 @@ def _output(output: Mapping[str, Any], cell: Cell, folder: Path, name: str, *, a
     data: Mapping[str, Any] = output.get("data", {})
     if "text/markdown" in data:
         return _joined(data["text/markdown"])
-    for kind, ending in _IMAGES.items():
+    for kind, ending in IMAGES.items():
         if kind in data:
             return _image(_joined(data[kind]), cell, folder / f"{name}.{ending}")
     if "text/html" in data:

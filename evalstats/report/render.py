@@ -13,6 +13,7 @@ from pathlib import Path
 from evalstats.analysis.result import Result
 from evalstats.atomic import copy_whole
 from evalstats.errors import InputError, Option, RenderError
+from evalstats.regular import read_regular
 from evalstats.report.engine import (
     EmbeddedEngine,
     Engine,
@@ -75,7 +76,7 @@ def own_page(path: Path) -> tuple[Page, dict[str, object]]:
     """
     if not path.is_file():
         raise InputError(f"{path}: there is no such page; `evalstats report new {path.name} RESULT.json` writes one")
-    found = _RESULT.search(path.read_text(encoding="utf-8"))
+    found = _RESULT.search(read_regular(path))
     parameters: dict[str, object] = {}
     named = json.loads(found[1]) if found else ""
     if named:

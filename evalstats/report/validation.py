@@ -131,12 +131,15 @@ def _detectable(study: Study) -> str:
 
 
 def _contaminated(study: Study) -> str:
-    few = [
-        row for row in _ours(study) if row.design["n_references"] == min(r.design["n_references"] for r in study.rows)
-    ]
+    clean = _of_method(study, "a clean model called inflated")
+    few = [row for row in clean if row.design["n_references"] == 3]
+    unlike = [row for row in clean if row.group == "clean, abilities unlike"]
+    missed = _of_method(study, "one contaminated by a logit not found")
     return (
         f"With 3 clean references the check for contamination is cautious: it calls {_range_words(few)} of clean models "
-        f"contaminated, with more references up to {_percent(_most(_ours(study)).rate)}."
+        f"contaminated, with more references up to {_percent(_most(clean).rate)}, and up to {_percent(_most(unlike).rate)} of "
+        f"those much stronger or weaker than their references. One better by a logit on 500 public items is missed in "
+        f"{_range_words(missed)}."
     )
 
 

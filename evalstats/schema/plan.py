@@ -110,6 +110,7 @@ def check_settings(names: Iterable[str]) -> tuple[str, ...]:
 ADJUSTMENTS = ("max-t", "holm", "bh", "by", "bonferroni", "none")
 MISSING = ("bounded", "ignorable")
 FAIL_ON = ("worse", "not-noninferior", "inconclusive")
+SCALES = ("logit", "identity", "latent", "points")
 
 _USUAL_LEVEL = 0.95
 _POINTS = re.compile(r"([0-9]*\.?[0-9]+)\s*(pp|%|percent)")
@@ -172,6 +173,8 @@ class Plan:
     missing
         What missing scores may be: "bounded" (anything that the metric allows) or "ignorable" (missing for a reason that has
         nothing to do with the answers).
+    scale
+        On what scores are compared: logit or identity for `gap`, latent or points for `contamination`; each heeds its own.
     fail_on
         What makes a gate fail: worse, not-noninferior, inconclusive.
     primary
@@ -203,6 +206,7 @@ class Plan:
     families: tuple[str, ...] = ()
     accept: tuple[str, ...] = ()
     missing: str | None = None
+    scale: str | None = None
     fail_on: tuple[str, ...] = ()
     primary: Mapping[str, str] = field(default_factory=dict[str, str])
     margins: tuple[Margin, ...] = ()
@@ -217,6 +221,8 @@ class Plan:
             _check_level("adjust", self.adjust, ADJUSTMENTS)
         if self.missing is not None:
             _check_level("missing", self.missing, MISSING)
+        if self.scale is not None:
+            _check_level("scale", self.scale, SCALES)
         check_settings(self.accept)
         for name in self.fail_on:
             _check_level("fail_on", name, FAIL_ON)
@@ -293,7 +299,7 @@ def departures(
             continue
         said = declared[name]
         words = f"{_in_words(said)} declared" if _said(said) else "none declared"
-        found.append(f"departs from the plan: {_LABELS.get(name, name)} {_in_words(value)} given, {words}")
+        found.append(f"Departs from the plan: {_LABELS.get(name, name)} {_in_words(value)} given, {words}")
     return tuple(found)
 
 
@@ -304,6 +310,17 @@ def settled(plan: Plan | None, *, benchmark: str = "", metric: str = "", **given
         name: value if value is not None else (said if _said(said := declared.get(name)) else None)
         for name, value in given.items()
     }
+
+
+def scale_given(plan: Plan | None, asked: str, own: Sequence[str]) -> dict[str, object]:
+    """Return the scale that was asked for, as an option of `settled`; a plan that declares another question's says nothing here.
+
+    >>> scale_given(Plan(scale="points"), "auto", ("logit", "identity")), scale_given(None, "logit", ("logit",))
+    ({}, {'scale': 'logit'})
+    """
+    if plan is not None and plan.scale is not None and plan.scale not in own:
+        return {}
+    return {"scale": None if asked == "auto" else asked}
 
 
 def with_aliases(data: EvalData, aliases: Mapping[str, str]) -> EvalData:
@@ -347,6 +364,7 @@ def _declared(plan: Plan, benchmark: str, metric: str) -> dict[str, object]:
         "adjust": plan.adjust,
         "accept": plan.accept,
         "missing": plan.missing,
+        "scale": plan.scale,
         "fail_on": plan.fail_on,
     }
 
@@ -409,6 +427,7 @@ def _canonical(plan: Plan) -> dict[str, object]:
         "families": sorted(plan.families),
         "accept": sorted(plan.accept),
         "missing": plan.missing,
+        "scale": plan.scale,
         "fail_on": sorted(plan.fail_on),
         "primary": dict(plan.primary),
         "margins": sorted(

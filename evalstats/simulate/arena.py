@@ -251,7 +251,7 @@ def _tables(codes: pl.DataFrame, names: Sequence[str], design: ArenaDesign, seed
         }
     )
     note = (
-        "the counts of models and users, the apps and the order of the first five models follow what Inclusion Arena "
+        "The counts of models and users, the apps and the order of the first five models follow what Inclusion Arena "
         "published, all else is invented"
     )
     runs = [

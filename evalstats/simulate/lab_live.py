@@ -251,7 +251,7 @@ def told_of(world: LabLiveWorld) -> dict[str, str]:
     """Return what a reader must know of the runs, as columns of theirs."""
     return {
         "simulated": f"by evalstats, seed {world.seed}",
-        "note": "models, items, users and all results are invented",
+        "note": "Models, items, users and all results are invented",
     }
 
 

@@ -65,7 +65,7 @@ class LabLiveDesign:
     activity
         Exponent of Zipf's law of sessions by user; 0: all alike.
     slope
-        For votes: log-odds of winning for one whole unit of the lab's success probability.
+        For votes: log-odds of winning for one logit of the lab's success probability.
     tie
         For votes: ties as a share of the most that leaves the shares of wins what they are, 0 to 1.
     aliases
@@ -101,7 +101,7 @@ class LabLiveDesign:
     sd_user_model: float = 0.3
     user_mix: float | None = 10.0
     activity: float = 0.6
-    slope: float = 4.0
+    slope: float = 1.0
     tie: float = 0.3
     aliases: bool = False
 
@@ -347,7 +347,7 @@ def _live_cells(design: LabLiveDesign, names: tuple[str, ...], lab_cells: FloatA
 
 
 def _strengths(design: LabLiveDesign, lab: FloatArray, gaps: FloatArray) -> FloatArray:
-    strengths = design.slope * lab + gaps
+    strengths = design.slope * logit(lab) + gaps
     return strengths - strengths[: len(design.names)].mean()
 
 
@@ -384,6 +384,8 @@ class LabLiveTruth:
         the model does worse); None where the live mix has ideal users only.
     planted
         The gap put in (with the random one where tau is above 0), scenario by scenario ones left out.
+    across
+        The lab's scores as the line has them: for votes in logits.
     slope, intercept
         Line through the true scores of `models`, planted gaps taken out: with one mix on both sides slope 1 and intercept
         `behaviour_shift`; for votes the slope asked for.
@@ -416,6 +418,7 @@ class LabLiveTruth:
     planted: FloatArray
     slope: float
     intercept: float
+    across: FloatArray
     calibrated: FloatArray
     deleted: FloatArray
     tau: float | None
@@ -474,8 +477,9 @@ def lab_live_truth(world: LabLiveWorld) -> LabLiveTruth:
     lab = world.lab_cells @ world.lab_mix
     live = world.strengths if world.live_cells is None else world.live_cells @ world.live_mix
     assert live is not None, "a world has cells or strengths"  # noqa: S101 - for the type
-    slope, intercept = _line(lab[:n], (live - world.gaps)[:n])
-    calibrated = live - intercept - slope * lab
+    across = lab if world.strengths is None else logit(lab)
+    slope, intercept = _line(across[:n], (live - world.gaps)[:n])
+    calibrated = live - intercept - slope * across
     mix, behaviour = _kitagawa(world)
     uncovered = ((world.lab_mix == 0.0) & (world.live_mix > 0.0)).any()
     lab_names, live_names = _written(world.names, n, aliases=design.aliases)
@@ -502,7 +506,8 @@ def lab_live_truth(world: LabLiveWorld) -> LabLiveTruth:
         slope=slope,
         intercept=intercept,
         calibrated=calibrated,
-        deleted=_deleted(lab[:n], live[:n]),
+        across=across,
+        deleted=_deleted(across[:n], live[:n]),
         tau=_tau(calibrated[:n], np.array([name in design.gaps for name in design.names])),
     )
 

@@ -273,8 +273,9 @@ def reference_gap(
     -----
     Var = Var_items(D_m - mean D_ref) + s^2 (1 + 1/R), with R references and s^2 the variance between references beyond item
     noise: the sample variance of their D less the mean item variance of D_r - mean D_ref, not below 0. Student's t with
-    R - 1 degrees of freedom (fewer where the items give fewer). Where the models have the same item noise this is the exact
-    t test of one new model against R others; a variance cut at 0 makes it cautious. It assumes that a clean suspect is one
+    Satterthwaite's degrees of freedom: R - 1 for what the spread of the references tells, those of the items for noise that
+    the suspect has beyond theirs. Where the models have the same item noise this is the exact t test of one new model against
+    R others; a variance cut at 0 makes it cautious. It assumes that a clean suspect is one
     more draw from the same law as the references.
 
     Examples
@@ -310,9 +311,11 @@ def reference_gap(
         found = replace(found, item_std_error=alone, item_p_value=p)
     if found.reason is not None:
         return found
-    between = _between(others, contrast)
-    error = math.sqrt(items + between * (1.0 + 1.0 / count))
-    df: float = min(count - 1.0, contrast.df)
+    spread, noise = _spread(others, contrast)
+    between, once_more = max(0.0, spread - noise), 1.0 + 1.0 / count
+    error = math.sqrt(items + between * once_more)
+    learnt, known = max(spread, noise) * once_more, max(0.0, items - noise * once_more)
+    df = min((learnt + known) ** 2 / (learnt**2 / (count - 1.0) + known**2 / contrast.df), contrast.df)
     reach = t_quantile(level, df) * error
     edge = math.inf if bound is None else bound
     return replace(
@@ -327,12 +330,12 @@ def reference_gap(
     )
 
 
-def _between(others: FloatArray, contrast: ItemContrast) -> float:
-    """Return the variance of the references' contrasts beyond their item noise."""
+def _spread(others: FloatArray, contrast: ItemContrast) -> tuple[float, float]:
+    """Return the variance of the references' contrasts, and how much of it is item noise."""
     means: FloatArray = contrast.estimate(others)
     spread = float(np.var(means, ddof=1, dtype=np.float64))
     noise = float(contrast.variance(others - others.mean(axis=1)[:, np.newaxis]).sum()) / (others.shape[1] - 1)
-    return max(0.0, spread - noise)
+    return spread, noise
 
 
 def _why_not(count: int, variance: float) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from evalstats.errors import InputError
+from evalstats.regular import open_regular
 from evalstats.schema.pseudonyms import KEY_BYTES
 
 _FORM: Final = f"{2 * KEY_BYTES} hexadecimal digits"
@@ -59,7 +60,7 @@ def is_open_to_others(path: str | Path) -> bool:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             data = stream.read(_MAX_BYTES)
     except OSError as error:
         raise InputError(f"{path}: the key's file cannot be read ({error.strerror or error})") from error

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,8 @@ import msgspec
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import StoreError
+from evalstats.errors import Option, StoreError
+from evalstats.regular import StrangeFileError, check_regular, open_regular, read_regular
 from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_names, schema_of
 from evalstats.schema.data import Problem, factor_cast, shared_dtypes
 
@@ -187,7 +189,7 @@ def _seal(data: Mapping[str, Any]) -> str:
 
 # What a file that is there and may be read can bring about; any other error of the system says nothing of its bytes.
 _DAMAGE: tuple[type[Exception], ...] = (
-    *(FileNotFoundError, IsADirectoryError, NotADirectoryError),
+    *(FileNotFoundError, IsADirectoryError, NotADirectoryError, StrangeFileError),
     *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
 )
 
@@ -196,7 +198,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of one stored source."""
     path = folder / MANIFEST
     try:
-        data = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        data = cast("dict[str, Any]", json.loads(read_regular(path)))
         refuse_newer(_version(data), folder)
         if _seal(data) != data.pop(_SEAL, _seal(data)):
             raise ValueError("it is not what was written")
@@ -300,13 +302,20 @@ def check_marker(path: Path) -> None:
     """Raise `StoreError` unless the folder is a store that this version can read."""
     marker = path / MARKER
     try:
-        text = marker.read_text(encoding="utf-8", errors="replace")
+        text = read_regular(marker, errors="replace")
     except FileNotFoundError:
-        raise StoreError(f"{path}: there is no store here (no {MARKER}); `evalstats ingest` makes one") from None
+        raise StoreError(
+            f"{path}: there is no store here (no {MARKER}); make one with "
+            f"`evalstats ingest FILES {Option('into', str(path))}`"
+        ) from None
     except NotADirectoryError:
         raise StoreError(
             f"{path}: is a file, and a store is a folder; give a file of results as the data themselves, or read it into "
-            "a store with `evalstats ingest`"
+            f"a store: `evalstats ingest {shlex.quote(str(path))} {Option('into', blank='DIR')}`"
+        ) from None
+    except StrangeFileError as error:
+        raise StoreError(
+            f"{marker}: {error}; move it elsewhere, and `evalstats store {path} repair` writes it anew"
         ) from None
     except OSError as error:
         raise StoreError(f"{marker}: cannot be read ({error.strerror or error}); {SEE_TO_RIGHTS}") from error
@@ -468,6 +477,8 @@ def scan_parts(
         columns = [_standard(column, schema_version, have) for column in TABLES[table] if column.name not in fixed]
         columns += [factor_cast(name, have.get(name, pl.Null()), dtype) for name, dtype in shared.items()]
         # glob and hive_partitioning are off: a folder may be called `a[b]=c`
+        for path in paths:
+            check_regular(path)
         scan = pl.scan_parquet(paths, glob=False, hive_partitioning=False)
         scans.append(scan.select(columns))
     stacked = pl.concat(scans, how="vertical")
@@ -539,5 +550,5 @@ def repeated_key(files: Iterable[tuple[Path, Part]], table: TableName) -> dict[s
 
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

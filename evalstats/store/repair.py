@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalstats.errors import StoreError
+from evalstats.errors import Option, StoreError
+from evalstats.regular import read_regular
 from evalstats.schema.data import Problem
 from evalstats.store.check import faults_of, folders_of, misplacement, shared_runs, stray_files
 from evalstats.store.manifest import (
@@ -179,7 +180,8 @@ class _Repair:
         file = "the file that it came from" if path is None else shlex.quote(path)
         ways = ", ".join(sorted(options))
         same = f", read as before ({ways})" if ways else ""
-        told = f"{reason}; set aside in {moved}{held}. To have it back, ingest {file} into this store again{same}"
+        again = f"evalstats ingest {file} {Option('into', str(self._store))}{same}"
+        told = f"{reason}; set aside in {moved}{held}. To have it back: {again}"
         self.done.append(Problem(path=path or str(folder), message=told))
 
     def _aside(self, path: Path, name: str = "") -> Path:
@@ -219,7 +221,7 @@ def _refuse_newer_source(folder: Path) -> None:
 def _path_in(manifest: Path) -> str | None:
     """Return the path that a damaged manifest still names; None where nothing is left of it."""
     try:
-        text = manifest.read_text(encoding="utf-8", errors="replace")
+        text = read_regular(manifest, errors="replace")
         found = _PATH.search(text)
         return None if found is None else str(json.JSONDecoder().raw_decode(text, found.end())[0])
     except (OSError, ValueError):

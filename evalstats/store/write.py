@@ -16,6 +16,7 @@ from uuid import uuid4
 import polars as pl
 
 from evalstats.errors import InputError, StoreError
+from evalstats.regular import open_folder
 from evalstats.schema.columns import TableName, column_names, schema_of
 from evalstats.schema.data import Problem, concat_tables, factor_dtypes
 from evalstats.schema.memory import held_bytes
@@ -81,7 +82,7 @@ def sync_folder(folder: Path) -> None:
     """See to the disk which files a folder holds."""
     if os.name == "nt":  # Windows opens no folder as a file
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = open_folder(folder)
     try:
         os.fsync(descriptor)
     finally:
@@ -96,7 +97,7 @@ def lock(folder: Path) -> int | None:
     if fcntl is None:
         return None
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = open_folder(folder)
     except OSError:
         return None
     try:
@@ -239,7 +240,7 @@ def _alone(store: Path) -> Generator[None]:
     descriptor = None
     if fcntl is not None:
         with suppress(OSError):
-            descriptor = os.open(store / SOURCES, os.O_RDONLY)
+            descriptor = open_folder(store / SOURCES)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
         yield

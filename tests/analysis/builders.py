@@ -5,6 +5,7 @@ from typing import Any
 
 from evalstats.analysis.result import Result
 from evalstats.document import terminal
+from evalstats.errors import written
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 
@@ -77,7 +78,9 @@ def data_of(
 def told(result: Any) -> tuple[str, ...]:
     """All that a result says beside its numbers, cautions and remarks alike."""
     said = [*getattr(result, "warnings", ()), *result.notes]
-    return tuple(each if isinstance(each, str) else "; ".join(filter(None, (each.text, each.remedy))) for each in said)
+    return tuple(
+        each if isinstance(each, str) else "; ".join(filter(None, (each.text, written(each.remedy)))) for each in said
+    )
 
 
 def printed(result: Result, *, full: bool = True) -> str:

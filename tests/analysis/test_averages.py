@@ -63,7 +63,7 @@ def test_micro_is_the_plain_mean_and_without_being_asked_it_is_named() -> None:
     plain, micro = compare(data, "a", "b"), compare(data, "a", "b", average="micro")
     assert micro.estimate == pytest.approx(plain.estimate)
     assert plain.method == "Tango score"
-    assert plain.average == "micro average over 3 subjects of 40 to 400 items; --average macro weighs them equally"
+    assert plain.average == "micro average over 3 subjects of 40 to 400 items; macro weighs them equally"
     assert "micro average over 3 subjects" in micro.summary()
     assert "micro average over 3 subjects" in score(data, "a").summary()
 
@@ -237,7 +237,7 @@ def test_a_leaderboard_ranks_by_the_average() -> None:
     micro, macro = leaderboard(data), leaderboard(data, average="macro")
     assert [row.name for row in micro.rows] == ["b", "a", "c"]
     assert [row.name for row in macro.rows] == ["c", "b", "a"]
-    assert micro.average.startswith("micro average over 3 subjects of 40 to 400 items; --average macro")
+    assert micro.average.startswith("micro average over 3 subjects of 40 to 400 items; macro")
     assert macro.average == "macro average over 3 subjects of 40 to 400 items"
     assert "macro average" in macro.summary()
     for row in macro.rows:

@@ -25,7 +25,7 @@ def test_copies_of_few_templates_are_named() -> None:
     rng = np.random.default_rng(1)
     family = rng.integers(0, 30, N)
     (text,) = warned(rng.normal(size=30)[family], rng.normal(size=30)[family])
-    assert text.startswith(f"only {len(np.unique(family))} of {N} items")
+    assert text.startswith(f"Only {len(np.unique(family))} of {N} items")
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_the_published_copies_of_tenacious_bench(shared_data: Path) -> None:
     rows = data.outcomes.sort("run", "metric").group_by("item").agg("score")  # counted with no pivot, no pairing
     warnings = told(es.compare(data, "baseline", "trained"))
     assert rows.height == 43
-    assert any(text.startswith(f"only {rows['score'].n_unique()} of 43 items") for text in warnings)
+    assert any(text.startswith(f"Only {rows['score'].n_unique()} of 43 items") for text in warnings)

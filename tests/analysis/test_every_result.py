@@ -20,6 +20,7 @@ from evalstats.cli.options import Format
 from evalstats.cli.output import json_text, written
 from evalstats.document.terminal import to_text
 from evalstats.errors import EvalStatsError, InputError
+from tests.document.pdflatex import compiled
 from tests.frozen.cases import CASES
 from tests.report import hostile_results
 
@@ -69,6 +70,23 @@ def test_hostile_names_stay_text(name: str) -> None:
         text = to_text(result.document(), full=True)
         assert "\x1b" not in text
         assert not re.search(r"^\s*::", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [pytest.param((*HOSTILE, *FEW), id="few"), pytest.param(tuple(MADE), id="all", marks=pytest.mark.slow)],
+)
+def test_pdflatex_sets_every_table_of_every_result(names: tuple[str, ...]) -> None:
+    """Beside it, whether pdflatex is here or not: their LaTeX is ASCII, and a table's own is what it needs alone."""
+    parts: list[str] = []
+    for name in dict.fromkeys(names):
+        for result in results(name):
+            tables = [result.to_latex(table, label=f"tab:{table}", caption="One") for table in result.document().tables]
+            parts += [result.to_latex(), *tables]
+    for part in parts:
+        assert part.isascii()
+        assert ("\\evalstatschar{" in part) == ("\\providecommand" in part)
+    compiled("\n\n\\clearpage\n".join(parts))
 
 
 def test_what_the_command_line_writes_beside_a_result_is_no_fault(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from matplotlib.figure import Figure as Sheet
 
 from evalstats import datasets
 from evalstats.analysis.compare import figures as compared
@@ -15,6 +16,7 @@ from evalstats.report.page import figure_data
 from tests.analysis.arena import example_ranking
 from tests.analysis.gap import example_gap
 from tests.analysis.scenarios import example as example_scenarios
+from tests.plots.drawing import assert_words_stand_apart, covered_marks, struck_names
 from tests.plots.marked import COUNTED, SHARED, invented, unmarked
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
@@ -50,6 +52,23 @@ def test_every_figure_can_be_drawn_and_is_one_sentence_in_words() -> None:
         if figure.plot not in COUNTED:
             assert invented(drawn, figure.rows) == [], figure.id
             assert any(invented(drawn, rows) == [] for _, _, rows in figure_data(figure)), figure.id
+
+
+@pytest.mark.parametrize(
+    "inches",
+    [(6.4, 4.8), *(pytest.param(each, marks=pytest.mark.slow) for each in ((4, 2.5), (10, 3), (3.2, 4)))],
+    ids=str,
+)
+def test_every_figure_on_axes_of_any_size_keeps_its_words_apart_and_off_its_points(inches: tuple[float, float]) -> None:
+    for figure in every_figure():
+        sheet = Sheet(figsize=inches, dpi=200)  # tiny letters are rounded to whole pixels
+        axes = sheet.subplots()
+        draw(figure, ax=axes)
+        assert_words_stand_apart(sheet, axes)
+        assert covered_marks(sheet, axes) == [], figure.id
+        if figure.plot == "scatter":
+            names = {str(name) for name in figure.rows["model"]}
+            assert struck_names(sheet, names, axes) == [], figure.id
 
 
 def test_differences_are_those_of_the_comparison_in_points() -> None:

@@ -23,8 +23,8 @@ def test_a_simulated_run_raises_a_banner_that_says_by_what() -> None:
     banner, source = run_notes(data, ["a-run", "b-run"])
     assert (banner.kind, banner.text) == ("simulated", "1 of 2 runs are simulated: by a coin")
     assert (source.kind, source.text, source.caution) == ("source", "fair", False)
-    assert run_notes(data, ["a-run"])[0].text == "the data are simulated: by a coin"
-    assert run_notes(two(simulated="yes"), ["a-run"])[0].text == "the data are simulated"
+    assert run_notes(data, ["a-run"])[0].text == "The data are simulated: by a coin"
+    assert run_notes(two(simulated="yes"), ["a-run"])[0].text == "The data are simulated"
 
 
 def test_a_note_that_names_a_model_called_simulated_raises_none() -> None:

@@ -161,17 +161,19 @@ def test_a_direction_can_be_given_everywhere(way: str) -> None:
 def test_every_answer_says_what_nobody_declared() -> None:
     data = read({"a": SHARES["a"], "b": SHARES["a"] ** 2})
     said = "higher taken as better"
-    assert any(note.text == said for note in es.compare(data, "a", "b").document().notes)
+    noted = "Higher is taken as better"
+    assert any(note.text == noted for note in es.compare(data, "a", "b").document().notes)
     assert said in es.leaderboard(data).document().scope
-    assert all(any(note.text == said for note in each.document().notes) for each in as_scores(es.score(data)))
+    assert all(any(note.text == noted for note in each.document().notes) for each in as_scores(es.score(data)))
     declared = es.compare(data, "a", "b", higher_is_better=True)
-    assert said not in declared.to_markdown() + es.leaderboard(data, higher_is_better=True).summary()
+    assert noted not in declared.to_markdown()
+    assert said not in es.leaderboard(data, higher_is_better=True).summary()
 
 
 def test_a_leaderboard_of_harm_names_no_best_before_it_is_told() -> None:
     data = read(HARM, "jailbroken")
     asked, told = es.leaderboard(data), es.leaderboard(data, higher_is_better=False)
-    assert "best" not in asked.summary().partition(".")[0].replace("--lower-is-better", "")
+    assert "best" not in asked.summary().partition(".")[0].replace("higher_is_better", "")
     assert "is lower better?" in asked.summary().partition(".")[0]
     assert told.rows[0].name == "a"
     assert told.qualifiers == ()
@@ -203,7 +205,7 @@ def rated(**options: Any) -> EvalData:
 def test_a_value_that_stands_alone_is_warned_of_with_the_cure() -> None:
     warnings = told(es.compare(rated(), "a", "b"))
     assert "3 scores of 'score' are -1, far from all others (1 to 10)" in warnings[0]
-    assert "--map unscored=-1" in warnings[0]
+    assert "unscored=-1" in warnings[0]
     assert "unscored=-1" in told(es.leaderboard(rated()))[0]
     assert all("unscored=-1" in told(each)[0] for each in as_scores(es.score(rated()))[:1])
 

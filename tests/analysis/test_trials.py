@@ -60,7 +60,7 @@ def test_judges_of_both_sides_cancel() -> None:
     )
     counted = compare(read(table(a, b)), "old", "new")
     assert counted.verdict == "inconclusive"
-    (hint,) = [text for text in told(counted) if "--shared-trials" in text]
+    (hint,) = [text for text in told(counted) if "shared_trials=True" in text]
     assert "move both sides alike" in hint
     declared = compare(read(table(a, b)), "old", "new", shared_trials=True)
     assert declared.conf_low == pytest.approx(found.conf_low)
@@ -346,7 +346,7 @@ def test_a_leaderboard_counts_runs_as_the_comparison_does() -> None:
     assert (pair.conf_low, pair.conf_high) == pytest.approx((centre - reach, centre + reach))
     assert pair.verdict == "not separated"
     alone = leaderboard(read(table(a[:, :1], b[:, :1])))
-    assert any("one run of each system" in text for text in told(alone))
+    assert any("One run of each system" in text for text in told(alone))
 
 
 def test_runs_that_move_all_items_separate_no_models() -> None:
@@ -379,7 +379,7 @@ def test_trials_that_tell_nothing_are_not_called_one_run() -> None:
     ]
     result = leaderboard(from_frame(pl.DataFrame(rows), item="item", model="model", trial="trial", score="score"))
     assert any(text.startswith("the trials do not tell how scores vary from run to run") for text in told(result))
-    assert not any("one run of each system" in text for text in told(result))
+    assert not any("One run of each system" in text for text in told(result))
 
 
 def test_judges_of_all_models_cancel_in_a_leaderboard() -> None:

@@ -12,14 +12,26 @@ from typer.testing import CliRunner
 import evalstats
 from evalstats.cli.main import app
 from evalstats.document.escape import for_html, for_typst, one_line, wrapped
-from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.latex import to_latex
 from evalstats.document.model import Code, Column, Document, Items, Note, Section, Table, Text
 from evalstats.document.terminal import to_text
 from evalstats.errors import EvalStatsWarning, StoreError
 from evalstats.store.manifest import MANIFEST, MARKER, check_marker, read_manifest
 
-COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)
-HOSTILE = ("::error file=x::pwned", "##[error]pwned", "##vso[task.complete]x", "  ::warning::x")
+COMMAND = re.compile(r"^\s*::|##[\w.-]*\[|^(?:---|\+\+\+|~~~|\^\^\^) ", re.MULTILINE)
+HOSTILE = (
+    *("::error file=x::pwned", "##[error]pwned", "##vso[task.complete]x", "  ::warning::x"),
+    *(
+        "##teamcity[setParameter name='env.X' value='pwned']",
+        "##other.word[x]",
+        "###[x]",
+        "+++ pwned",
+        "^^^ +++",
+        "~~~ x",
+        "--- x",
+    ),
+)
 runner = CliRunner()
 
 
@@ -54,9 +66,9 @@ def _scores(folder: Path, names: tuple[str, str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("style", ["text", "markdown", "html", "latex", "json"])
-def test_compare_prints_no_command(tmp_path: Path, style: str) -> None:
-    first, second = "::error::pwned", "##[error]boo"
+@pytest.mark.parametrize("style", ["text", "markdown", "html", "latex", "json", "csv"])
+@pytest.mark.parametrize(("first", "second"), [("::error::pwned", "##[error]boo"), ("##teamcity[x]", "+++ boo")])
+def test_compare_prints_no_command(tmp_path: Path, style: str, first: str, second: str) -> None:
     path = _scores(tmp_path, (first, second))
     sides = ["--baseline", first, "--candidate", second]
     found = runner.invoke(app, ["compare", str(path), *sides, "--format", style, "--quiet"])

@@ -287,7 +287,7 @@ def test_a_store_among_the_files_is_passed_over(tmp_path: Path) -> None:
 def test_a_store_named_as_a_file_is_an_error(tmp_path: Path) -> None:
     write_file(tmp_path / "a.jsonl")
     ingest([tmp_path / "a.jsonl"], tmp_path / "store")
-    with pytest.raises(InputError, match="is a store, not result files; give it as --store"):
+    with pytest.raises(InputError, match="is a store, not result files; open it with --store"):
         ingest([tmp_path / "store"], tmp_path / "other")
 
 

@@ -47,7 +47,7 @@ def test_the_terminal_shows_every_answer_in_25_lines(store: Path) -> None:
     assert any("score on tau-bench" in line for line in lines)
     full = run("overview", store, "--full")
     assert "What the data hold" in full
-    assert "No ratings." in full
+    assert "no ratings." in full
 
 
 def test_json_holds_the_files_of_the_single_commands(store: Path) -> None:

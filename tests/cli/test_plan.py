@@ -51,7 +51,7 @@ def test_the_plan_of_the_folder_holds(folder):
 def test_options_go_before_the_plan_and_say_so(folder):
     found = values("--margin", "8pp", "--conf-level", "0.95")
     assert found["margin"] == 0.08
-    assert "departs from the plan: margin 8pp given, 5pp declared" in [note["text"] for note in found["notes"]]
+    assert "Departs from the plan: margin 8pp given, 5pp declared" in [note["text"] for note in found["notes"]]
     assert len(found["plan"]["departures"]) == 2
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from evalstats import regular
 from evalstats.cli.main import main
 
 
@@ -43,14 +44,12 @@ def test_what_only_the_user_can_mend_is_said_and_is_status_2(
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text("item,model,score\nq1,a,1\n")
     assert run(monkeypatch, capsys, "ingest", "a.csv", "--store", "st", "-q")[0] == 0
-    whole = Path.read_text
 
-    def read_text(path: Path, *arguments: str, **options: str) -> str:
+    def closed(path: Path) -> None:
         if path.name == "manifest.json":
             raise PermissionError(13, "Permission denied", str(path))
-        return whole(path, *arguments, **options)
 
-    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr(regular, "check_regular", closed)
     status, told = run(monkeypatch, capsys, "store", "st", "repair")
     assert status == 2
     assert told.startswith("not mended: st/sources/")

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.document.escape import for_csv, for_html, for_latex, for_markdown, for_typst, one_line
-from evalstats.document.formats import latex_table
-from evalstats.document.model import Column, Table
+from evalstats.document.escape import for_csv, for_html, for_markdown, for_typst, one_line
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -49,24 +47,6 @@ def test_markdown_escapes_every_active_character(text: str) -> None:
 
 
 @given(st.text())
-def test_latex_leaves_no_active_character(text: str) -> None:
-    escaped = for_latex(text)
-    for command in (
-        r"\textbackslash{}",
-        r"\textasciicircum{}",
-        r"\textasciitilde{}",
-        r"\textless{}",
-        r"\textgreater{}",
-    ):
-        escaped = escaped.replace(command, "")
-    for command in (r"\textbar{}", "$-$", r"\dots{}"):
-        escaped = escaped.replace(command, "")
-    for char in "{}$&#%_":
-        escaped = escaped.replace(f"\\{char}", "")
-    assert not set("\\{}$&#%_^~") & set(escaped)
-
-
-@given(st.text())
 def test_typst_escapes_every_active_character(text: str) -> None:
     escaped = for_typst(text)
     bare = [
@@ -88,15 +68,3 @@ def test_markdown_starts_no_block_and_no_link(text: str) -> None:
     pypandoc = pytest.importorskip("pypandoc")
     shown = pypandoc.convert_text(for_markdown(text), "html", format="gfm").strip()
     assert shown == f"<p>{text}</p>"
-
-
-def test_a_row_of_latex_that_begins_like_an_argument_is_none() -> None:
-    r"""`\\` takes a bracket or a star that follows for its own, also in the next line."""
-    table = Table(
-        id="t",
-        columns=(Column(title="[x]", kind="name"), Column(title="*", kind="text")),
-        rows=(("[2em]", "a"), ("*", "b"), ("plain", "[c]")),
-        caption="",
-    )
-    lines = latex_table(table).splitlines()
-    assert [line[:4] for line in lines if line.endswith(r"\\")] == ["{}[x", "{}[2", "{}* ", "plai"]

@@ -173,7 +173,7 @@ def test_unread_labels_are_counted_by_label(votes: Any) -> None:
 def test_the_advice_for_an_unknown_label_works(tmp_path: Path) -> None:
     path, toml = tmp_path / "votes.json", tmp_path / "map.toml"
     path.write_text(json.dumps([{**BATTLE, "winner": "the first"}, BATTLE]))
-    line = told(load(path)).partition("as in ")[2].partition(" (or ")[0]
+    line = told(load(path)).partition("label stands for (")[2].partition(") (or ")[0]
     toml.write_text(f"[values.winner]\n{line}\n")
     data = read(path, column_map=ColumnMap.from_options([str(toml)]))
     assert data.comparisons["outcome"].to_list()[0] == "a"

@@ -261,7 +261,7 @@ def test_the_runs_of_counted_trials_make_an_interval_longer() -> None:
     assert known.df < 0.3 * unknown.df
     assert known.conf_high - known.conf_low > 1.5 * (unknown.conf_high - unknown.conf_low)
     assert not unknown.runs_counted  # and it says so
-    assert any("which trials made up one run is not known" in note.text for note in unknown.notes)
+    assert any("Which trials made up one run is not known" in note.text for note in unknown.notes)
     assert not any("one run is not known" in note.text for note in known.notes)
     with pytest.raises(es.CannotAnswerError, match="name the column that tells them apart"):
         es.compare(es.scan(made.lazy(), **COLUMNS, trial="#order"), "Größe-β", "模型", shared_trials=True)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 
 def all_axes(figure: Figure) -> list[Any]:
@@ -59,3 +60,46 @@ def assert_words_stand_apart(figure: Figure, inside: Any = None) -> None:
     over = (wide > 1) & (tall > 0.25 * np.minimum.outer(up - down, up - down))
     over &= ~np.eye(len(boxes), dtype=np.bool_)
     assert not over.any(), [(names[one], names[other]) for one, other in np.argwhere(over)]
+
+
+def covered_marks(figure: Figure, inside: Any = None) -> list[str]:
+    """Words that stand on a point, of their own figure or within the axes it was drawn in."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    looked_at = all_axes(figure) if inside is None else [inside, *inside.child_axes]
+    words = [
+        (text, text.get_window_extent(renderer).extents) for axes in looked_at for text in axes.texts if text.get_text()
+    ]
+    found = []
+    for axes in looked_at:
+        for line in axes.lines:
+            if line.get_marker() in ("None", None, "", " ") or not line.get_visible():
+                continue
+            half = 0.5 * line.get_markersize() * figure.dpi / 72 * 0.7
+            for x, y in line.get_transform().transform(np.column_stack(line.get_data())):
+                found += [
+                    text.get_text()
+                    for text, (left, down, right, up) in words
+                    if left < x + half and x - half < right and down < y + half and y - half < up
+                ]
+    return found
+
+
+def struck_names(figure: Figure, names: set[str], inside: Any = None) -> list[str]:
+    """Names through which a line of the panel runs (but the one that ties it to its point)."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    looked_at = [panel for base in (figure.axes if inside is None else [inside]) for panel in base.child_axes]
+    found = []
+    for axes in looked_at:
+        for text in axes.texts:
+            if text.get_text() not in names:
+                continue
+            box = text.get_window_extent(renderer)
+            # Letters do not fill the box of their line.
+            left, right, down, up = box.x0 + 1, box.x1 - 1, box.y0 + 0.2 * box.height, box.y1 - 0.2 * box.height
+            for line in axes.lines:
+                if line.get_linestyle() in ("None", "none", "") or line.get_transform() == axes.transAxes:
+                    continue
+                path = line.get_transform().transform_path(line.get_path())
+                if path.intersects_bbox(Bbox([[left, down], [right, up]]), filled=False):
+                    found.append(text.get_text())
+    return found

@@ -101,12 +101,18 @@ def _judges() -> Result:
 
 
 def _lab_live() -> Result:
-    both = simulate_lab_live((*MODELS, "m", "n"), n_items=120, n_users=80, seed=1)
+    # What is drawn hangs on the names, so these are given afterwards.
+    drawn = tuple(f"model-{k}" for k in range(len(MODELS) + 2))
+    both = simulate_lab_live(drawn, n_items=120, n_users=80, seed=1)
+    models = dict(zip(drawn, (*MODELS, "m", "n"), strict=True))
     seen = both.lab.outcomes["scenario"].unique(maintain_order=True).drop_nulls().to_list()
     names = dict(zip(seen, SCENARIOS, strict=False))
 
     def renamed(data: EvalData) -> EvalData:
-        return replace(data, outcomes=data.outcomes.with_columns(pl.col("scenario").replace(names)))
+        outcomes = data.outcomes.with_columns(
+            pl.col("scenario").replace(names), pl.col("model").replace(models), pl.col("system").replace(models)
+        )
+        return replace(data, outcomes=outcomes)
 
     return gap(renamed(both.lab), renamed(both.live), n_resamples=200)
 

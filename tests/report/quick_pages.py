@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from evalstats.document.model import Document
-from evalstats.report.engine import check_offline, find_page, html_arguments, page_script, run_pandoc
+from evalstats.report.engine import check_offline, find_page, html_arguments, page_script, run_pandoc, whole_page
 from evalstats.report.page import Page
 
 DAY = date(2026, 1, 31)
@@ -27,5 +27,7 @@ def printed_page(show: Callable[[], object], folder: Path) -> Path:
     (folder / "page.md").write_text(told.getvalue(), encoding="utf-8")
     target = folder / "page.html"
     run_pandoc(folder / "page.md", target, html_arguments(extension), extension=extension, time_limit=60)
-    check_offline(target.read_text(encoding="utf-8"), script=page_script(extension))
+    html = whole_page(target.read_text(encoding="utf-8"), folder, extension)
+    check_offline(html, script=page_script(extension))
+    target.write_text(html, encoding="utf-8")
     return target

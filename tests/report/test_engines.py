@@ -4,6 +4,7 @@ import json
 import stat
 import sys
 import warnings
+from base64 import b64encode
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -268,22 +269,23 @@ def test_cells_run_once_for_all_forms_and_again_for_other_data(
     assert asked == [job.parameters, {"baseline": "other"}]
 
 
-def test_drawings_and_tables_pass_pandoc_by_and_nothing_else_does(tmp_path: Path) -> None:
-    """What Pandoc would make of them is what stands there."""
+def test_a_page_holds_what_cells_left_beside_it_and_nothing_else(tmp_path: Path) -> None:
+    """Pandoc opens no file that a page names; what stands in raw HTML stays as it is."""
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    folder = tmp_path / "job"
+    (folder / "more").mkdir(parents=True)
+    for name in ("a.png", "more/b c.svg"):
+        (folder / name).write_bytes(b"drawn")
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
     drawn = '<svg role="img" aria-label="a &lt; b"><g id="k"><path d="M0 1" /></g><use xlink:href="#k" /></svg>'
-    link = '<a download="a.csv" href="data:text/csv;charset=utf-8;base64,YSxi">Data</a>'
-    shown = '<div class="es-figure es-wide"><svg></svg></div>'
-    text = f'# A\n\n```{{=html}}\n<div class="es-figure es-wide">{drawn}</div>{link}\n```\n\n`{link}`\n'
-    html: list[str] = []
+    source, target = folder / "page.md", folder / "page.html"
+    source.write_text(f"![A](a.png)\n\n![B](<more/b c.svg>)\n\n```{{=html}}\n{drawn}\n```\n", encoding="utf-8")
     extension = find_page("compare").extension
-    for source, kept in ((text, {}), embedded.set_aside(text)):
-        written = tmp_path / "page.md"
-        written.write_text(source, encoding="utf-8")
-        arguments = embedded.html_arguments(extension)
-        embedded.run_pandoc(written, tmp_path / "page.html", arguments, extension=extension, time_limit=60)
-        html.append(embedded.put_back((tmp_path / "page.html").read_text(encoding="utf-8"), kept))
-    assert html[0] == html[1]
-    assert drawn in html[0]
-    assert drawn not in embedded.set_aside(text)[0]
-    with_image = shown.replace("</svg>", '<image href="a.png"/></svg>')
-    assert embedded.set_aside(with_image) == (with_image, {})
+    embedded.run_pandoc(source, target, embedded.html_arguments(extension), extension=extension, time_limit=60)
+    html = embedded.whole_page(target.read_text(encoding="utf-8"), folder, extension)
+    assert embedded.loads(html, script=embedded.page_script(extension)) == []
+    assert html.count(f"base64,{b64encode(b'drawn').decode()}") == 2
+    assert drawn in html
+    outside = '<img src="../secret.png"><img src="link.png"><img src="/etc/passwd">'
+    html = embedded.whole_page(html.replace("</main>", f"{outside}</main>"), folder, extension)
+    assert len(embedded.loads(html, script=embedded.page_script(extension))) == 3

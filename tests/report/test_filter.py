@@ -179,7 +179,8 @@ def test_typst_floats_are_labelled_as_quarto_labels_them(rendered: dict[str, str
         ("![a](https://example.org/x.png)", "does not lie beside the page"),
         ("![a](file:///etc/passwd)", "does not lie beside the page"),
         ("![a](/etc/passwd)", "does not lie beside the page"),
-        ("![a](missing.svg)", "missing.svg"),
+        ("![a](../../etc/passwd)", "does not lie beside the page"),
+        ("![a](drawings/..\\..\\passwd)", "does not lie beside the page"),
     ],
 )
 def test_faults_stop_the_rendering(text: str, message: str, tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def test_what_was_done_is_said() -> None:
     told = "\n".join(problem.message for problem in anonymized(votes(), KEY).problems)
     assert "pseudonyms in place of battle (240), event (240), item (240), rater (240), session (240)" in told
     assert "email (240)" in told
-    assert "remark_of_support (--keep COLUMN keeps it readable)" in told
+    assert "remark_of_support (keep=COLUMN keeps it readable)" in told
     assert "times are cut to the day" in told
 
 

@@ -186,7 +186,7 @@ def test_the_digest_does_not_move_between_versions() -> None:
 )  # fmt: skip
 def test_what_contradicts_the_plan_is_said(given: Mapping[str, object], expected: list[str]) -> None:
     found = departures(FULL, benchmark="bench", metric="acc", **given)
-    assert found == tuple(f"departs from the plan: {text}" for text in expected)
+    assert found == tuple(f"Departs from the plan: {text}" for text in expected)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_what_contradicts_the_plan_is_said(given: Mapping[str, object], expected
     ],
 )
 def test_what_the_plan_does_not_declare_is_a_departure(given: Mapping[str, object], expected: list[str]) -> None:
-    assert departures(Plan(), **given) == tuple(f"departs from the plan: {text}" for text in expected)
+    assert departures(Plan(), **given) == tuple(f"Departs from the plan: {text}" for text in expected)
 
 
 def test_points_are_read_in_the_metric_s_unit() -> None:
@@ -235,7 +235,7 @@ def test_the_account_is_json_and_says_what_was_declared() -> None:
     assert declared["margin"] == "2pp"
     assert declared["reason for the margin"] == WHY
     assert declared["clusters"] == "passage, user"
-    assert account.departures == ("departs from the plan: margin 5pp given, 2pp declared",)
+    assert account.departures == ("Departs from the plan: margin 5pp given, 2pp declared",)
     assert json.loads(json.dumps(json_safe(account)))["declared"][0] == ["baseline", "v1"]
     assert declared_values(Plan()) == ()
 

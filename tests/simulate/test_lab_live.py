@@ -111,7 +111,7 @@ def test_with_the_defaults_nothing_is_wrong() -> None:
         assert np.abs(truth.calibrated).max() < EXACT
         assert np.abs(truth.deleted).max() < EXACT
         assert truth.tau == pytest.approx(0.0, abs=EXACT)
-        assert truth.slope == pytest.approx(1.0 if live == "outcomes" else 4.0, abs=EXACT)
+        assert truth.slope == pytest.approx(1.0, abs=EXACT)
         assert np.array_equal(truth.lab_mix, truth.live_mix)
     assert (
         lab_live_truth(world_of(n_models=15)).to_frame().select("total", "mix", "behaviour").to_numpy()

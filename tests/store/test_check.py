@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from evalstats import regular
 from evalstats.errors import StoreError
 from evalstats.store.manifest import MANIFEST, SOURCES, Shelf
 from evalstats.store.read import open_store
@@ -126,14 +127,11 @@ def test_a_source_behind_a_link_is_not_passed_over(shelf: Shelf, folder: Path, t
 def test_a_store_that_may_not_be_read_is_not_called_damaged(
     shelf: Shelf, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Path.read_text
-
-    def read_text(path: Path, *args: str, **options: str) -> str:
-        if path.name == MANIFEST:
+    def closed(path: Path) -> None:
+        if path.name == "manifest.json":
             raise PermissionError(13, "Permission denied", str(path))
-        return whole(path, *args, **options)
 
-    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr(regular, "check_regular", closed)
     with pytest.raises(StoreError, match=r"cannot be read \(Permission denied\); see to its rights") as caught:
         open_store(shelf.store).read()
     assert "delete" not in str(caught.value)

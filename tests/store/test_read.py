@@ -177,7 +177,7 @@ def test_a_store_is_a_snapshot(shelf: Shelf, tools) -> None:
 
 
 def test_no_store_there(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"there is no store here.*evalstats ingest FILES --store"):
+    with pytest.raises(StoreError, match=r"there is no store here.*evalstats ingest FILES into the store"):
         open_store(tmp_path / "nothing")
     (tmp_path / "results.json").write_text("{}")
     with pytest.raises(StoreError, match="there is no store here"):

@@ -64,7 +64,7 @@ def test_a_source_with_a_damaged_part_is_set_aside_whole(store: Path, shelf: She
     assert told.path == "b.json"
     assert "set aside in" in told.message
     assert "with it go run 'b'" in told.message
-    assert told.message.endswith(f"To have it back: evalstats ingest b.json --store {store}")
+    assert told.message.endswith(f"To have it back: evalstats ingest b.json into the store {str(store)!r}")
     assert files(store / SET_ASIDE / folder.name) == kept
     assert models(store) == ["a", "c"]
 
@@ -85,7 +85,7 @@ def test_the_path_is_read_out_of_what_is_left_of_a_manifest(store: Path, shelf: 
     manifest = tools.folder(shelf, "b") / MANIFEST
     manifest.write_text(manifest.read_text()[:200])
     [told] = repaired(store).done
-    assert told.message.endswith(f"evalstats ingest b.json --store {store}")
+    assert told.message.endswith(f"evalstats ingest b.json into the store {str(store)!r}")
 
 
 def test_one_changed_number_in_a_manifest_is_damage(store: Path, shelf: Shelf, tools) -> None:

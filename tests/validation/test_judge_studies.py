@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evalstats.stats.raters.agreement import RatingTable, judge_alpha, krippendorff_alpha, rating_table
+from evalstats.stats.raters.agreement import RatingTable, judge_minus_people, krippendorff_alpha, rating_table
 from validation import judge_agreement, judge_correction, judge_differences
 from validation.judge_agreement import ALPHAS, DIFFERENCES, RARE, alpha_of, counted, pair_chances, ratings_of, slips
 
@@ -43,7 +43,7 @@ def test_the_true_difference_is_that_of_many_units(world: judge_agreement.World)
     q = len(world.shares)
     counts = counted(people, np.ones(people.shape, dtype=bool), q)
     own = np.eye(q, dtype=np.int64)[judge]
-    found = judge_alpha(own, counts, world.levels, world.metric, n_resamples=200).difference
+    found = judge_minus_people(own, counts, world.levels, world.metric, n_resamples=200)
     assert found.estimate == pytest.approx(judge_agreement.true_difference(world), abs=0.03)
 
 

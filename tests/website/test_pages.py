@@ -167,7 +167,7 @@ def test_html_in_a_notebook_becomes_raw_markdown(tmp_path: Path, monkeypatch: py
 def test_every_column_stands_in_the_glossary() -> None:
     text = pages.tables_page()
     for table, column in evalstats.glossary().select("table", "column").iter_rows():
-        assert f"`{column}`" in text.partition(f"## {pages.prose(table)}")[2], (table, column)
+        assert f"`{column}`" in text.partition(f"## {pages.for_pandoc(table)}")[2], (table, column)
 
 
 def test_every_format_is_listed_and_every_page_of_a_format_is_linked() -> None:

@@ -34,7 +34,7 @@ from evalstats.analysis.arena.votes import (
     restricted,
     vote_table,
 )
-from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import lookalike_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
@@ -344,7 +344,7 @@ def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
     frame = comparisons_of(battles)
     found = suspects_of(frame, result)
     if not found.reasons:
-        none = as_notes("choice", ["the checks suspect no votes, so none is left out"], caution=False)
+        none = as_notes("choice", ["The checks suspect no votes, so none is left out"], caution=False)
         return replace(result, asked=asked, notes=(*result.notes, *none))
     kept = frame.filter(~found.at)
     again = _ranked(replace(battles, comparisons=kept) if isinstance(battles, EvalData) else kept, every)
@@ -448,6 +448,7 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         sources=sources,
         notes=_ordered(
             *remarks,
+            *lookalike_notes(table.models),
             *_no_one_scale(graph, options),
             *pairing_notes(pairing, parts),
             *table.notes,
@@ -474,7 +475,7 @@ def _covariates(
     try:
         refit = rate(table, main.models, main.options, bare=True)
     except (CannotAnswerError, InputError) as error:
-        return tuple(found), [Note(kind="fit", text=f"style could not be estimated: {error}")]
+        return tuple(found), [Note(kind="fit", text=f"Style could not be estimated: {error}")]
     return (*found, *covariate_rows(refit, covariates, held=False)), []
 
 
@@ -540,11 +541,11 @@ def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     n = len(graph.components)
     if options.prior > 0.0:
         text = (
-            f"the votes alone leave {n} parts; how these lie to each other rests on the prior of {options.prior:g} wins"
+            f"The votes alone leave {n} parts; how these lie to each other rests on the prior of {options.prior:g} wins"
         )
         return (Note(kind="comparability", text=text),)
     # The answer says so itself.
-    text = f"the votes leave {n} parts, and ratings can be compared within a part only"
+    text = f"The votes leave {n} parts, and ratings can be compared within a part only"
     return (Note(kind="comparability", text=text, caution=False),)
 
 
@@ -560,12 +561,12 @@ def _perfect(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
         one = len(names) == 1
         if names and prior > 0.0:
             told.append(
-                f"the rating{'' if one else 's'} of {several(names, 3)}, which {done} every vote{on}, "
+                f"The rating{'' if one else 's'} of {several(names, 3)}, which {done} every vote{on}, "
                 f"{'rests' if one else 'rest'} on the prior of {prior:g} wins; ranks rest on the votes alone"
             )
         elif names:
             told.append(
-                f"the rating{'' if one else 's'} of {several(names, 3)} {'has' if one else 'have'} no {end} limit: "
+                f"The rating{'' if one else 's'} of {several(names, 3)} {'has' if one else 'have'} no {end} limit: "
                 f"{'it' if one else 'they'} {done} every vote{on}"
             )
     return as_notes("few", told)
@@ -578,16 +579,16 @@ def _facts(votes: _Votes, graph: VoteGraph, main: Part, levels: PromptLevels | N
         few, other = used[0], used[-1]
         what = _PLURALS.get(few.name, few.name)
         text = (
-            f"claims are for {what} like these {few.n_clusters}; to speak of these alone, cluster by {other.name} only"
+            f"Claims are for {what} like these {few.n_clusters}; to speak of these alone, cluster by {other.name} only"
         )
         notes.append(Note(kind="choice", text=text, caution=False))
     if graph.few_votes:
         few = several([f"{name} ({count})" for name, count in graph.few_votes])
-        notes.append(Note(kind="few", text=f"little can be said of models with fewer than 10 votes: {few}"))
+        notes.append(Note(kind="few", text=f"Little can be said of models with fewer than 10 votes: {few}"))
     if votes.table.votes is not None and votes.counts.n_events:
         size = votes.table.votes["event_size"].max()
         if isinstance(size, int) and size > 2:
-            text = f"events of up to {size} models are taken apart into pairs, and the event is a cluster"
+            text = f"Events of up to {size} models are taken apart into pairs, and the event is a cluster"
             notes.append(Note(kind="choice", text=text, caution=False))
     return notes
 

@@ -400,19 +400,19 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     found.extend(_preferred_side(result))
     fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, *_TOLD_APART}]
     if votes:
-        further = "further " if result.asked.without_suspects else ""
-        text = f"{further}suspect votes ({several(votes, 7)}) may carry the ratings"
-        remedy = "" if further else ("rate without them: ", Option("without_suspects", value=True))
+        further = result.asked.without_suspects
+        text = f"{'Further suspect' if further else 'Suspect'} votes ({several(votes, 7)}) may carry the ratings"
+        remedy = "" if further else ("Rate without them: ", Option("without_suspects", value=True))
         found.append(Note(kind="trust", text=text, remedy=remedy))
     if fragile:
-        text = f"who leads hangs on {' and on '.join(fragile)}"
-        found.append(Note(kind="trust", text=text, remedy="collect more votes"))
+        text = f"Who leads hangs on {' and on '.join(fragile)}"
+        found.append(Note(kind="trust", text=text, remedy="Collect more votes"))
     if fit:
-        text = f"one rating a model does not fit ({several(fit, 4)})"
-        found.append(Note(kind="fit", text=text, remedy=("rate by category: ", Option("by"))))
+        text = f"One rating a model does not fit ({several(fit, 4)})"
+        found.append(Note(kind="fit", text=text, remedy=("Rate by category: ", Option("by"))))
     if any(line.check == "drift" for line in lines):
-        text = "ratings change over time, so each is an average"
-        found.append(Note(kind="fit", text=text, remedy="rate recent votes by themselves"))
+        text = "Ratings change over time, so each is an average"
+        found.append(Note(kind="fit", text=text, remedy="Rate recent votes by themselves"))
     return found
 
 
@@ -422,15 +422,15 @@ def _preferred_side(result: ArenaRanking) -> list[Note]:
     if trust is None or not any(line.check == "sides" for line in flagged(result)) or (side and side.held):
         return []
     who = "one side" if side is None else side_words(side)
-    text = f"between equal models {who} wins {percent(trust.side_share)} of votes"
-    return [Note(kind="trust", text=text, remedy=("hold the side equal: ", Option("side", value=True)))]
+    text = f"Between equal models {who} wins {percent(trust.side_share)} of votes"
+    return [Note(kind="trust", text=text, remedy=("Hold the side equal: ", Option("side", value=True)))]
 
 
 def _turned(result: ArenaRanking) -> list[Note]:
     turned = turned_choices(result)
     if not turned or answer_of(result)[0] not in (_LEADS[0], _OPEN[0]):
         return []
-    return [Note(kind="choice", text=f"under another choice ({_lower(turned[0].title)}) {turned[0].new_first} leads")]
+    return [Note(kind="choice", text=f"Under another choice ({_lower(turned[0].title)}) {turned[0].new_first} leads")]
 
 
 def _weak_links(result: ArenaRanking) -> list[Note]:
@@ -441,7 +441,7 @@ def _weak_links(result: ArenaRanking) -> list[Note]:
     links = f"{'win' if first.side == 'wins' else 'loss'} ties" if first.n_wins == 1 else f"{first.side} tie"
     text = f"only {first.n_wins:g} {links} {several(first.group, 2)} to the rest"
     more = f", and {plural(len(weak) - 1, 'other group')} hang by as few" if len(weak) > 1 else ""
-    return [Note(kind="few", text=text + more, remedy="collect votes between them")]
+    return [Note(kind="few", text=text + more, remedy="Collect votes between them")]
 
 
 def _lower(title: str) -> str:

@@ -263,7 +263,7 @@ def _style(result: ArenaRanking) -> Section | None:
         frame=_frame(rows),
     )
     said = "; ".join(_preferred(row, result) for row in clear)
-    text = f"{sentence(said)} It goes with being preferred, and need not be why."
+    text = f"Preferred: {said}. It goes with being preferred, and need not be why."
     styled = [row for row in clear if row.name != "side"]
     heading = f"{_capital(side_words(clear[0]))} is preferred"
     if styled:
@@ -317,7 +317,7 @@ def _categories(result: ArenaRanking) -> Section | None:
     table = Table(
         id="categories",
         columns=(
-            Column(title=found.by.capitalize(), kind="name"),
+            Column(title=found.by, kind="name"),
             Column(title="Model", kind="name"),
             Column(title="Departure", kind="number", digits=digits, sign=True),
             Column(title=f"{level(result)} CI", kind="interval", digits=digits),

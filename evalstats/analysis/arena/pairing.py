@@ -19,7 +19,7 @@ _TIMED = 0.9  # of the votes; else the order is that of the file
 _WIDER = 1.005
 _SCHEDULED = "proximity"
 _WHY = "models met because they were rated alike"
-_REMEDY = "draw some pairs at random; the report arena-sampling shows how many"
+_REMEDY = "Draw some pairs at random; the report arena-sampling shows how many"
 
 
 def pairing_of(table: VoteTable, options: Options) -> tuple[Pairing, CheckLine]:
@@ -124,4 +124,4 @@ def pairing_notes(pairing: Pairing, parts: list[Part]) -> tuple[Note, ...]:
         text = (
             f"{why}, which makes intervals too short; by replays of it they are {number(pairing.factor, 2)} times wider"
         )
-    return (Note(kind="selection", text=text, remedy=_REMEDY),)
+    return (Note(kind="selection", text=text[:1].upper() + text[1:], remedy=_REMEDY),)

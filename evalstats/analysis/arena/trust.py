@@ -57,7 +57,7 @@ _MANY_REPEATS = 20.0  # above, their number is near a normal one
 _FEW_PAIRS = 400
 _NAMED = 3
 _FEW = 10  # votes that should not decide who is first
-_UNCHECKED = ("votes, fit and drift were not checked, as asked",)
+_UNCHECKED = ("Votes, fit and drift were not checked, as asked",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -569,7 +569,7 @@ def check_votes(
         return Checked(lines=(first,), notes=as_notes("choice", _UNCHECKED, caution=False))
     notes: list[Note] = []
     if part.table.n_models < table.n_models:
-        text = f"fit, trust and drift are checked on the largest part of the votes, of {part.table.n_models} models"
+        text = f"Fit, trust and drift are checked on the largest part of the votes, of {part.table.n_models} models"
         notes.append(Note(kind="choice", text=text, caution=False))
     trust, trust_lines = trust_checks(
         part.table,

@@ -30,7 +30,7 @@ _FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
 _ONE_SOURCE = ("rater", "user", "judge", "session", "event", "item")
 _MERGED = Note(
     kind="choice",
-    text="votes were merged without being held: covariates, categories and checks of single votes are left out",
+    text="Votes were merged without being held: covariates, categories and checks of single votes are left out",
     caution=False,
 )
 
@@ -121,7 +121,7 @@ def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
     ('rater',)
     """
     if asked == "none":
-        text = "every vote counts as independent, as asked; where one person votes often, intervals are too short"
+        text = "Every vote counts as independent, as asked; where one person votes often, intervals are too short"
         return Shared(names=(), codes=(), nameless=(), notes=(Note(kind="dependence", text=text),))
     if asked != "auto":
         names = [_OWN.get(name, name) if name not in votes.columns else name for name in _listed(asked)]
@@ -147,14 +147,14 @@ def _found(votes: pl.DataFrame) -> Shared:
         if levels == votes.height:
             continue  # a level of its own for every vote says nothing
         if levels < FEWEST:
-            text = f"all votes come from {plural(levels, _WORDS[name])}, so intervals say nothing of another {_WORDS[name]}"
-            notes.append(Note(kind="few", text=text, remedy=f"collect votes from at least {FEWEST}"))
+            text = f"All votes come from {plural(levels, _WORDS[name])}, so intervals say nothing of another {_WORDS[name]}"
+            notes.append(Note(kind="few", text=text, remedy=f"Collect votes from at least {FEWEST}"))
             continue
         kept.append((name, codes, column.null_count()))
     notes.extend(_partly(votes, [name for name, _, _ in kept if name not in {"rater", "judge"}]))
     if not kept and not told:
-        text = "the votes do not say who voted on what, so intervals are too short where users voted more than once"
-        notes.append(Note(kind="dependence", text=text, remedy="name the voter's column `rater`"))
+        text = "The votes do not say who voted on what, so intervals are too short where users voted more than once"
+        notes.append(Note(kind="dependence", text=text, remedy="Name the voter's column `rater`"))
     return Shared(
         names=tuple(name for name, _, _ in kept),
         codes=tuple(codes for _, codes, _ in kept),
@@ -174,7 +174,7 @@ def _judges_among_people(votes: pl.DataFrame) -> Iterator[Note]:
             f"{judged.height:,} of {votes.height:,} votes are by {plural(len(names), 'judge')} ({several(names, 3)}) and not by "
             "people; each counts as a rater of its own"
         )
-        yield Note(kind="dependence", text=text, remedy="rate people's votes and a judge's apart")
+        yield Note(kind="dependence", text=text, remedy="Rate people's votes and a judge's apart")
 
 
 def _sources(votes: pl.DataFrame) -> list[tuple[str, pl.Series]]:
@@ -429,10 +429,10 @@ def _mixtures(scored: pl.DataFrame) -> list[Note]:
         sides = [scored.select("judge", pl.col(f"model_{side}").alias("model")) for side in "ab"]
         of_model = pl.concat(sides).drop_nulls().group_by("model").agg(pl.col("judge").n_unique())
         alone = int((of_model["judge"] == 1).sum())
-        words = f"votes of {judges} judges are rated together"
+        words = f"Votes of {judges} judges are rated together"
         if alone:
             words += f", and {alone} of {of_model.height} models were judged by one of them only"
-        remedy = ("rate each judge by itself: ", Option("where", blank="NAME", of="judge")) if alone else ""
+        remedy = ("Rate each judge by itself: ", Option("where", blank="NAME", of="judge")) if alone else ""
         found.append(Note(kind="comparability", text=words, remedy=remedy))
     return found
 
@@ -445,7 +445,7 @@ def _made_up(scored: pl.DataFrame) -> list[Note]:
     known = marks.filter(marks.is_not_null() & ~marks.str.to_lowercase().is_in(["false", "0"]))
     if not len(known):
         return []
-    many = "the votes are" if len(known) == scored.height else f"{len(known):,} of {scored.height:,} votes are"
+    many = "The votes are" if len(known) == scored.height else f"{len(known):,} of {scored.height:,} votes are"
     text = f"{many} simulated ({known[0]}), whatever models they name"
     return [Note(kind="simulated", text=text)]
 
@@ -508,7 +508,7 @@ def _weights(scored: pl.DataFrame) -> tuple[FloatArray, tuple[Note, ...]]:
     low, high = weight.min(), weight.max()
     # Only their ratios matter: at a mean of 1 their sum is again a number of votes.
     weight /= high
-    text = f"votes count with their weights, from {low:g} to {high:g}"
+    text = f"Votes count with their weights, from {low:g} to {high:g}"
     return weight / weight.mean(), as_notes("choice", [text], caution=False)
 
 
@@ -621,5 +621,5 @@ def _left_out(cells: VoteCells, counts: VoteCounts) -> tuple[Note, ...]:
 def _unused(names: tuple[str, ...], unused: tuple[str, ...]) -> tuple[Note, ...]:
     if not unused:
         return ()
-    text = f"merged votes are clustered by {names[0]} alone; those of one {' or '.join(unused)} count as independent"
-    return (Note(kind="dependence", text=text, remedy="read the votes in full where that matters"),)
+    text = f"Merged votes are clustered by {names[0]} alone; those of one {' or '.join(unused)} count as independent"
+    return (Note(kind="dependence", text=text, remedy="Read the votes in full where that matters"),)

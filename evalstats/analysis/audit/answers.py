@@ -208,7 +208,7 @@ def _suspects(
     return Observation(
         kind="wrong keys",
         text=told,
-        remedy="read these items before trusting their keys; leave out those that are wrong",
+        remedy="Read these items before trusting their keys; leave out those that are wrong",
         n_items=n,
         examples=tuple(_example(panel, int(i), slopes, rivals, answers) for i in places[:_SHOWN]),
         treatments=tuple(treatments),
@@ -240,7 +240,7 @@ def _rekeyed(panel: Panel, rekeyed: Bools) -> Observation:
     return Observation(
         kind="versions",
         text=f"{n:,} of {plural(panel.items.height, 'item')} {'has' if n == 1 else 'have'} different keys in different runs",
-        remedy="score every run by the newer keys",
+        remedy="Score every run by the newer keys",
         n_items=n,
         examples=panel.item_names(rekeyed, _SHOWN),
         treatments=(Treatment(words="without these items", keep=panel.of_items(~rekeyed)),),
@@ -267,7 +267,7 @@ def _guessed(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecke
                     f"{plural(none.size, 'model')} {'has' if none.size == 1 else 'have'} no unread answer, the others up to "
                     f"{share_in_percent(float(share.max()))}: consistent with guesses that were stored as answers"
                 ),
-                remedy="look in their files for answers that no text supports",
+                remedy="Look in their files for answers that no text supports",
                 models=tuple(panel.models[int(j)] for j in none[:_SHOWN]),
             )
     if answers.options is None:
@@ -277,8 +277,8 @@ def _guessed(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecke
     if blind:
         yield Observation(
             kind="guessed answers",
-            text=f"no better than a random pick: {several([f'{name} ({told})' for name, told in blind], 3)}",
-            remedy="look whether its answers were read at all",
+            text=f"No better than a random pick: {several([f'{name} ({told})' for name, told in blind], 3)}",
+            remedy="Look whether its answers were read at all",
             models=tuple(name for name, _ in blind),
         )
 
@@ -311,7 +311,7 @@ def _unread(panel: Panel, answers: Answers, unread: Bools) -> Observation:
     return Observation(
         kind="guessed answers",
         text=text,
-        remedy="report how many answers were read, and never draw the others at random",
+        remedy="Report how many answers were read, and never draw the others at random",
         n_rows=panel.number(unread),
         models=tuple(panel.models[j] for j in order[:_SHOWN] if of_model[j].n_unread),
         examples=tuple(
@@ -364,10 +364,10 @@ def _positions(panel: Panel, answers: Answers) -> Iterator[Observation | NotChec
     yield Observation(
         kind="answer position",
         text=(
-            f"when wrong, {panel.models[first]} says {answers.labels[bias.favourite]} {number(100 * bias.excess.estimate, 0)} "
+            f"When wrong, {panel.models[first]} says {answers.labels[bias.favourite]} {number(100 * bias.excess.estimate, 0)} "
             f"points more often than an even choice{rest}"
         ),
-        remedy="shuffle the options, or ask each question in several orders",
+        remedy="Shuffle the options, or ask each question in several orders",
         models=tuple(panel.models[j] for j, _ in found),
         examples=tuple(told[:_SHOWN]),
     )
@@ -396,7 +396,7 @@ def _shared(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecked
             f"{first} and {second} give the same wrong answer on {share_in_percent(float(found.agreement[k]))} of the "
             f"{int(found.n_both_wrong[k]):,} items that both miss, others on {share_in_percent(float(found.expected[k]))}{rest}"
         ),
-        remedy="consistent with one model under two names, or one trained like the other: find out which",
+        remedy="Consistent with one model under two names, or one trained like the other: find out which",
         models=tuple(
             dict.fromkeys(panel.models[int(each[k])] for k in alike[:_SHOWN] for each in (found.first, found.second))
         ),

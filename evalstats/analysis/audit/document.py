@@ -119,10 +119,11 @@ def _told(result: Audit, finding: Finding) -> str:
 
 def _consequence(audited: Audited, finding: Finding) -> str:
     shift = finding.shifts[0]
+    # A treatment begins with a word of ours ("without these items"), never with a name.
+    when = f"{shift.treatment[:1].upper()}{shift.treatment[1:]}"
     if not shift.flips:
-        return f"{sentence(shift.treatment).rstrip('.')}, no verdict changes{_top(shift)}."
+        return f"{when}, no verdict changes{_top(shift)}."
     flip = shift.flips[0]
-    when = sentence(shift.treatment).rstrip(".")
     if flip.after.estimate is None:
         numbers = f"{_estimate(audited, flip.before)} now, and no comparison then"
     else:

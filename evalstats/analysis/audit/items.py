@@ -49,7 +49,7 @@ def near_duplicates(panel: Panel) -> Iterator[Observation | NotChecked]:
         yield Observation(
             kind="near-duplicate items",
             text=f"{n_copies:,} of {plural(panel.items.height, 'item')} share a {name} with another ({n_groups:,} in all)",
-            remedy="keep one of each, or count copies as one cluster",
+            remedy="Keep one of each, or count copies as one cluster",
             n_items=n_copies,
             examples=_copies(panel, codes),
             treatments=(Treatment(words="with copies as one cluster", clusters=codes),),
@@ -68,7 +68,7 @@ def near_duplicates(panel: Panel) -> Iterator[Observation | NotChecked]:
             f"{plural(found.n_rows, 'item')} have only {found.n_distinct:,} different rows of scores, where about "
             f"{found.expected:,.0f} are expected"
         ),
-        remedy="look for copies and templates, and cluster by what they share",
+        remedy="Look for copies and templates, and cluster by what they share",
         n_items=found.n_rows - found.n_distinct,
         examples=_copies(panel, found.group),
         # Right-or-wrong rows agree by chance too, and grouping by them would be grouping by the outcome.
@@ -100,7 +100,7 @@ def uninformative_items(panel: Panel) -> Iterator[Observation | NotChecked]:
                 f"{int(found.informative.sum()):,} of {plural(n, 'item')} tell models apart: all models get {int(best.sum()):,} "
                 f"right and {int(worst.sum()):,} wrong"
             ),
-            remedy="plan with the number of items that tell models apart; more of the others add nothing",
+            remedy="Plan with the number of items that tell models apart; more of the others add nothing",
             n_items=int(found.tied.sum()),
             examples=panel.item_names(found.tied, _SHOWN),
         )
@@ -110,8 +110,8 @@ def uninformative_items(panel: Panel) -> Iterator[Observation | NotChecked]:
         share = share_in_percent(float(worst.sum()) / n)
         yield Observation(
             kind="unsolvable items",
-            text=f"no model gets {int(worst.sum()):,} of {plural(n, 'item')} right ({share})",
-            remedy="check the keys and tests of some of them: they change no difference, but every score",
+            text=f"No model gets {int(worst.sum()):,} of {plural(n, 'item')} right ({share})",
+            remedy="Check the keys and tests of some of them: they change no difference, but every score",
             n_items=int(worst.sum()),
             examples=panel.item_names(worst, _SHOWN),
         )
@@ -251,7 +251,7 @@ def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str
         kind="dependence",
         text=told + (f", and by {several(others)}" if others else ""),
         remedy=(
-            f"to conclude about other levels than these {first.n_levels}, add ",
+            f"To conclude about other levels than these {first.n_levels}, add ",
             Option("cluster", label[first.factor]),
         ),
         examples=tuple(f"{label[each.factor]}: {_interval(each)}" for each in found),
@@ -353,10 +353,10 @@ def _drifting(panel: Panel, clear: list[RunDrift], order: Floats) -> Observation
     return Observation(
         kind="drift",
         text=(
-            f"the scores of {panel.models[first.run]} change by about {change}{f' {unit}' if unit else ''} after the first "
+            f"The scores of {panel.models[first.run]} change by about {change}{f' {unit}' if unit else ''} after the first "
             f"{share_in_percent(first.at)} of its items, against the others on the same ones{rest}"
         ),
-        remedy="look in its log for errors, limits or a new version from there on",
+        remedy="Look in its log for errors, limits or a new version from there on",
         models=tuple(panel.models[each.run] for each in clear),
         examples=tuple(f"{panel.models[each.run]}: after {share_in_percent(each.at)}" for each in clear),
         treatments=tuple(treatments),

@@ -9,7 +9,7 @@ from evalstats.analysis.result import Estimate, Result
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.errors import Advice
+from evalstats.errors import Advice, written
 
 Kind = Literal[
     "repeated rows",  # the same trial of the same item twice
@@ -210,7 +210,7 @@ def _row(finding: Finding) -> dict[str, object]:
         "metric": finding.metric,
         "effect": finding.effect,
         "finding": finding.text,
-        "remedy": finding.remedy,
+        "remedy": written(finding.remedy),
         "models": ", ".join(finding.models),
         "treatment": None if shift is None else shift.treatment,
         "model_a": None if flip is None else flip.first,

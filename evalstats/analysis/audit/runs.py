@@ -71,16 +71,16 @@ def too_small(panel: Panel) -> Iterator[Observation]:
         yield Observation(
             kind="too small",
             text=f"{few:,} of {plural(shared.size, 'comparison')} cannot be made: fewer than {MIN_SHARED} items in common",
-            remedy="run the models on the same items",
+            remedy="Run the models on the same items",
             n_items=int(shared.min()),
         )
     n_clusters = 0 if panel.codes is None else len(np.unique(panel.codes))
     if 0 < n_clusters < FEW_CLUSTERS:
         yield Observation(
             kind="too small",
-            text=f"items lie in {n_clusters} clusters of {several(panel.clusters)}, too few for any interval",
+            text=f"Items lie in {n_clusters} clusters of {several(panel.clusters)}, too few for any interval",
             remedy=(
-                "look at the clusters one by one, or say that these are all there are: ",
+                "Look at the clusters one by one, or say that these are all there are: ",
                 Option("cluster", "none"),
             ),
         )
@@ -133,7 +133,7 @@ def _observation(own: list[EntryDifference], remedy: Advice, treatments: tuple[T
 def _remedy_apart(measured: Measured) -> Advice:
     settings = several([setting_words(name) for name in measured.apart])
     accepted = Option("accept", tuple(measured.apart))
-    return (f"compare only runs with the same {settings}, or where it is intended: ", accepted)
+    return (f"Compare only runs with the same {settings}, or where it is intended: ", accepted)
 
 
 def _alike(panel: Panel, kind: Ints, settings: tuple[str, ...]) -> tuple[Treatment, ...]:
@@ -189,7 +189,7 @@ def repeated_rows(panel: Panel) -> Iterator[Observation]:
     yield Observation(
         kind="repeated rows",
         text=f"{plural(n, 'trial')} stand{'s' if n == 1 else ''} more than once in a run ({same}) and count in full",
-        remedy="drop the copies, or number repetitions as trials",
+        remedy="Drop the copies, or number repetitions as trials",
         n_rows=int(groups["len"].sum()),
         models=tuple(twice[ENTRY].unique().sort().head(5).to_list()),
         examples=tuple(twice["item"].unique().sort().head(5).to_list()),
@@ -219,10 +219,10 @@ def repeated_runs(panel: Panel) -> Iterator[Observation]:
     )
     yield Observation(
         kind="repeated runs",
-        text=f"up to {most} runs of {several(models, 2)} answered the same {plural(shared.height, 'trial')} ({same})",
-        remedy="read one copy alone"
+        text=f"Up to {most} runs of {several(models, 2)} answered the same {plural(shared.height, 'trial')} ({same})",
+        remedy="Read one copy alone"
         if not differ
-        else ("keep the run that is meant, or take runs as trials: ", Option("trials_from_runs")),
+        else ("Keep the run that is meant, or take runs as trials: ", Option("trials_from_runs")),
         n_rows=int(shared["runs"].sum()),
         models=tuple(models[:5]),
         examples=tuple(runs["run"].unique().sort().head(5).to_list()),
@@ -248,10 +248,10 @@ def identical_models(panel: Panel) -> Iterator[Observation | NotChecked]:
         yield Observation(
             kind="identical models",
             text=(
-                f"the scores of {names[0]} and {names[1]} are the same on each of {plural(int(both.sum()), 'item')}, "
+                f"The scores of {names[0]} and {names[1]} are the same on each of {plural(int(both.sum()), 'item')}, "
                 "consistent with one run under two names"
             ),
-            remedy="look where both files come from before ranking both",
+            remedy="Look where both files come from before ranking both",
             n_items=int(both.sum()),
             models=names,
         )

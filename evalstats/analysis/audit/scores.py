@@ -26,7 +26,7 @@ def harness_errors(panel: Panel) -> Iterator[Observation]:
         return
     yield Observation(
         kind="harness errors",
-        remedy="run them again, or say before looking whether they count as failures",
+        remedy="Run them again, or say before looking whether they count as failures",
         treatments=_counted(panel, rows, both_ends=True),
         **_concerned(panel, rows, "row", ("is a harness error", "are harness errors")),
     )
@@ -39,7 +39,7 @@ def missing_scores(panel: Panel) -> Iterator[Observation]:
         return
     yield Observation(
         kind="missing scores",
-        remedy="say before looking how such answers count",
+        remedy="Say before looking how such answers count",
         treatments=(*_counted(panel, rows), *_without_their_items(panel, rows)),
         **_concerned(panel, rows, "answer", ("has no score", "have no score")),
     )
@@ -56,7 +56,7 @@ def judge_failures(panel: Panel) -> Iterator[Observation | NotChecked]:
         return
     yield Observation(
         kind="judge failures",
-        remedy="have them judged again",
+        remedy="Have them judged again",
         treatments=(*_counted(panel, rows, both_ends=True), *_without_their_items(panel, rows)),
         **_concerned(panel, rows, "answer", ("was judged and got no score", "were judged and got no score")),
     )
@@ -76,11 +76,11 @@ def item_sets(panel: Panel) -> Iterator[Observation | NotChecked]:
     sizes = present.sum(axis=0)
     order = sorted(range(m), key=lambda j: int(sizes[j]))
     fewest = order[0]
-    text = f"models were run on different items: all share {shared:,} of {n:,}, and {panel.models[fewest]} has {sizes[fewest]:,}"
+    text = f"Models were run on different items: all share {shared:,} of {n:,}, and {panel.models[fewest]} has {sizes[fewest]:,}"
     yield Observation(
         kind="item sets",
         text=text,
-        remedy="compare models on the items that they share, never by averages over their own",
+        remedy="Compare models on the items that they share, never by averages over their own",
         n_items=int(lacking.sum()),
         models=tuple(panel.models[j] for j in order[:5] if sizes[j] < n),
         examples=panel.item_names(lacking),
@@ -111,8 +111,8 @@ def run_item_sets(panel: Panel) -> Iterator[Observation]:
     words = f"on the {plural(kept, 'item')} that all {'its ' if len(models) == 1 else ''}runs hold"
     yield Observation(
         kind="item sets",
-        text=f"the {own['runs'][0]} runs of {first} hold different items: all share {shared:,} of {own.height:,}{also}",
-        remedy="find out which set of items is meant, and compare on that one",
+        text=f"The {own['runs'][0]} runs of {first} hold different items: all share {shared:,} of {own.height:,}{also}",
+        remedy="Find out which set of items is meant, and compare on that one",
         n_items=int(concerned.sum()),
         models=tuple(models[:5]),
         examples=panel.item_names(concerned),
@@ -219,7 +219,7 @@ def failure_codes(panel: Panel) -> Iterator[Observation]:
             panel,
             unread,
             text=f"{plural(panel.number(unread), 'score')} of {worst:g} stand beside a raw value that says nothing was read",
-            remedy="say before looking whether an answer that could not be read counts as wrong",
+            remedy="Say before looking whether an answer that could not be read counts as wrong",
             examples=tuple(
                 panel.rows["value_raw"].filter(unread.tolist()).unique().sort().head(3).cast(pl.String).to_list()
             ),
@@ -234,7 +234,7 @@ def scale_oddities(panel: Panel) -> Iterator[Observation]:
         yield Observation(
             kind="scale",
             text=text,
-            remedy=remedy or (f"declare{more}" if more else "declare what the metric is in evalstats.toml"),
+            remedy=remedy or (f"declare{more}" if more else "Declare what the metric is in evalstats.toml"),
             treatments=_as_shares(panel),
         )
     else:
@@ -306,7 +306,7 @@ def _fractions(panel: Panel) -> Iterator[Observation]:
     yield Observation(
         kind="scale",
         text=f"{plural(panel.number(rows), 'score')} of a right-or-wrong metric lie between 0 and 1",
-        remedy="see whether they are averages, or half credit that others do not give",
+        remedy="See whether they are averages, or half credit that others do not give",
         n_rows=panel.number(rows),
         models=panel.models_of(rows),
         treatments=(
@@ -322,8 +322,8 @@ def _one_value(panel: Panel) -> Iterator[Observation]:
     """Say when nothing varies: over all models, or for one that has the worst score throughout while others do not."""
     values = np.unique(panel.score[panel.scored])
     if len(values) == 1 and panel.number(panel.scored) >= _ENOUGH:
-        text = f"every score is {values[0]:g}, so nothing can be told apart"
-        yield Observation(kind="scale", text=text, remedy="see that the column is the score that is meant")
+        text = f"Every score is {values[0]:g}, so nothing can be told apart"
+        yield Observation(kind="scale", text=text, remedy="See that the column is the score that is meant")
         return
     worst, scores = panel.metric.worst, panel.scores
     n = (~np.isnan(scores)).sum(axis=0)
@@ -335,8 +335,8 @@ def _one_value(panel: Panel) -> Iterator[Observation]:
     if silent and len(silent) < len(panel.models):
         yield Observation(
             kind="scale",
-            text=f"every score of {several(silent, 3)} is {number(worst, 0)}, consistent with a run that broke",
-            remedy="read some of the answers before comparing",
+            text=f"Every score of {several(silent, 3)} is {number(worst, 0)}, consistent with a run that broke",
+            remedy="Read some of the answers before comparing",
             models=tuple(silent[:5]),
         )
 

@@ -29,6 +29,7 @@ from evalstats.analysis.comparability.rules import (
     Sides,
     by_rule,
     gaps,
+    invalidating,
     recorded,
     shown,
     side_runs,
@@ -36,7 +37,7 @@ from evalstats.analysis.comparability.rules import (
 from evalstats.analysis.pairs import ids_nearly_alike
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
-from evalstats.errors import Option, some_of
+from evalstats.errors import some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
@@ -109,16 +110,14 @@ def refusal(differences: Sequence[RunDifference]) -> str | None:
     ...     setting="n_shots", baseline="0", candidate="5", severity="invalid", explanation="shots differ"
     ... )
     >>> print(refusal([shots]))
-    shots differ; if that is intended, declare it: accept=['n_shots'], or accept = ["n_shots"] in evalstats.toml
+    shots differ; if that is intended, declare it: accept = ["n_shots"] in evalstats.toml
     """
     grave = [each for each in differences if each.severity == "invalid"]
     if not grave:
         return None
-    names = list(dict.fromkeys(each.setting for each in grave))
-    declared = Option("accept", tuple(names))
-    listed = ", ".join(f'"{name}"' for name in names)
+    listed = ", ".join(f'"{name}"' for name in invalidating(differences))
     reasons = "; ".join(each.explanation for each in grave)
-    return f"{reasons}; if that is intended, declare it: {declared}, or accept = [{listed}] in evalstats.toml"
+    return f"{reasons}; if that is intended, declare it: accept = [{listed}] in evalstats.toml"
 
 
 def difference_notes(differences: Sequence[RunDifference]) -> tuple[Note, ...]:
@@ -243,7 +242,7 @@ def _unrecorded(sides: Sides, data: EvalData) -> RunDifference | None:
         setting="unrecorded",
         severity="note",
         explanation=(
-            "the files do not say how the runs were made (harness, version of the task, prompt, worked examples, temperature, "
+            "The files do not say how the runs were made (harness, version of the task, prompt, worked examples, temperature, "
             "judge), so whether they differ in that is not checked"
         ),
     )
@@ -325,7 +324,7 @@ def _item_sets(sides: Sides) -> RunDifference | None:
     share = shared / (shared + sum(alone))
     counts = f"{shared:,} are shared ({100 * share:.0f}%), {alone[0]:,} are the baseline's alone and {alone[1]:,} the candidate's"
     parts = [
-        f"the sides hold different items: {counts}",
+        f"The sides hold different items: {counts}",
         *_tasks_alone(first, second, "baseline"),
         *_tasks_alone(second, first, "candidate"),
         "the comparison speaks of the shared ones",

@@ -398,4 +398,9 @@ def graver(differences: Sequence[RunDifference]) -> tuple[str, ...]:
     >>> graver([judge, judge])
     ('judge',)
     """
-    return tuple(dict.fromkeys(setting_words(each.setting) for each in differences if each.severity == "invalid"))
+    return tuple(dict.fromkeys(map(setting_words, invalidating(differences))))
+
+
+def invalidating(differences: Sequence[RunDifference]) -> tuple[str, ...]:
+    """Return the settings that make a comparison invalid, each once, as `accept` takes them."""
+    return tuple(dict.fromkeys(each.setting for each in differences if each.severity == "invalid"))

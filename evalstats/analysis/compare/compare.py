@@ -399,7 +399,7 @@ def _with_groups(
     remarks = list(candidates.notes)
     crossed = crossed_factors(paired, known, clusters, data.factor_names())
     if crossed:
-        remarks.append(f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
+        remarks.append(f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
     levels = tuple(row for name in split for row in question.by_level(name, flagged))
     told.extend(Note(kind="left_out", text=text) for name in split for text in _in_no_row(question, result, name))
     strata = tuple(row for name in split if (row := question.stratified_row(name)) is not None)

@@ -411,7 +411,7 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         return (*beside, method_row(law, "second interval", words))
 
     doubts, differing = _cluster_doubts(headline, flip, conf_level), flip.n_nonzero
-    few = (f"only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
+    few = (f"Only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
     difference = Difference(
         headline=headline,
         method_reason="items are clustered, so clusters are the unit that carries information",

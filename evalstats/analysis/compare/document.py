@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.arms import direction_notes
-from evalstats.analysis.comparability.rules import graver
+from evalstats.analysis.arms import asked_direction, direction_notes
+from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
@@ -59,7 +59,7 @@ def document(result: Comparison) -> Document:
 
 def _headline(result: Comparison) -> str:
     first, second = result.baseline.name, result.candidate.name
-    asked = [note.text for note in result.qualifiers if note.kind == "direction"]
+    asked = asked_direction("asked") if any(note.kind == "direction" for note in result.qualifiers) else []
     return "; ".join([_verdict_words(result, first, second), *limits(result), *asked])
 
 
@@ -177,7 +177,7 @@ def notes_of(result: Comparison) -> tuple[Note, ...]:
         *(note for note in direction_notes(result.direction) if not note.caution),
     ]
     if result.average and not _asked(result, "average", "weights"):
-        known.append(Note(kind="choice", text=f"the difference is a {result.average}", caution=False))
+        known.append(Note(kind="choice", text=f"The difference is a {result.average}", caution=False))
     rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(known, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
 
@@ -217,8 +217,9 @@ def _actions(result: Comparison) -> list[str]:
         case "invalid":
             grave = graver(result.run_differences)
             if grave:
+                meant = Option("accept", invalidating(result.run_differences))
                 found.append(
-                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {Option('accept')}."
+                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {meant}."
                 )
     if lost and result.verdict in ("better", "equivalent", "inconclusive"):
         found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it.")

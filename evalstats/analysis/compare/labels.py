@@ -332,7 +332,7 @@ def _cautions(found: PoweredMean, pair: JudgedPair, metric: Metric, names: tuple
         reach = abs(bias.conf_low or 0.0), abs(bias.conf_high or 0.0)
         size = f"{scaled(abs(bias.estimate), metric.scale, 1)} {metric.shown_unit}".rstrip()
         ends = interval_words(min(reach), max(reach), metric.scale, 1)
-        text = f"the judge favours {favoured} by {size} (CI {ends}) against people; the difference shown is corrected for it"
+        text = f"The judge favours {favoured} by {size} (CI {ends}) against people; the difference shown is corrected for it"
         told.append(Note(kind="trust", text=text))
     both = pair.both
     f = pair.judged[:, 1] - pair.judged[:, 0]
@@ -341,7 +341,7 @@ def _cautions(found: PoweredMean, pair: JudgedPair, metric: Metric, names: tuple
         told.append(
             Note(
                 kind="selection",
-                text="labelled items are no random part: the judge rates the rest otherwise",
+                text="Labelled items are no random part: the judge rates the rest otherwise",
                 remedy="Label items drawn at random, or give the chance of each (column label_prob).",
             )
         )

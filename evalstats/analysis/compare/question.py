@@ -633,7 +633,7 @@ def _test_behind(found: Difference) -> str:
 def _own_cautions(*sides: Score) -> tuple[Note, ...]:
     """Remarks on either side's own interval that the comparison does not give itself."""
     return tuple(
-        replace(note, text=f"in the score of {side.name}, {note.text}", caution=False)
+        replace(note, text=f"In the score of {side.name}: {note.text}", caution=False)
         for side in sides
         for note in side.notes
         if note.kind == "few" and note.caution and side.n_clusters is not None

@@ -54,7 +54,7 @@ def finishing_order(paired: Pairs, baseline: Arm, candidate: Arm) -> Finished:
     else:
         why = "not every row has a timestamp"
     places = np.maximum(*(each[_PLACE].rank("ordinal").to_numpy() for each in ends))
-    note = f"items are taken in the order of the files, the later place of the two sides, since {why}"
+    note = f"Items are taken in the order of the files, the later place of the two sides, since {why}"
     return Finished(places=np.argsort(places, kind="stable").astype(np.int64), order="file order", notes=(note,))
 
 
@@ -69,7 +69,7 @@ def _ends(paired: Pairs, arm: Arm, key: list[str]) -> pl.DataFrame:
 
 
 def _by_time(n: int, distinct: int) -> str:
-    note = "items are taken in the order in which they were finished, by the later timestamp of the two sides"
+    note = "Items are taken in the order in which they were finished, by the later timestamp of the two sides"
     shared = n - distinct
     return (
         note if not shared else f"{note}; {plural(distinct, 'timestamp')} for {plural(n, 'item')}, ties by name of item"
@@ -231,8 +231,8 @@ def _open_note(pairs: Pairs) -> tuple[str, ...]:
 
 def _plan_note(units: _Units, planned_n: int | None) -> str:
     if planned_n is None:
-        return f"no number of {units.unit}s was planned; with one, declared before the first look, the interval is narrower"
-    note = f"the interval is narrowest near the planned {plural(planned_n, units.unit)}, which must not change between looks"
+        return f"No number of {units.unit}s was planned; with one, declared before the first look, the interval is narrower"
+    note = f"The interval is narrowest near the planned {plural(planned_n, units.unit)}, which must not change between looks"
     return note if units.values.size <= planned_n else f"{note}; there are {units.values.size:,} now"
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evalstats.analysis.comparability.rules import graver
+from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.document import (
     NOTE_ORDER,
@@ -184,7 +184,7 @@ def _notes(result: Comparisons) -> tuple[Note, ...]:
     found: list[Note] = []
     for note in every:
         names = [metric for metric, notes in own.items() if note in notes]
-        told = note.text if len(names) == len(own) else f"in {_several(names)}: {note.text}"
+        told = note.text if len(names) == len(own) else f"In {_several(names)}: {note.text}"
         found.append(replace(note, text=told))
     rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(found, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
@@ -194,7 +194,7 @@ def _undeclared(row: Comparison) -> list[Note]:
     """Return the limits of a verdict that the headline names in a few words, and a direction that has to be declared."""
     found = [note for note in row.qualifiers if note.kind == "dependence"]
     if row.direction == "asked":
-        text = f"nothing declares which way {row.metric} is better"
+        text = f"Nothing declares which way {row.metric} is better"
         remedy = f"[metrics.{row.metric}] in evalstats.toml says so, with higher_is_better = false or true"
         found.append(Note(kind="direction", text=text, remedy=remedy))
     return found
@@ -202,7 +202,8 @@ def _undeclared(row: Comparison) -> list[Note]:
 
 def _actions(result: Comparisons) -> list[str]:
     if graver(result.rows[0].run_differences):
-        return [f"Run both sides in the same way, or declare what is meant with {Option('accept')}."]
+        meant = Option("accept", invalidating(result.rows[0].run_differences))
+        return [f"Run both sides in the same way, or declare what is meant with {meant}."]
     words = {word: [row.metric for row in result.rows if row.verdict == word] for word in ("better", "worse")}
     left = [row.metric for row in result.rows if row.verdict == "inconclusive" and row.higher_known is None]
     found: list[str] = []
@@ -245,9 +246,9 @@ def _panel(row: Comparison, label: str) -> tuple[Block, ...]:
 def _beside(row: Comparison) -> str:
     """Say what the table does not: the least that is claimed, what could have been found, or the reason of the verdict."""
     if row.verdict in ("better", "worse"):
-        return f"the {'gain' if row.verdict == 'better' else 'loss'} may be as small as {least(row)}"
+        return f"The {'gain' if row.verdict == 'better' else 'loss'} may be as small as {least(row)}"
     if plain_reason(row) and row.mde is not None:
-        return f"a difference of {sized(row.mde, row)} would be found with 80% power"
+        return f"A difference of {sized(row.mde, row)} would be found with 80% power"
     return row.verdict_reason
 
 
@@ -257,7 +258,7 @@ def _beside(row: Comparison) -> str:
 def _method(result: Comparisons) -> tuple[Section, ...]:
     first = result.rows[0]
     own = [
-        f"{row.method} for {row.metric}"
+        f"For {row.metric}: {row.method}"
         + ("" if row.method_reason == "it was asked for" else f", because {row.method_reason}")
         for row in result.rows
         if row.method

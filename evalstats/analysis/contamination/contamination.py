@@ -3,12 +3,20 @@
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from evalstats.analysis.arms import margin_in_unit, require_outcomes
 from evalstats.analysis.contamination.cutoff import ask_of_date
-from evalstats.analysis.contamination.options import Alternative
-from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Design, Verdict
+from evalstats.analysis.contamination.latent_scale import gaps_of
+from evalstats.analysis.contamination.options import Alternative, Scale
+from evalstats.analysis.contamination.result import (
+    LATENT,
+    METHODS,
+    ContaminationCheck,
+    ContaminationRow,
+    Design,
+    Verdict,
+)
 from evalstats.analysis.contamination.sides import (
     SOURCE,
     Asked,
@@ -24,16 +32,17 @@ from evalstats.analysis.contamination.sides import (
 )
 from evalstats.analysis.grouping import label_of
 from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
+from evalstats.document.numbers import plural, several
 from evalstats.errors import InputError, Option
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import Plan, plan_account, settled, with_plan
+from evalstats.schema.plan import Plan, plan_account, scale_given, settled, with_plan
 from evalstats.stats.checks import check_count, check_level
 from evalstats.stats.clusters import Dependence, undeclared_dependence
-from evalstats.stats.contamination import ReferenceGap, reference_gap
+from evalstats.stats.contamination import ReferenceGap
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.many.multiplicity import holm
 
@@ -58,12 +67,20 @@ def judged(asked: Sequence[Asked], options: Options) -> tuple[ContaminationRow, 
     """Return a line for every suspect, p adjusted by Holm over those that have one."""
     lines = [_line(each, options) for each in asked]
     tested = [place for place, row in enumerate(lines) if row.p_value is not None]
-    adjusted: list[float] = holm([lines[place].p_value or 1.0 for place in tested]).tolist() if tested else []
-    for place, p in zip(tested, adjusted, strict=True):
-        row = replace(lines[place], p_adjusted=p)
+    adjusted = _holm([lines[place] for place in tested])
+    in_points = _holm([lines[place].points for place in tested])
+    for place, p, by_points in zip(tested, adjusted, in_points, strict=True):
+        row = lines[place]
+        points = None if row.points is None else replace(row.points, p_adjusted=by_points)
+        row = replace(row, p_adjusted=p, points=points)
         verdict, reason = _verdict(row, options, len(tested))
         lines[place] = replace(row, verdict=verdict, reason=reason)
     return tuple(lines)
+
+
+def _holm(rows: Sequence[Estimate | None]) -> list[float]:
+    p = [1.0 if row is None or row.p_value is None else row.p_value for row in rows]
+    return holm(p).tolist() if p else []
 
 
 def overall(rows: Sequence[ContaminationRow]) -> tuple[Verdict, str]:
@@ -98,16 +115,12 @@ def _line(asked: Asked, options: Options) -> ContaminationRow:
         n_left_out=asked.n_left_out,
         old_score=asked.old_score,
         new_score=asked.new_score,
+        in_range=asked.latent is None or asked.latent.in_range,
     )
     if asked.contrast is None or asked.invalid:
         return row
-    found = reference_gap(
-        asked.suspect_scores,
-        asked.reference_scores,
-        asked.contrast,
-        conf_level=options.conf_level,
-        bound=options.bound,
-    )
+    gaps = gaps_of(asked.scores, asked.latent, asked.contrast, conf_level=options.conf_level, bound=options.bound)
+    found = gaps.answer
     low, high, method = _own(asked, found, options)
     taken: dict[str, Any] = {name: getattr(found, name) for name in _TAKEN}
     if asked.dated is not None:
@@ -119,11 +132,26 @@ def _line(asked: Asked, options: Options) -> ContaminationRow:
         reason=found.reason or "",
         n_clusters=found.n_clusters if asked.clustered else None,
         largest=found.conf_high,
-        p_value=found.p_greater if options.alternative == "greater" else found.p_value,
+        p_value=_p(found, options),
+        logits=None if gaps.logits is None else _on_scale(gaps.logits, options),
+        points=_on_scale(gaps.points, options),
+        outside=None if asked.latent is None else asked.latent.outside,
         own_low=low,
         own_high=high,
         own_method=method,
     )
+
+
+def _p(found: ReferenceGap, options: Options) -> float | None:
+    return found.p_greater if options.alternative == "greater" else found.p_value
+
+
+def _on_scale(found: ReferenceGap, options: Options) -> Estimate:
+    taken: dict[str, Any] = {
+        name: getattr(found, name)
+        for name in ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df", "reason")
+    }
+    return Estimate(**taken, p_value=_p(found, options))
 
 
 def _own(asked: Asked, found: ReferenceGap, options: Options) -> tuple[float | None, float | None, str]:
@@ -143,6 +171,11 @@ def _verdict(row: ContaminationRow, options: Options, n_tests: int) -> tuple[Ver
         return row.verdict, row.reason
     alpha = 1.0 - options.conf_level
     shown = row.estimate > 0 and row.p_adjusted <= alpha
+    if row.outside is not None:
+        return "inconclusive", row.outside
+    against = _against(row, alpha, shown=shown)
+    if against:
+        return "inconclusive", against
     if options.margin is not None and row.largest < options.margin:
         also = "; an inflation is shown, and it is smaller than the margin" if shown else ""
         return (
@@ -163,11 +196,18 @@ def _verdict(row: ContaminationRow, options: Options, n_tests: int) -> tuple[Ver
     return "inconclusive", f"no inflation is shown, and {rest}"
 
 
-METHODS: Mapping[Design, str] = {
-    "split": "difference in differences against reference models, t on their number",
-    "date": "regression discontinuity against reference models, t on their number",
-    "twins": "paired twins against reference models, t on their number",
-}
+def _against(row: ContaminationRow, alpha: float, *, shown: bool) -> str:
+    """Return how the answer in points speaks against the one on the scale of abilities; "" where it does not."""
+    points = row.points
+    if row.logits is None or points is None or points.estimate is None or points.p_adjusted is None:
+        return ""
+    if not shown and points.estimate > 0 and points.p_adjusted <= alpha:
+        return "it gains more points than clean models, and no more than its ability explains: the two scales disagree"
+    if shown and row.in_range and points.conf_high is not None and points.conf_high < 0:
+        return "it gains more in ability and less in points than clean models that are as good: the two scales disagree"
+    return ""
+
+
 _FEW_REFERENCES = 5
 _MUCH_LOST = 0.05
 _WORST_FEW_DF = 4.0
@@ -208,12 +248,13 @@ def cautions(
         *_of_references(rows, table),
         *([] if worst is None else [_of_missing(worst)]),
         *(_of_df(row) for row in rows if row.df is not None and row.df < min(_WORST_FEW_DF, len(row.references) - 1)),
+        *_of_scale(rows, table),
         *(note for each in asked for note in each.notes if note.caution),
         *table.table.measured.refusal(),
         *table.table.measured.notes("weakens"),
         *dependence_notes(suspected),
         *(
-            [Note(kind="plan", text="the test is one-sided, which holds only if that was declared before looking")]
+            [Note(kind="plan", text="The test is one-sided, which holds only if that was declared before looking")]
             if options.alternative == "greater"
             else []
         ),
@@ -223,7 +264,7 @@ def cautions(
 def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     found: list[Note] = []
     if table.references is None:
-        text = "no model is named as clean, so exposure that several models share goes unseen"
+        text = "No model is named as clean, so exposure that several models share goes unseen"
         remedy = ("Name models trained before the items were public: ", Option("references", blank="MODEL"))
         found.append(Note(kind="choice", text=text, remedy=remedy))
     counts = {len(row.references) for row in rows if row.p_value is not None}
@@ -233,13 +274,27 @@ def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[N
     return found
 
 
+def _of_scale(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
+    """Warn of comparisons that rest on the form of a scale."""
+    if table.compared == "points":
+        text = (
+            f"models are compared in points: {table.compared_reason}; models much stronger or weaker gain other amounts"
+        )
+        return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
+    beyond = [row.model for row in rows if not row.in_range and row.outside is None and row.p_value is not None]
+    if not beyond:
+        return []
+    text = f"the answer for {several(beyond)} rests on the logit scale: outside the range of its references"
+    return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
+
+
 def _of_missing(row: ContaminationRow) -> Note:
     text = f"{plural(row.n_left_out, 'item')} left out for {row.model}, since it or a reference has no score there"
     return Note(kind="missing", text=text, remedy="The answer is for the others, which may be easier or harder")
 
 
 def _of_df(row: ContaminationRow) -> Note:
-    text = f"the clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
+    text = f"The clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
     return Note(kind="few", text=text)
 
 
@@ -268,6 +323,7 @@ def contamination(
     margin: float | str | None = None,
     conf_level: float | None = None,
     alternative: Alternative = "two-sided",
+    scale: Scale = "auto",
     accept: Sequence[str] = (),
     plan: Plan | None = None,
     seed: int = 0,
@@ -297,6 +353,9 @@ def contamination(
         Level of the intervals; 0.95 where neither it nor a plan says otherwise.
     alternative
         "greater" for a one-sided test for inflation, if that was declared before looking.
+    scale
+        On what models are compared. "latent": abilities on the logit scale, which models of unlike strength need; "points":
+        plain differences. By itself abilities, where scores are right or wrong or shares of trials, else points.
     seed
         For permutations that look for undeclared clusters; intervals do not depend on it.
 
@@ -316,9 +375,12 @@ def contamination(
     Notes
     -----
     Exactly one of `split`, `date` and `twin` is given. D is old less new, or the jump at the cut-off, or original less
-    rephrased. A suspect's inflation is D less the mean D of R references, with variance Var_items + s^2 (1 + 1/R), s the spread
-    between references beyond item noise, and Student's t with R - 1 degrees of freedom. With fewer than three references
-    it is described and not judged. Items alone would find an inflation in up to 40% of the clean models.
+    rephrased, of a model's ability (Rasch, from pairs of models on the items that one of them solves) or of its score. A
+    suspect's inflation is D less the mean D of R references, with variance Var_items + s^2 (1 + 1/R), s the spread between
+    references beyond item noise, and Student's t with R - 1 degrees of freedom, or more where most of the error is the suspect's
+    own item noise. Ability is told in points at the suspect's own score on old items, with the plain difference in points beside
+    it. With fewer than three references it is described and not judged. Items alone would find an inflation in up to 40% of
+    the clean models; points alone in 40 to 97% of those that are much stronger or weaker than their references.
 
     References
     ----------
@@ -344,6 +406,8 @@ def contamination(
     """
     design, column = _design(split=split, date=date, twin=twin)
     _check_options(design, cutoffs=cutoffs, sides=(old, new), alternative=alternative)
+    if scale not in get_args(Scale):
+        raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(Scale))}")
     check_count(seed, "seed")
     data = as_data(data)
     data.need_rows("a check for contamination")
@@ -356,6 +420,7 @@ def contamination(
     benchmark = _only(data)
     asked_metric = metric or (plan.primary_for(benchmark) if plan is not None else None)
     given = {"margin": margin, "conf_level": conf_level, "clusters": [cluster] if isinstance(cluster, str) else cluster}
+    given |= scale_given(plan, scale, get_args(Scale))
     found = settled(plan, benchmark=benchmark, metric=asked_metric or "", accept=list(accept) or None, **given)
     level = check_level(DEFAULT_LEVEL if found["conf_level"] is None else cast("float", found["conf_level"]))
     wanted = Wanted(
@@ -364,6 +429,7 @@ def contamination(
         references=as_levels(references),
         cluster=cast("Sequence[str] | None", found["clusters"]),
         accept=tuple(cast("Sequence[str] | None", found["accept"]) or ()),
+        scale=cast("Scale", found.get("scale") or scale),
     )
     if design == "twins":
         rows, sides, notes = twin_rows(data, place, column, old, new)
@@ -460,10 +526,12 @@ def _result(
         conf_level=options.conf_level,
         margin=options.margin,
         alternative=options.alternative,
+        compared=table.compared,
+        compared_reason=table.compared_reason,
         rows=rows,
         suspects=table.suspects if table.named else (),
         references=table.references or (),
-        method=METHODS[design],
+        method=METHODS[design] if table.compared == "points" else f"{METHODS[design]}; {LATENT}",
         method_reason=_REASON,
         estimand=estimand_of(design, column, sides, table.labels),
         clusters=table.labels,

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from evalstats.analysis.arms import listed
+from evalstats.analysis.contamination.latent_scale import LatentScores, gaps_of
 from evalstats.analysis.contamination.result import WidthRow
 from evalstats.analysis.contamination.sides import Asked, Dated, Floats, ItemTable, few_clusters
 from evalstats.document.model import Note
@@ -14,10 +15,10 @@ from evalstats.document.numbers import p_words, plural
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.stats.contamination import (
     DateWindow,
+    ReferenceGap,
     break_bandwidth,
     date_density,
     date_window,
-    reference_gap,
 )
 
 # Half, the same and double the bandwidth with straight lines, and the same with parabolas.
@@ -110,14 +111,14 @@ def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, f
         bandwidth_reason=chosen.reason,
         widths=()
         if invalid
-        else tuple(_by(away, scores, codes, chosen.width * by, order, conf_level) for by, order in _OTHERS),
+        else tuple(_by(table, away, scores, codes, chosen.width * by, order, conf_level) for by, order in _OTHERS),
         density=density,
     )
     return Asked(
         suspect=suspect,
         references=tuple(others),
-        suspect_scores=scores[inside, 0],
-        reference_scores=scores[inside, 1:],
+        scores=scores[inside],
+        latent=None if invalid else _latent(table, away, scores, window),
         contrast=None if invalid else window.contrast,
         n_old=window.n_before,
         n_new=window.n_after,
@@ -128,7 +129,7 @@ def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, f
         groups={name: each[keep][inside] for name, each in table.of_groups().items()},
         notes=(
             *([] if invalid else _uneven(suspect, dated)),
-            *([] if invalid else _unsteady(suspect, dated, window, scores[inside], conf_level)),
+            *([] if invalid else _unsteady(suspect, dated, _gap(table, away, scores, window, conf_level), conf_level)),
             *_closer(suspect, table.others(suspect), others, cutoffs),
         ),
     )
@@ -142,19 +143,37 @@ def _for(suspect: str, work: Callable[[], _T]) -> _T:
         raise CannotAnswerError(f"{suspect}: {error}") from error
 
 
+def _latent(table: ItemTable, away: Floats, scores: Floats, window: DateWindow) -> LatentScores | None:
+    """Return abilities of the items near the cut-off; the suspect's score is that of the limit from before."""
+    near = scores[window.inside]
+    level = float(window.contrast.back[0] @ near[:, 0])
+    return table.latent(near, away[window.inside] <= 0, level)
+
+
+def _gap(table: ItemTable, away: Floats, scores: Floats, window: DateWindow, conf_level: float) -> ReferenceGap:
+    latent = _latent(table, away, scores, window)
+    return gaps_of(scores[window.inside], latent, window.contrast, conf_level=conf_level).answer
+
+
 def _less(scores: Floats) -> Floats:
     return scores[:, 0] - (scores[:, 1:].mean(axis=1) if scores.shape[1] > 1 else 0.0)
 
 
 def _by(  # noqa: PLR0917 - one choice of several
-    away: Floats, scores: Floats, codes: Sequence[np.ndarray], width: float, order: int, conf_level: float
+    table: ItemTable,
+    away: Floats,
+    scores: Floats,
+    codes: Sequence[np.ndarray],
+    width: float,
+    order: int,
+    conf_level: float,
 ) -> WidthRow:
     """Return the break by another choice; why there is none, where there is none."""
     try:
         window = date_window(away, width, order=order, clusters=codes)
     except (CannotAnswerError, InputError) as error:
         return WidthRow(estimate=None, width=width, order=order, reason=str(error))
-    found = reference_gap(scores[window.inside, 0], scores[window.inside, 1:], window.contrast, conf_level=conf_level)
+    found = _gap(table, away, scores, window, conf_level)
     taken: dict[str, Any] = {
         name: getattr(found, name) for name in ("estimate", "conf_low", "conf_high", "p_value", "reason")
     }
@@ -172,14 +191,13 @@ def _uneven(suspect: str, dated: Dated) -> list[Note]:
         found.append(Note(kind="comparability", text=text, remedy="Check how the items were chosen"))
     gap = max(density.gap_before, density.gap_after)
     if gap > _FAR * dated.bandwidth:
-        text = f"the nearest item on one side lies {gap:.0f} days from the cut-off of {suspect}"
+        text = f"The nearest item on one side lies {gap:.0f} days from the cut-off of {suspect}"
         found.append(Note(kind="fit", text=f"{text}, so the break is extrapolated"))
     return found
 
 
-def _unsteady(suspect: str, dated: Dated, window: DateWindow, scores: Floats, conf_level: float) -> list[Note]:
+def _unsteady(suspect: str, dated: Dated, main: ReferenceGap, conf_level: float) -> list[Note]:
     """Warn where the answer hangs on the bandwidth or on straight lines."""
-    main = reference_gap(scores[:, 0], scores[:, 1:], window.contrast, conf_level=conf_level)
     shown = main.p_value is not None and main.p_value <= 1.0 - conf_level
     others = [row for row in dated.widths if row.estimate is not None and row.p_value is not None]
     against = [row for row in others if (row.estimate or 0.0) * main.estimate < 0]
@@ -187,11 +205,11 @@ def _unsteady(suspect: str, dated: Dated, window: DateWindow, scores: Floats, co
     if shown and against:
         row = against[0]
         shape = "straight lines" if row.order == 1 else "parabolas"
-        text = f"the break of {suspect} changes sign with {shape} within {row.width:.0f} days"
+        text = f"The break of {suspect} changes sign with {shape} within {row.width:.0f} days"
         return [Note(kind="fit", text=text, remedy=remedy)]
     weaker = [row for row in others if (row.p_value or 0.0) > 1.0 - conf_level]
     if shown and len(weaker) == len(others) > 0:
-        text = f"the break of {suspect} shows at this bandwidth alone, at none of the others tried"
+        text = f"The break of {suspect} shows at this bandwidth alone, at none of the others tried"
         return [Note(kind="fit", text=text, remedy=remedy)]
     return []
 
@@ -201,9 +219,9 @@ def _closer(suspect: str, every: Sequence[str], kept: Sequence[str], cutoffs: Ma
     unknown = [name for name in kept if name not in cutoffs]
     found: list[Note] = []
     if gone:
-        text = f"for {suspect}, {listed(gone)} are not taken as references: their own cut-offs lie within the bandwidth"
+        text = f"For {suspect}, {listed(gone)} are not taken as references: their own cut-offs lie within the bandwidth"
         found.append(Note(kind="choice", text=text, caution=False))
     if unknown:
-        text = f"for {suspect}, the references {listed(unknown)} have no cut-off given; none may lie near its own"
+        text = f"For {suspect}, the references {listed(unknown)} have no cut-off given; none may lie near its own"
         found.append(Note(kind="choice", text=text, caution=False))
     return found

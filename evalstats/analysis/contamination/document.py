@@ -5,9 +5,9 @@ from typing import Literal
 
 from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
-from evalstats.analysis.method_texts import known_methods
+from evalstats.analysis.method_texts import MethodText, known_methods
 from evalstats.analysis.provenance import placed, sources_section
-from evalstats.analysis.result import level
+from evalstats.analysis.result import Estimate, level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import first_lines, interval_words, number, p_words, plural, several, titled
 from evalstats.errors import Option
@@ -61,7 +61,7 @@ def by_estimate(result: ContaminationCheck) -> list[ContaminationRow]:
 
 
 def _step_bars(row: ContaminationRow, result: ContaminationCheck) -> dict[str, list[object]]:
-    steps = [step for step in _gains_of(row) if step[1] is not None]
+    steps = [step for step in _gains_of(row, latent=result.compared == "latent") if step[1] is not None]
     last = [name == _DIFFERENCE for name, _, _ in steps]
     return {
         "label": [name for name, _, _ in steps],
@@ -73,12 +73,16 @@ def _step_bars(row: ContaminationRow, result: ContaminationCheck) -> dict[str, l
     }
 
 
-def _gains_of(row: ContaminationRow) -> tuple[tuple[str, float | None, Ends], ...]:
-    """Return the gains of a suspect and of its references, and their difference, with intervals."""
+def _gains_of(row: ContaminationRow, *, latent: bool) -> tuple[tuple[str, float | None, Ends], ...]:
+    """Return the gains of a suspect and of clean models, and their difference, with intervals."""
     own = None if row.own_low is None else (row.own_low, row.own_high)
     return (
         (row.model, row.own, own),
-        (f"Mean of {plural(len(row.references), 'reference')}", row.reference, None),
+        (
+            "A clean model of its ability" if latent else f"Mean of {plural(len(row.references), 'reference')}",
+            row.reference,
+            None,
+        ),
         (_DIFFERENCE, row.estimate, row.ends),
     )
 
@@ -117,20 +121,29 @@ def _alt(result: ContaminationCheck) -> str:
 
 def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
     """Return how it was computed, what it assumes, and the references."""
-    text = known_methods()[result.method]
+    texts = _texts(result)
     return (
         Section(
             id="method",
             heading="How inflation is measured",
-            blocks=(Text(text=text.how), Text(text=_error(result)), Items(items=_facts(result))),
+            blocks=(
+                *(Text(text=each.how) for each in texts),
+                Text(text=_error(result)),
+                Items(items=_facts(result)),
+            ),
         ),
         Section(id="assumptions", heading="What this assumes", blocks=(Items(items=_assumptions(result)),)),
         Section(
             id="references",
             heading="References",
-            blocks=(Items(items=text.sources),),
+            blocks=(Items(items=tuple(source for each in texts for source in each.sources)),),
         ),
     )
+
+
+def _texts(result: ContaminationCheck) -> list[MethodText]:
+    """Return what is told of each part of the method."""
+    return [known_methods()[name] for name in result.method.split("; ")]
 
 
 def _error(result: ContaminationCheck) -> str:
@@ -138,7 +151,8 @@ def _error(result: ContaminationCheck) -> str:
     if few < MIN_REFERENCES:
         rest = f"{plural(few, 'reference')} cannot show the second, so there is no interval and no verdict."
     else:
-        rest = f"The second is learnt from {few} references, so the interval is Student's with {few - 1} degrees of freedom."
+        df = min((row.df for row in result.rows if row.df is not None), default=few - 1.0)
+        rest = f"The second is learnt from {few} references: the interval is Student's with {number(df, 0)} degrees of freedom."
     return (
         f"Two things blur the answer: items are a sample, and clean models differ in what they gain. {rest} Items alone would "
         "leave the second out, and with three references call up to 40% of clean models inflated."
@@ -152,6 +166,7 @@ def _facts(result: ContaminationCheck) -> tuple[str, ...]:
     found = [
         f"Estimand: {result.estimand}{clusters}.",
         f"Method: {result.method}.",
+        *([f"Models are compared in points: {result.compared_reason}."] if result.compared == "points" else []),
         f"References: {several(result.references, _LISTED)}."
         if result.references
         else "References: for each model all the others.",
@@ -183,7 +198,7 @@ def _assumptions(result: ContaminationCheck) -> tuple[str, ...]:
     lost = [row for row in result.rows if row.n_left_out]
     missing = [f"{plural(lost[0].n_left_out, 'item')} that some model lacks are like the rest."] if lost else []
     proof = "A gain is evidence of exposure, not proof: something else may set the model apart on these items."
-    return (clean, known_methods()[result.method].takes, *missing, proof)
+    return (clean, *(each.takes for each in _texts(result)), *missing, proof)
 
 
 _SHOWN = 20
@@ -214,7 +229,7 @@ def document(result: ContaminationCheck) -> Document:
         answer=_answer(result),
         notes=result.notes,
         actions=tuple(_actions(result)),
-        evidence=(*_own(result), *_bandwidths(result), *_items_alone(result)),
+        evidence=(*_own(result), *_scales(result), *_bandwidths(result), *_items_alone(result)),
         method=(
             *method_sections(result),
             sources_section(
@@ -251,6 +266,9 @@ def _headline(result: ContaminationCheck) -> str:
     if _described(result):
         few = max(len(row.references) for row in rows)
         return f"{plural(few, 'reference')} cannot show what clean models do, so {whose} is not judged"
+    unsettled = [row.model for row in rows if _unsettled(row, result)]
+    if unsettled:
+        return f"It is not settled whether {several(unsettled)} {_gains(result, many=len(unsettled) > 1)} than {others}"
     if all(row.conf_high is not None and row.conf_high < 0 for row in rows):
         return f"No sign of contamination: {whose} {_gains(result).replace('more', 'less')} than {others}"
     most = max(row.largest for row in rows if row.largest is not None)
@@ -299,12 +317,19 @@ def _answer(result: ContaminationCheck) -> tuple[Block, ...]:
     apart = [row for row in result.rows if row.verdict == "invalid"]
     if apart:
         blocks.append(Text(text=f"Not judged: {several([row.model for row in apart])}. {sentence(apart[0].reason)}"))
+    blocks += [Text(text=f"{row.model}: {row.reason}.") for row in result.rows if _unsettled(row, result)][:_LISTED]
     lost = [row for row in result.rows if _lost_to_family(row, result)]
     if lost:
         names = several([row.model for row in lost])
         text = f"Alone, {names} would look inflated; with {len(result.rows)} suspects, so much turns up by chance."
         blocks.append(Text(text=text))
     return tuple(blocks)
+
+
+def _unsettled(row: ContaminationRow, result: ContaminationCheck) -> bool:
+    """Whether a model would be inflated, were it not for its range or for the other scale."""
+    beyond = (row.estimate or 0.0) > 0 and (row.p_adjusted or 1.0) <= 1.0 - result.conf_level
+    return row.verdict == "inconclusive" and beyond
 
 
 def _lost_to_family(row: ContaminationRow, result: ContaminationCheck) -> bool:
@@ -324,7 +349,7 @@ def _steps(result: ContaminationCheck) -> Table:
             Column(title=f"{gain_words(result)}{unit}", kind="number", scale=result.scale, sign=True),
             Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
         ),
-        rows=tuple(step for step in _gains_of(row) if step[1] is not None),
+        rows=tuple(step for step in _gains_of(row, latent=result.compared == "latent") if step[1] is not None),
         caption=f"What {row.model} gains, what clean models gain, and the difference",
         frame=result.to_frame().to_dict(as_series=False),
     )
@@ -420,6 +445,40 @@ def _own_table(result: ContaminationCheck) -> Table:
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
+
+
+def _scales(result: ContaminationCheck) -> list[Section]:
+    """Return the answer on both scales, side by side."""
+    rows = [row for row in by_estimate(result) if row.logits is not None and row.points is not None]
+    if not rows:
+        return []
+    apart = [
+        row.model
+        for row in rows
+        if (row.logits and row.logits.excludes_zero) != (row.points and row.points.excludes_zero)
+    ]
+    heading = f"In points alone {several(apart)} would look otherwise" if apart else "Points alone say the same"
+    table = Table(
+        id="scales",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title="Ability (logits)", kind="number", sign=True),
+            Column(title=f"{level(result)} CI", kind="interval"),
+            Column(title="p", kind="p"),
+            Column(title=titled("Points", result.unit), kind="number", scale=result.scale, sign=True),
+            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
+            Column(title="p", kind="p"),
+        ),
+        rows=tuple((row.model, *_cells(row.logits), *_cells(row.points)) for row in rows),
+        caption="What each gains beyond its references, in ability and in points; ability decides",
+        most=_SHOWN,
+    )
+    return [Section(id="scales", heading=heading, blocks=(table,))]
+
+
+def _cells(found: Estimate | None) -> tuple[float | None, Ends, float | None]:
+    ends = None if found is None or found.conf_low is None else (found.conf_low, found.conf_high)
+    return (None, None, None) if found is None else (found.estimate, ends, found.p_value)
 
 
 def _bandwidths(result: ContaminationCheck) -> list[Section]:

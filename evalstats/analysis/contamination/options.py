@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from evalstats.analysis.options import Accept, Cluster, HigherIsBetter, MetricName, Option, PlannedLevel, Seed
 
 Alternative = Literal["two-sided", "greater"]
+Scale = Literal["auto", "latent", "points"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,9 @@ class ContaminationOptions:
         None
     )
     conf_level: PlannedLevel = None
+    scale: Annotated[
+        Scale, Option("latent: abilities, for models of unlike strength; points; default: latent for right or wrong.")
+    ] = "auto"
     alternative: Annotated[Alternative, Option("greater: one-sided, where declared before looking.")] = "two-sided"
     accept: Accept = ()
     seed: Seed = 0

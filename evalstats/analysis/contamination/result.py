@@ -1,5 +1,6 @@
 """How much more a model scores on items it may have seen: the frozen result of `contamination()`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,7 +17,14 @@ from evalstats.stats.clusters import Dependence
 from evalstats.stats.contamination import DateDensity
 
 Design = Literal["split", "date", "twins"]
+Compared = Literal["latent", "points"]
 Verdict = Literal["inflated", "clean within the margin", "inconclusive", "invalid"]
+METHODS: Mapping[Design, str] = {
+    "split": "difference in differences against reference models, t on their number",
+    "date": "regression discontinuity against reference models, t on their number",
+    "twins": "paired twins against reference models, t on their number",
+}
+LATENT = "abilities by pairwise conditional Rasch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +47,17 @@ class ContaminationRow(Estimate):
     Attributes
     ----------
     estimate, conf_low, conf_high, std_error, df, p_value, p_adjusted
-        Its advantage on old items beyond that of the references; the interval knows the spread between references. p is
-        two-sided, or one-sided for inflation where that was declared; adjusted for all suspects together (Holm).
+        Its advantage on old items beyond that of clean models of its ability; the interval knows the spread between references. p
+        is two-sided, or one-sided for inflation where that was declared; adjusted for all suspects together (Holm).
+    logits, points
+        The same in logits of ability (None where models are compared in points), and in points as if abilities did not matter.
+    outside, in_range
+        Why too few items tell its ability from that of the references; whether its score lies among theirs on both sides.
     largest
         The largest inflation that the data leave possible: the upper end of the two-sided interval.
     own, reference
-        Its own advantage on old items (old less new, the break, original less rephrased), which difficulty may explain; the mean
-        of the same of the references.
+        Its own advantage on old items (old less new, the break, original less rephrased), which difficulty may explain; that of a
+        clean model of its ability (in points: the mean of the references).
     item_std_error, item_p_value
         From items alone. Beside, never the answer: it takes all clean models to be alike.
     between_sd
@@ -64,6 +76,10 @@ class ContaminationRow(Estimate):
     n_new: int
     n_left_out: int = 0
     n_clusters: int | None = None
+    logits: Estimate | None = None
+    points: Estimate | None = None
+    outside: str | None = None
+    in_range: bool = True
     largest: float | None = None
     own: float | None = None
     own_low: float | None = None
@@ -87,7 +103,8 @@ class ContaminationCheck(Result):
     """What `contamination` found: a line for each suspect model, and how it was reached.
 
     `column` is what the design rests on, `old` and `new` what its two sides are called. The verdict is "inflated" where
-    any model is, "clean within the margin" where all are, "invalid" where nothing can be said of any. No `suspects`:
+    any model is, "clean within the margin" where all are, "invalid" where nothing can be said of any. `compared` is the scale on
+    which models are held against each other, `compared_reason` why on points where it is that. No `suspects`:
     all models; no `references`: each was held against all the others. `margin` is the largest inflation that does not
     matter, in the metric's unit.
     """
@@ -109,6 +126,8 @@ class ContaminationCheck(Result):
     conf_level: float
     margin: float | None
     alternative: Alternative
+    compared: Compared = "points"
+    compared_reason: str = ""
     rows: tuple[ContaminationRow, ...]
     suspects: tuple[str, ...] = ()
     references: tuple[str, ...]
@@ -152,6 +171,8 @@ class ContaminationCheck(Result):
                     "metric": self.metric,
                     "verdict": row.verdict,
                     **{name: getattr(row, name) for name in numbers},
+                    **_beside("logits", row.logits),
+                    **_beside("points", row.points),
                     "conf_level": self.conf_level,
                     "method": self.method,
                     "n_references": len(row.references),
@@ -163,5 +184,19 @@ class ContaminationCheck(Result):
                 }
                 for row in self.rows
             ],
-            schema_overrides={**dict.fromkeys(numbers, pl.Float64), "n_clusters": pl.Int64, "cutoff": pl.String},
+            schema_overrides={
+                **dict.fromkeys((*numbers, *_beside("logits", None), *_beside("points", None)), pl.Float64),
+                "n_clusters": pl.Int64,
+                "cutoff": pl.String,
+            },
         )
+
+
+def _beside(name: str, found: Estimate | None) -> dict[str, float | None]:
+    """Return the columns of an answer on one scale."""
+    return {
+        name: found and found.estimate,
+        f"{name}_conf_low": found and found.conf_low,
+        f"{name}_conf_high": found and found.conf_high,
+        f"{name}_p_value": found and found.p_value,
+    }

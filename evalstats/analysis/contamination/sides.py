@@ -10,7 +10,9 @@ import polars as pl
 from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.contamination.result import WidthRow
+from evalstats.analysis.contamination.latent_scale import LatentScores, latent_of_split, latent_of_twins, scale_for
+from evalstats.analysis.contamination.options import Scale
+from evalstats.analysis.contamination.result import Compared, WidthRow
 from evalstats.analysis.grouping import ITEM_OF_VARIANTS, chosen_clusters, label_of, named_clusters
 from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.document.model import Note
@@ -35,6 +37,7 @@ class Wanted:
     references: tuple[str, ...] | None
     cluster: str | Sequence[str] | None
     accept: tuple[str, ...]
+    scale: Scale = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,8 @@ class ItemTable:
     suspects: tuple[str, ...]
     references: tuple[str, ...] | None
     named: bool
+    compared: Compared
+    compared_reason: str
     notes: tuple[str, ...]
 
     def column(self, name: str) -> list[str | None]:
@@ -68,6 +73,12 @@ class ItemTable:
     def grid(self, names: Sequence[str]) -> Floats:
         """Return the values of some models, shape (n_items, len(names))."""
         return np.asarray(self.values[:, [self.table.names.index(name) for name in names]], dtype=np.float64)
+
+    def latent(self, values: Floats, old: Bools, level: float | None = None) -> LatentScores | None:
+        """Return what the scores of a suspect and its references show of abilities; None where points are compared."""
+        if self.compared == "points" or values.shape[1] < 2:
+            return None
+        return latent_of_split(values, old, self.metric, level)
 
     def measured_apart(self, suspect: str, others: Sequence[str]) -> str | None:
         """Return why a suspect cannot be held against these: they were measured by another ruler."""
@@ -120,6 +131,7 @@ def item_table(data: EvalData, wanted: Wanted, column: str, *, paired: bool = Fa
     )
     chosen = tuple(name for name in chosen if not (paired and name == ITEM_OF_VARIANTS))
     codes = [table.every.codes(name) for name in chosen]
+    compared, why = scale_for(metric, wanted.scale)
     every = tuple(name for name in table.names if name not in (references or ()))
     return ItemTable(
         table=table,
@@ -130,6 +142,8 @@ def item_table(data: EvalData, wanted: Wanted, column: str, *, paired: bool = Fa
         suspects=every if suspects is None else suspects,
         references=references,
         named=suspects is not None,
+        compared=compared,
+        compared_reason=why,
         notes=(*told, *notes, *(text for arm in table.arms for text in arm.remarks)),
     )
 
@@ -180,16 +194,17 @@ class Dated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A suspect against its references; scores have a row for each item, and more is better.
+    """A suspect against its references; scores have a row for each item and the suspect's column first, and more is better.
 
-    `contrast` is what is asked of the items, `invalid` why nothing can be said, `n_left_out` the items of either side
-    that the suspect or a reference lacks. The suspect's own interval is set where another machinery gives it.
+    `latent` is what they show of abilities (None where points are compared), `contrast` what is asked of the items, `invalid`
+    why nothing can be said, `n_left_out` the items of either side that the suspect or a reference lacks. The suspect's own
+    interval is set where another machinery gives it.
     """
 
     suspect: str
     references: tuple[str, ...]
-    suspect_scores: Floats
-    reference_scores: Floats
+    scores: Floats
+    latent: LatentScores | None
     contrast: ItemContrast | None
     n_old: int
     n_new: int
@@ -207,7 +222,8 @@ class Asked:
 
     def residuals(self) -> Floats:
         """Return what the contrast's regression leaves of suspect less references."""
-        less = self.suspect_scores - (self.reference_scores.mean(axis=1) if self.references else 0.0)
+        scores = self.scores if self.latent is None else self.latent.scores
+        less = scores[:, 0] - (scores[:, 1:].mean(axis=1) if self.references else 0.0)
         if self.contrast is None:
             return less
         return np.asarray(less - self.contrast.design @ (self.contrast.back @ less), dtype=np.float64)
@@ -228,8 +244,8 @@ def split_asked(table: ItemTable, suspect: str, others: Sequence[str], old: Bool
     return Asked(
         suspect=suspect,
         references=tuple(others),
-        suspect_scores=scores[:, 0],
-        reference_scores=scores[:, 1:],
+        scores=scores,
+        latent=None if invalid else table.latent(scores, is_old),
         contrast=None if invalid else split_contrast(is_old, codes),
         n_old=n_old,
         n_new=n_new,
@@ -304,14 +320,14 @@ def side_levels(
         raise CannotAnswerError(f"{column} has {have}; old and new items are both needed")
     if olds is not None or news is not None:
         rest = tuple(level for level in found if level not in (olds or news or ()))
-        told = f"the rest of {column} ({listed(rest)}) is taken as {'new' if olds else 'old'}"
+        told = f"The rest of {column} ({listed(rest)}) is taken as {'new' if olds else 'old'}"
         return (olds, rest, told) if olds else (rest, news or (), told)
     known = [tuple(level for level in found if level.lower() in names) for names in (OLD_NAMES, NEW_NAMES)]
     if len(found) == 2 and all(len(each) == 1 for each in known):
         return (
             known[0],
             known[1],
-            f"by their names, {known[0][0]!r} of {column} is taken as old and {known[1][0]!r} as new",
+            f"By their names, {known[0][0]!r} of {column} is taken as old and {known[1][0]!r} as new",
         )
     raise InputError(
         f"which items are old and which new? {column} has {listed(found)}: "
@@ -478,7 +494,8 @@ def _renumbered(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 def ask_of_twins(data: EvalData, table: ItemTable, conf_level: float, seed: int) -> tuple[list[Asked], tuple[str, ...]]:
     """Return every suspect's question of originals less rephrased twins, with the paired comparison of its own."""
-    differences, first = _differences(table)
+    originals, twins, first = _both(table)
+    differences = originals - twins
     counts = {name: int((~np.isnan(differences[:, j])).sum()) for j, name in enumerate(table.table.names)}
     short = {
         name: f"{name!r} has {plural(n, 'pair')} of an original and a twin; at least {FEW_ITEMS} are needed"
@@ -487,50 +504,51 @@ def ask_of_twins(data: EvalData, table: ItemTable, conf_level: float, seed: int)
     }
     notes = table.left_out(short)
     asked = [
-        _own(data, table, _asked(table, differences, first, name, short), conf_level, seed)
+        _own(data, table, _asked(table, (originals, twins), first, name, short), conf_level, seed)
         for name in table.suspects
         if name not in short
     ]
     return asked, notes
 
 
-def _differences(table: ItemTable) -> tuple[np.ndarray, Ints]:
-    """Return original less rephrased for every item and model, and the row of the table that each original is."""
+def _both(table: ItemTable) -> tuple[Floats, Floats, Ints]:
+    """Return the scores on originals and on their twins, and the row of the table that each original is."""
     items = table.table.values.matrix.items.select("task", "item", "variant").with_row_index(_PLACE)
     originals = items.filter(pl.col("variant") == ORIGINAL)
     both = originals.join(items.filter(pl.col("variant") == REPHRASED), on=["task", "item"], suffix=" twin").sort(
         _PLACE
     )
     first = both[_PLACE].to_numpy().astype(np.int64)
-    return table.values[first] - table.values[both[f"{_PLACE} twin"].to_numpy()], first
+    return table.values[first], table.values[both[f"{_PLACE} twin"].to_numpy()], first
 
 
-def _asked(table: ItemTable, differences: np.ndarray, first: Ints, suspect: str, short: Collection[str]) -> Asked:
+def _asked(table: ItemTable, sides: tuple[Floats, Floats], first: Ints, suspect: str, short: Collection[str]) -> Asked:
     others = [name for name in table.others(suspect) if name not in short]
     places = [table.table.names.index(name) for name in (suspect, *others)]
-    keep = ~np.isnan(differences[:, places]).any(axis=1)
-    values, rows = differences[keep][:, places], first[keep]
+    keep = ~np.isnan((sides[0] - sides[1])[:, places]).any(axis=1)
+    originals, twins, rows = sides[0][keep][:, places], sides[1][keep][:, places], first[keep]
     codes = [each[rows] for each in table.clusters]
-    n = len(values)
+    n = len(rows)
     few = [label for each, label in zip(codes, table.labels, strict=True) if len(np.unique(each)) < FEW_CLUSTERS]
     invalid = table.measured_apart(suspect, others) or few_sides(n, n)
     if invalid is None and few:
         invalid = f"the pairs lie in fewer than {FEW_CLUSTERS} levels of {few[0]}: too few clusters for an interval"
     sign = 1.0 if table.metric.higher_is_better else -1.0
-    column = table.grid([suspect])[rows, 0]
     return Asked(
         suspect=suspect,
         references=tuple(others),
-        suspect_scores=values[:, 0],
-        reference_scores=values[:, 1:],
+        scores=originals - twins,
+        latent=None
+        if invalid or table.compared == "points" or not others
+        else latent_of_twins(originals, twins, table.metric),
         contrast=None if invalid else twin_contrast(n, codes),
         n_old=n,
         n_new=n,
-        n_left_out=len(differences) - n,
+        n_left_out=len(keep) - n,
         clustered=bool(codes),
         invalid=invalid,
-        old_score=sign * float(column.mean()) if n else None,
-        new_score=sign * float((column - values[:, 0]).mean()) if n else None,
+        old_score=sign * float(originals[:, 0].mean()) if n else None,
+        new_score=sign * float(twins[:, 0].mean()) if n else None,
         groups={name: each[rows] for name, each in table.of_groups().items()},
     )
 

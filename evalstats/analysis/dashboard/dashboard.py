@@ -275,7 +275,7 @@ def _each_once(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     contradicting = int(unique.select(key).is_duplicated().sum())
     if contradicting:
         text = f"{contradicting:,} rows give a trial of a run several scores, which are averaged"
-        notes.append(Note(kind="trust", text=text, remedy="look where they come from, or number repetitions as trials"))
+        notes.append(Note(kind="trust", text=text, remedy="Look where they come from, or number repetitions as trials"))
     return unique, notes
 
 
@@ -506,11 +506,11 @@ def _mood_notes(histories: Sequence[History]) -> Iterator[Note]:
     if moody:
         who = several([row.name for row in moody], 3)
         ratio = number(moody[0].dispersion, 1)
-        text = f"days differ as a whole for {who}: up to {ratio} times the variance that items explain; intervals are widened"
+        text = f"Days differ as a whole for {who}: up to {ratio} times the variance that items explain; intervals are widened"
         yield Note(
             kind="dependence",
             text=text,
-            remedy="look whether the service, the harness or the judge varies from day to day",
+            remedy="Look whether the service, the harness or the judge varies from day to day",
         )
 
 
@@ -526,5 +526,5 @@ def _lost_notes(histories: Sequence[History], days: Sequence[Day]) -> Iterator[N
         text = f"{share_in_percent(share)} of {each.name}'s rows of {each.day} have no score"
         also = f", and many on {plural(more, 'other day')}" if more else ""
         yield Note(
-            kind="missing", text=f"{text}{also}", remedy="a failing harness looks like a change: run `evalstats audit`"
+            kind="missing", text=f"{text}{also}", remedy="A failing harness looks like a change: run `evalstats audit`"
         )

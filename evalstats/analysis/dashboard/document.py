@@ -373,6 +373,6 @@ def _method(result: Dashboard) -> Section:
         *(f"Clusters: {result.cluster}." for _ in (1,) if result.cluster),
     )
     sources = sorted({source for text in texts for source in text.sources})
-    how = f"{result.method}. {' '.join(text.how for text in texts)}"
+    how = f"Method: {result.method}. {' '.join(text.how for text in texts)}"
     items = tuple(sentence(each) for each in (*told, *sources))
     return Section(id="method", heading="How changes were found", blocks=(Text(text=sentence(how)), Items(items=items)))

@@ -412,13 +412,13 @@ def _cautions(field: _Field, cases: _Cases, cost: str) -> list[Note]:
     n, total = len(cases.scores), _n_any(field)
     told = [] if cases.clusters else list(as_notes("few", few_items(n)))
     if n < total:
-        text = f"only {n:,} of {total:,} items have a score and {cost} of {_every(len(cases.names))}"
+        text = f"Only {n:,} of {total:,} items have a score and {cost} of {_every(len(cases.names))}"
         told.append(Note(kind="missing", text=f"{text}; the others may be easier or harder, cheaper or dearer"))
     if len(cases.clusters) > 1:
-        text = "items are clustered in several ways; the resamples draw the coarsest clusters alone"
+        text = "Items are clustered in several ways; the resamples draw the coarsest clusters alone"
         told.append(Note(kind="choice", text=text, caution=False))
     if cost == "latency_s":
-        text = "time also depends on the machine, its load and what ran beside it"
+        text = "Time also depends on the machine, its load and what ran beside it"
         told.append(Note(kind="comparability", text=text))
     return told
 
@@ -430,7 +430,7 @@ def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
         return []
     places = "its place is" if len(names) == 1 else "their places are"
     lead = f"the lead of {several(names, _NAMED)} in {cost_word(cost)}"
-    return [f"rare extreme items could undo {lead}, so {places} left open"]
+    return [f"Rare extreme items could undo {lead}, so {places} left open"]
 
 
 def _suspicions(

@@ -241,7 +241,7 @@ def agreement_of(material: Material) -> Agreement:
         coefficients=coefficients,
         parts=parts_of(scores, models, material),
         subsets=subset_agreement(scores, seed=options.seed),
-        pairs=pair_order_of(scores, models, material),
+        pairs=pair_order_of(material.own_scores.subset(order), models, material),
         n_resamples=options.n_resamples,
         notes=_notes(material, coefficients),
     )
@@ -358,7 +358,7 @@ def _notes(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[Note, 
         found += [known.reason] if known.reason else []
         if known.disattenuated is not None and known.disattenuated > 1:
             found.append(
-                f"the correlation freed of noise is {known.disattenuated:.2f}, above 1: the noise is overstated, errors are "
+                f"The correlation freed of noise is {known.disattenuated:.2f}, above 1: the noise is overstated, errors are "
                 "shared by both sides, or chance lifted the sample"
             )
         if known.ceiling is not None and known.ceiling < _WEAK_CEILING:
@@ -368,7 +368,7 @@ def _notes(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[Note, 
     alone = [word for word, side in (("lab", material.lab), ("live", material.live)) if side.marginal]
     if alone and material.scores.has_errors:
         found.append(
-            f"of the {' and the '.join(alone)} scores only published standard errors are known, not what the models share: the "
+            f"Of the {' and the '.join(alone)} scores only published standard errors are known, not what the models share: the "
             "noise is an upper bound, so flags are conservative, the ceiling is a lower bound, and slope and correlation freed "
             "of noise are upper ones"
         )

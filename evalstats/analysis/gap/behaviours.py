@@ -165,7 +165,7 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
     notes: list[Note] = []
     if plain and behaviours.others != (NON_IDEAL,):
         weights = np.full(len(behaviours.others), (1.0 - ideal) / len(behaviours.others))
-        said = "which non-ideal behaviours live users show is not known; those of the lab weigh alike"
+        said = "Which non-ideal behaviours live users show is not known; those of the lab weigh alike"
         notes.append(Note(kind="choice", text=said, caution=False))
     covered = float(weights.sum())
     lost = max(1.0 - ideal - covered, 0.0)
@@ -175,12 +175,12 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
             f"({several(sorted(mix))}); map the names onto each other"
         )
     if ideal <= 0.0:
-        said = "no live user is ideal by these shares; check that the level of ideal users is named as in the lab"
+        said = "No live user is ideal by these shares; check that the level of ideal users is named as in the lab"
         notes.append(Note(kind="missing", text=said, caution=False))
     if lost > 1e-9:
         names = [level for level in sorted(mix) if not behaviours.is_ideal(level) and level not in behaviours.others]
         said = (
-            f"the lab has no items with {several(names)}, {100.0 * lost:.1f}% of live users; the forecast takes them to lower "
+            f"The lab has no items with {several(names)}, {100.0 * lost:.1f}% of live users; the forecast takes them to lower "
             "scores as much as the other behaviours do"
         )
         notes.append(Note(kind="missing", text=said, caution=False))

@@ -9,22 +9,30 @@ import numpy as np
 
 from evalstats.analysis.gap.material import Material
 from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict, LevelGap, ModelGap, OtherLine
+from evalstats.analysis.gap.score_scale import (
+    bend_p,
+    fewest_clusters,
+    gap_in_points,
+    is_share,
+    links_of,
+    on_live_scale,
+    steadied,
+)
 from evalstats.analysis.result import finite
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_value, p_words, several
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import Advice, CannotAnswerError, Option
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.line_estimators import (
     AnotherLine,
-    bend,
     deming,
     least_squares,
     structural_line,
     theil_sen,
     without_leverage,
 )
-from evalstats.stats.errors_in_variables.scores import LabLiveScores, shrunken_covariances
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.true_gaps import (
     FULL_MODELS,
     LEAST_MODELS,
@@ -38,6 +46,7 @@ from evalstats.stats.gap import LevelGaps, level_gaps
 def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> CalibrationLine:
     """Return the line with the signs of sides of which less is better turned back."""
     lab, live = _signs(made)
+    bent_p = bend_p(made.scores, fit)
     ends = sorted((lab * live * fit.slope_low, lab * live * fit.slope_high))
     moved = np.abs(gaps.slope - fit.slope) > fit.slope_std_error
     return CalibrationLine(
@@ -53,15 +62,16 @@ def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> Calibr
         statistic=fit.statistic,
         df=fit.df,
         p_value=fit.p_value,
-        detectable=float(np.median(gaps.detectable)),
+        detectable=float(np.median(_detectable(made, gaps))),
         n_models=fit.n_models,
         others=other_lines(made, fit),
         influential=tuple(name for name, far in zip(made.models, moved, strict=True) if far),
         converged=fit.converged and gaps.converged,
         slope_p_value=fit.slope_p_value,
-        slope_one_p=fit.slope_one_p if made.same_scale else None,
+        slope_one_p=fit.slope_one_p if made.same_scale and made.plain is None else None,
         lab_p_value=fit.lab_p_value,
-        bend_p=_bend_p(made, fit),
+        bend_p=bent_p,
+        bent=bent_p is not None and bent_p <= 1.0 - made.options.conf_level,
     )
 
 
@@ -137,6 +147,7 @@ def verdict_of(low: float, high: float, margin: float | None, *, flagged: bool) 
     return "gap" if flagged else "inconclusive"
 
 
+_ANY = 1e-9
 # What a row takes of the gaps as it is.
 _TAKEN = (
     "std_error",
@@ -153,14 +164,37 @@ _TAKEN = (
 )
 
 
-def model_gaps(made: Material, fit: LineFit, gaps: DeletedGaps, levels: LevelGaps | None) -> tuple[ModelGap, ...]:
+def _in_points(made: Material, gaps: DeletedGaps) -> DeletedGaps:
+    """Return the gaps in the live metric's own numbers, each at the model's own score."""
+    if made.live_link == "identity":
+        return gaps
+    names = ("gap", "conf_low", "conf_high", "adjusted_low", "adjusted_high", "equivalence_low", "equivalence_high")
+    ends = {name: gap_in_points(made, getattr(gaps, name)) for name in names}
+    above, below = (gap_in_points(made, gaps.gap + side * gaps.std_error) for side in (1.0, -1.0))
+    flagged = gaps.flagged
+    if made.n_models < FULL_MODELS and made.options.margin is not None:
+        beyond = (ends["adjusted_low"] > made.options.margin) | (ends["adjusted_high"] < -made.options.margin)
+        flagged = flagged & beyond
+    return replace(gaps, **ends, std_error=(above - below) / 2.0, detectable=_detectable(made, gaps), flagged=flagged)
+
+
+def _detectable(made: Material, gaps: DeletedGaps) -> FloatArray:
+    """Return the gaps that would be flagged in the live metric's own numbers: the easier of better and worse."""
+    return np.minimum(-gap_in_points(made, -gaps.detectable), gap_in_points(made, gaps.detectable))
+
+
+def model_gaps(
+    made: Material, fit: LineFit, gaps: DeletedGaps, levels: LevelGaps | None, *, bent: bool
+) -> tuple[ModelGap, ...]:
     """Return a row for each model, in the order of the models."""
     margin, drawn = made.options.margin, shrunken_gaps(made.scores, gaps, fit)
     # A reader sees the live side's own direction; a gap above 0 is better than expected on both kinds of side.
-    expected = gaps.expected * _signs(made)[1]
+    expected = on_live_scale(made, gaps.expected)
+    shrunken = {name: gap_in_points(made, getattr(drawn, name)) for name in ("estimate", "low", "high")}
+    gaps = _in_points(made, gaps)
     rows: list[ModelGap] = []
     for j in range(made.n_models):
-        verdict, reason = _gap_verdict(gaps, j, margin)
+        verdict, reason = _gap_verdict(gaps, j, margin, bent=bent)
         low, high = float(gaps.adjusted_low[j]), float(gaps.adjusted_high[j])
         beyond = None if margin is None or verdict != "gap" else low > margin or high < -margin
         taken: dict[str, float] = {name: float(getattr(gaps, name)[j]) for name in _TAKEN}
@@ -170,9 +204,9 @@ def model_gaps(made: Material, fit: LineFit, gaps: DeletedGaps, levels: LevelGap
                 estimate=float(gaps.gap[j]),
                 conf_level=gaps.conf_level,
                 **taken,
-                shrunken=float(drawn.estimate[j]),
-                shrunken_low=finite(drawn.low[j]),
-                shrunken_high=finite(drawn.high[j]),
+                shrunken=float(shrunken["estimate"][j]),
+                shrunken_low=finite(shrunken["low"][j]),
+                shrunken_high=finite(shrunken["high"][j]),
                 leverage=float(fit.leverage[j]),
                 extrapolated=bool(gaps.extrapolated[j]),
                 **_difference(made, levels, j),
@@ -184,7 +218,11 @@ def model_gaps(made: Material, fit: LineFit, gaps: DeletedGaps, levels: LevelGap
     return tuple(rows)
 
 
-def _gap_verdict(gaps: DeletedGaps, j: int, margin: float | None) -> tuple[GapVerdict, str]:
+# Why no model is called a gap where the line is no line.
+BENT = "live scores bend away from a straight line in the lab scores"
+
+
+def _gap_verdict(gaps: DeletedGaps, j: int, margin: float | None, *, bent: bool) -> tuple[GapVerdict, str]:
     """Return the verdict on one model and why."""
     if not gaps.determined[j]:
         return "inconclusive", "the other models differ in the lab by no more than noise, so that they give no line"
@@ -194,6 +232,8 @@ def _gap_verdict(gaps: DeletedGaps, j: int, margin: float | None) -> tuple[GapVe
     verdict = verdict_of(*ends, margin, flagged=bool(gaps.flagged[j]))
     if verdict == "aligned":
         return verdict, f"the {_percent(2 * gaps.conf_level - 1)} interval lies within the margin"
+    if verdict == "gap" and bent:
+        return "inconclusive", f"{BENT}, and what stands off it may be the bend"
     if verdict == "gap":
         return verdict, f"adjusted p {p_value(float(gaps.p_adjusted[j]))} and the adjusted interval leaves out 0"
     return verdict, _why_not(gaps, j)
@@ -273,11 +313,13 @@ def calibrated(made: Material) -> Calibration:
         return Calibration(
             line=None, rows=rows, level=_level(made, levels), notes=_level_notes(made, levels), reason=reason
         )
-    gaps = deleted_gaps(made.scores, conf_level=made.options.conf_level, margin=made.options.margin)
+    # In logits the margin is asked for in points, where gaps are told.
+    margin = made.options.margin if made.live_link == "identity" or made.options.margin is None else _ANY
+    gaps = deleted_gaps(made.scores, conf_level=made.options.conf_level, margin=margin)
     line = line_in_own_units(made, fit, gaps)
     return Calibration(
         line=line,
-        rows=model_gaps(made, fit, gaps, levels),
+        rows=model_gaps(made, fit, gaps, levels, bent=line.bent),
         level=_level(made, levels),
         notes=(
             *_doubt(fit),
@@ -291,21 +333,16 @@ def calibrated(made: Material) -> Calibration:
 
 def _steadied(made: Material) -> tuple[Material, tuple[Note, ...]]:
     """Draw covariances from few clusters towards a simple form, and say so where that is much."""
-    counts = [
-        int(side.n_clusters[side.n_clusters > 0].min())
-        for side in (made.lab, made.live)
-        if not side.marginal and (side.n_clusters > 0).any()
-    ]
-    if not counts or not made.scores.has_errors or min(counts) < 2:
+    fewest = fewest_clusters(made)
+    if fewest is None:
         return made, ()
-    fewest = min(counts)
     few = fewest <= 4 * made.n_models
     said = (
         f"{fewest} clusters are few to tell how the errors of {made.n_models} models go together; all pairs count as "
         "alike"
     )
     note = Note(kind="few", text=said, caution=False)
-    return replace(made, scores=shrunken_covariances(made.scores, fewest)), (note,) if few else ()
+    return replace(made, scores=steadied(made)), (note,) if few else ()
 
 
 def _fit(made: Material) -> tuple[LineFit | None, str]:
@@ -332,50 +369,42 @@ def _doubt(fit: LineFit) -> tuple[Note, ...]:
     """Return what to say of a line that is hardly one."""
     flat = fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high
     if flat:
-        said = f"lab scores hardly predict live ones (slope not clearly different from 0, {p_words(fit.slope_p_value)})"
-        return (Note(kind="fit", text=said, remedy="judge no model by its gap"),)
+        said = f"Lab scores hardly predict live ones (slope not clearly different from 0, {p_words(fit.slope_p_value)})"
+        return (Note(kind="fit", text=said, remedy="Judge no model by its gap"),)
     return ()
 
 
 def _line_notes(fit: LineFit, line: CalibrationLine, margin: float | None) -> tuple[Note, ...]:
     said: list[Note] = []
     if fit.n_models < FULL_MODELS:
-        text = f"with {fit.n_models} models a gap is called only beyond a declared margin"
+        text = f"With {fit.n_models} models a gap is called only beyond a declared margin"
         said.append(
-            Note(kind="few", text=text, remedy=f"score {FULL_MODELS} or more on both sides", caution=margin is None)
+            Note(kind="few", text=text, remedy=f"Score {FULL_MODELS} or more on both sides", caution=margin is None)
         )
     if fit.slope_high < 0.0:
-        said.append(Note(kind="fit", text="models that are better in the lab are worse with live users"))
+        said.append(Note(kind="fit", text="Models that are better in the lab are worse with live users"))
     if fit.tau_high is None:
-        text = "models lie closer to the line than their errors allow: these seem too large, or both sides share errors"
+        text = "Models lie closer to the line than their errors allow: these seem too large, or both sides share errors"
         said.append(Note(kind="fit", text=text))
     if not line.converged:
         said.append(
-            Note(kind="fit", text="the search for the line did not converge", remedy="do not rely on its numbers")
+            Note(kind="fit", text="The search for the line did not converge", remedy="Do not rely on its numbers")
         )
     if line.influential:
-        text = f"the slope moves by more than its standard error without {several(line.influential)}"
+        text = f"The slope moves by more than its standard error without {several(line.influential)}"
         said.append(Note(kind="fit", text=text, caution=False))
     return tuple(said)
 
 
-def _bend_p(made: Material, fit: LineFit) -> float | None:
-    try:
-        return bend(made.scores, fit).p_value
-    except CannotAnswerError:
-        return None
-
-
 def _bend_note(made: Material, line: CalibrationLine) -> tuple[Note, ...]:
     """Say that a straight line is the wrong one, where it shows."""
-    if line.bend_p is None or line.bend_p > 1.0 - made.options.conf_level:
+    if not line.bent:
         return ()
-    said = (
-        f"live scores bend away from a straight line in the lab scores ({p_words(line.bend_p)}), so gaps at the ends may be the "
-        "bend's"
-    )
-    # On one scale a change of scale would take both sides along.
-    remedy = "" if made.same_scale else "try log-odds of the shares"
+    said = f"Live scores bend away from a straight line in the lab scores ({p_words(line.bend_p)}), so no model is called a gap"
+    scaled = "logit" in links_of(made)
+    remedy: Advice = ("Compare the shares as they are: ", Option("scale", "identity")) if scaled else ""
+    if not scaled and (is_share(made.lab) or is_share(made.live)):
+        remedy = ("Compare log-odds of the shares: ", Option("scale", "logit"))
     return (Note(kind="fit", text=said, remedy=remedy),)
 
 
@@ -383,6 +412,7 @@ def _levels(made: Material) -> LevelGaps | None:
     if not made.same_scale or not made.scores.has_errors:
         return None
     level, dfs = made.options.conf_level, (made.lab.df, made.live.df)
+    made = replace(made, scores=made.own_scores)
     found = level_gaps(made.scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
     # Whether all models differ alike asks for the whole covariance, which few clusters do not tell.
     steady = level_gaps(_steadied(made)[0].scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
@@ -458,7 +488,7 @@ def _level_notes(made: Material, levels: LevelGaps | None) -> tuple[Note, ...]:
     if not names:
         return ()
     said = (
-        f"what the models share of the published {' and '.join(names)} errors is unknown; for the mean difference all counts as "
+        f"What the models share of the published {' and '.join(names)} errors is unknown; for the mean difference all counts as "
         "shared, so its interval is the widest"
     )
     return (Note(kind="choice", text=said, caution=False),)

@@ -29,6 +29,7 @@ from evalstats.analysis.gap.figures import (
     share,
     size_text,
     spearman_words,
+    spread_text,
     these_models,
     told,
     uncovered,
@@ -467,7 +468,7 @@ def _more_data(found: LabLiveGap) -> str:
     seen = f"one of {size_text(line.detectable, found)} would have been found with 80% probability"
     if line.tau_low > 0 and line.tau**2 > lab**2 + live**2:
         return (
-            f"Do not expect more data to show smaller gaps: true gaps spread by {size_text(line.tau, found)} between models, "
+            f"Do not expect more data to show smaller gaps: true gaps spread by {spread_text(line.tau, found)} between models, "
             f"and {seen}"
         )
     return f"To see gaps below {size_text(line.detectable, found)}, get more {'lab items' if lab > live else 'live data'} first"

@@ -20,6 +20,7 @@ from evalstats.analysis.gap.figures import (
     score_text,
     score_unit,
     share,
+    spread_text,
     these_models,
     uncovered,
     verdict_words,
@@ -83,7 +84,7 @@ def _models(found: LabLiveGap) -> Section | None:
         stand = "stands" if len(rows) == 1 else "stand"
         heading = f"{several([row.name for row in rows], _NAMED)} {stand} off the line through the others"
     noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
-    spread = f"; true gaps spread by about {difference_text(line.tau, found).lstrip('+')}" if line.tau else ""
+    spread = f"; true gaps spread by about {spread_text(line.tau, found)}" if line.tau else ""
     own = apart(found)
     beside = (
         f"Without any line, {len(own)} of {found.n_models} models differ from their own lab score"
@@ -236,7 +237,7 @@ def cells_table(found: LabLiveGap, parts: Decomposition) -> Table:
     return Table(
         id="coverage",
         columns=(
-            Column(title=name[:1].upper() + name[1:], kind="name"),
+            Column(title=name, kind="name"),
             Column(title="Lab share"),
             Column(title="Live share"),
             score_column(found, side, titled("Lab", score_unit(side))),
@@ -452,7 +453,7 @@ def scenarios_table(found: LabLiveGap, gaps: ScenarioGaps, rows: Sequence[Scenar
     return Table(
         id="scenarios",
         columns=(
-            Column(title=gaps.factor[:1].upper() + gaps.factor[1:], kind="name"),
+            Column(title=gaps.factor, kind="name"),
             difference_column(found, found.live, "Live less lab"),
             ends_column(found, found.live),
             Column(title="p (adjusted)", kind="p"),

@@ -18,6 +18,7 @@ from evalstats.analysis.gap.result import (
     Source,
     SourceInterval,
 )
+from evalstats.analysis.gap.score_scale import error_on_line, off_line, on_line
 from evalstats.analysis.result import Estimate, level, scaled_values
 from evalstats.document.model import Column, Figure, Table, Tone
 from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several, titled
@@ -177,6 +178,11 @@ def share(value: float | None, digits: int = 0) -> str:
     return ">99%" if 0 < value < 1 and round(100 * value, digits) == 100 else shown
 
 
+def spread_text(value: float, found: LabLiveGap) -> str:
+    """Write a standard deviation of gaps, which has the scale of the line."""
+    return size_text(value, found) if found.live.link == "identity" else f"{number(value, 2)} logits"
+
+
 def flagged(found: LabLiveGap) -> list[GapRow]:
     """Return the rows with a gap, the largest first."""
     rows = [row for row in found.rows if row.verdict == "gap"]
@@ -268,6 +274,8 @@ def scores(found: LabLiveGap, table: Table) -> Figure:
         "y_title": titled(f"{live.metric} live", score_unit(live)),
         "reverse_x": not lab.higher_is_better,
         "reverse_y": not live.higher_is_better,
+        "logit_x": _ends_of(lab),
+        "logit_y": _ends_of(live),
         "keys": {kind: words for kind, words in _KEYS.items() if kind in kinds} if set(kinds) - {"open"} else {},
     }
     line = _line(found)
@@ -300,6 +308,11 @@ def scores(found: LabLiveGap, table: Table) -> Figure:
     )
 
 
+def _ends_of(side: SideAccount) -> tuple[float, float] | None:
+    """Return the range of a side that is drawn in logits, as shown."""
+    return None if side.link == "identity" else (side.scale * (side.low or 0.0), side.scale * (side.high or 1.0))
+
+
 def _shown_verdict(row: GapRow) -> GapVerdict:
     """Return the verdict by the line, or by the plain difference where no line can be drawn."""
     return row.verdict if row.estimate is not None else row.difference_verdict or row.verdict
@@ -318,7 +331,8 @@ def _tone(verdict: str, value: float) -> str:
 def _line(found: LabLiveGap) -> dict[str, list[float]] | None:
     """Return the line over the range of the lab scores, in shown units."""
     ends = [row.lab for row in found.rows]
-    lab = np.linspace(min(ends), max(ends), _STEPS)
+    across = on_line(found.lab, np.array(ends, dtype=np.float64))
+    lab = off_line(found.lab, np.linspace(across.min(), across.max(), _STEPS))
     band = line_band(found, lab)
     if band is None:
         return None
@@ -337,19 +351,23 @@ def line_band(found: LabLiveGap, lab: FloatArray) -> tuple[FloatArray, FloatArra
     line = found.line
     if line is None:
         return None
-    expected = line.intercept + line.slope * lab
+    at = on_line(found.lab, lab)
+    expected = line.intercept + line.slope * at
     noise = [
-        (row.live_std_error or 0.0) ** 2 + (line.slope * (row.lab_std_error or 0.0)) ** 2 + line.tau**2
+        error_on_line(found.live, row.live, row.live_std_error) ** 2
+        + (line.slope * error_on_line(found.lab, row.lab, row.lab_std_error)) ** 2
+        + line.tau**2
         for row in found.rows
     ]
     if not noise or min(noise) <= 0.0:
-        return expected, expected, expected
+        return (off_line(found.live, expected),) * 3
     weights: FloatArray = 1.0 / np.array(noise, dtype=np.float64)
     total = float(weights.sum())
-    middle = float(weights @ np.array([row.lab for row in found.rows], dtype=np.float64)) / total
-    error = np.sqrt(1.0 / total + ((lab - middle) * line.slope_std_error) ** 2)
+    middle = float(weights @ on_line(found.lab, np.array([row.lab for row in found.rows], dtype=np.float64))) / total
+    error = np.sqrt(1.0 / total + ((at - middle) * line.slope_std_error) ** 2)
     half = t_quantile(found.conf_level, max(line.df, 1)) * error
-    return expected, expected - half, expected + half
+    low, high = (off_line(found.live, expected + side * half) for side in (-1.0, 1.0))
+    return off_line(found.live, expected), low, high
 
 
 def gaps(found: LabLiveGap, table: Table) -> Figure:

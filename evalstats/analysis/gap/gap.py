@@ -3,17 +3,18 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
 from evalstats.analysis.gap.agreement import agreement_of, slices_of
-from evalstats.analysis.gap.calibration import Calibration, ModelGap, calibrated
+from evalstats.analysis.gap.calibration import BENT, Calibration, ModelGap, calibrated
 from evalstats.analysis.gap.forecasts import drop_forecast_of, hierarchy_of
 from evalstats.analysis.gap.material import Material, Options, Side
-from evalstats.analysis.gap.options import MIN_CELL
+from evalstats.analysis.gap.options import MIN_CELL, Scale
 from evalstats.analysis.gap.result import GapRow, GapVerdict, LabLiveGap, LevelGap, SideAccount
 from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of, without_small_cells
+from evalstats.analysis.gap.score_scale import interval_of
 from evalstats.analysis.gap.shared_models import Asked, Matched, matched
 from evalstats.analysis.gap.sides import (
     benchmark_of,
@@ -35,9 +36,9 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, Option
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import LiveMix, Plan, plan_account, settled, with_plan
+from evalstats.schema.plan import LiveMix, Plan, plan_account, scale_given, settled, with_plan
 from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.errors_in_variables.scores import centred_variance
 from evalstats.stats.estimate import normal_quantile, t_quantile
@@ -66,9 +67,10 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
     rows = _rows(made, calibration)
     verdict, reason = overall_verdict(rows, calibration, made)
     result = LabLiveGap(
-        lab=_account(made.lab, asked.lab.side),
-        live=_account(made.live, asked.live.side),
+        lab=_account(made, "lab", asked.lab.side),
+        live=_account(made, "live", asked.live.side),
         same_scale=made.same_scale,
+        scale_reason=made.scale_reason,
         verdict=verdict,
         verdict_reason=reason,
         conf_level=made.options.conf_level,
@@ -130,10 +132,8 @@ def _layer(
 
 def _rows(made: Material, calibration: Calibration) -> tuple[GapRow, ...]:
     """Return a line for each model, the best live first."""
-    lab, live = (
-        _scores(side, name, made.options.conf_level) for name, side in (("lab", made.lab), ("live", made.live))
-    )
-    order: list[int] = np.lexsort((np.arange(made.n_models), -made.scores.live)).tolist()
+    lab, live = (_scores(made, name) for name in ("lab", "live"))
+    order: list[int] = np.lexsort((np.arange(made.n_models), -made.own_scores.live)).tolist()
     names = [field.name for field in dataclasses.fields(ModelGap)]
     return tuple(
         GapRow(
@@ -147,15 +147,15 @@ def _rows(made: Material, calibration: Calibration) -> tuple[GapRow, ...]:
     )
 
 
-def _scores(side: Side, name: str, level: float) -> list[dict[str, Any]]:
+def _scores(made: Material, name: Literal["lab", "live"]) -> list[dict[str, Any]]:
     """Return what a row says of each model's score on one side; the interval stays within the range of the metric."""
+    side, level = (made.lab if name == "lab" else made.live), made.options.conf_level
     errors = side.std_error()
     low = high = None
     if errors is not None:
         normal = side.df is None or side.df > _MANY_DF
         reach = normal_quantile(level) if normal else t_quantile(level, max(side.df or 0.0, 1.0))
-        low = np.maximum(side.estimate - reach * errors, -np.inf if side.low is None else side.low)
-        high = np.minimum(side.estimate + reach * errors, np.inf if side.high is None else side.high)
+        low, high = interval_of(made, name, reach)
     return [
         {
             name: float(side.estimate[j]),
@@ -174,9 +174,11 @@ def _at(values: FloatArray | None, j: int) -> float | None:
     return None if values is None or not np.isfinite(values[j]) else float(values[j])
 
 
-def _account(side: Side, whole: Side) -> SideAccount:
-    noise = None if side.covariance is None else centred_variance(side.covariance)
-    spread = float(np.var(side.estimate, ddof=1))
+def _account(made: Material, name: Literal["lab", "live"], whole: Side) -> SideAccount:
+    side: Side = getattr(made, name)
+    covariance: FloatArray | None = getattr(made.scores, f"{name}_covariance")
+    noise = None if covariance is None else centred_variance(covariance)
+    spread = float(np.var(getattr(made.scores, name), ddof=1))
     # A vote counts for both of its models; what stands behind published numbers may be the same items for each.
     units = {"outcomes": int(side.n.sum()), "comparisons": int(side.n.sum()) // 2}.get(side.kind) or None
     return SideAccount(
@@ -201,6 +203,9 @@ def _account(side: Side, whole: Side) -> SideAccount:
         last_day=side.last_day,
         method=side.method,
         only_here=tuple(name for name, _, _ in side.only_here),
+        low=side.low,
+        high=side.high,
+        link=getattr(made, f"{name}_link"),
     )
 
 
@@ -226,6 +231,8 @@ def overall_verdict(rows: Sequence[ModelGap], calibration: Calibration, made: Ma
     if models or (level is not None and level.verdict == "gap"):
         what = _why_gap(len(models), apart=level is not None and level.verdict == "gap", by_line=bool(judged))
         return "inconclusive", f"{what}, but not once models and level count as two questions"
+    if calibration.line is not None and calibration.line.bent:
+        return "inconclusive", BENT
     if made.options.margin is not None and _all_aligned(rows, level):
         return "aligned", "the narrower interval of every model's gap lies inside the margin"
     if made.options.margin is None:
@@ -281,7 +288,7 @@ def _names(found: Matched) -> tuple[Note, ...]:
     said = f"{plural(len(near), 'pair')} of names look alike and were not joined: {shown}"
     return (
         Note(
-            kind="left_out", text=said, remedy=("join those that are one model with ", Option("aliases", blank="FILE"))
+            kind="left_out", text=said, remedy=("Join those that are one model with ", Option("aliases", blank="FILE"))
         ),
     )
 
@@ -289,7 +296,7 @@ def _names(found: Matched) -> tuple[Note, ...]:
 def _scale_note(found: Matched) -> tuple[Note, ...]:
     if found.material.same_scale or not found.scale_reason:
         return ()
-    return (Note(kind="scale", text=f"no plain difference: {found.scale_reason}", caution=False),)
+    return (Note(kind="scale", text=f"No plain difference: {found.scale_reason}", caution=False),)
 
 
 DEFAULT_LEVEL = 0.95
@@ -312,6 +319,7 @@ def gap(
     mix: LiveMix | Mapping[str, float] | None = None,
     models: Sequence[str] | None = None,
     same_scale: bool | None = None,
+    scale: Scale = "auto",
     higher_is_better: bool | None = None,
     conf_level: float | None = None,
     top: Sequence[int] = (5, 10),
@@ -348,6 +356,9 @@ def gap(
     same_scale
         Whether live less lab means something. None: where both sides have outcomes (or published shares) of one metric with
         one range.
+    scale
+        On what scores are held against each other. "logit": shares of right answers as logits, "identity": as they are. By itself
+        logits where the other side holds ratings, which are logits, or where the scores bend away from a line.
     top
         For each k, agreement within the k best live.
     n_resamples
@@ -396,7 +407,9 @@ def gap(
     >>> found.n_models, found.verdict, found.flagged()
     (8, 'inconclusive', ())
     """
-    given: dict[str, Any] = {"margin": margin, "conf_level": conf_level}
+    if scale not in get_args(Scale):
+        raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(Scale))}")
+    given: dict[str, Any] = {"margin": margin, "conf_level": conf_level, **scale_given(plan, scale, get_args(Scale))}
     lab_data, live_data = by_setting(table_of(lab)) if live is None else (table_of(lab), table_of(live))
     joined = {**({} if plan is None else plan.aliases), **(aliases or {})}
     if plan is not None:
@@ -405,6 +418,7 @@ def gap(
         found = settled(plan, benchmark=name, metric=live_metric or metric or "", **given)
         margin = cast("float | str | None", found["margin"])
         conf_level = cast("float | None", found["conf_level"])
+        scale = cast("Scale", found.get("scale") or scale)
     lab_data = lab_data.with_metric(lab_metric or metric, higher_is_better=higher_is_better)
     live_data = live_data.with_metric(live_metric or metric, higher_is_better=higher_is_better)
     level = check_level(DEFAULT_LEVEL if conf_level is None else conf_level)
@@ -440,6 +454,7 @@ def gap(
         mix_factor=factor,
         mix=shares,
         mix_source=source,
+        scale=scale,
     )
     asked = Asked(
         lab=sides[0],

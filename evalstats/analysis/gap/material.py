@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Arm, Direction, Metric
+from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, EntryTable, entries_of, entry_table
 from evalstats.analysis.provenance import run_notes, sources_of
@@ -135,13 +136,15 @@ class Options:
     mix_factor: str | None = None
     mix: Mapping[str, float] = field(default_factory=dict[str, float])
     mix_source: str = ""
+    scale: Scale = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
     """Both sides over the models they share, under the live names, and what was asked.
 
-    `scores` are both estimates with their covariances, turned so that more is better. `cells` are None where a side has
+    `scores` are both estimates with their covariances, turned so that more is better; a side whose link is "logit" is in logits
+    there (for `scale_reason`), and `own_scores` has it as it is. `cells` are None where a side has
     no outcomes or they share no factor. `lab_data` and `live_data` are cut to the shared models and the metric in
     question.
     """
@@ -156,6 +159,15 @@ class Material:
     no_cells_reason: str | None = None
     lab_data: EvalData | None = None
     live_data: EvalData | None = None
+    plain: LabLiveScores | None = None
+    lab_link: Literal["identity", "logit"] = "identity"
+    live_link: Literal["identity", "logit"] = "identity"
+    scale_reason: str = ""
+
+    @property
+    def own_scores(self) -> LabLiveScores:
+        """Scores in the metrics' own numbers, whatever the scale of the line."""
+        return self.scores if self.plain is None else self.plain
 
     @property
     def n_models(self) -> int:
@@ -170,8 +182,8 @@ LIVE_CLUSTERS = ("user", "session")
 NO_LEVEL = "(none)"
 INDEPENDENT = Note(
     kind="dependence",
-    text="no user or session has several live rows, so these count as independent; if people came back, intervals are too short",
-    remedy=("name what they share with ", Option("live_cluster")),
+    text="No user or session has several live rows, so these count as independent; if people came back, intervals are too short",
+    remedy=("Name what they share with ", Option("live_cluster")),
 )
 _WEIGHTS = "sampling weights, which are not used"
 
@@ -278,7 +290,7 @@ def live_units(
         alone_too = f"{plural(without, 'live row')} without a {column} each count as a cluster of their own"
         told = (*told, Note(kind="dependence", text=alone_too, caution=False))
     if scored["weight"].drop_nulls().n_unique() > 1:
-        told = (*told, Note(kind="choice", text="live rows carry sampling weights, which are used", caution=False))
+        told = (*told, Note(kind="choice", text="Live rows carry sampling weights, which are used", caution=False))
     _check_weights(own)
     counts = own.group_by(ENTRY).len()
     return Units(
@@ -391,7 +403,7 @@ def _live_cluster(
     """Return the column by which live rows share their errors, its name for a reader, and a note."""
     named = _listed(cluster)
     if named == ("none",):
-        said = "live rows count as independent, as asked"
+        said = "Live rows count as independent, as asked"
         return None, (), (Note(kind="dependence", text=said, caution=False),)
     if len(named) > 1:
         raise InputError(f"live rows take one cluster column, and {', '.join(named)} are named; name the widest")
@@ -560,8 +572,8 @@ def _few(n_clusters: IntArray, df: float | None, what: str, where: str) -> tuple
     if worth >= _STEADY:
         return ()
     unequal = "" if worth >= least else f" (worth about {worth} equal ones)"
-    said = f"a model of the {where} data rests on only {plural(least, what)}{unequal}, so tests find too much"
-    return (Note(kind="few", text=said, remedy=f"score more {many(what)}"),)
+    said = f"A model of the {where} data rests on only {plural(least, what)}{unequal}, so tests find too much"
+    return (Note(kind="few", text=said, remedy=f"Score more {many(what)}"),)
 
 
 def _floored(models: Sequence[str], flat: IntArray, where: str) -> tuple[Note, ...]:

@@ -15,6 +15,7 @@ from evalstats.analysis.gap.figures import (
     score_unit,
     share,
     size_text,
+    spread_text,
     told,
 )
 from evalstats.analysis.gap.result import CalibrationLine, DropForecast, LabLiveGap, SideAccount, SliceRow
@@ -151,9 +152,10 @@ def _line(found: LabLiveGap) -> list[Section]:
     ratio, per = _ratio(found)
     low, high = (None if end is None else end * ratio for end in (line.slope_low, line.slope_high))
     ends = f"{level(found)} CI {_end(low)} to {_end(high)}"
-    spread = f"True gaps spread by {size_text(line.tau, found) if line.tau else 'nothing that shows'} beyond noise"
-    most = "open above" if line.tau_high is None else f"at most {size_text(line.tau_high, found)}"
+    spread = f"True gaps spread by {spread_text(line.tau, found) if line.tau else 'nothing that shows'} beyond noise"
+    most = "open above" if line.tau_high is None else f"at most {spread_text(line.tau_high, found)}"
     items = [
+        *([f"Shares enter as logits: {found.scale_reason}."] if found.scale_reason else []),
         f"Live changes by {number(line.slope * ratio)} {per} ({ends}){_one_to_one(found, line)}.",
         f"{spread} ({most}); no spread at all: chi-squared {number(line.statistic, 1)}, {line.df} df, {p_words(line.p_value)}.",
     ]
@@ -168,9 +170,11 @@ def _end(value: float | None) -> str:
 def _ratio(found: LabLiveGap) -> tuple[float, str]:
     """Return what to multiply a slope with to be in shown units, and the words for one step in the lab."""
     live, lab = found.live, found.lab
-    unit = difference_unit(live.unit) or "points"
-    step = difference_unit(lab.unit) or ("point" if found.same_scale else f"point of {lab.metric}")
-    return (1.0 if found.same_scale else live.scale / lab.scale), f"{unit} for each {step} in the lab"
+    of_live, of_lab = (1.0 if side.link == "logit" else side.scale for side in (live, lab))
+    unit = "logits" if live.link == "logit" else difference_unit(live.unit) or "points"
+    own = difference_unit(lab.unit) or ("point" if found.same_scale else f"point of {lab.metric}")
+    step = f"logit of {lab.metric}" if lab.link == "logit" else own
+    return (1.0 if found.same_scale else of_live / of_lab), f"{unit} for each {step} in the lab"
 
 
 def _one_to_one(found: LabLiveGap, line: CalibrationLine) -> str:
@@ -192,7 +196,12 @@ def _others(found: LabLiveGap, line: CalibrationLine) -> Table:
         columns=(
             Column(title="Line"),
             Column(title="Slope", kind="number", digits=2),
-            Column(title="Intercept", kind="number", digits=digits, scale=found.live.scale),
+            Column(
+                title="Intercept",
+                kind="number",
+                digits=2 if found.live.link == "logit" else digits,
+                scale=1.0 if found.live.link == "logit" else found.live.scale,
+            ),
             Column(title="Models beyond", kind="count"),
         ),
         rows=tuple((title, slope * ratio, intercept, n) for title, slope, intercept, n, _ in rows),

@@ -1,12 +1,13 @@
 """What can be asked of lab and live."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from evalstats.analysis.options import HigherIsBetter, MetricName, Option, PlannedLevel, Resamples, Seed
 
 # What statistical offices ask for most often.
 MIN_CELL = 10
+Scale = Literal["auto", "logit", "identity"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,12 @@ class GapOptions:
             ("--same-scale/--other-scale",),
         ),
     ] = None
+    scale: Annotated[
+        Scale,
+        Option(
+            "logit: shares as logits; identity: as they are; default: logit against ratings, and where a line bends."
+        ),
+    ] = "auto"
     by: Annotated[
         tuple[str, ...] | None,
         Option("Factor that makes up the mix, such as scenario; may be repeated.", metavar="FACTOR"),

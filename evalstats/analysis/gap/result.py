@@ -17,6 +17,7 @@ from evalstats.stats.agreement.intervals import Forecasts
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Source = Literal["items", "votes", "items and votes", "models", "all"]
+Link = Literal["identity", "logit"]
 GapVerdict = Literal["aligned", "gap", "inconclusive", "invalid"]
 Ends = tuple[float | None, float | None] | None
 
@@ -390,7 +391,8 @@ class SideAccount:
     `errors` are "full" (all covariances known), "marginal" (published standard errors alone) or "none". `n_models`
     counts all models of this side, `n_units` its items, sessions or votes (`unit_word`). `reliability` is the share of
     the variance between models that is not noise, `noise` the standard deviation of that noise, `spread` that of the
-    estimates.
+    estimates. `low` and `high` bound the metric; `link` is "logit" where its shares enter line and correlation as logits, and
+    then `noise` and `spread` are logits.
     """
 
     kind: str
@@ -414,6 +416,9 @@ class SideAccount:
     last_day: str | None = None
     method: str = ""
     only_here: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    link: Link = "identity"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -507,9 +512,10 @@ class CalibrationLine:
     Attributes
     ----------
     slope, intercept
-        live = intercept + slope * lab, in own units; the slope's interval inverts a test; an end that is None is infinite.
+        live = intercept + slope * lab, in own units, or logits of a side whose `link` is "logit"; the slope's interval inverts a
+        test; an end that is None is infinite.
     tau, tau_low, tau_high
-        Standard deviation of true gaps beyond noise, live unit; interval by inverting the test (tau_low may be 0).
+        Standard deviation of true gaps beyond noise, live unit (or logits); interval by inverting the test (tau_low may be 0).
     statistic, df, p_value
         Of the question whether noise alone explains all gaps (tau = 0): chi-squared.
     detectable
@@ -518,6 +524,8 @@ class CalibrationLine:
         Models without which the slope moves by more than one standard error.
     slope_p_value, slope_one_p, lab_p_value, bend_p
         Of slope 0; of slope 1, on one scale; of lab scores that differ by no more than noise; of no bend in the line.
+    bent
+        Whether the scores bend away from the line, so that no model is called a gap.
     """
 
     slope: float
@@ -541,6 +549,7 @@ class CalibrationLine:
     slope_one_p: float | None = None
     lab_p_value: float | None = None
     bend_p: float | None = None
+    bent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -651,6 +660,8 @@ class LabLiveGap(Result):
         Of all models together: "gap" where at least one model is flagged or (on one scale) the overall level differs, each at
         half of what the level leaves, since these are two questions; "aligned" where a margin is declared and every model (and
         the level) is aligned; "invalid" where no gap can be estimated at all; else "inconclusive".
+    scale_reason
+        Why shares enter as logits; "" where both sides enter as they are.
     rows
         One for each shared model, by the live score, the best first.
     line, level, decomposition, scenario_gaps, drops, hierarchy
@@ -662,6 +673,7 @@ class LabLiveGap(Result):
     lab: SideAccount
     live: SideAccount
     same_scale: bool
+    scale_reason: str = ""
     verdict: GapVerdict
     verdict_reason: str
     conf_level: float

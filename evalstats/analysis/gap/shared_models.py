@@ -23,6 +23,7 @@ from evalstats.analysis.gap.material import (
     unlabelled,
 )
 from evalstats.analysis.gap.scenario_gaps import too_small
+from evalstats.analysis.gap.score_scale import on_scale
 from evalstats.analysis.gap.sides import Prepared, cut, on_one_scale, oriented
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.result import notes as as_notes
@@ -402,6 +403,7 @@ def matched(asked: Asked) -> Matched:
         lab_data=_renamed(asked.lab, dict(zip(lab.models, shared, strict=True))),
         live_data=_renamed(asked.live, dict(zip(live.models, shared, strict=True))),
     )
+    material = on_scale(material, asked.options.scale)
     said = (*told, *_unlabelled(asked, cells, lab.models, live.models), *_trusted_scale(asked, why))
     return Matched(material=material, names=names, scale_reason=why, notes=said)
 
@@ -427,7 +429,7 @@ def _unlabelled(
         if share:
             what = ", ".join(cells.factors)
             text = f"{100 * share:.1f}% of the {where} outcomes have no level of {what}, so mix and behaviour leave them out"
-            said.append(Note(kind="missing", text=text, remedy=f"label them by {what}"))
+            said.append(Note(kind="missing", text=text, remedy=f"Label them by {what}"))
     return tuple(said)
 
 
@@ -445,7 +447,7 @@ def _trusted_scale(asked: Asked, why: str) -> tuple[Note, ...]:
     """Warn where one scale was declared against what the data say."""
     if not asked.same_scale or not why:
         return ()
-    text = f"one scale was asked for, though {why}; live less lab means nothing if that is wrong"
+    text = f"One scale was asked for, though {why}; live less lab means nothing if that is wrong"
     return (Note(kind="scale", text=text),)
 
 
@@ -463,9 +465,9 @@ def _with_errors(
         said = f"{len(without)} shared {is_} left out for want of a standard error: {several(without)}"
         return kept, (Note(kind="left_out", text=said),)
     # Errors of a side that lacks any count as unknown for all of it.
-    some_have = f"only {len(kept)}" if kept else "none"
+    some_have = f"Only {len(kept)}" if kept else "None"
     said = f"{some_have} of {plural(len(joined), 'shared model')} have standard errors on both sides, so no gap can be told"
-    return joined, (Note(kind="few", text=said, remedy="give results by item, or published standard errors"),)
+    return joined, (Note(kind="few", text=said, remedy="Give results by item, or published standard errors"),)
 
 
 def _has_error(prepared: Prepared, name: str) -> bool:

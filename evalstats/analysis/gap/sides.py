@@ -90,7 +90,7 @@ def _without_level(rows: pl.DataFrame, where: str) -> tuple[Note, ...]:
     if not n:
         return ()
     said = f"{plural(n, f'{where} number')} {'has' if n == 1 else 'have'} an interval of unknown level, so no standard error"
-    return (Note(kind="missing", text=said, remedy="fill the column conf_level (0.95, say)"),)
+    return (Note(kind="missing", text=said, remedy="Fill the column conf_level (0.95, say)"),)
 
 
 def _errors(rows: pl.DataFrame) -> FloatArray | None:
@@ -118,7 +118,7 @@ def vote_side(
     if covariance is None or not np.isfinite(covariance).all():
         covariance = None
         reason = next((row.reason for row in rows if row.reason), "the votes give no standard error")
-        told = (Note(kind="few", text=f"the ratings have no standard errors: {reason}"),)
+        told = (Note(kind="few", text=f"The ratings have no standard errors: {reason}"),)
     kept = data.comparisons
     side = Side(
         kind="comparisons",
@@ -176,8 +176,8 @@ def _largest_part(found: ArenaRanking) -> tuple[int, tuple[Note, ...]]:
     out = [row.name for row in found.rows if row.component != part or row.estimate is None]
     if not out or found.prior > 0.0:
         return part, ()
-    said = f"the votes do not connect all models: {plural(len(out), 'model')} ({several(out)}) cannot be scored"
-    return part, (Note(kind="left_out", text=said, remedy="collect votes between them and the others"),)
+    said = f"The votes do not connect all models: {plural(len(out), 'model')} ({several(out)}) cannot be scored"
+    return part, (Note(kind="left_out", text=said, remedy="Collect votes between them and the others"),)
 
 
 def _vote_ranks(found: ArenaRanking, names: Sequence[str]) -> tuple[IntArray, IntArray]:
@@ -330,7 +330,7 @@ def _noted(side: Side, data: EvalData, where: str) -> Side:
     unused = [words[kind] for kind, height in have.items() if height and kind != side.kind]
     if not unused:
         return side
-    said = f"the {where} data also hold {' and '.join(unused)}, which are not used; {words[side.kind]} are"
+    said = f"The {where} data also hold {' and '.join(unused)}, which are not used; {words[side.kind]} are"
     return replace(side, notes=(*side.notes, Note(kind="choice", text=said, caution=False)))
 
 
@@ -447,7 +447,7 @@ def mix_set_aside(live: EvalData, factor: str, shares: Mapping[str, float]) -> t
     off = {level: abs(counted.get(level, 0.0) - shares.get(level, 0.0)) for level in counted.keys() | shares.keys()}
     most = max(sorted(off), key=lambda level: off[level])
     said = (
-        f"live rows hold their own mix of {factor}, which is used instead of the one given ({most}: "
+        f"Live rows hold their own mix of {factor}, which is used instead of the one given ({most}: "
         f"{100 * counted.get(most, 0.0):.1f}% counted, {100 * shares.get(most, 0.0):.1f}% given)"
     )
     return (Note(kind="choice", text=said),)

@@ -375,17 +375,17 @@ def bias_notes(rows: Sequence[BiasCheck], judge: str) -> list[Note]:
             side = "first" if row.estimate > 0.5 else "second"
             share = max(row.estimate, 1 - row.estimate)
             text = f"{judge} prefers the {side} place: {number(100 * share, 1)}% of verdicts"
-            remedy = "judge every pair in both orders, and count as ties those whose verdict changes"
+            remedy = "Judge every pair in both orders, and count as ties those whose verdict changes"
             if turned is not None and turned.estimate is not None:
                 text += f", and {number(100 * turned.estimate, 1)}% of pairs change with the order"
-                remedy = "count such pairs as ties"
+                remedy = "Count such pairs as ties"
             notes.append(Note(kind="trust", text=text, remedy=remedy))
         elif row.check == "length":
             way = "longer" if row.estimate > (row.null or 0.0) else "shorter"
             text = f"{judge} prefers {way} answers where people see no difference"
-            notes.append(Note(kind="trust", text=text, remedy="compare models at equal length"))
+            notes.append(Note(kind="trust", text=text, remedy="Compare models at equal length"))
         elif row.check == "own family":
             way = "favours" if row.estimate > 0 else "is harder on"
             text = f"{judge} {way} models of its own family ({row.family}) by {number(abs(row.estimate), 2)} against people"
-            notes.append(Note(kind="trust", text=text, remedy="put a judge of another family beside it"))
+            notes.append(Note(kind="trust", text=text, remedy="Put a judge of another family beside it"))
     return notes

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.judges.bias_section import bias_method, biases_section
-from evalstats.analysis.judges.result import BiasRow, CorrectedRow, JudgeReport, JudgeRow, Standing
+from evalstats.analysis.judges.result import BiasRow, CorrectedRow, JudgeReport, JudgeRow, PeopleAgreement, Standing
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import Estimate
-from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone
+from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, Value
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
 
 _TONES: dict[Standing, Tone] = {
@@ -23,6 +23,18 @@ _LABELS: dict[Standing, str] = {
     "open": "not settled",
     "no second person": "measured",
 }
+_AGREEMENT_REFERENCES = ("Krippendorff 2019, Content Analysis, 4th ed.", "Gwet 2008, doi:10.1348/000711006X126600")
+
+
+def _references(*sources: str) -> Section:
+    return Section(id="references", heading="References", blocks=(Items(items=sources),))
+
+
+_REFERENCES = _references(
+    *_AGREEMENT_REFERENCES,
+    "Rogan & Gladen 1978, doi:10.1093/oxfordjournals.aje.a112510",
+    "Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453",
+)
 _SURE = 0.05
 _SHOWN = 20
 
@@ -30,13 +42,14 @@ _SHOWN = 20
 def document(result: JudgeReport) -> Document:
     """Return what is said of judges."""
     if not result.rows:
-        return _without_people(result)
+        return _without_people(result) if result.people is None else _people_alone(result, result.people)
     best = result.rows[0]
     favours = _favouring(result)
     tone: Tone = "bad" if favours else _TONES[best.standing]
     level = f"{100 * result.conf_level:g}% CI"
     known = "" if best.ends is None else f"{level} {_ends(best)}"
-    among = "" if best.people is None else f"{_truth(result)} among themselves {number(best.people.estimate, 2)}"
+    people = None if result.people is None else result.people.estimate
+    among = "" if people is None else f"{_truth(result)} among themselves {number(people, 2)}"
     return Document(
         kind="judges",
         title=_title(result),
@@ -44,7 +57,7 @@ def document(result: JudgeReport) -> Document:
         tone=tone,
         headline=_headline(result, favours),
         number=f"alpha {number(best.estimate, 2)}",
-        number_words=", ".join(part for part in (known or "no interval", among) if part),
+        number_words=", ".join(part for part in (known or "no interval", among, _apart(result, best)) if part),
         scope=_scope(result, best),
         answer=(_figure(result), *_labels(result)),
         notes=result.notes,
@@ -52,7 +65,88 @@ def document(result: JudgeReport) -> Document:
         evidence=tuple(_evidence(result)),
         method=(
             _method(result),
+            _REFERENCES,
             *([bias_method()] if result.biases else []),
+            sources_section(result.sources, version=result.version, seed=str(result.seed)),
+        ),
+    )
+
+
+def _apart(result: JudgeReport, best: JudgeRow) -> str:
+    """Say how far the judge stands from people on what both the judge and two people rated."""
+    if best.difference is None or best.difference.estimate is None:
+        return ""
+    part = "" if best.n_double == best.n_units else f" on the {best.n_double:,} {result.unit}s that two people rated"
+    return f"difference {number(best.difference.estimate, 2, sign=True)} ({_ends(best.difference)}){part}"
+
+
+def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
+    """Return what can be said of people whom no judge is held against."""
+    level = f"{100 * result.conf_level:g}%"
+    what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
+    rows = [*people.persons, people]
+    names = [f"{row.name} with the others" for row in people.persons] + [f"{_truth(result)} among themselves"]
+    units = f"{result.unit.capitalize()}s"
+    table = Table(
+        id="people",
+        columns=(
+            Column(title="Who", kind="name"),
+            Column(title="Alpha", kind="number", digits=2),
+            Column(title=f"{level} CI", kind="interval", digits=2),
+            Column(title="Same rating", kind="amount"),
+            Column(title="AC1", kind="number", digits=2, spare=True),
+            Column(title=units, kind="count", spare=True),
+        ),
+        rows=(
+            *(
+                (name, row.estimate, row.ends, None, None, row.n_units)
+                for name, row in zip(names, people.persons, strict=False)
+            ),
+            (names[-1], people.estimate, people.ends, _percent(people.raw), people.ac1.estimate, people.n_units),
+        ),
+        caption=f"Agreement of {_truth(result)} with one another",
+        most=_SHOWN,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+    figure = Figure(
+        id="agreement",
+        plot="forest",
+        rows={
+            "label": names,
+            "estimate": [row.estimate for row in rows],
+            "conf_low": [row.conf_low for row in rows],
+            "conf_high": [row.conf_high for row in rows],
+            "words": [f"{number(row.estimate, 2)} ({_ends(row)})" for row in rows],
+        },
+        options={"title": f"Krippendorff's alpha, {result.scale}, {level} interval", "reference": None},
+        alt=f"Agreement beyond chance of {_truth(result)} among themselves: {number(people.estimate, 2)}.",
+        caption="Agreement beyond chance; 0 is chance, 1 is perfect",
+        table=table,
+    )
+    items = [f"Agreement: {people.method}."]
+    if people.reason:
+        items.append(f"No interval: {people.reason}.")
+    clusters = f", in clusters by {several(result.clusters)}" if result.clusters else ""
+    whose = plural(people.n_people, "person", "people") if result.truth == "people" else result.truth
+    return Document(
+        kind="judges",
+        title=f"How far do {_truth(result)} agree with one another{f' on {what}' if what else ''}?",
+        label="measured",
+        tone="neutral",
+        headline=f"Two ratings by {_truth(result)} are the same on {_percent(people.raw)} of {result.unit}s",
+        number=f"alpha {number(people.estimate, 2)}",
+        number_words="no interval" if people.ends is None else f"{level} CI {_ends(people)}",
+        scope=f"{plural(people.n_units, result.unit)} that two of {whose} rated{clusters}",
+        answer=(figure,),
+        notes=result.notes,
+        actions=("Have a judge rate the same answers: then its agreement with people stands beside this.",),
+        method=(
+            Section(
+                id="method",
+                heading="How ratings were held against one another",
+                blocks=(Items(items=tuple(items)),),
+            ),
+            _references(*_AGREEMENT_REFERENCES),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
         ),
     )
@@ -152,7 +246,8 @@ def _most_favoured(result: JudgeReport, judge: str) -> BiasRow | None:
 
 def _scope(result: JudgeReport, best: JudgeRow) -> str:
     who = plural(best.n_people, "person", "people") if result.truth == "people" else result.truth
-    units = f"{plural(best.n_units, result.unit)} that it and {who} rated"
+    two = f", {best.n_double:,} of them by two people" if 0 < best.n_double < best.n_units else ""
+    units = f"{plural(best.n_units, result.unit)} that it and {who} rated{two}"
     clusters = f", in clusters by {several(result.clusters)}" if result.clusters else ""
     also = " and people" if result.truth == "people" else ""
     return f"For {result.unit}s{also} like these: {units}{clusters}"
@@ -168,9 +263,8 @@ def _ends(found: Estimate, scale: float = 1.0, digits: int = 2) -> str:
 
 def _figure(result: JudgeReport) -> Figure:
     rows: list[tuple[str, Estimate, str]] = [(row.name, row, _TONES[row.standing]) for row in result.rows[:_SHOWN]]
-    people = result.rows[0].people
-    if people is not None:
-        rows.append((f"{_truth(result)} among themselves", people, "plain"))
+    if result.people is not None:
+        rows.append((f"{_truth(result)} among themselves", result.people, "plain"))
     told = [f"{name} {number(each.estimate, 2)}" for name, each, _ in rows]
     level = f"{100 * result.conf_level:g}%"
     return Figure(
@@ -197,7 +291,7 @@ def _first_of(rows: Sequence[object]) -> str:
 
 def _judges_table(result: JudgeReport) -> Table:
     level = f"{100 * result.conf_level:g}% CI"
-    rows: list[tuple[str | float | tuple[float | None, float | None] | None, ...]] = [
+    rows: list[tuple[Value, ...]] = [
         (
             row.name,
             row.estimate,
@@ -206,13 +300,17 @@ def _judges_table(result: JudgeReport) -> Table:
             row.kappa.estimate,
             row.ac1.estimate,
             None if row.icc is None else row.icc.estimate,
+            None if row.difference is None else row.difference.estimate,
+            None if row.difference is None else row.difference.ends,
             row.n_units,
+            row.n_double or None,
         )
         for row in result.rows
     ]
-    people = result.rows[0].people
+    people = result.people
     if people is not None:
-        rows.append((f"{_truth(result)} among themselves", people.estimate, people.ends, None, None, None, None, None))
+        among = (f"{_truth(result)} among themselves", people.estimate, people.ends, _percent(people.raw))
+        rows.append((*among, None, people.ac1.estimate, None, None, None, people.n_units, people.n_units))
     return Table(
         id="judges",
         columns=(
@@ -223,10 +321,14 @@ def _judges_table(result: JudgeReport) -> Table:
             Column(title="Kappa", kind="number", digits=2, spare=True),
             Column(title="AC1", kind="number", digits=2, spare=True),
             Column(title="ICC", kind="number", digits=2, spare=True),
+            Column(title="Minus people", kind="number", digits=2, sign=True, spare=True),
+            Column(title=f"{level} of it", kind="interval", digits=2, spare=True),
             Column(title=f"{result.unit.capitalize()}s", kind="count", spare=True),
+            Column(title="By two people", kind="count", spare=True),
         ),
         rows=tuple(rows),
-        caption=f"Agreement with {_truth(result)}: alpha beyond chance, and how often the rating is the same",
+        caption=f"Agreement with {_truth(result)}: alpha beyond chance, and how often the rating is the same; minus people: on "
+        f"{result.unit}s that two people rated",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
@@ -417,7 +519,7 @@ def _confusion(result: JudgeReport) -> Section | None:
     table = Table(
         id="confusion",
         columns=(
-            Column(title=f"{_truth(result)[:1].upper()}{_truth(result)[1:]}"),
+            Column(title=_truth(result)),
             *(Column(title=f"{best.name}: {level}", kind="count") for level in best.levels),
         ),
         rows=tuple((level, *row) for level, row in zip(best.levels, best.confusion, strict=True)),
@@ -442,10 +544,19 @@ def _method(result: JudgeReport) -> Section:
     best = result.rows[0]
     items = [
         f"Agreement: {best.method}. It is with one person at a time: with the mean of several it would be higher.",
+        *([f"The judge minus people: {best.difference.method}."] if best.difference and best.difference.method else []),
         "Kappa, AC1, yes and no: against the rating that most people gave; answers on which they are tied are left out there.",
     ]
-    if best.reason:
-        items.append(f"No interval: {best.reason}.")
+    missing = (
+        ("", best),
+        (" of the judge minus people", best.difference),
+        (f" of {_truth(result)} among themselves", result.people),
+    )
+    items += [
+        f"No {'value' if found.estimate is None else 'interval'}{of}: {found.reason}."
+        for of, found in missing
+        if found is not None and found.reason
+    ]
     if result.corrected:
         items.append(
             "Corrected scores: prediction-powered means. They hold if the labelled answers are a random part of each model's, or "
@@ -455,12 +566,8 @@ def _method(result: JudgeReport) -> Section:
         items.append(
             "By its error rates: Rogan and Gladen's correction with the judge's sensitivity and specificity for that model."
         )
-    sources = (
-        "Krippendorff 2019, Content Analysis, 4th ed.; Gwet 2008, doi:10.1348/000711006X126600; Rogan & Gladen 1978, "
-        "doi:10.1093/oxfordjournals.aje.a112510; Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453."
-    )
     return Section(
         id="method",
         heading="How judges were held against people",
-        blocks=(Items(items=tuple(items)), Text(text=sources)),
+        blocks=(Items(items=tuple(items)),),
     )

@@ -1,6 +1,7 @@
 """Judges against people: agreement beside that of people among themselves, errors by model, and corrected scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ from evalstats.analysis.judges.biases import bias_notes, biases_of_scores, biase
 from evalstats.analysis.judges.labels import corrected_scores, in_points, label_plan
 from evalstats.analysis.judges.options import Scale
 from evalstats.analysis.judges.panel import MOST_ORDERED, Panel, benchmark_of, panel_of
-from evalstats.analysis.judges.result import BiasRow, JudgeReport, JudgeRow, Standing
+from evalstats.analysis.judges.result import BiasRow, JudgeReport, JudgeRow, PeopleAgreement, PersonRow, Standing
 from evalstats.analysis.judges.sources import Rated, ratings_data, votes_of_judges
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, estimated
@@ -27,10 +28,13 @@ from evalstats.stats.one_sample import mean_t, wilson
 from evalstats.stats.raters.agreement import (
     Over,
     RatingTable,
+    alpha_where_two_rated,
     cohen_kappa,
     confusion,
     gwet_ac1,
     judge_alpha,
+    judge_minus_people,
+    krippendorff_alpha,
     raw_agreement,
 )
 from evalstats.stats.raters.correction import equal_means_p, judge_errors
@@ -84,15 +88,17 @@ def judges(
     Returns
     -------
     JudgeReport
-        Agreement is Krippendorff's alpha of the judge with single people, beside that of people among themselves. Scores are
-        corrected where at least 20 answers of a model have labels and others only the judge.
+        Agreement is Krippendorff's alpha of the judge with single people, over all units that both rated, beside that of people
+        among themselves on the units that two of them rated; the difference of the two is on the units that it and two people
+        rated. Where people alone rated, their agreement is the answer. Scores are corrected where at least 20 answers of a model
+        have labels and others only the judge.
 
     Raises
     ------
     InputError
         If a name is unknown, or ratings hold several criteria.
     CannotAnswerError
-        If no unit was rated by a judge and by people, or all ratings are the same.
+        If no unit was rated by a judge and by people, or by two people, or all ratings are the same.
 
     Examples
     --------
@@ -113,8 +119,15 @@ def judges(
     over = Over(conf_level=conf_level, n_resamples=n_resamples, seed=seed)
     if panel.codes is not None:
         over["clusters"] = panel.codes
+    among = _among_people(panel, over)
+    if not panel.judges:
+        return _people_alone(given, panel, among, over)
     met, apart = _met(panel)
-    rows = [_judge_row(panel, name, over) for name in met]
+    checked = [_judge_row(panel, name, over) for name in met]
+    rows = [row for row, _ in checked]
+    apart += [note for _, note in checked if note is not None]
+    if all(row.estimate is None for row in rows):
+        raise CannotAnswerError(f"{several([*met, panel.truth_name])}: {rows[0].reason}")
     rows.sort(key=lambda row: -(row.estimate if row.estimate is not None else -2.0))
     names = [row.name for row in rows]
     by_model = [each for name in names for each in _by_model(panel, name, conf_level)]
@@ -131,6 +144,7 @@ def judges(
         unit=panel.source.unit,
         scale=panel.scale,
         rows=tuple(rows),
+        people=among,
         by_model=tuple(by_model),
         corrected=tuple(corrected),
         label_plan=label_plan(panel, names[0], half_width=width, margin=least, conf_level=conf_level),
@@ -196,50 +210,132 @@ def _met(panel: Panel) -> tuple[list[str], list[Note]]:
     return met, [Note(kind="left_out", text=text, caution=False)] if apart else []
 
 
-def _judge_row(panel: Panel, name: str, over: Over) -> JudgeRow:
+def _cell(statistic: Callable[[], numbers.Estimate], level: float) -> Estimate:
+    """Return an estimate; one without a number, and the reason, where it cannot be had: the other cells stand."""
+    try:
+        return _known_estimate(statistic())
+    except InputError as error:
+        return Estimate(estimate=None, conf_level=level, reason=str(error))
+
+
+def _of_units(panel: Panel, units: BoolArray, over: Over) -> Over:
+    return Over(**over) if panel.codes is None else Over({**over, "clusters": panel.codes[units]})
+
+
+def _among_people(panel: Panel, over: Over) -> PeopleAgreement | None:
+    """Return how far people agree with one another, on all units that two of them rated; None where there are none."""
+    counts = panel.counts(panel.people)
+    double = counts.sum(axis=1) > 1
+    if not double.any():
+        return None
+    table, within = RatingTable(counts=counts[double], levels=panel.numbers), _of_units(panel, double, over)
+    level = over.get("conf_level", 0.95)
+    return PeopleAgreement(
+        **estimated(_cell(lambda: krippendorff_alpha(table, panel.scale, **within), level)),
+        n_units=int(double.sum()),
+        n_people=len(panel.people),
+        raw=_cell(lambda: raw_agreement(table, **within), level),
+        ac1=_cell(lambda: gwet_ac1(table, **within), level),
+    )
+
+
+def _people_alone(data: EvalData, panel: Panel, among: PeopleAgreement | None, over: Over) -> JudgeReport:
+    """Return what can be said of people whom no judge is held against."""
+    if among is None:
+        who = "one person" if len(panel.people) == 1 else f"{len(panel.people)} people"
+        raise CannotAnswerError(
+            f"{who} rated, no {panel.source.unit} was rated by two of them and none by a judge, so there is nothing to hold "
+            "ratings against"
+        )
+    if among.estimate is None:
+        raise CannotAnswerError(f"people among themselves: {among.reason}")
+    level = over.get("conf_level", 0.95)
+    persons: list[PersonRow] = []
+    for name in panel.people if len(panel.people) > 2 else ():
+        own, others = panel.counts([name]), panel.counts([each for each in panel.people if each != name])
+        both = (own.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
+        found = _cell(lambda one=own, rest=others: judge_alpha(one, rest, panel.numbers, panel.scale, **over), level)
+        persons.append(PersonRow(**estimated(found), name=name, n_units=int(both.sum())))
+    persons.sort(key=lambda row: -(row.estimate if row.estimate is not None else -2.0))
+    return JudgeReport(
+        benchmark=panel.benchmark,
+        criterion=panel.criterion,
+        reference=panel.people,
+        truth=panel.truth_name,
+        unit=panel.source.unit,
+        scale=panel.scale,
+        rows=(),
+        people=replace(among, persons=tuple(persons)),
+        conf_level=level,
+        n_ratings=panel.frame.height,
+        n_units=panel.n_units,
+        clusters=panel.clusters,
+        n_resamples=over.get("n_resamples", 0),
+        seed=over.get("seed", 0),
+        version=toolkit_version(),
+        sources=sources_of(data, panel.runs),
+        notes=(*run_notes(data, panel.runs), *panel.notes),
+    )
+
+
+def _judge_row(panel: Panel, name: str, over: Over) -> tuple[JudgeRow, Note | None]:
+    """Return a judge's line, and a note where units that two people rated do not stand for the others."""
     own, people = panel.counts([name]), panel.counts(panel.people)
     both = (own.sum(axis=1) > 0) & (people.sum(axis=1) > 0)
-    alpha = judge_alpha(own, people, panel.numbers, panel.scale, **over)
+    double = both & (people.sum(axis=1) > 1)
+    level = over.get("conf_level", 0.95)
+    alpha = _cell(lambda: judge_alpha(own, people, panel.numbers, panel.scale, **over), level)
+    difference, note = None, None
+    if double.any():
+        difference = _cell(lambda: judge_minus_people(own, people, panel.numbers, panel.scale, **over), level)
+        apart = _cell(lambda: alpha_where_two_rated(own, people, panel.numbers, panel.scale, **over), level)
+        if apart.excludes_zero and apart.estimate is not None:
+            unit, rest = f"{panel.source.unit}s", int((both & ~double).sum())
+            text = (
+                f"on the {int(double.sum()):,} {unit} that two people rated, {name} agrees with them "
+                f"{'more' if apart.estimate > 0 else 'less'} than on the other {rest:,} (alpha "
+                f"{number(apart.estimate, 2, sign=True)}): how it stands beside people is known for the former only"
+            )
+            note = Note(kind="selection", text=text, remedy=f"have a second person rate a random part of the {unit}")
     truth, given = panel.settled, panel.given_by(name)
     known: BoolArray = np.isfinite(truth) & np.isfinite(given)
-    if not known.any():
-        raise CannotAnswerError(
-            f"people disagree on every answer that {name!r} rated, so there is nothing to hold it against"
-        )
     first, second = _nearest(panel, truth[known]), _nearest(panel, given[known])
-    within = Over(**over)
-    if panel.codes is not None:
-        within["clusters"] = panel.codes[known]
+    within = _of_units(panel, known, over)
     q = len(panel.numbers)
     pairs = RatingTable(
         counts=np.eye(q, dtype=np.int64)[first] + np.eye(q, dtype=np.int64)[second], levels=panel.numbers
     )
     weights: Literal["none", "quadratic"] = "none" if panel.scale == "nominal" else "quadratic"
     table = confusion(first, second, q)
-    yes = judge_errors(given[known], truth[known]) if panel.is_binary else None
-    level = over.get("conf_level", 0.95)
-    return JudgeRow(
-        **estimated(alpha.with_people),
+    yes = judge_errors(given[known], truth[known]) if panel.is_binary and known.any() else None
+
+    def against_most(statistic: Callable[[], numbers.Estimate]) -> Estimate:
+        tied = Estimate(estimate=None, conf_level=level, reason="people are tied on everything that the judge rated")
+        return _cell(statistic, level) if known.any() else tied
+
+    row = JudgeRow(
+        **estimated(alpha),
         name=name,
         n_units=int(both.sum()),
         n_people=len(panel.people),
-        people=_estimate(alpha.among_people),
-        difference=_estimate(alpha.difference),
-        standing=_standing(alpha.difference),
-        raw=_known_estimate(raw_agreement(pairs, **within)),
-        kappa=_known_estimate(cohen_kappa(first, second, q, weights, **within)),
-        ac1=_known_estimate(gwet_ac1(pairs, **within)),
+        n_double=int(double.sum()),
+        difference=difference,
+        standing="open" if note is not None else _standing(difference),
+        raw=against_most(lambda: raw_agreement(pairs, **within)),
+        kappa=against_most(lambda: cohen_kappa(first, second, q, weights, **within)),
+        ac1=against_most(lambda: gwet_ac1(pairs, **within)),
         icc=_icc(np.column_stack((given, panel.truth))[both], panel, level),
         bias=_estimate(_mean((given - panel.truth)[both], panel.codes_of(both), level)) if panel.is_number else None,
         sensitivity=_share(yes.yes_yes, yes.yes_yes + yes.no_yes, level) if yes else None,
         specificity=_share(yes.no_no, yes.no_no + yes.yes_no, level) if yes else None,
         favours_p=_favours(panel, name),
         levels=panel.levels,
-        confusion=tuple(tuple(int(n) for n in row) for row in table) if q <= MOST_ORDERED else (),
+        confusion=tuple(tuple(int(n) for n in row) for row in table) if q <= MOST_ORDERED and known.any() else (),
     )
+    return row, note
 
 
-def _standing(difference: numbers.Estimate | None) -> Standing:
+def _standing(difference: Estimate | None) -> Standing:
     if difference is None:
         return "no second person"
     if difference.conf_low is None or difference.conf_high is None:
@@ -360,13 +456,13 @@ def _cautions(rows: Sequence[JudgeRow], by_model: Sequence[BiasRow], truth: str)
             text = f"{row.name} favours {most.name}: by {number(gap, 2)} against {least.name}, measured against {truth}"
             notes.append(
                 Note(
-                    kind="trust", text=text, remedy="do not compare models by this judge without correcting its scores"
+                    kind="trust", text=text, remedy="Do not compare models by this judge without correcting its scores"
                 )
             )
     few = [row for row in rows if row.n_units < 2 * _FEWEST_OF_A_MODEL]
     if few:
         fewest = min(row.n_units for row in few)
         notes.append(
-            Note(kind="few", text=f"only {fewest} answers have a judge's and people's rating", remedy="label more")
+            Note(kind="few", text=f"Only {fewest} answers have a judge's and people's rating", remedy="Label more")
         )
     return notes

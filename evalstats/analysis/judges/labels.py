@@ -55,8 +55,8 @@ def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[
         notes.append(
             Note(
                 kind="selection",
-                text=f"labelled answers of {whose} are no random part: the judge rates the rest otherwise",
-                remedy="label answers drawn at random, or give the probability with which each was drawn (label_prob)",
+                text=f"Labelled answers of {whose} are no random part: the judge rates the rest otherwise",
+                remedy="Label answers drawn at random, or give the probability with which each was drawn (label_prob)",
             )
         )
     empty = [row.name for row in rows if bounds is not None and _says_nothing(row, bounds)]
@@ -64,15 +64,15 @@ def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[
         notes.append(
             Note(
                 kind="few",
-                text=f"the corrected score of {several(list(dict.fromkeys(empty)))} says nothing: its interval is nearly as wide "
+                text=f"The corrected score of {several(list(dict.fromkeys(empty)))} says nothing: its interval is nearly as wide "
                 "as the scale",
-                remedy="read the score by labels alone, or label more answers",
+                remedy="Read the score by labels alone, or label more answers",
             )
         )
     if short:
         unique = list(dict.fromkeys(short))
-        text = f"fewer than {FEWEST_LABELS} labels of {several(unique)}, too few to correct a score"
-        notes.append(Note(kind="few", text=text, remedy=f"label {FEWEST_LABELS} or more answers of each model"))
+        text = f"Fewer than {FEWEST_LABELS} labels of {several(unique)}, too few to correct a score"
+        notes.append(Note(kind="few", text=text, remedy=f"Label {FEWEST_LABELS} or more answers of each model"))
     return rows, notes
 
 

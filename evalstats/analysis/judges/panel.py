@@ -153,7 +153,7 @@ def panel_of(
     InputError
         If a name is unknown, or ratings are of several criteria or kinds.
     CannotAnswerError
-        If nobody rated, or people alone.
+        If nobody rated.
     """
     source = rated(data, criterion)
     frame, named = _one_criterion(source.frame, criterion)
@@ -213,11 +213,14 @@ def benchmark_of(data: EvalData, runs: tuple[str, ...]) -> str:
 
 
 def _one_criterion(frame: pl.DataFrame, criterion: str | None) -> tuple[pl.DataFrame, str]:
+    frame = frame.with_columns(pl.col("criterion").fill_null(""))
     there = levels_of(frame["criterion"])
+    if not there:
+        raise CannotAnswerError("nothing that a judge rated has a score")
     if criterion is None and len(there) > 1:
+        named = ", ".join(name or repr(name) for name in there)
         raise InputError(
-            f"ratings are of {len(there)} criteria: {', '.join(there)}; choose one with "
-            f"{Option('criterion', blank='NAME')}"
+            f"ratings are of {len(there)} criteria: {named}; choose one with {Option('criterion', blank='NAME')}"
         )
     if criterion is not None and criterion not in there:
         raise InputError(unknown_name(criterion, there, what="criterion"))
@@ -229,6 +232,11 @@ def _sides(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple[tuple[str, 
     raters = levels_of(frame["rater"])
     if reference == ("human",):
         people = frame.filter(pl.col("rater_kind") == "human")["rater"].unique().sort().to_list()
+        if not people and len(raters) == 1:
+            raise CannotAnswerError(
+                f"no person rated, only {raters[0]}, so nobody can be held against anybody; give people's ratings of the same "
+                "things"
+            )
         if not people:
             raise InputError(
                 f"no person rated, only {plural(len(raters), 'judge')}: say whose ratings are the truth with "
@@ -239,10 +247,7 @@ def _sides(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple[tuple[str, 
         for name in people:
             if name not in raters:
                 raise InputError(unknown_name(name, raters, what="rater"))
-    others = [name for name in raters if name not in people]
-    if not others:
-        raise CannotAnswerError("all raters are people; a judge is needed beside them")
-    return tuple(people), tuple(others)
+    return tuple(people), tuple(name for name in raters if name not in people)
 
 
 def _require_one_vocabulary(frame: pl.DataFrame, people: Sequence[str], judges: Sequence[str]) -> None:

@@ -21,14 +21,14 @@ class JudgeRow(Estimate):
     Attributes
     ----------
     estimate, conf_low, conf_high
-        Krippendorff's alpha over pairs of the judge and a person, on units that two people rated where there are such.
-    people
-        Alpha among people on the same units; None without a second person.
+        Krippendorff's alpha over all pairs of the judge and a person, of all `n_units` that both rated; a unit weighs the same
+        however many people rated it.
     difference
-        The judge's alpha minus that among people.
+        The judge's alpha minus that of people among themselves, both on the `n_double` units that it and two people rated; None
+        without such units.
     standing
         "as people" where the interval of the difference lies above -0.1, "below people" or "above people" where it excludes 0
-        on that side, else "open".
+        on that side, else "open"; "open" too where the judge's alpha is shown to be another one on units that one person rated.
     raw, kappa, ac1
         Share of equal ratings, Cohen's kappa (quadratic weights for ordered ratings) and Gwet's AC1 with the people's rating.
     icc
@@ -46,7 +46,7 @@ class JudgeRow(Estimate):
     name: str
     n_units: int
     n_people: int
-    people: Estimate | None = None
+    n_double: int = 0
     difference: Estimate | None = None
     standing: Standing
     raw: Estimate
@@ -59,6 +59,33 @@ class JudgeRow(Estimate):
     favours_p: float | None = None
     levels: tuple[str, ...] = ()
     confusion: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonRow(Estimate):
+    """One person's agreement with the others: alpha over all pairs with one of them."""
+
+    name: str
+    n_units: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeopleAgreement(Estimate):
+    """Agreement of people among themselves: Krippendorff's alpha on the units that two of them rated.
+
+    Attributes
+    ----------
+    raw, ac1
+        Share of equal ratings and Gwet's AC1, on the same units.
+    persons
+        Each person with the others, where three or more rated and no judge did.
+    """
+
+    n_units: int
+    n_people: int
+    raw: Estimate
+    ac1: Estimate
+    persons: tuple[PersonRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +219,9 @@ class JudgeReport(Result):
     Attributes
     ----------
     rows
-        One for each judge, the one that agrees best first; none where nobody is there to agree with.
+        One for each judge, the one that agrees best first; none where nobody is there to agree with, or people alone rated.
+    people
+        Agreement of people among themselves; None where no unit was rated by two of them.
     by_model
         Each judge's bias for each model.
     corrected
@@ -216,6 +245,7 @@ class JudgeReport(Result):
     unit: str = "answer"
     scale: str
     rows: tuple[JudgeRow, ...]
+    people: PeopleAgreement | None = None
     by_model: tuple[BiasRow, ...] = ()
     corrected: tuple[CorrectedRow, ...] = ()
     label_plan: LabelPlan | None = None
@@ -235,7 +265,9 @@ class JudgeReport(Result):
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
-        told = ", ".join(f"{row.name} alpha {row.estimate:.2f}" for row in self.rows if row.estimate is not None)
+        rows = [(row.name, row.estimate) for row in self.rows]
+        rows += [("people", self.people.estimate)] if self.people and not self.rows else []
+        told = ", ".join(f"{name} alpha {alpha:.2f}" for name, alpha in rows if alpha is not None)
         return f"<JudgeReport: {plural(len(self.rows), 'judge')} on {plural(self.n_units, 'unit')}: {told}>"
 
     def row(self, name: str) -> JudgeRow:
@@ -249,42 +281,44 @@ class JudgeReport(Result):
         return row_named(self.rows, name, what="judge")
 
     def to_frame(self) -> pl.DataFrame:
-        """One row for each judge, in glossary names."""
-        return pl.DataFrame(
-            [
-                {
-                    "judge": row.name,
-                    "term": "alpha",
-                    "estimate": row.estimate,
-                    "std_error": row.std_error,
-                    "conf_low": row.conf_low,
-                    "conf_high": row.conf_high,
-                    "conf_level": row.conf_level,
-                    "method": row.method,
-                    "among_people": None if row.people is None else row.people.estimate,
-                    "standing": row.standing,
-                    "raw_agreement": row.raw.estimate,
-                    "kappa": row.kappa.estimate,
-                    "ac1": row.ac1.estimate,
-                    "bias": None if row.bias is None else row.bias.estimate,
-                    "sensitivity": None if row.sensitivity is None else row.sensitivity.estimate,
-                    "specificity": None if row.specificity is None else row.specificity.estimate,
-                    "n_items": row.n_units,
-                }
-                for row in self.rows
-            ],
-            schema_overrides=dict.fromkeys(
-                (
-                    "estimate",
-                    "std_error",
-                    "conf_low",
-                    "conf_high",
-                    "among_people",
-                    "kappa",
-                    "bias",
-                    "sensitivity",
-                    "specificity",
-                ),
-                pl.Float64,
-            ),
-        )
+        """One row for each judge, in glossary names; where people alone rated, one for these."""
+        shared = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "method")
+        rows: list[dict[str, object]] = [
+            {
+                "judge": row.name,
+                "term": "alpha",
+                **{name: getattr(row, name) for name in shared},
+                "among_people": None if self.people is None else self.people.estimate,
+                "difference": None if row.difference is None else row.difference.estimate,
+                "standing": row.standing,
+                "raw_agreement": row.raw.estimate,
+                "kappa": row.kappa.estimate,
+                "ac1": row.ac1.estimate,
+                "bias": None if row.bias is None else row.bias.estimate,
+                "sensitivity": None if row.sensitivity is None else row.sensitivity.estimate,
+                "specificity": None if row.specificity is None else row.specificity.estimate,
+                "n_items": row.n_units,
+                "n_double": row.n_double,
+            }
+            for row in self.rows
+        ]
+        if not rows and self.people is not None:
+            found = self.people
+            rows.append(
+                dict.fromkeys(_COLUMNS)
+                | {name: getattr(found, name) for name in shared}
+                | {"term": "alpha among people", "among_people": found.estimate, "raw_agreement": found.raw.estimate}
+                | {"ac1": found.ac1.estimate, "n_items": found.n_units, "n_double": found.n_units}
+            )
+        return pl.DataFrame(rows, schema=_COLUMNS)
+
+
+_COLUMNS = {
+    **dict.fromkeys(("judge", "term"), pl.String),
+    **dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high", "conf_level"), pl.Float64),
+    "method": pl.String,
+    **dict.fromkeys(("among_people", "difference"), pl.Float64),
+    "standing": pl.String,
+    **dict.fromkeys(("raw_agreement", "kappa", "ac1", "bias", "sensitivity", "specificity"), pl.Float64),
+    **dict.fromkeys(("n_items", "n_double"), pl.Int64),
+}

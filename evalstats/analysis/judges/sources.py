@@ -117,11 +117,13 @@ def _left_out(lost: int, what: str) -> tuple[Note, ...]:
 def _of_scores(outcomes: pl.DataFrame, data: EvalData, criterion: str | None) -> Rated:
     """Take scores by judges for ratings: several judges of the same answers, some of whom may be people."""
     runs = tuple(levels_of(outcomes["run"]))
+    # What a harness makes of its judges' scores (passed or not) names no judge: it is no rating.
+    outcomes = outcomes.filter(pl.col("judge").is_not_null())
     metrics = levels_of(outcomes["metric"])
     declared = data.metrics.filter(pl.col("primary") & pl.col("metric").is_in(metrics))["metric"].unique().to_list()
     if criterion is None and len(metrics) > 1 and len(declared) == 1:
         outcomes = outcomes.filter(metric=declared[0])
-    scored = outcomes.filter(pl.col("judge").is_not_null() & (pl.col("status") == "scored"))
+    scored = outcomes.filter(pl.col("status") == "scored")
     kind = pl.when(pl.col("judge").str.to_lowercase().str.contains(_PERSON)).then(pl.lit("human"))
     if "judge_kind" in scored.columns:
         said = pl.col("judge_kind").cast(pl.String)

@@ -191,7 +191,7 @@ def lead_dependence(
     names = table.data.factor_names()
     rows = dependence_rows(lead, table.groups, clusters, names=names, seed=plan.seed)
     crossed = crossed_factors(lead, table.groups, clusters, names)
-    told = f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"
+    told = f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"
     return rows, (*table.ungrouped, *((told,) if crossed else ()))
 
 
@@ -336,7 +336,7 @@ def _lost(table: EntryTable, lines: Sequence[LeaderboardRow]) -> list[Note]:
     noted: list[Note] = []
     silent = [arm.name for arm in table.silent]
     if silent:
-        text = f"no score at all, and so no rank: {several(silent, _NAMED)}"
+        text = f"No score at all, and so no rank: {several(silent, _NAMED)}"
         noted.append(Note(kind="left_out", text=text))
     failed = [row for row in lines if row.n_error]
     if failed:
@@ -364,10 +364,10 @@ def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> l
         return []  # the note on errors says it
     if not shaken:
         return [
-            Note(kind="missing", text=f"scores that others have are missing for {who}, up to {plural(most, 'item')}")
+            Note(kind="missing", text=f"Scores that others have are missing for {who}, up to {plural(most, 'item')}")
         ]
     which = "the one separated pair" if len(pairs) == 1 else f"{shaken:,} of {len(pairs):,} separated pairs"
-    return [Note(kind="missing", text=f"at worst, missing scores of {who} turn round {which}")]
+    return [Note(kind="missing", text=f"At worst, missing scores of {who} turn round {which}")]
 
 
 def best_if_missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[str, ...]:
@@ -441,4 +441,4 @@ def _own_scores(lines: Sequence[LeaderboardRow]) -> list[Note]:
         for note in row.notes:
             names.setdefault((note.kind, note.text), []).append(row.name)
     of = {(note.kind, note.text): note for row in lines for note in row.notes}
-    return [replace(of[key], text=f"score of {several(who, _NAMED)}: {of[key].text}") for key, who in names.items()]
+    return [replace(of[key], text=f"Score of {several(who, _NAMED)}: {of[key].text}") for key, who in names.items()]

@@ -178,13 +178,13 @@ class Measured:
         """Return why some are not compared with others, and how to declare that the difference is intended."""
         if not self.apart:
             return ()
-        text = f"models whose runs differ in {' or '.join(self.apart)} are not compared with one another"
-        remedy = ("where the difference is intended, declare it: ", Option("accept", tuple(self.apart)))
+        text = f"Models whose runs differ in {' or '.join(self.apart)} are not compared with one another"
+        remedy = ("Where the difference is intended, declare it: ", Option("accept", tuple(self.apart)))
         return (*self.notes("invalid"), Note(kind="comparability", text=text, remedy=remedy))
 
     def why_apart(self) -> str:
         """Return the refusal as a clause, for an error."""
-        return "; ".join(part for note in self.refusal() for part in (note.text, written(note.remedy)) if part)
+        return ". ".join(part for note in self.refusal() for part in (note.text, written(note.remedy)) if part)
 
     def ordered(self, order: Sequence[int]) -> "Measured":
         """Put the systems in another order."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from evalstats.analysis.arms import asked_direction, direction_notes
+from evalstats.analysis.arms import ASSUMED, asked_direction
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
@@ -139,8 +139,7 @@ def _number(result: Leaderboard) -> tuple[str, str]:
 
 def _scope(result: Leaderboard) -> str:
     clusters = f" ({plural(result.n_clusters, 'cluster')})" if result.n_clusters is not None and result.clusters else ""
-    taken = [note.text for note in direction_notes(result.direction) if not note.caution]
-    better = taken[0] if taken else "" if result.higher_is_better else "lower is better"
+    better = ASSUMED if result.direction == "assumed" else "" if result.higher_is_better else "lower is better"
     weighted = result.average if any(result.asked.get(name) for name in ("average", "over", "weights")) else ""
     parts = [result.metric, better, weighted]
     basis = f"{result.basis[:1].upper()}{result.basis[1:]}{clusters}"
@@ -161,7 +160,7 @@ def _models(result: Leaderboard) -> Table:
     digits = score_digits(result)
     same_items = len({row.n_items for row in result.rows}) == 1
     columns = (
-        Column(title=result.contrast.capitalize(), kind="name"),
+        Column(title="Model" if result.contrast == "model" else result.contrast, kind="name"),
         Column(title=titled("Score", result.score_unit), kind="number", scale=result.scale, digits=digits),
         Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=digits),
         Column(title="Part", kind="amount"),

@@ -440,7 +440,7 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
     elif any(arm.several_trials for arm in table.arms):
         remarks.append("the trials do not tell how scores vary from run to run: no interval counts it")
     elif all(len(arm.runs) == 1 for arm in table.arms) and not table.data.merged:
-        remarks.append("one run of each system: no interval counts the variation from run to run")
+        remarks.append("One run of each system: no interval counts the variation from run to run")
     return remarks
 
 

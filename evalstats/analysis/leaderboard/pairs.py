@@ -156,7 +156,7 @@ def _told(parts: Sequence[RunVariance | None], metric: Metric) -> str:
     without = len(parts) - len(known)
     one = f"; {without} of {len(parts)} models have one run, whose variation is in no interval" if without else ""
     return (
-        f"scores vary from run to run with standard deviations of {least} to {most}{unit} (median {middle}): pairs and rank "
+        f"Scores vary from run to run with standard deviations of {least} to {most}{unit} (median {middle}): pairs and rank "
         f"sets count it, the corrected top score and the test over all models do not{one}"
     )
 

@@ -38,7 +38,7 @@ _NEVER = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "value
 _N_DRAWS = 29_999
 _SHOWN = 5
 _METHOD = "z of published scores, taken as independent"
-_INDEPENDENT = "the scores are taken as independent, so fewer ranks look certain than would on shared items"
+_INDEPENDENT = "The scores are taken as independent, so fewer ranks look certain than would on shared items"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ def one_each(rows: pl.DataFrame, metric: Metric, where: str = "") -> tuple[pl.Da
     first = f"{names[0]}: {_numbers(repeated.filter(pl.col(PUBLISHED_ENTRY) == names[0]))}"
     said = f"{several(names)} {has} ({first}) and {'is' if len(names) == 1 else 'are'} left out{where}"
     left = rows.filter(~pl.col(PUBLISHED_ENTRY).is_in(names))
-    return left, (Note(kind="left_out", text=said, remedy="keep one number for each model"),)
+    return left, (Note(kind="left_out", text=said, remedy="Keep one number for each model"),)
 
 
 def _refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
@@ -286,7 +286,7 @@ def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Lea
             *run_notes(data, runs),
             *found.doubled,
             *as_notes("left_out", _left_out(found)),
-            Note(kind="dependence", text=_INDEPENDENT, remedy="give item scores if you have them"),
+            Note(kind="dependence", text=_INDEPENDENT, remedy="Give item scores if you have them"),
             *as_notes("few", ranks.warnings),
             *(() if found.measured is None else found.measured.notes("weakens")),
             *as_notes("comparability", found.warnings),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.arms import Direction, direction_notes
+from evalstats.analysis.arms import ASSUMED, Direction, asked_direction
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, EntryDifference
 from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
 from evalstats.analysis.settings import Settings
@@ -211,7 +211,7 @@ class Leaderboard(Result):
         certain = (
             f"{best[0]} is the best{among}" if len(best) == 1 else f"{plural(len(best), 'model')} could be the best"
         )
-        told = [note.text for note in direction_notes(self.direction)]
+        told = [ASSUMED] if self.direction == "assumed" else asked_direction(self.direction)
         answer = "; ".join((certain if best else "no rank is certain", *self.qualifiers, *told))
         return f"<Leaderboard: {self.n_models} models on {self.benchmark} ({self.metric}): {answer}>"
 

@@ -12,12 +12,12 @@ from evalstats.document.model import Code, Column, Document, Figure, Items, Sect
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
 
 _METHODS = {
-    "REML": "restricted maximum likelihood (REML)",
-    "ML": "maximum likelihood (ML)",
-    "Laplace": "maximum likelihood by Laplace's approximation",
-    "AGHQ": "maximum likelihood by adaptive Gauss-Hermite quadrature",
-    "OLS": "least squares",
-    "GLM": "maximum likelihood",
+    "REML": "Restricted maximum likelihood (REML)",
+    "ML": "Maximum likelihood (ML)",
+    "Laplace": "Maximum likelihood by Laplace's approximation",
+    "AGHQ": "Maximum likelihood by adaptive Gauss-Hermite quadrature",
+    "OLS": "Least squares",
+    "GLM": "Maximum likelihood",
     "nAGQ=0": "Laplace's approximation with the fixed effects found in the inner loop",
 }
 _DF = {
@@ -288,12 +288,12 @@ def _kind(result: MixedModel) -> str:
 
 def _facts(result: MixedModel) -> tuple[str, ...]:
     engine = "" if result.backend == "evalstats" else f", by {result.backend}"
-    criterion = "restricted log-likelihood" if result.method == "REML" else "log-likelihood"
+    criterion = "Restricted log-likelihood" if result.method == "REML" else "Log-likelihood"
     said = [
         f"{_METHODS[result.method]}{engine}; {result.convergence.message}",
-        f"weakly informative prior: {result.penalty}" if result.penalty else "",
+        f"Weakly informative prior: {result.penalty}" if result.penalty else "",
         f"{_DF[result.df_method]}: {result.df_reason}",
-        f"what is estimated: {result.estimand}",
+        f"What is estimated: {result.estimand}",
         f"{criterion} {number(result.log_likelihood)}, {plural(result.n_parameters, 'parameter')}",
         f"AIC {number(result.aic)}, BIC {number(result.bic)}",
         "REML's likelihood and AIC compare only models with the same fixed effects" if result.method == "REML" else "",

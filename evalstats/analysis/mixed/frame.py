@@ -496,4 +496,4 @@ def _coding_notes(factors: Mapping[str, tuple[str, ...]]) -> list[str]:
     if not factors:
         return []
     references = ", ".join(f"{name} = {levels[0]}" for name, levels in factors.items())
-    return [f"fixed effects of factors are differences from the reference levels {references}"]
+    return [f"Fixed effects of factors are differences from the reference levels {references}"]

@@ -135,7 +135,7 @@ def _made(
     covariance = np.asarray(result.cov_params(), dtype=np.float64)[:n_fixed, :n_fixed]
     effects, spreads = _effects(design, theta, sigma, beta)
     singular = tuple(
-        f"the variance of {term.group} is estimated as 0"
+        f"The variance of {term.group} is estimated as 0"
         for term, factor in zip(design.terms, design.factors(theta), strict=True)
         if bool(np.any(np.diag(factor) < _ZERO))
     )
@@ -410,8 +410,8 @@ def _cautions(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[N
         said.append("n_quadrature=0 is a first look: fixed effects are drawn towards 0 a little; use 1 for an answer")
     found = list(as_notes("fit", dict.fromkeys([*said, *inference.warnings])))
     if not fit.design.terms:
-        text = "every row counts as independent"
-        found.append(Note(kind="dependence", text=text, remedy="if rows share an item or a user, add (1 | item)"))
+        text = "Every row counts as independent"
+        found.append(Note(kind="dependence", text=text, remedy="If rows share an item or a user, add (1 | item)"))
     return tuple(found)
 
 

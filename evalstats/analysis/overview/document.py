@@ -132,9 +132,7 @@ def _line(answer: Answer, said: Document) -> str:
     """Say an answer in one line: the question and where, the verdict, the headline, the number."""
     number = number_of(said)
     # Not made to begin with a capital: that may be a model's name.
-    return " ".join(
-        f"{part.rstrip('.')}." for part in (f"{answer.where}: {said.label.upper()}", said.headline, number) if part
-    )
+    return " ".join(sentence(part) for part in (f"{answer.where}: {said.label.upper()}", said.headline, number) if part)
 
 
 def _fitting(lines: Sequence[str]) -> int:

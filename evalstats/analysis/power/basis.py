@@ -162,7 +162,7 @@ def from_numbers(given: Assumed, *, delta: float | None, points: bool) -> Basis:
         raise InputError(
             f"{found}; give one of {Option('discordance')} (share of items that only one of them gets right), "
             f"{Option('accuracy')} (of the baseline), {Option('variance')} (of the item differences), or a pilot with "
-            f"{Option('pilot')}"
+            f"{Option('pilot', blank='FILE')}"
         )
     if given.variance is not None:
         return _from_variance(given, points=points)
@@ -188,7 +188,7 @@ def _discordance(given: Assumed, delta: float) -> tuple[float, str]:
     if given.discordance is not None:
         discordant_shares(given.discordance, delta)
         return given.discordance, (
-            f"exactly one of the two gets an item right on {100 * given.discordance:g}% of the items (assumed)"
+            f"Exactly one of the two gets an item right on {100 * given.discordance:g}% of the items (assumed)"
         )
     accuracy = given.accuracy or 0.0
     other = accuracy + delta
@@ -198,7 +198,7 @@ def _discordance(given: Assumed, delta: float) -> tuple[float, str]:
         raise InputError(_out_of_range(accuracy, delta))
     discordance = accuracy + other - 2.0 * accuracy * other
     return discordance, (
-        f"exactly one of the two gets an item right on {100 * discordance:.3g}% of the items, as if errors of the two had "
+        f"Exactly one of the two gets an item right on {100 * discordance:.3g}% of the items, as if errors of the two had "
         "nothing to do with each other; on shared items systems usually differ less, and fewer items do"
     )
 
@@ -394,7 +394,7 @@ def _from_comparison(result: Comparison) -> Basis:
         span=1.0 if result.scale != 1.0 else None,
     )
     parts = _parts_of(result)
-    text = "a Comparison holds no single trials, so trial noise is counted among the items'"
+    text = "A Comparison holds no single trials, so trial noise is counted among the items'"
     note = Note(kind="choice", text=text, remedy="Give the data to split it", caution=False)
     table = result.table
     discordant = None if table is None else table.only_candidate + table.only_baseline

@@ -178,7 +178,7 @@ def method_sections(plan: PowerPlan) -> tuple[Section, ...]:
     """Return how it is computed, what it means and assumes, and the references."""
     text = known_methods()[f"power: {plan.method}"]
     notes = [sentence(f"{row.method}: {row.note}") for row in plan.beside if row.note]
-    why = sentence(f"{text.what}, because {plan.method_reason}")
+    why = sentence(f"By {text.what}, because {plan.method_reason}")
     return (
         Section(
             id="method",
@@ -326,7 +326,7 @@ def _label(plan: PowerPlan) -> tuple[str, Tone]:
 
 def _scope(plan: PowerPlan) -> str:
     first = f"Pilot: {plan.pilot}" if plan.pilot else next(iter(plan.assumptions), "")
-    return ", ".join(part for part in (first[:1].upper() + first[1:], truth_words(plan)) if part)
+    return ", ".join(part for part in (first, truth_words(plan)) if part)
 
 
 def _answer(plan: PowerPlan) -> tuple[Block, ...]:

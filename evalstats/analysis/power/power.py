@@ -69,7 +69,7 @@ _HEADLINES: Mapping[PowerMethod, str] = {
 def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
     """Solve, and tell everything about the answer."""
     if request.method in ("exact", "miller", "t") and basis.clustered:
-        told = f"items are clustered, and method '{request.method}' takes them as independent"
+        told = f"Items are clustered, and method '{request.method}' takes them as independent"
         note = Note(kind="dependence", text=told)
         basis = replace(basis.independent(), notes=(*basis.notes, note))
     task = task_of(request, basis)
@@ -235,19 +235,19 @@ def _assumptions(plan: PowerPlan, basis: Basis) -> tuple[str, ...]:
     """Return what the answer rests on."""
     told = [*basis.assumptions]
     if basis.words:
-        told.append(f"the spread of the differences is that of the pilot: {basis.words}")
+        told.append(f"The spread of the differences is that of the pilot: {basis.words}")
     if plan.discordance is not None and basis.is_pilot:
-        told.append(f"exactly one of the two gets an item right on {percent(plan.discordance, 1)} of the items")
+        told.append(f"Exactly one of the two gets an item right on {percent(plan.discordance, 1)} of the items")
     if basis.clustered:
         size = count_words(plan.cluster_size or 0.0)
         told.append(
-            f"new clusters are like these, with {size} items on average; two items of one cluster have differences that "
+            f"New clusters are like these, with {size} items on average; two items of one cluster have differences that "
             f"correlate by {number(plan.icc)}"
         )
     else:
-        told.append("items are independent of each other")
+        told.append("Items are independent of each other")
     answers = "once" if max(plan.n_trials) <= 1.0 else trial_words(plan).strip()
-    told.append(f"both systems answer the same items, {answers}")
+    told.append(f"Both systems answer the same items, {answers}")
     told.append(_found_words(plan))
     return tuple(told)
 
@@ -257,14 +257,14 @@ def _found_words(plan: PowerPlan) -> str:
     if plan.test == "precision":
         return "the width is an expectation: half of all evaluations give a wider interval"
     if plan.test == "noninferiority":
-        return f"shown means that the {narrower} interval lies above minus the margin"
+        return f"Shown means that the {narrower} interval lies above minus the margin"
     if plan.test == "equivalence":
-        return f"shown means that the {narrower} interval lies within the margin on both sides"
+        return f"Shown means that the {narrower} interval lies within the margin on both sides"
     if plan.cluster_size is not None:
-        return f"found means that the {level} interval excludes 0 and that a sign-flip test of the clusters agrees"
+        return f"Found means that the {level} interval excludes 0 and that a sign-flip test of the clusters agrees"
     if plan.method == "exact":
-        return f"found means that the {level} interval excludes 0 with at least 6 discordant items"
-    return f"found means that the {level} interval excludes 0"
+        return f"Found means that the {level} interval excludes 0 with at least 6 discordant items"
+    return f"Found means that the {level} interval excludes 0"
 
 
 def _why_none(task: Task, basis: Basis, *, simulated: bool) -> str:
@@ -292,7 +292,7 @@ def _cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
     found: list[Note] = []
     if plan.discordance is not None and plan.delta is not None and abs(plan.delta) > plan.discordance:
         text = (
-            f"the two differ on {percent(plan.discordance, 1)} of the items, less than {shown(plan, plan.delta)} needs"
+            f"The two differ on {percent(plan.discordance, 1)} of the items, less than {shown(plan, plan.delta)} needs"
         )
         found.append(Note(kind="fit", text=text, remedy="They are taken to differ on no more items than it needs"))
     if basis.is_pilot:
@@ -300,10 +300,10 @@ def _cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
     simulated = next((row for row in plan.beside if row.role == "simulation"), None)
     power = plan.beside[0].power
     if simulated is not None and power is not None and _promises_too_much(power, simulated):
-        text = f"simulation gives a power of {power_words(simulated.power)}, the formula {power_words(power)}"
+        text = f"Simulation gives a power of {power_words(simulated.power)}, the formula {power_words(power)}"
         found.append(Note(kind="fit", text=text, remedy="Use method 'simulation'"))
     if plan.answer is not None and plan.n_items is not None and plan.n_items < FEW_ITEMS:
-        found.append(Note(kind="few", text=f"no method is reliable below {FEW_ITEMS} items"))
+        found.append(Note(kind="few", text=f"No method is reliable below {FEW_ITEMS} items"))
     return found
 
 
@@ -311,21 +311,21 @@ def _pilot_cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
     found: list[Note] = []
     seen, clusters = basis.parts.n_items, len(basis.parts.sizes)
     if plan.answer is not None and plan.n_items is not None and plan.n_items > _BEYOND * seen:
-        text = f"the plan has {plan.n_items / seen:.1f} times the {seen:,} items of the pilot"
+        text = f"The plan has {plan.n_items / seen:.1f} times the {seen:,} items of the pilot"
         found.append(Note(kind="few", text=text, remedy="It holds only if new items are like those of the pilot"))
     if plan.test == "difference" and plan.solved != "delta" and _is_seen(plan, basis):
-        text = "delta is the difference that the pilot showed, and power for an observed difference only repeats its p-value"
+        text = "Delta is the difference that the pilot showed, and power for an observed difference only repeats its p-value"
         found.append(Note(kind="selection", text=text, remedy="Name the smallest difference that would matter"))
     if clusters and clusters < _FEW_PILOT_CLUSTERS:
-        text = f"the pilot has {plural(clusters, 'cluster')}, which show little of how much clusters differ"
+        text = f"The pilot has {plural(clusters, 'cluster')}, which show little of how much clusters differ"
         found.append(Note(kind="few", text=text, remedy="Rely on the range of the answer"))
     if basis.discordant == 0:
-        text = "the two never differ in the pilot, so this is the best case"
+        text = "The two never differ in the pilot, so this is the best case"
         found.append(Note(kind="few", text=text))
     if clusters and basis.std_error is not None:
         ratio = basis.parts.variance() ** 0.5 / basis.std_error
         if not 1.0 / _DISAGREE <= ratio <= _DISAGREE:
-            text = f"the parts of the variance make {ratio:.2f} times the standard error of the comparison"
+            text = f"The parts of the variance make {ratio:.2f} times the standard error of the comparison"
             found.append(Note(kind="fit", text=text, remedy="Clusters are uneven, so the parts are rough"))
     return found
 

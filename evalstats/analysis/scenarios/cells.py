@@ -487,7 +487,7 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
         low, high = np.full(len(value), np.nan), np.full(len(value), np.nan)
     why = "some cells hold next to nothing but one score" if enough else "there are few clusters for so many cells"
     source = "clustered by item" if clustered else f"by the model, since {why}"
-    note = f"cells are pooled with the covariance {source}"
+    note = f"Cells are pooled with the covariance {source}"
     return (
         PooledCells(
             value=value,

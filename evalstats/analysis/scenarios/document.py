@@ -122,7 +122,7 @@ def _assumptions(result: ScenarioModel) -> tuple[str, ...]:
             "What is missing is like the rest; failures that come more often in one scenario would pass for a drop, or hide one"
         )
     if result.singular:
-        found.append(f"{several(result.singular)}, and taken for 0, which is not shown")
+        found.append(f"In the model {several(result.singular)}, and taken for 0, which is not shown")
     if not result.converged:
         found.append("The fit ends at an optimum, which it did not")
     return tuple(sentence(text) for text in found)
@@ -563,8 +563,8 @@ def _doubts(result: ScenarioModel) -> list[Note]:
     doubted = [row for row in shown if row.paired_low is not None and row.paired_high is not None]
     doubted = [row for row in doubted if (row.paired_low or 0.0) <= 0 <= (row.paired_high or 0.0)]
     if doubted:
-        text = f"within items alone the interval includes 0 for {several([named(row) for row in doubted], 3)}"
-        found.append(Note(kind="fit", text=text, remedy="read these items before relying on it"))
+        text = f"Within items alone the interval includes 0 for {several([named(row) for row in doubted], 3)}"
+        found.append(Note(kind="fit", text=text, remedy="Read these items before relying on it"))
     reasons = [(row.verdict_reason, named(row)) for row in result.drops if row.verdict == "invalid"]
     reasons += [
         (row.verdict_reason, named(row)) for row in result.drops if row.verdict == "not shown" and row.excludes_zero
@@ -572,7 +572,7 @@ def _doubts(result: ScenarioModel) -> list[Note]:
     reasons += [(row.reason, row.name) for row in (*result.models, *result.scenarios) if row.reason]
     for reason in dict.fromkeys(reason for reason, _ in reasons):
         names = [name for other, name in reasons if other == reason]
-        found.append(Note(kind="few", text=f"not judged: {several(names, 3)} ({reason or 'no reason known'})"))
+        found.append(Note(kind="few", text=f"Not judged: {several(names, 3)} ({reason or 'no reason known'})"))
     return found
 
 

@@ -264,7 +264,8 @@ def _spread_heading(rows: Sequence[VarianceRow], result: ScenarioModel) -> str:
     if not ordered:
         return f"Nothing but chance is seen in what {result.metric} varies by"
     first, of_model = ordered[0], next((row for row in rows if row.term == "model"), None)
-    heading = f"{_NOUNS.get(first.term, first.term).capitalize()} makes {_percent(first)} of the variance of scores"
+    noun = _NOUNS[first.term].capitalize() if first.term in _NOUNS else first.term
+    heading = f"{noun} makes {_percent(first)} of the variance of scores"
     return f"{heading}, the model for {_percent(of_model)}" if of_model not in (None, first) else heading
 
 

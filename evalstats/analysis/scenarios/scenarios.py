@@ -396,7 +396,7 @@ def _cautions(table: ScenarioTable, choice: Choice, fitted: FittedScenarios, ref
     else:
         found += as_notes("fit", fitted.fit.warnings)
     if fitted.no_interval:
-        found.append(Note(kind="few", text=f"no interval can be given: {fitted.no_interval}"))
+        found.append(Note(kind="few", text=f"No interval can be given: {fitted.no_interval}"))
     found += _nested(table, reference)
     found += _thin_cells(table, fitted)
     lost = table.n_error + table.n_unscored
@@ -417,7 +417,7 @@ def _thin_cells(table: ScenarioTable, fitted: FittedScenarios) -> list[Note]:
         model, scenario, _ = few.row(0)
         have = "has" if few.height == 1 else "have"
         text = f"{few.height:,} of {plural(n_cells, 'cell')} {have} fewer than {_FEW_ITEMS} items"
-        remedy = f"take the numbers there as rough (first: {model} in {scenario})"
+        remedy = f"Take the numbers there as rough (first: {model} in {scenario})"
         found.append(Note(kind="few", text=text, remedy=remedy))
     empty = n_cells - len(fitted.laid.cells)
     if empty:
@@ -430,7 +430,7 @@ def _nested(table: ScenarioTable, reference: str) -> list[Note]:
     """Say where items belong to one scenario each: then scenarios differ in their items as well."""
     if table.frame.select("item", "scenario").n_unique() > table.frame["item"].n_unique():
         return []
-    text = "every item belongs to one scenario, so a change may come from harder or easier items"
+    text = "Every item belongs to one scenario, so a change may come from harder or easier items"
     return [Note(kind="comparability", text=text, caution=reference != "average")]
 
 
@@ -440,7 +440,7 @@ def _lacking(table: ScenarioTable) -> list[Note]:
     if not n:
         return []
     text = f"{plural(n, 'score')} of single models {'is' if n == 1 else 'are'} missing, so plain means are not of the same items"
-    return [Note(kind="missing", text=text, remedy="compare models on items that all of them have")]
+    return [Note(kind="missing", text=text, remedy="Compare models on items that all of them have")]
 
 
 def _planned(

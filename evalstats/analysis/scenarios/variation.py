@@ -415,7 +415,7 @@ def variance_rows(
         return (), (f"the variation was not split: the fit did not converge ({fit.convergence.message})",)
     rows = _component_rows(fit, conf_level)
     total = sum(row.variance for row in rows)
-    told = tuple(f"in the split of the variation, where all sources are random: {text}" for text in fit.warnings)
+    told = tuple(f"In the split of the variation, where all sources are random: {text}" for text in fit.warnings)
     return tuple(replace(row, share=row.variance / total) for row in rows), told
 
 

@@ -80,7 +80,7 @@ def _of_several(result: Scores) -> Document:
         if len(few) < 2 or note.text not in few_items(row.n_items)
     ]
     notes = tuple(
-        note if len(rows) == len(result.rows) else replace(note, text=f"of {_names(rows)}: {note.text}")
+        note if len(rows) == len(result.rows) else replace(note, text=f"Of {_names(rows)}: {note.text}")
         for note, rows in _grouped(said)
     )
     if len(few) > 1:
@@ -88,7 +88,7 @@ def _of_several(result: Scores) -> Document:
         named = dict.fromkeys(
             f"{row.benchmark if same else f'{row.name} on {row.benchmark}'} ({row.n_items})" for row in few
         )
-        text = f"fewer than {FEW_ITEMS} items, where no method is reliable: {several([*named], 3)}"
+        text = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {several([*named], 3)}"
         notes = (Note(kind="few", text=text), *notes)
     where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else " on several benchmarks"
     what = f" in {first.metric}" if len(scales) == 1 else ""
@@ -180,10 +180,10 @@ def _assumed(result: Score) -> tuple[Note, ...]:
     test = result.against
     if test is not None and test.n is None and test.std_error is None:
         remedy = (Option("against_n"), " or ", Option("against_se"), " count its own error")
-        told.append(Note(kind="choice", text="the claim is taken as it stands", remedy=remedy, caution=False))
+        told.append(Note(kind="choice", text="The claim is taken as it stands", remedy=remedy, caution=False))
     elif test is not None:
-        text = "the claim is taken as measured on other items"
-        told.append(Note(kind="choice", text=text, remedy="on the same items, compare item by item", caution=False))
+        text = "The claim is taken as measured on other items"
+        told.append(Note(kind="choice", text=text, remedy="On the same items, compare item by item", caution=False))
     return tuple(told)
 
 

@@ -144,7 +144,7 @@ def difference_parts(
         in_means += 0.0 if sigma is None else sigma / k
     notes: list[str] = []
     if None in noise:
-        notes.append("no two items have several trials on each side, so trial noise is counted among the items'")
+        notes.append("No two items have several trials on each side, so trial noise is counted among the items'")
     if clusters is None:
         sizes, between, item = (), None, float(d.var(ddof=1)) - float(in_means.mean())
     else:
@@ -220,7 +220,7 @@ def _one_way(d: FloatArray, codes: IntArray, n_clusters: int, in_means: FloatArr
 def _cut_off(between: float | None, item: float) -> list[str]:
     notes: list[str] = []
     if between is not None and between < 0.0:
-        notes.append(f"the variance between clusters is estimated as {between:.3g}, which is taken as 0")
+        notes.append(f"The variance between clusters is estimated as {between:.3g}, which is taken as 0")
     if item < 0.0:
         notes.append(f"the variance of the items' true differences is estimated as {item:.3g}, which is taken as 0")
     return notes

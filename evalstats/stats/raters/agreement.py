@@ -7,18 +7,19 @@ References: Krippendorff 2019, Content Analysis, 4th ed.; Gwet 2008,
 doi:10.1348/000711006X126600; Cohen 1960, doi:10.1177/001316446002000104; Cohen 1968, doi:10.1037/h0026256.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
+from scipy import sparse, special
 
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap import acceleration, corrected_tails
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, as_values, check_level, too_few_clusters
-from evalstats.stats.estimate import Estimate, normal_quantile
+from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile
 from evalstats.stats.one_sample import wilson
 
 Metric = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -161,19 +162,10 @@ def krippendorff_alpha(table: RatingTable, metric: Metric = "nominal", **over: U
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeAlpha:
-    """Alpha of a judge with people, of people among themselves on the same units, and the difference; None without two people."""
-
-    with_people: Estimate
-    among_people: Estimate | None
-    difference: Estimate | None
-
-
 def judge_alpha(
     judge: IntArray, people: IntArray, levels: FloatArray, metric: Metric = "nominal", **over: Unpack[Over]
-) -> JudgeAlpha:
-    """Estimate alpha over pairs of the judge and a person, beside alpha over pairs of people, like with like.
+) -> Estimate:
+    """Estimate alpha over all pairs of the judge and a person; every unit weighs the same, however many people rated it.
 
     Agreement with the mean or the majority of several people would be higher than agreement with one of them, so a judge
     measured by it seems better than a person.
@@ -182,51 +174,117 @@ def judge_alpha(
     ----------
     judge, people
         int64, shape (n_units, n_levels): how often the judge, and people, gave each category; units without both say nothing.
-        Where some units have two people, only these count.
+
+    Raises
+    ------
+    InputError
+        If no unit has both, or all ratings are the same.
 
     Examples
     --------
     >>> judge = np.eye(2, dtype=np.int64)[[0, 0, 0, 0, 0, 1, 1, 1, 1, 0]]
     >>> people = 2 * np.eye(2, dtype=np.int64)[[0, 0, 0, 0, 0, 1, 1, 1, 1, 1]]
-    >>> found = judge_alpha(judge, people, np.array([0.0, 1.0]))
-    >>> round(found.with_people.estimate, 2), found.among_people.estimate
-    (0.81, 1.0)
+    >>> round(judge_alpha(judge, people, np.array([0.0, 1.0])).estimate, 2)
+    0.81
     """
+    units, over = _rated_by_both(judge, people, 1, over)
     q = levels.size
-    several = bool((people.sum(axis=1) > 1).any())
-    kept = (judge.sum(axis=1) > 0) & (people.sum(axis=1) > int(several))
-    if not kept.any():
-        raise InputError("no unit was rated by the judge and by people")
-    units = np.concatenate((judge[kept], people[kept]), axis=1)
-    codes = over.get("clusters")
-    if codes is not None:
-        over["clusters"] = np.asarray(codes)[kept]
-    common = int((units[:, :q] + units[:, q:]).sum(axis=0).argmax())
-    telling = int(np.count_nonzero(units.sum(axis=1) > units[:, common] + units[:, q + common]))
+    return _over_units(
+        units,
+        lambda kinds: _pair_sums(kinds[:, :q], kinds[:, q:], levels, metric),
+        lambda total: _alpha(total, levels, metric),
+        f"Krippendorff's alpha of the judge with people, {metric}",
+        n_telling=_telling(units, q),
+        **over,
+    )
+
+
+def judge_minus_people(
+    judge: IntArray, people: IntArray, levels: FloatArray, metric: Metric = "nominal", **over: Unpack[Over]
+) -> Estimate:
+    """Estimate alpha of the judge with people minus alpha among people, both on the units that two people and the judge rated.
+
+    Raises
+    ------
+    InputError
+        If there is no such unit, or ratings of these units are all the same.
+
+    Examples
+    --------
+    >>> judge = np.eye(2, dtype=np.int64)[[0, 0, 0, 0, 0, 1, 1, 1, 1, 0]]
+    >>> people = 2 * np.eye(2, dtype=np.int64)[[0, 0, 0, 0, 0, 1, 1, 1, 1, 1]]
+    >>> round(judge_minus_people(judge, people, np.array([0.0, 1.0])).estimate, 2)
+    -0.19
+    """
+    units, over = _rated_by_both(judge, people, 2, over)
+    q = levels.size
 
     def sums_of(kinds: IntArray) -> FloatArray:
         own, theirs = kinds[:, :q], kinds[:, q:]
         return np.concatenate((_pair_sums(own, theirs, levels, metric), _table_sums(theirs, levels, metric)), axis=1)
 
-    def with_people(total: FloatArray) -> FloatArray:
-        return _alpha(total[:, : total.shape[1] // 2], levels, metric)
-
-    def among_people(total: FloatArray) -> FloatArray:
-        return _alpha(total[:, total.shape[1] // 2 :], levels, metric)
-
-    sums = _sums_over(units, sums_of, over.get("clusters"))
-
-    def of(name: str, statistic: Statistic) -> Estimate:
-        return _over_sums(sums, statistic, f"{name}, {metric}", n_telling=telling, over=over)
-
-    own = of("Krippendorff's alpha of the judge with people", with_people)
-    if not several:
-        return JudgeAlpha(with_people=own, among_people=None, difference=None)
-    return JudgeAlpha(
-        with_people=own,
-        among_people=of("Krippendorff's alpha among people", among_people),
-        difference=of("difference of the two alphas", lambda total: with_people(total) - among_people(total)),
+    return _over_units(
+        units,
+        sums_of,
+        lambda total: _difference(total, levels, metric),
+        f"difference of the two alphas, {metric}",
+        n_telling=_telling(units, q),
+        **over,
     )
+
+
+def alpha_where_two_rated(
+    judge: IntArray, people: IntArray, levels: FloatArray, metric: Metric = "nominal", **over: Unpack[Over]
+) -> Estimate:
+    """Estimate alpha of the judge with people on the units that several people rated minus that on those that one rated.
+
+    Far from 0, the units that two people rated do not stand for the others.
+
+    Raises
+    ------
+    InputError
+        If one of the two parts is empty, or its ratings are all the same.
+    """
+    units, over = _rated_by_both(judge, people, 1, over)
+    q = levels.size
+
+    def sums_of(kinds: IntArray) -> FloatArray:
+        own, theirs = kinds[:, :q], kinds[:, q:]
+        pairs, several = _pair_sums(own, theirs, levels, metric), theirs.sum(axis=1)[:, None] > 1
+        return np.concatenate((pairs * several, pairs * ~several), axis=1)
+
+    several = units[:, q:].sum(axis=1) > 1
+    return _over_units(
+        units,
+        sums_of,
+        lambda total: _difference(total, levels, metric),
+        f"difference of alpha between units of several people and of one, {metric}",
+        n_telling=min(_telling(units[of], q) for of in (several, ~several)),
+        **over,
+    )
+
+
+def _rated_by_both(judge: IntArray, people: IntArray, least: int, over: Over) -> tuple[IntArray, Over]:
+    """Return the counts of judge and people, side by side, of units that the judge and so many people rated, and what goes on."""
+    kept = (judge.sum(axis=1) > 0) & (people.sum(axis=1) >= least)
+    if not kept.any():
+        raise InputError(f"no unit was rated by the judge and by {'people' if least == 1 else 'two people'}")
+    codes = over.get("clusters")
+    return np.concatenate((judge[kept], people[kept]), axis=1), (
+        over if codes is None else Over({**over, "clusters": np.asarray(codes)[kept]})
+    )
+
+
+def _telling(units: IntArray, q: int) -> int:
+    """Count units with a rating other than the commonest."""
+    both = units[:, :q] + units[:, q:]
+    return int(np.count_nonzero(both.sum(axis=1) > both[:, int(both.sum(axis=0).argmax())]))
+
+
+def _difference(total: FloatArray, levels: FloatArray, metric: Metric) -> FloatArray:
+    """Return alpha of the first half of the sums minus that of the second."""
+    first, second = np.split(total, 2, axis=1)
+    return _alpha(first, levels, metric) - _alpha(second, levels, metric)
 
 
 def gwet_ac1(table: RatingTable, **over: Unpack[Over]) -> Estimate:
@@ -472,17 +530,6 @@ def _over_units(
 ) -> Estimate:
     """Estimate a function of sums over units, with a BCa interval over units, or over whole clusters of them."""
     sums = _sums_over(units, sums_of, over.get("clusters"))
-    return _over_sums(sums, statistic, method, n_telling=n_telling, over=over)
-
-
-def _over_sums(
-    sums: _UnitSums,
-    statistic: Statistic,
-    method: str,
-    *,
-    n_telling: int | None,
-    over: Over,
-) -> Estimate:
     level, n_resamples, seed = (
         check_level(over.get("conf_level", 0.95)),
         over.get("n_resamples", 4000),
@@ -583,6 +630,8 @@ def _bca(
         2.0 * known.size
     )
     everyone = np.repeat(influence, copies.astype(np.int64)) if n <= _MOST_ROWS else influence
+    # A bootstrap of few units is too narrow, as a normal law is beside t (Hesterberg 2015, doi:10.1080/00031305.2015.1089789).
+    level = 1.0 - 2.0 * float(special.ndtr(-math.sqrt(n / (n - 1.0)) * t_quantile(level, n - 1.0)))
     tail = (1.0 - level) / 2.0
     beneath, above = corrected_tails(below, acceleration(everyone), level) or (tail, tail)
     low, high = (float(end) for end in np.quantile(known, (beneath, 1.0 - above)))

@@ -137,7 +137,8 @@ local refer = {
     return links
   end,
   Image = function(image)
-    if image.src:match("^%a[%w+.-]*:") and not image.src:match("^data:") or image.src:match("^/") then
+    local outside = image.src:match("^%a[%w+.-]*:") and not image.src:match("^data:") or image.src:match("^[/\\\\~]")
+    if outside or image.src:match("%.%.") then
       error("the image " .. image.src .. " does not lie beside the page")
     end
   end,
@@ -247,7 +248,17 @@ local function tabset(div)
   return blocks
 end
 
+-- What Typst would take for a sign of its own, and Pandoc does not escape: dots, hyphens, dashes, quotation marks.
+local signs = { "%.%.%.", "%-[%?%d]", "\u{2013}", "\u{2014}", "\u{2018}", "\u{2019}", "\u{201c}", "\u{201d}" }
+
 local write = {
+  Str = function(str)
+    for _, sign in ipairs(signs) do
+      if typst and str.text:match(sign) then
+        return pandoc.RawInline("typst", string.format('#"%s";', escape_string(str.text)))
+      end
+    end
+  end,
   Div = function(div)
     local kind = kind_of(div.identifier)
     if kind == "fig" or kind == "tbl" then

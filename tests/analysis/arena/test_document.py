@@ -242,7 +242,7 @@ def test_weak_links_are_listed_and_warned_of() -> None:
 
 
 def test_simulated_votes_are_a_banner() -> None:
-    found = replace(example.small(), notes=(Note(kind="simulated", text="the votes are simulated"),))
+    found = replace(example.small(), notes=(Note(kind="simulated", text="The votes are simulated"),))
     assert terminal.headline(found.document()).startswith("The votes are simulated. NO CLEAR WINNER")
 
 
@@ -286,7 +286,7 @@ def test_style_is_no_cause_and_a_side_has_a_direction() -> None:
     assert "need not be why" in texts(found)
     assert "side" not in texts(found)  # of which its check tells
     unchecked = replace(example.troubled(), checks=())
-    assert "Side a (+9 Elo points" in texts(section(unchecked, "style"))
+    assert "Preferred: side a (+9 Elo points" in texts(section(unchecked, "style"))
     captions = [each.document().tables["style"].caption for each in (example.troubled(), unchecked)]
     assert ["the side between equals" in caption for caption in captions] == [False, True]
     none = replace(example.troubled(), covariates=example.troubled().covariates[2:])

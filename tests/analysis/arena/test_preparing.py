@@ -210,7 +210,7 @@ def test_voters_who_vote_once_each_are_named_voters() -> None:
     (nobody,) = shared_sources(votes.drop("rater"), "auto").notes
     assert "do not say who voted" in nobody.text
     (two,) = shared_sources(votes.with_columns(rater=pl.Series(["u", "v"] * 20)), "auto").notes
-    assert "all votes come from 2 raters" in two.text
+    assert "All votes come from 2 raters" in two.text
 
 
 def test_a_judge_among_people_is_told() -> None:

@@ -9,6 +9,7 @@ import evalstats as es
 from evalstats.analysis.arena.result import VoteCovariate
 from evalstats.analysis.arena.sides import side_share, side_words
 from evalstats.document.model import Section
+from evalstats.errors import written
 
 TYPE_I = 0.05
 
@@ -80,7 +81,7 @@ def test_a_page_speaks_of_the_side_in_one_place_at_most(side: float) -> None:
     assert len(about) == (line.status == "warning")
     assert line.status == ("warning" if side > 0.5 else "ok")
     told = [note for note in result.document().notes if "side" in note.text]
-    assert [note.remedy for note in told] == ["hold the side equal (--side)"] * len(about)
+    assert [written(note.remedy) for note in told] == ["Hold the side equal: side=True"] * len(about)
 
 
 def test_a_side_that_is_held_equal_needs_no_caution() -> None:

@@ -9,6 +9,7 @@ from evalstats.analysis.audit.answers import answers_of, multiple_choice
 from evalstats.analysis.audit.audit import _kept, _panels
 from evalstats.analysis.audit.items import groups_and_drift, near_duplicates, uninformative_items
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel
+from evalstats.errors import written
 from tests.analysis.audit.builders import clean, read
 
 LETTERS = "ABCDE"
@@ -134,7 +135,7 @@ def test_unread_answers_are_counted_wrong_or_as_luck_and_blind_models_are_named(
     assert "would add 6.7 points" in unread.text  # a third of the answers, a fifth of them right
     assert {each.treatment for each in unread.shifts} == {"counted as wrong", "with the chance of a random pick"}
     assert random.models == ("m00",)
-    assert random.text.startswith("no better than a random pick: m00 (")
+    assert random.text.startswith("No better than a random pick: m00 (")
     assert "chance 20.0%" in random.text
 
 
@@ -161,7 +162,7 @@ def test_a_favourite_position_and_a_copied_model_are_described():
     alike = finding(found, "agreement")
     assert alike.models == ("m03", "m04")
     assert "same wrong answer on 100%" in alike.text
-    assert "consistent with" in alike.remedy
+    assert "Consistent with" in written(alike.remedy)
 
 
 def test_answers_must_be_what_the_scores_say():
@@ -264,7 +265,7 @@ def test_dependence_by_a_factor_is_a_treatment_by_clusters():
     found = es.audit(read(grouped(1, 1.5)))
     told = finding(found, "dependence")
     assert told.text.startswith("differences between models go by chapter (12 levels, design effect ")
-    assert told.remedy == "to conclude about other levels than these 12, add --cluster chapter"
+    assert written(told.remedy) == "To conclude about other levels than these 12, add cluster='chapter'"
     (shift,) = told.shifts
     assert shift.treatment == "clustered by chapter"
     compared = es.compare(read(grouped(1, 1.5)), "a", "b", cluster="chapter")

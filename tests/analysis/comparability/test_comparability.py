@@ -466,10 +466,10 @@ def test_a_result_gets_the_gravest_first_and_each_in_its_place() -> None:
     reason = refusal(told)
     assert reason is not None
     assert "the judge differs" in reason
-    assert reason.endswith('--accept n_shots --accept judge (in evalstats.toml: accept = ["n_shots", "judge"])')
+    assert reason.endswith('accept = ["n_shots", "judge"] in evalstats.toml')
     notes = difference_notes(told)
     assert [note.text.partition(" differs")[0] for note in notes if note.caution] == ["the temperature"]
-    assert any("the sides hold different items" in note.text for note in notes if not note.caution)
+    assert any("The sides hold different items" in note.text for note in notes if not note.caution)
     assert refusal(run_comparability(data, *sides(data), accept=["n_shots", "judge"])) is None
 
 

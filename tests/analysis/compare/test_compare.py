@@ -10,7 +10,7 @@ import pytest
 
 from evalstats import datasets
 from evalstats.analysis.compare.compare import compare
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, written
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Margin, Plan
 from tests.analysis.builders import data_of, rows_of, told
@@ -42,8 +42,8 @@ def test_published_headline_is_reproduced_and_corrected(tenacious: EvalData) -> 
 def test_the_dimension_is_suspected_and_named_as_the_source_names_it(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained")
     (note,) = [note for note in result.notes if note.kind == "dependence"]
-    assert note.text.startswith("items of one dimension behave alike (design effect 6.7)")
-    assert note.remedy == "to conclude about other dimensions, add --cluster dimension"
+    assert note.text.startswith("Items of one dimension behave alike (design effect 6.7)")
+    assert written(note.remedy) == "To conclude about other dimensions, add cluster='dimension'"
     row = next(row for row in result.dependence if row.factor == "dimension")
     assert row.flag == "warn"
 
@@ -503,7 +503,8 @@ def test_many_items_asked_with_different_prompts_cannot_be_compared() -> None:
     )
     refused = compare(data, "a", "b")
     assert refused.verdict == "invalid"
-    assert "--accept prompt" in refused.verdict_reason
+    assert 'accept = ["prompt"] in evalstats.toml' in refused.verdict_reason
+    assert "accept=['prompt']" in refused.document().actions[0]
     assert (refused.estimate, refused.conf_low, refused.p_value, refused.rows) == (0.5, None, None, ())
     accepted = compare(data, "a", "b", accept=["prompt"])
     assert accepted.verdict == "better"
@@ -569,7 +570,7 @@ def test_a_result_has_a_short_name(tenacious: EvalData) -> None:
 
 def test_warnings_about_either_sides_own_score_are_passed_on(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained", cluster="dimension")
-    assert any(text.startswith("in the score of baseline, ") and "3 of 7 clusters" in text for text in told(result))
+    assert any(text.startswith("In the score of baseline: ") and "3 of 7 clusters" in text for text in told(result))
 
 
 def test_published_numbers_and_votes_are_told_from_item_scores(tenacious: EvalData) -> None:
@@ -672,7 +673,7 @@ def test_runs_that_differ_as_a_whole_take_a_direction_back() -> None:
     result = compare(data_of(*sides, kind="bounded", low=0, high=1), "a", "b")
     assert result.conf_low < 0
     assert result.verdict == "inconclusive"
-    assert any(text.startswith("scores vary from run to run with a standard deviation of 5.") for text in told(result))
+    assert any(text.startswith("Scores vary from run to run with a standard deviation of 5.") for text in told(result))
     rows = {row.method: row for row in result.rows}
     assert rows["augmented t"].conf_low > 0
 
@@ -695,7 +696,7 @@ def test_a_plan_settles_what_is_left_open_and_departures_are_told() -> None:
     assert planned.plan.departures == ()
     departed = compare(data, "old", "new", plan=plan, margin="20pp", conf_level=0.95)
     assert departed.margin == 0.2
-    assert departed.notes[0].text == "departs from the plan: margin 20pp given, 5pp declared"
+    assert departed.notes[0].text == "Departs from the plan: margin 20pp given, 5pp declared"
     assert departed.plan.digest[:12] in " ".join(str(block) for block in departed.document().method)
 
 

@@ -158,7 +158,7 @@ def test_the_cautions_are_of_their_kind(results: dict[str, Comparison]) -> None:
 
 
 def test_no_model_s_name_makes_data_simulated() -> None:
-    names = {"a": "simulated: annealer", "b": "departs from the plan"}
+    names = {"a": "simulated: annealer", "b": "Departs from the plan"}
     data = right_or_wrong()
     told = data.outcomes.with_columns(pl.col("model", "system").replace(names))
     result = compare(replace(data, outcomes=told), *names.values())
@@ -171,7 +171,7 @@ def test_simulated_runs_are_the_banner() -> None:
     made = replace(data, runs=data.runs.with_columns(simulated=pl.lit("invented by hand")))
     document = compare(made, "a", "b").document()
     (banner,) = document.banners
-    assert banner.text == "the data are simulated: invented by hand"
+    assert banner.text == "The data are simulated: invented by hand"
     assert terminal.headline(document).startswith(banner.line)
 
 

@@ -192,7 +192,7 @@ def test_the_figure_of_each_metric_is_that_of_the_comparison_alone(found: es.Com
 def test_what_is_known_of_one_metric_names_it_and_of_all_stands_once(found: es.Comparisons) -> None:
     notes = found.document().notes
     assert len([note for note in notes if "do not say how the runs were made" in note.text]) == 1
-    assert [note.text for note in notes if note.kind == "direction"] == ["in correct: higher taken as better"]
+    assert [note.text for note in notes if note.kind == "direction"] == ["In correct: Higher is taken as better"]
 
 
 def test_a_limit_of_one_verdict_stands_in_the_headline_with_its_metric() -> None:
@@ -255,7 +255,7 @@ def test_runs_that_cannot_be_compared_are_refused_for_every_metric() -> None:
         ({"metric": ["correct", "correct"]}, "named twice"),
         ({"metric": []}, "is empty"),
         ({"by": "topic"}, "leave out by="),
-        ({"sequential": True}, "leave out sequential=True"),
+        ({"sequential": True}, "leave out sequential="),
         ({"pass_hat": 2}, "leave out pass_hat="),
         ({"higher_is_better": True}, "direction of its own"),
         ({"margin": "2pp"}, "several units"),
@@ -347,7 +347,7 @@ def test_a_direction_that_nobody_declares_is_no_answer() -> None:
     made = es.from_frame(table, item="item", model="model", score=["correct", "cost_usd_total"])
     found = es.compare(made, "old", "new", metric=["correct", "cost_usd_total"])
     assert "higher in cost_usd_total" in found.document().headline
-    assert "nothing declares which way cost_usd_total is better" in " ".join(printed(found, full=False).split())
+    assert "Nothing declares which way cost_usd_total is better" in " ".join(printed(found, full=False).split())
     gated = gate_of(found, "worse")
     assert gated.passed is None
     assert "evalstats.toml" in gated.reason

@@ -205,7 +205,7 @@ def test_days_that_differ_as_a_whole_are_told_and_one_bad_day_is_no_since() -> N
     found = es.dashboard(data_of(pl.concat([rows_of("a").filter(~bad), worse])))
     assert found.rows[0].verdict == "no drift shown"
     assert found.rows[0].dispersion > 2.0
-    assert any("days differ as a whole for a" in note.text for note in found.notes)
+    assert any("Days differ as a whole for a" in note.text for note in found.notes)
     once = es.dashboard(data_of(rows_of("a", drop=0.4, at=7))).document()
     assert once.headline == "a dropped on 2026-02-23"
     assert any("run again before you act" in action for action in once.actions)

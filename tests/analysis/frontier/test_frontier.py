@@ -142,7 +142,7 @@ def test_complete_cases_alone_count_and_how_many_is_said() -> None:
     assert (result.n_items, result.n_items_any) == (29, 30)
     [note] = [note for note in result.notes if note.kind == "missing"]
     assert note.caution
-    assert "only 29 of 30 items have a score and cost_usd of all 3 systems" in note.text
+    assert "Only 29 of 30 items have a score and cost_usd of all 3 systems" in note.text
     assert result.row("a").estimate == pytest.approx(14 / 29)
     whole = frontier(data_with({name: (both[0][1:], both[1][1:]) for name, both in systems.items()}), n_resamples=200)
     assert [(row.name, row.estimate, row.cost) for row in whole.rows] == [
@@ -313,7 +313,7 @@ def test_systems_measured_by_another_ruler_are_left_out_and_it_is_said_how_to_ke
     result = frontier(apart, n_resamples=100)
     assert [row.name for row in result.rows] == ["cheap", "strong", "near"]
     assert result.left_out == ("waste",)
-    assert "--accept task_version" in texts(result, "comparability")
+    assert "accept=['task_version']" in texts(result, "comparability")
     kept = frontier(apart, n_resamples=100, accept=["task_version"])
     assert (len(kept.rows), kept.left_out) == (4, ())
     with pytest.raises(CannotAnswerError, match="no two systems were measured alike"):

@@ -234,7 +234,7 @@ def test_long_names_that_differ_stay_different_at_eighty_columns() -> None:
     text = terminal.to_text(document)
     shown = [line.split("  ")[0] for line in text.splitlines() if "instruct" in line and "%" not in line]
     assert len(set(shown)) == len(shown) >= 20
-    assert "40 more with --full" in text
+    assert "40 more with full=True" in text
     assert isinstance(document, Document)
 
 

@@ -57,13 +57,104 @@ def test_one_person_and_a_judge_are_two_raters():
 
 
 def test_people_among_themselves_stand_beside_the_judge():
-    found = judges(data_of(ratings(1))).row("judge")
-    assert found.people is not None
+    report = judges(data_of(ratings(1)))
+    found = report.row("judge")
+    assert report.people is not None
     assert found.difference is not None
-    assert found.difference.estimate == pytest.approx(found.estimate - found.people.estimate)
+    assert found.difference.estimate == pytest.approx(found.estimate - report.people.estimate)
     # People err in 5% each, the judge in 10%: it agrees less with a person than they with each other.
-    assert found.people.estimate > found.estimate
+    assert report.people.estimate > found.estimate
     assert found.standing in ("open", "below people")
+
+
+def double_coded(same: float, *, agreed: bool = True, seed: int = 0) -> pl.DataFrame:
+    """200 answers: one person rates all, a second the first 24, where the judge and people agree; elsewhere in `same`."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, 200)
+    if not agreed:
+        truth[:24] = 1
+    judge = np.where(rng.random(200) < same, truth, 1 - truth)
+    judge[:24] = truth[:24]
+    second = truth[:24].copy()
+    second[0] = 1 - second[0] if agreed else 1
+    return pl.DataFrame(
+        {
+            "item": [*range(200), *range(200), *range(24)],
+            "rater": ["judge"] * 200 + ["person-0"] * 200 + ["person-1"] * 24,
+            "value": [*judge, *truth, *second],
+        }
+    )
+
+
+def test_double_coding_of_a_part_leaves_the_judge_measured_on_all_answers():
+    frame = double_coded(0.5)
+    report = judges(es.from_ratings(frame, humans=["person-0", "person-1"]))
+    row = report.row("judge")
+    alone = judges(es.from_ratings(frame.filter(pl.col("rater") != "person-1"), humans="person-0")).row("judge")
+    assert row.estimate == pytest.approx(alone.estimate, abs=0.02)
+    assert row.estimate < 0.4
+    assert (row.n_units, row.n_double, report.people.n_units) == (200, 24, 24)
+    # The judge is as good as people on these 24, and far from it on the others: nothing is claimed of it for all.
+    assert row.standing == "open"
+    (note,) = [note for note in report.notes if note.kind == "selection"]
+    assert "24 answers that two people rated" in note.text
+    document = report.document()
+    assert "24 answers that two people rated" in document.number_words
+    assert "200 answers" in document.scope
+
+
+def test_a_random_part_that_two_people_rated_says_how_the_judge_stands():
+    report = judges(es.from_ratings(double_coded(0.99), humans=["person-0", "person-1"]))
+    assert "selection" not in {note.kind for note in report.notes}
+    assert report.row("judge").standing in ("as people", "above people")
+
+
+def test_a_part_on_which_all_agree_refuses_its_own_cells_only():
+    report = judges(es.from_ratings(double_coded(0.9, agreed=False), humans=["person-0", "person-1"]))
+    row = report.row("judge")
+    assert row.estimate == pytest.approx(0.8, abs=0.1)
+    assert row.conf_low is not None
+    assert (row.difference.estimate, report.people.estimate, row.standing) == (None, None, "open")
+    assert "all ratings are the same" in row.difference.reason
+    assert report.people.raw.estimate == 1.0
+    assert "all ratings are the same" in report.explain()
+    assert type(report).from_dict(report.to_dict()) == report
+
+
+def test_people_tied_on_every_answer_refuse_what_needs_their_majority_only():
+    rng = np.random.default_rng(0)
+    rows = {"item": [*range(20)] * 3, "rater": ["g"] * 20 + ["a"] * 20 + ["b"] * 20}
+    rows["value"] = [*rng.integers(0, 2, 20), *[0] * 20, *[1] * 20]
+    row = judges(es.from_ratings(rows, humans=["a", "b"])).row("g")
+    assert row.estimate is not None
+    assert (row.raw.estimate, row.kappa.estimate, row.ac1.estimate) == (None, None, None)
+
+
+def test_people_alone_are_answered():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 150)
+    given = [np.where(rng.random(150) < 0.9, truth, 1 - truth) for _ in range(3)]
+    frame = pl.DataFrame(
+        {"item": [*range(150)] * 3, "rater": np.repeat(["a", "b", "c"], 150), "value": np.concatenate(given)}
+    )
+    report = judges(es.from_ratings(frame, humans=["a", "b", "c"]))
+    expected = krippendorff_alpha(rating_table(np.tile(np.arange(150), 3), np.concatenate(given).astype(float)))
+    assert report.people.estimate == pytest.approx(expected.estimate)
+    assert (report.rows, report.people.n_units, len(report.people.persons)) == ((), 150, 3)
+    document = report.document()
+    assert "Two ratings by people are the same on" in document.headline
+    assert "alpha" in document.number
+    assert report.to_frame().height == 1
+    assert type(report).from_dict(report.to_dict()) == report
+    with pytest.raises(CannotAnswerError, match="no answer was rated by two of them"):
+        judges(es.from_ratings(frame.filter(pl.col("rater") == "a"), humans="a"))
+
+
+@pytest.mark.parametrize("humans", [["a"], ["a", "b"], ["a", "b", "c"]])
+def test_ratings_that_are_all_the_same_cannot_answer(humans):
+    frame = pl.DataFrame({"item": [*range(30)] * 3, "rater": np.repeat(["a", "b", "c"], 30), "value": [1] * 90})
+    with pytest.raises(CannotAnswerError, match="all ratings are the same"):
+        judges(es.from_ratings(frame, humans=humans))
 
 
 def test_a_judge_that_favours_a_model_is_found_and_corrected():
@@ -171,8 +262,6 @@ def test_what_cannot_be_answered_is_refused_in_words():
         judges(data_of(frame), reference="judges")
     with pytest.raises(InputError, match="say which raters are people"):
         es.from_ratings(frame, model="model")
-    with pytest.raises(CannotAnswerError, match="all raters are people"):
-        judges(es.from_ratings(frame, model="model", humans=("judge", "person-0", "person-1")))
     with pytest.raises(InputError, match="2 criteria: a, b"):
         judges(data_of(frame.with_columns((pl.col("item") % 2).replace_strict({0: "a", 1: "b"}).alias("criterion"))))
     with pytest.raises(InputError, match="no column 'answer'"):

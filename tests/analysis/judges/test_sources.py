@@ -47,7 +47,7 @@ def test_votes_are_ratings_of_pairs_whichever_side_was_first():
     report = judges(votes(crowd()))
     row = report.row("gpt")
     assert (report.unit, report.truth, row.n_units, row.n_people) == ("pair", "people", 120, 2)
-    assert row.people.estimate == pytest.approx(0.64, abs=0.15)  # 2(.9*.9 + .1*.1) - 1
+    assert report.people.estimate == pytest.approx(0.64, abs=0.15)  # 2(.9*.9 + .1*.1) - 1
     by_hand = {}
     for each in crowd():
         who = each.get("rater") or each["judge"]
@@ -129,8 +129,10 @@ def test_what_is_missing_is_said_in_one_sentence():
         judges(votes([{**vote(1, "a", "b", "a", rater="x"), "item": None}]))
     with pytest.raises(CannotAnswerError, match="name no judge"):
         judges(es.datasets.tenacious_held_out())
-    with pytest.raises(CannotAnswerError, match="all raters are people"):
-        judges(votes([each for each in crowd() if "rater" in each]))
+    people = judges(votes([each for each in crowd() if "rater" in each]))
+    assert (people.rows, people.people.n_units) == ((), 120)
+    with pytest.raises(CannotAnswerError, match="only gpt"):
+        judges(outcomes(("gpt",)))
 
 
 def test_a_judge_that_met_nobody_is_left_out_by_name():
@@ -167,14 +169,14 @@ def test_crowd_and_judge_of_llmfao(shared_data):
     report = judges(es.read(*files))
     assert [row.name for row in report.rows] == ["gpt-4", "gpt-3"]
     assert report.rows[0].n_units == 2139
-    assert report.rows[0].people.estimate > report.rows[0].estimate
+    assert report.people.estimate > report.rows[0].estimate
     # The counts of the files themselves: votes of people, and verdicts of both judges.
     assert report.n_ratings <= 8931 + 2 * 2139
 
 
 def test_people_named_in_one_text_are_told_apart():
     rows = {"item": [1, 1], "rater": ["ann", "bob"], "value": [1, 0]}
-    with pytest.raises(InputError, match="give each its own humans="):
+    with pytest.raises(InputError, match=r"give each by itself: humans=\['ann', 'bob'\]"):
         es.from_ratings(rows, humans="ann,bob")
 
 

@@ -448,7 +448,7 @@ def test_a_lead_that_runs_in_groups_is_suspected() -> None:
     ]
     found = leaderboard(data_of(*rows))
     assert [(row.factor, row.flag) for row in found.dependence] == [("passage", "warn")]
-    assert any("items of one passage behave alike" in text for text in told(found))
+    assert any("Items of one passage behave alike" in text for text in told(found))
     assert "a against" in found.dependence_of
 
 
@@ -569,7 +569,7 @@ def test_models_that_were_judged_by_others_are_not_compared(scores: np.ndarray) 
     assert found.graph.same_items
     assert not found.graph.measured_alike
     assert {frozenset(part) for part in found.graph.components} == {frozenset("ac"), frozenset("bd")}
-    assert any("--accept judge" in text for text in told(found))
+    assert any("accept=['judge']" in text for text in told(found))
     across = [pair for pair in found.pairs if pair.verdict == "not compared"]
     assert len(across) == 4
     assert all("measured differently" in (pair.reason or "") for pair in across)
@@ -727,7 +727,7 @@ def test_a_plan_settles_what_is_left_open_and_departures_are_told() -> None:
     assert (planned.conf_level, planned.adjust, planned.baseline) == (0.9, "holm", "first")
     assert planned.plan.digest == plan.digest
     departed = leaderboard(data, plan=plan, adjust="bh")
-    assert departed.notes[0] == Note(kind="plan", text="departs from the plan: adjust bh given, holm declared")
+    assert departed.notes[0] == Note(kind="plan", text="Departs from the plan: adjust bh given, holm declared")
     assert plan.digest[:12] in printed(planned)
 
 
@@ -748,8 +748,8 @@ def test_a_system_of_two_runs_is_left_out_of_a_board_and_named() -> None:
     assert sorted(row.name for row in found.rows) == [f"m{j}" for j in range(10) if j != 1]
     said = [note for note in found.notes if note.kind == "left_out" and note.caution]
     assert [note.text for note in said] == ["m1 is left out: 2 runs answered the same 40 items"]
-    assert "--contrast run" in said[0].remedy
-    assert "--trials-from-runs" in said[0].remedy
+    assert "contrast='run'" in said[0].line
+    assert "data.trials_from_runs()" in said[0].line
     without = leaderboard(EvalData(
         outcomes=data.outcomes.filter(pl.col("model") != "m1"), runs=data.runs, metrics=data.metrics
     ))  # fmt: skip
@@ -774,7 +774,7 @@ def test_scores_are_given_of_the_systems_that_have_one() -> None:
     assert [row.name for row in found] == ["m0", "m2"]
     said = {note for row in found for note in row.notes if note.kind == "left_out"}
     assert {note.text for note in said} == {"m1 is left out: 2 runs answered the same 40 items"}
-    assert all(note.caution and "--system RUN" in note.remedy for note in said)
+    assert all(note.caution and "name=RUN" in note.line for note in said)
     assert {dataclasses.replace(row, notes=(), settings=None) for row in found} == {
         dataclasses.replace(score(data, name), notes=(), settings=None) for name in ("m0", "m2")
     }

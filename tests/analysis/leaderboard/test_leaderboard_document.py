@@ -57,7 +57,9 @@ def test_one_best_is_named_with_its_score() -> None:
 def test_two_models_are_sent_to_the_comparison() -> None:
     found = leaderboard(board(binary(300, [0.9, 0.5])))
     assert found.document().headline.startswith("a is better than b")
-    assert "evalstats compare DATA --baseline b --candidate a" in " ".join(printed(found, full=False).split())
+    assert "Of two models compare says more (baseline='b', candidate='a')." in " ".join(
+        printed(found, full=False).split()
+    )
 
 
 def test_each_thing_is_told_once_and_of_columns_that_are_there() -> None:

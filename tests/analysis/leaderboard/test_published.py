@@ -115,7 +115,7 @@ def test_no_standard_errors_at_all_are_refused() -> None:
 
 def test_several_numbers_of_one_model_have_to_be_chosen_from() -> None:
     data = published([1.0, 2.0, 3.0, 4.0], [0.1] * 4, model=["a", "b", "a", "b"], task=["x", "x", "y", "y"])
-    with pytest.raises(InputError, match=r"2 published numbers.*task: 'x', 'y'.*data\.where\(task=LEVEL"):
+    with pytest.raises(InputError, match=r"2 published numbers.*task: 'x', 'y'.*data\.aggregates\.filter"):
         leaderboard(data)
     found = leaderboard(keep_published(data, {"task": ["y"]}))
     assert [(row.name, row.estimate) for row in found.rows] == [("b", 4.0), ("a", 3.0)]

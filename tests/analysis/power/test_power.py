@@ -17,7 +17,8 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.power import basis
 from evalstats.analysis.power.power import power
 from evalstats.analysis.power.result import NextStep, PowerPlan
-from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.latex import to_latex
 from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
@@ -469,13 +470,13 @@ def test_warnings_name_extrapolation_and_few_clusters() -> None:
     plan = power(pilot=data, **SIDES, cluster="passage", delta="5pp")
     said = " ".join(note.text for note in plan.notes if note.kind == "few" and note.caution)
     assert "times the 60 items of the pilot" in said
-    assert "the pilot has 12 clusters" in said
+    assert "The pilot has 12 clusters" in said
 
 
 def test_undeclared_dependence_of_the_pilot_is_passed_on() -> None:
     effects = np.repeat(np.random.default_rng(3).normal(0, 1, 20), 4)
     plan = power(pilot=graded(effects, noise=0.1, size=4), **SIDES, delta=0.3)
-    assert any("items of one passage behave alike" in note.text for note in plan.notes if note.kind == "dependence")
+    assert any("Items of one passage behave alike" in note.text for note in plan.notes if note.kind == "dependence")
 
 
 def test_a_pilot_without_spread_cannot_answer() -> None:

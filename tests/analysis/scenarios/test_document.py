@@ -12,7 +12,8 @@ from evalstats.analysis.scenarios.document import items_to_settle
 from evalstats.analysis.scenarios.evidence import long_tables, worst_first
 from evalstats.analysis.scenarios.result import DropRow, EffectRow, RankingChange, ScenarioModel, TermTest
 from evalstats.analysis.settings import Settings
-from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.latex import to_latex
 from evalstats.document.model import Figure, Table, Tabs
 from evalstats.document.terminal import headline, to_text
 from tests.analysis.scenarios import example
@@ -289,7 +290,7 @@ def test_a_drop_that_the_differences_within_items_doubt_is_named() -> None:
     found = example.small()
     doubted = replace(found.drop("alpha", "impatient"), paired_low=-0.5, paired_high=0.01)
     drops = tuple(doubted if row.model == "alpha" else row for row in found.drops)
-    words = "within items alone the interval includes 0 for alpha in impatient"
+    words = "Within items alone the interval includes 0 for alpha in impatient"
     assert any(words in note.text for note in replace(found, drops=drops).document().cautions)
     assert not any(words in note.text for note in found.document().cautions)
 

@@ -158,7 +158,7 @@ def test_benchmarks_of_few_items_are_named_in_one_line() -> None:
     frame = [{"item": str(k), "model": "m", "benchmark": name, "score": k % 2} for name, n in rows for k in range(n)]
     found = score(from_frame(pl.DataFrame(frame), item="item", score="score", model="model", benchmark="benchmark"))
     few = [note.text for note in Scores(rows=found).document().notes if "reliable" in note.text]
-    assert few == ["fewer than 10 items, where no method is reliable: A (1) and B (3)"]
+    assert few == ["Fewer than 10 items, where no method is reliable: A (1) and B (3)"]
 
 
 def test_of_several_systems_each_method_and_note_is_told_of_those_it_is_of() -> None:
@@ -171,4 +171,4 @@ def test_of_several_systems_each_method_and_note_is_told_of_those_it_is_of() -> 
     ]
     assert [text.partition(".")[0] for text in how] == ["a and b: Wilson", "c: variance-matched Wilson"]
     (note,) = (note.text for note in page.notes if "43 of 43" in note.text)
-    assert note.startswith("of a: ")
+    assert note.startswith("Of a: ")

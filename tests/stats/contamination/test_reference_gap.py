@@ -26,8 +26,13 @@ def by_hand(y, others, old, level=0.95):
     between = max(0.0, beyond)
     error = math.sqrt(noise(y - mean) + between * (1 + 1 / r))
     estimate = d[0] - np.mean(d[1:])
-    reach = stats.t.ppf((1 + level) / 2, r - 1) * error
-    return estimate, error, (estimate - reach, estimate + reach), 2 * stats.t.sf(abs(estimate / error), r - 1), between
+    # Satterthwaite: what r references tell has r - 1 degrees of freedom, the suspect's further noise those of the items.
+    usual = sum(noise(others[:, j] - mean) for j in range(r)) / (r - 1)
+    learnt, own = max(beyond + usual, usual) * (1 + 1 / r), max(0.0, noise(y - mean) - usual * (1 + 1 / r))
+    df = (learnt + own) ** 2 / (learnt**2 / (r - 1) + own**2 / split_contrast(old).df)
+    reach = stats.t.ppf((1 + level) / 2, df) * error
+    p = 2 * stats.t.sf(abs(estimate / error), df)
+    return estimate, error, (estimate - reach, estimate + reach), p, between, df
 
 
 def drawn(rng, r, *, sd, inflation=0.0, n_items=N_ITEMS):
@@ -44,13 +49,14 @@ def drawn(rng, r, *, sd, inflation=0.0, n_items=N_ITEMS):
 def test_it_is_the_formula(r, sd):
     y, old = drawn(np.random.default_rng(r), r, sd=sd)
     found = reference_gap(y[:, 0], y[:, 1:], split_contrast(old))
-    estimate, error, ends, p, between = by_hand(y[:, 0], y[:, 1:], old)
+    estimate, error, ends, p, between, df = by_hand(y[:, 0], y[:, 1:], old)
     assert found.estimate == pytest.approx(estimate, rel=CLOSE)
     assert found.std_error == pytest.approx(error, rel=CLOSE)
     assert (found.conf_low, found.conf_high) == pytest.approx(ends, rel=CLOSE)
     assert found.p_value == pytest.approx(p, rel=1e-7)
     assert found.between_sd == pytest.approx(math.sqrt(between), abs=CLOSE)
-    assert found.df == r - 1
+    assert found.df == pytest.approx(df)
+    assert found.df >= r - 1
     assert found.own == pytest.approx(found.estimate + (found.reference or 0.0))
 
 

@@ -7,15 +7,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from evalstats.errors import InputError
 from evalstats.stats.raters import agreement
 from evalstats.stats.raters.agreement import (
     RatingTable,
+    alpha_where_two_rated,
     cohen_kappa,
     confusion,
     gwet_ac1,
     judge_alpha,
+    judge_minus_people,
     krippendorff_alpha,
     rating_table,
     raw_agreement,
@@ -205,7 +208,8 @@ def test_alpha_of_many_fine_numbers_is_its_definition_and_takes_little_room():
     one_hot = np.eye(q, dtype=np.int64)
     people = one_hot[codes[0]] + one_hot[codes[1]]
     tracemalloc.start()
-    found = judge_alpha(one_hot[codes[2]], people, levels, "interval")
+    found = krippendorff_alpha(RatingTable(counts=people, levels=levels), "interval")
+    judge_minus_people(one_hot[codes[2]], people, levels, "interval")
     kappa = cohen_kappa(codes[0], codes[2], q, "quadratic")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -214,7 +218,7 @@ def test_alpha_of_many_fine_numbers_is_its_definition_and_takes_little_room():
     # Two raters without gaps: alpha is 1 minus the mean squared difference over twice the variance of all ratings.
     pool = np.concatenate((x[0], x[1]))
     plain = 1.0 - np.mean((x[0] - x[1]) ** 2) / (2.0 * pool.var(ddof=1))
-    assert found.among_people.estimate == pytest.approx(plain, abs=1e-10)
+    assert found.estimate == pytest.approx(plain, abs=1e-10)
     a, b = codes[0], codes[2]
     expected = np.mean((a[:, None] - b[rng.integers(0, n, (n, 20))]) ** 2)
     assert kappa.estimate == pytest.approx(1.0 - np.mean((a - b) ** 2) / expected, abs=0.014)
@@ -226,19 +230,21 @@ def test_alpha_with_clusters_and_in_blocks_is_that_of_all_at_once(metric, monkey
     counts = rng.multinomial(3, [0.1, 0.2, 0.3, 0.4], size=200)
     own = np.eye(4, dtype=np.int64)[rng.integers(0, 4, 200)]
     levels, codes = np.array([0.0, 1.0, 2.5, 4.0]), rng.integers(0, 30, 200)
-    whole = judge_alpha(own, counts, levels, metric, clusters=codes, n_resamples=300)
+    measures = (judge_alpha, judge_minus_people)
+    whole = [each(own, counts, levels, metric, clusters=codes, n_resamples=300) for each in measures]
     monkeypatch.setattr(agreement, "_MOST_CELLS", 40 * 32)
-    parts = judge_alpha(own, counts, levels, metric, clusters=codes, n_resamples=300)
-    assert parts.with_people.estimate == pytest.approx(whole.with_people.estimate, abs=1e-12)
-    assert parts.difference.std_error == pytest.approx(whole.difference.std_error, rel=1e-9)
+    for each, expected in zip(measures, whole, strict=True):
+        parts = each(own, counts, levels, metric, clusters=codes, n_resamples=300)
+        assert parts.estimate == pytest.approx(expected.estimate, abs=1e-12)
+        assert parts.std_error == pytest.approx(expected.std_error, rel=1e-9)
     monkeypatch.setattr(agreement, "_MOST_CELLS", 100)
     free = judge_alpha(own, counts, levels, metric)
     monkeypatch.undo()
     held = judge_alpha(own, counts, levels, metric)
-    assert "influence" in free.with_people.method
-    assert "BCa" in held.with_people.method
-    assert free.with_people.std_error == pytest.approx(held.with_people.std_error, rel=1e-9)
-    assert free.with_people.conf_low == pytest.approx(held.with_people.conf_low, abs=0.02)
+    assert "influence" in free.method
+    assert "BCa" in held.method
+    assert free.std_error == pytest.approx(held.std_error, rel=1e-9)
+    assert free.conf_low == pytest.approx(held.conf_low, abs=0.02)
 
 
 def test_distinct_rows_are_those_of_numpy():
@@ -264,23 +270,47 @@ def test_one_person_a_unit_leaves_the_judge_with_people_alone():
     own, theirs = (np.eye(3, dtype=np.int64)[each] for each in rated)
     for metric in METRICS:
         found = judge_alpha(own, theirs, np.arange(3.0), metric, n_resamples=200)
-        assert (found.among_people, found.difference) == (None, None)
-        assert found.with_people.estimate == pytest.approx(slow_alpha(np.array(rated, dtype=float), metric))
+        assert found.estimate == pytest.approx(slow_alpha(np.array(rated, dtype=float), metric))
+    for measure in (judge_minus_people, alpha_where_two_rated):
+        with pytest.raises(InputError, match=r"by two people|all ratings are the same"):
+            measure(own, theirs, np.arange(3.0))
     with pytest.raises(InputError, match="rated by the judge and by people"):
         judge_alpha(np.zeros_like(own), theirs, np.arange(3.0))
     with pytest.raises(InputError, match="rated by the judge and by people"):
         judge_alpha(own, np.zeros_like(theirs), np.arange(3.0))
 
 
-def test_units_of_one_person_do_not_count_where_others_have_several():
+def test_all_pairs_of_judge_and_person_count_and_the_difference_is_on_what_two_people_rated():
+    """Against the definition, pair by pair: every unit has weight 1, every pair of it a share."""
     rng = np.random.default_rng(8)
-    people = rng.multinomial(3, [0.5, 0.3, 0.2], size=50)
-    own = np.eye(3, dtype=np.int64)[rng.integers(0, 3, 50)]
-    more = np.eye(3, dtype=np.int64)[rng.integers(0, 3, 20)]
-    held = judge_alpha(own, people, np.arange(3.0), n_resamples=200)
-    longer = judge_alpha(np.vstack((own, more)), np.vstack((people, more[::-1])), np.arange(3.0), n_resamples=200)
-    assert longer.with_people.estimate == pytest.approx(held.with_people.estimate, rel=1e-12)
-    assert longer.with_people.n == 50
+    n, double = 70, 20
+    judge = rng.integers(0, 3, n)
+    one = np.where(rng.random(n) < 0.6, judge, rng.integers(0, 3, n))
+    two = np.where(rng.random(double) < 0.9, one[:double], rng.integers(0, 3, double))
+    own, people = np.eye(3, dtype=np.int64)[judge], np.eye(3, dtype=np.int64)[one]
+    people[:double] += np.eye(3, dtype=np.int64)[two]
+
+    def alpha(pairs: list[tuple[int, int, float]]) -> float:
+        seen = sum(weight * (a != b) for a, b, weight in pairs)
+        margin = np.zeros(3)
+        for a, b, weight in pairs:
+            margin[a] += weight
+            margin[b] += weight
+        total = margin.sum()
+        chance = (total**2 - (margin**2).sum()) / (total * (total - 1))
+        return 1 - seen / sum(weight for *_, weight in pairs) / chance
+
+    with_one = [(judge[i], one[i], 1.0) for i in range(double, n)]
+    with_both = [(judge[i], who[i], 0.5) for i in range(double) for who in (one, two)]
+    found = judge_alpha(own, people, np.arange(3.0), n_resamples=200)
+    assert found.estimate == pytest.approx(alpha(with_one + with_both), rel=1e-12)
+    assert found.n == n
+    among = alpha([(one[i], two[i], 1.0) for i in range(double)])
+    minus = judge_minus_people(own, people, np.arange(3.0), n_resamples=200)
+    assert minus.estimate == pytest.approx(alpha(with_both) - among, rel=1e-12)
+    assert minus.n == double
+    parts = alpha_where_two_rated(own, people, np.arange(3.0), n_resamples=200)
+    assert parts.estimate == pytest.approx(alpha(with_both) - alpha(with_one), rel=1e-12)
 
 
 @pytest.mark.parametrize("value", [0.1, 0.7, 1e6 + 0.1])
@@ -375,7 +405,7 @@ def test_alpha_of_a_judge_needs_units_with_a_rating_other_than_the_commonest(n_o
     judge[: n_other // 2] = [1, 0, 0]
     people[2:n_other] = [0, 0, 2]
     found = judge_alpha(judge, people, np.arange(3.0), n_resamples=400)
-    assert ("other than the commonest" in str(found.with_people.reason)) != told
+    assert ("other than the commonest" in str(found.reason)) != told
 
 
 def test_an_unknown_metric_is_refused_and_resamples_start_where_they_are_said_to():
@@ -388,13 +418,16 @@ def test_an_unknown_metric_is_refused_and_resamples_start_where_they_are_said_to
     assert found.reason is None
 
 
-def test_an_estimate_outside_its_resamples_has_plain_percentiles():
+def test_an_estimate_outside_its_resamples_has_percentiles_as_wide_as_few_units_ask_for():
+    """The expanded percentiles of Hesterberg 2015: of twelve units 3.0% beyond each end instead of 5%."""
     rows = np.random.default_rng(1).normal(size=(12, 1))
     law = np.random.default_rng(5).multinomial(12, np.full(12, 1 / 12), size=150) @ rows
     found = agreement._bca(
         100.0, rows, np.ones(12), np.linspace(-1, 1, 12), lambda sums: sums[:, 0], level=0.9, n_resamples=150, seed=5
     )
-    assert found == pytest.approx(tuple(np.quantile(law, [0.05, 0.95])), rel=1e-12)
+    tail = scipy.stats.norm.cdf(-math.sqrt(12 / 11) * scipy.stats.t.ppf(0.95, 11))
+    assert tail == pytest.approx(0.03, abs=0.001)
+    assert found == pytest.approx(tuple(np.quantile(law, [tail, 1 - tail])), rel=1e-12)
 
 
 def test_units_of_one_rating_are_not_pairable_and_tell_nothing():

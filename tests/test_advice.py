@@ -1,0 +1,74 @@
+"""What is advised can be typed: no text below the commands holds an option, and every option that one names is there."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+import evalstats
+from evalstats.cli.advice import as_typed
+from evalstats.cli.main import app
+from evalstats.errors import Option
+
+PACKAGE = Path(evalstats.__file__).parent
+OPTION = re.compile(r"(?<![\w-])(?<!var\()--[a-z]")
+# What is written for a shell: how a flag is declared beside its question, the command that gives a result again, and the
+# command lines of other programs.
+FOR_A_SHELL = ("analysis/repeat.py", "report/engine.py", "report/cells.py")
+MODULES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
+BELOW = [
+    name
+    for name in MODULES
+    if not name.startswith("cli/") and name not in FOR_A_SHELL and not name.endswith("options.py")
+]
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the constants of a module that are no docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    described = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, described) and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.lineno, node.value
+
+
+def test_no_text_below_the_commands_holds_an_option() -> None:
+    found = [
+        f"{name}, line {line}: {text!r}" for name in BELOW for line, text in texts(MODULES[name]) if OPTION.search(text)
+    ]
+    assert not found, "name it by its argument: errors.Option(...)"
+
+
+def named() -> set[str]:
+    """Return the first argument of every `Option(...)` of advice."""
+    found: set[str] = set()
+    for name in BELOW:
+        for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "Option"
+                and node.args
+            ):
+                found |= {str(arg.value) for arg in node.args[:1] if isinstance(arg, ast.Constant)}
+    return found
+
+
+def offered() -> set[str]:
+    """Return all flags of all commands."""
+    group: Any = get_command(app)
+    parameters = [each for command in group.commands.values() for each in command.params]
+    return {flag for each in parameters for flag in (*each.opts, *each.secondary_opts)}
+
+
+def test_every_option_that_is_named_can_be_typed() -> None:
+    flags = {name: as_typed([Option(name, value=True)]).split(" ")[0] for name in named()}
+    assert {name: flag for name, flag in flags.items() if flag not in offered()} == {}
