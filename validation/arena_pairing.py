@@ -167,7 +167,7 @@ ADAPTIVE = tuple(
     )
 )
 FIXED = (
-    World(name="random pairs", rule=random, replicates=2_000),
+    World(name="random pairs", rule=random),
     World(name="random pairs, models apart (sd 1)", rule=random, spread=1.0),
     World(name="random pairs, raters in sessions", rule=random, in_turn=True, n_raters=30),
     World(name="stratified pairs", rule=stratified, replicates=2_000),
