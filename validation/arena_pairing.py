@@ -154,17 +154,23 @@ class World:
 
 
 # An arena takes up to a second where it is replayed: 2,000 of a judged promise take a quarter of an hour.
-ADAPTIVE = tuple(
-    World(adaptive=True, **({"replicates": 25} | about))
-    for about in (
-        {"name": "neighbours in running Elo (K 4), 100 raters", "rule": neighbours, "replicates": 75},
-        {"name": "neighbours in running Elo (K 32), 30 raters", "rule": neighbours, "k_factor": 32.0, "n_raters": 30},
-        {
-            "name": "within 50 points of running Elo (K 16), 100 raters",
-            "rule": partial(near, within=50.0),
-            "k_factor": 16.0,
-        },
-    )
+ADAPTIVE = (
+    World(name="neighbours in running Elo (K 4), 100 raters", rule=neighbours, adaptive=True, replicates=75),
+    World(
+        name="neighbours in running Elo (K 32), 30 raters",
+        rule=neighbours,
+        k_factor=32.0,
+        n_raters=30,
+        adaptive=True,
+        replicates=25,
+    ),
+    World(
+        name="within 50 points of running Elo (K 16), 100 raters",
+        rule=partial(near, within=50.0),
+        k_factor=16.0,
+        adaptive=True,
+        replicates=25,
+    ),
 )
 FIXED = (
     World(name="random pairs", rule=random),
