@@ -124,7 +124,7 @@ class World:
     n_raters: int = 100
     in_turn: bool = False
     adaptive: bool = False
-    replicates: int = 200
+    replicates: int = 100
 
     def draw(self, rng: np.random.Generator) -> pl.DataFrame:
         """Return votes in their order; raters vote in sessions where `in_turn`."""
@@ -153,21 +153,27 @@ class World:
         return {name: getattr(self, name) for name in names}
 
 
-# An arena takes half a second where it is replayed: too long for the 2,000 of a judged promise.
-ADAPTIVE = tuple(
-    World(adaptive=True, **about)
-    for about in (
-        {"name": "neighbours in running Elo (K 4), 100 raters", "rule": neighbours, "replicates": 400},
-        {"name": "neighbours in running Elo (K 32), 30 raters", "rule": neighbours, "k_factor": 32.0, "n_raters": 30},
-        {
-            "name": "within 50 points of running Elo (K 16), 100 raters",
-            "rule": partial(near, within=50.0),
-            "k_factor": 16.0,
-        },
-    )
+# An arena takes up to a second where it is replayed: 2,000 of a judged promise take a quarter of an hour.
+ADAPTIVE = (
+    World(name="neighbours in running Elo (K 4), 100 raters", rule=neighbours, adaptive=True, replicates=75),
+    World(
+        name="neighbours in running Elo (K 32), 30 raters",
+        rule=neighbours,
+        k_factor=32.0,
+        n_raters=30,
+        adaptive=True,
+        replicates=25,
+    ),
+    World(
+        name="within 50 points of running Elo (K 16), 100 raters",
+        rule=partial(near, within=50.0),
+        k_factor=16.0,
+        adaptive=True,
+        replicates=25,
+    ),
 )
 FIXED = (
-    World(name="random pairs", rule=random, replicates=2_000),
+    World(name="random pairs", rule=random),
     World(name="random pairs, models apart (sd 1)", rule=random, spread=1.0),
     World(name="random pairs, raters in sessions", rule=random, in_turn=True, n_raters=30),
     World(name="stratified pairs", rule=stratified, replicates=2_000),
@@ -215,10 +221,20 @@ def tasks(share: float = 1.0) -> list[Task]:
     ]
 
 
-def _names(worlds: tuple[World, ...]) -> tuple[str, ...]:
-    return tuple(world.name for world in worlds)
+def _judged(worlds: tuple[World, ...]) -> tuple[str, ...]:
+    return tuple(world.name for world in worlds if world.replicates >= ENOUGH)
 
 
+PROMISES = (
+    Promise(
+        text="Equal models are ordered where pairs are chosen by past votes",
+        method=CLAIMED,
+        cases=_judged(ADAPTIVE),
+        high=0.06,
+    ),
+    Promise(text="Pairs chosen by past votes are not flagged", method=MISSED, cases=_judged(ADAPTIVE), high=0.2),
+    Promise(text="Pairs that no vote chose are flagged", method=ALARM, cases=_judged(FIXED), high=0.05),
+)
 QUESTION = Question(
     name=NAME,
     question="How often are equal models ordered where past votes choose who meets, and how often is such a choice seen in vain?",
@@ -240,19 +256,5 @@ QUESTION = Question(
         for world in worlds
     ],
     tasks=tasks,
-    promises=[
-        Promise(
-            text="Equal models are ordered where pairs are chosen by past votes",
-            method=CLAIMED,
-            cases=_names(ADAPTIVE),
-            high=0.06,
-        ),
-        Promise(
-            text="Pairs that no vote chose are flagged",
-            method=ALARM,
-            cases=tuple(world.name for world in FIXED if world.replicates >= ENOUGH),
-            high=0.05,
-        ),
-        Promise(text="Pairs chosen by past votes are not flagged", method=MISSED, cases=_names(ADAPTIVE), high=0.2),
-    ],
+    promises=[promise for promise in PROMISES if promise.cases],
 )

@@ -45,7 +45,7 @@ def test_every_question_has_its_results_stored() -> None:
 
 def test_an_unknown_question_is_refused_with_the_list() -> None:
     with pytest.raises(
-        InputError, match="no stored error rates 'weather'; there are arena-checks, audit-checks, clusters"
+        InputError, match="no stored error rates 'weather'; there are arena-checks, arena-pairing, audit-checks"
     ):
         load_validation("weather")
 

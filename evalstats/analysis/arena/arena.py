@@ -561,12 +561,12 @@ def _perfect(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
         one = len(names) == 1
         if names and prior > 0.0:
             told.append(
-                f"the rating{'' if one else 's'} of {several(names, 3)}, which {done} every vote{on}, "
+                f"The rating{'' if one else 's'} of {several(names, 3)}, which {done} every vote{on}, "
                 f"{'rests' if one else 'rest'} on the prior of {prior:g} wins; ranks rest on the votes alone"
             )
         elif names:
             told.append(
-                f"the rating{'' if one else 's'} of {several(names, 3)} {'has' if one else 'have'} no {end} limit: "
+                f"The rating{'' if one else 's'} of {several(names, 3)} {'has' if one else 'have'} no {end} limit: "
                 f"{'it' if one else 'they'} {done} every vote{on}"
             )
     return as_notes("few", told)

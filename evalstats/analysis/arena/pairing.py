@@ -1,5 +1,7 @@
 """Whether models met because of how they were rated, and what may then be claimed: the rule is replayed, or nothing is."""
 
+import math
+
 import numpy as np
 import polars as pl
 
@@ -19,7 +21,7 @@ _TIMED = 0.9  # of the votes; else the order is that of the file
 _WIDER = 1.005
 _SCHEDULED = "proximity"
 _WHY = "models met because they were rated alike"
-_REMEDY = "draw some pairs at random; the report arena-sampling shows how many"
+_REMEDY = "Draw some pairs at random; the report arena-sampling shows how many"
 
 
 def pairing_of(table: VoteTable, options: Options) -> tuple[Pairing, CheckLine]:
@@ -93,13 +95,13 @@ def _factor(part: Part) -> float:
     strengths = part.fit.strengths
     noise = float(np.nansum(np.square(part.std_errors / options.points))) / max(float(strengths @ strengths), 1e-300)
     found = [1.0]
-    for truth in (np.zeros(table.n_models), np.sqrt(max(0.0, 1.0 - noise)) * strengths):
+    for truth in (np.zeros(table.n_models), math.sqrt(max(0.0, 1.0 - noise)) * strengths):
         drawn = replayed(
             rule,
             tastes.sharper * truth,
             in_order,
             n_votes=order.size,
-            tie_share=float(np.mean(share == 0.5)),
+            tie_share=float(np.count_nonzero(share == 0.5)) / order.size,
             seed=options.seed,
         )
         error = claims.std_error / options.points
@@ -124,4 +126,4 @@ def pairing_notes(pairing: Pairing, parts: list[Part]) -> tuple[Note, ...]:
         text = (
             f"{why}, which makes intervals too short; by replays of it they are {number(pairing.factor, 2)} times wider"
         )
-    return (Note(kind="selection", text=text, remedy=_REMEDY),)
+    return (Note(kind="selection", text=text[:1].upper() + text[1:], remedy=_REMEDY),)

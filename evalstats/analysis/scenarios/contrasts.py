@@ -417,8 +417,9 @@ def _departures(table: ScenarioTable, fitted: FittedScenarios, weights: sparse.c
     counts = np.zeros((len(fitted.cells.value), levels.size))
     np.add.at(counts, (fitted.laid.of_frame, code), 1.0)
     used = sparse.csr_array((np.ones_like(weights.data), weights.indices, weights.indptr), shape=weights.shape)
-    every = used @ counts
-    return (every.sum(axis=1) - every.max(axis=1)).tolist()
+    every: FloatArray = np.asarray(used @ counts, dtype=np.float64)
+    rest: list[float] = (every.sum(axis=1) - every.max(axis=1)).tolist()
+    return rest
 
 
 def _doubt(row: DropRow, paired: PairedDrop | None, n_differ: float, *, without_spread: str) -> str:

@@ -153,8 +153,9 @@ Votes = tuple[IntArray, IntArray, FloatArray]  # models on sides a and b, and th
 def stepped_ratings(votes: Votes, seen: IntArray, *, n_models: int, step: float) -> FloatArray:
     """Return ratings in log-units before each of the votes `seen` (ascending): every vote moves them, as Elo is."""
     ratings, out, tanh = [0.0] * n_models, np.empty((seen.size, n_models)), math.tanh
+    rows: list[tuple[int, int, float]] = list(zip(*(each.tolist() for each in votes), strict=True))
     row, wanted = 0, set(seen.tolist())
-    for place, (a, b, got) in enumerate(zip(*(each.tolist() for each in votes), strict=True)):
+    for place, (a, b, got) in enumerate(rows):
         if place in wanted:
             out[row] = ratings
             row += 1
@@ -184,15 +185,15 @@ def refitted(strengths: FloatArray, won: FloatArray, *, prior: float, steps: int
     `prior` wins and losses against an average model keep them finite.
     """
     met = won + won.transpose(0, 2, 1)
-    diagonal = np.arange(won.shape[1])
+    diagonal: IntArray = np.arange(won.shape[1], dtype=np.int64)
     for _ in range(steps):
-        chance = expit(strengths[:, :, None] - strengths[:, None, :])
-        own = expit(strengths)
+        chance: FloatArray = expit(strengths[:, :, None] - strengths[:, None, :])
+        own: FloatArray = expit(strengths)
         gradient = (won - met * chance).sum(axis=2) + prior * (1.0 - 2.0 * own)
         weight = met * chance * (1.0 - chance)
         matrix = -weight
         matrix[:, diagonal, diagonal] += weight.sum(axis=2) + 2.0 * prior * own * (1.0 - own) + 1e-9
-        step = np.linalg.solve(matrix, gradient[:, :, None])[:, :, 0]
+        step: FloatArray = np.asarray(np.linalg.solve(matrix, gradient[:, :, None]), dtype=np.float64)[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True)
         strengths = strengths + step * np.minimum(1.0, 1.5 / np.maximum(longest, 1e-300))
     return strengths - strengths.mean(axis=1, keepdims=True)
