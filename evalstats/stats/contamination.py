@@ -315,7 +315,7 @@ def reference_gap(
     between, once_more = max(0.0, spread - noise), 1.0 + 1.0 / count
     error = math.sqrt(items + between * once_more)
     learnt, known = max(spread, noise) * once_more, max(0.0, items - noise * once_more)
-    df = min((learnt + known) ** 2 / (learnt**2 / (count - 1.0) + known**2 / contrast.df), contrast.df)
+    df: float = min((learnt + known) ** 2 / (learnt**2 / (count - 1.0) + known**2 / contrast.df), contrast.df)
     reach = t_quantile(level, df) * error
     edge = math.inf if bound is None else bound
     return replace(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.roots import solved
 
 _HALF_A_WIN = 0.5
 _MOST_ROUNDS = 100
@@ -56,8 +57,8 @@ def ability_scores(sides: Sequence[ArrayLike]) -> tuple[FloatArray, ...]:
     even = [_abilities(y, np.ones(len(y))) for y in shares]
     leads = [found[:, 0].mean() - found[:, 1:].mean() for found in even]
     odds = math.exp(min(max(float(np.mean(leads)), -_LONGEST_LEAD), _LONGEST_LEAD))
-    solved = [y.sum(axis=1) for y in shares]
-    return tuple(_abilities(y, 1.0 / (t * odds + y.shape[1] - t)) for y, t in zip(shares, solved, strict=True))
+    n_solved = [y.sum(axis=1) for y in shares]
+    return tuple(_abilities(y, 1.0 / (t * odds + y.shape[1] - t)) for y, t in zip(shares, n_solved, strict=True))
 
 
 def _abilities(y: FloatArray, weight: FloatArray) -> FloatArray:
@@ -72,7 +73,7 @@ def _abilities(y: FloatArray, weight: FloatArray) -> FloatArray:
         told = met * chance * (1.0 - chance)
         # A constant added to all abilities changes nothing: their mean stays 0.
         hessian = np.diag(told.sum(axis=1)) - told + told.mean()
-        step = np.asarray(np.linalg.solve(hessian, (wins - met * chance).sum(axis=1)), dtype=np.float64)
+        step = solved(hessian, (wins - met * chance).sum(axis=1))
         ability = ability + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
         if np.abs(step).max() < _AT_REST:
             break
@@ -81,7 +82,7 @@ def _abilities(y: FloatArray, weight: FloatArray) -> FloatArray:
     terms: FloatArray = y * ((1.0 - y) @ (1.0 - chance).T) - (1.0 - y) * (y @ chance.T) - y * (1.0 - y)
     terms = terms * weight[:, np.newaxis]
     # What half a win each way adds is shared by all items, so that the errors sum to 0.
-    errors = np.asarray(np.linalg.solve(hessian, (terms - terms.mean(axis=0)).T), dtype=np.float64)
+    errors = solved(hessian, (terms - terms.mean(axis=0)).T)
     return ability + n * errors.T
 
 

@@ -1,4 +1,4 @@
-"""Roots of one function at many places at once."""
+"""Roots of one function at many places at once, and of linear equations."""
 
 from collections.abc import Callable
 
@@ -10,6 +10,15 @@ from evalstats.stats.checks import FloatArray
 _MOST_STEPS = 60
 # As a share of the first bracket: the error of the last place is about the square of its step.
 _SETTLED = 1e-12
+
+
+def solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve linear equations; a stack of matrices takes a stack of right sides.
+
+    >>> solved(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])).tolist()
+    [1.0, 0.5]
+    """
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
 def bracketed_roots(

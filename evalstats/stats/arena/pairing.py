@@ -11,6 +11,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.rater_effects import Tastes
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
+from evalstats.stats.roots import solved
 
 FEWEST = 100  # votes of which the pair can be held against later ones
 _STEP = 0.092  # log-units by which a sure vote moves running ratings: 16 Elo points
@@ -193,7 +194,7 @@ def refitted(strengths: FloatArray, won: FloatArray, *, prior: float, steps: int
         weight = met * chance * (1.0 - chance)
         matrix = -weight
         matrix[:, diagonal, diagonal] += weight.sum(axis=2) + 2.0 * prior * own * (1.0 - own) + 1e-9
-        step: FloatArray = np.asarray(np.linalg.solve(matrix, gradient[:, :, None]), dtype=np.float64)[:, :, 0]
+        step: FloatArray = solved(matrix, gradient[:, :, None])[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True)
         strengths = strengths + step * np.minimum(1.0, 1.5 / np.maximum(longest, 1e-300))
     return strengths - strengths.mean(axis=1, keepdims=True)

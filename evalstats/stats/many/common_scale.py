@@ -17,6 +17,7 @@ from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import Estimate, t_quantile
 from evalstats.stats.many.pair_table import as_scores
 from evalstats.stats.one_sample import mean_t, wilson_ends
+from evalstats.stats.roots import solved
 
 _ROUNDS, _CLOSE = 200, 1e-11
 # A prior so weak that it only keeps effects finite where a block or a model is without a miss.
@@ -92,7 +93,7 @@ def _fitted(unit: FloatArray, held: FloatArray, block: IntArray, *, logit: bool)
         of_block = weight.sum(axis=1) + _RIDGE
         slack_block: FloatArray = off.sum(axis=1) - _RIDGE * blocks
         slack: FloatArray = off.sum(axis=0) - _RIDGE * models
-        step: FloatArray = np.linalg.solve(_information(weight, of_block), slack - weight.T @ (slack_block / of_block))
+        step: FloatArray = solved(_information(weight, of_block), slack - weight.T @ (slack_block / of_block))
         step_block: FloatArray = (slack_block - weight @ step) / of_block
         furthest = max(float(np.abs(step).max()), float(np.abs(step_block).max()))
         share = min(1.0, _LARGEST_STEP / furthest) if logit and furthest else 1.0
@@ -125,7 +126,7 @@ def _linearised(unit: FloatArray, held: FloatArray, block: IntArray, mean: Float
     residual = np.where(held[block] > 0.0, unit - mean[block], 0.0)
     in_block = residual.sum(axis=1) / of_block[block]
     own = residual - weight[block] * in_block[:, np.newaxis]
-    moved: FloatArray = np.linalg.solve(_information(weight * size[:, np.newaxis], of_block * size), own.T).T
+    moved: FloatArray = solved(_information(weight * size[:, np.newaxis], of_block * size), own.T).T
     # How far each score moves with each model's effect, its own directly and all of them through the blocks.
     pull = np.diag(size @ slope) - (slope * size[:, np.newaxis]).T @ (weight / of_block[:, np.newaxis])
     return mean[block] + slope[block] * in_block[:, np.newaxis] + moved @ pull.T
