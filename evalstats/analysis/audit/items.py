@@ -95,7 +95,7 @@ def unlike_levels(panel: Panel) -> Iterator[Observation | NotChecked]:
     yield Observation(
         kind="average",
         text=f"A mean of all items is the {' and the '.join(replace(each, kind='micro').words(items) for each in averages)}",
-        remedy=("Say which average is meant; ", Option("average", "macro"), " weighs levels equally"),
+        remedy=("Say which average is meant; ", Option("average", "macro"), " weights levels equally"),
         treatments=tuple(
             Treatment(words=f"with {many(each.label)} weighted equally", strata=strata.codes)
             for each in averages
@@ -283,7 +283,7 @@ def _sampled(panel: Panel, factor: str, codes: Ints) -> bool:
 def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str, Ints]) -> Observation:
     label = {each.factor: label_of(each.factor, panel.data.factor_names()) for each in found}
     first = found[0]
-    told = f"differences between models go by {label[first.factor]} ({first.n_levels} levels, design effect {_effect(first)})"
+    told = f"Differences between models go by {label[first.factor]} ({first.n_levels} levels, design effect {_effect(first)})"
     others = [f"{label[each.factor]} ({each.n_levels}, {_effect(each)})" for each in found[1:_SHOWN_FACTORS]]
     return Observation(
         kind="dependence",

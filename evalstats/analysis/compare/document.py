@@ -78,7 +78,9 @@ def _by_other_averages(result: Comparison) -> list[str]:
 
 def _other_average_words(row: OtherAverage, result: Comparison) -> str:
     """Say the difference by another average with its interval and p."""
-    value = f"The difference {weighted_words(row.kind, row.factor)} ({row.words}) is {shown(result, row.estimate)}"
+    value = (
+        f"The difference {weighted_words(row.kind, row.factor)} ({row.kind} average) is {shown(result, row.estimate)}"
+    )
     if row.ends is None:
         return f"{value}, no interval"
     ends = interval_words(row.conf_low, row.conf_high, result.scale, figures.digits_of(result))
@@ -155,13 +157,17 @@ def _scope(result: Comparison) -> str:
     if widened:
         parts.append(f"clustered by {' and '.join(result.clusters)} ({result.n_clusters})")
     # Clusters are a sample of more.
-    fixed = "" if result.clusters not in ((), ("item",)) else partitions_named(result.dependence, besides=result.by)
+    fixed = (
+        ""
+        if result.clusters not in ((), ("item",))
+        else (partitions_named(result.dependence, besides=result.by, told=result.average))
+    )
     if fixed:
         parts.append(fixed)
     if not plain_reason(result):
         parts.append(result.verdict_reason)
     elif result.verdict not in DECIDED and result.mde is not None:
-        parts.append(f"a difference of {sized(result.mde, result)} would be found with 80% power")
+        parts.append(f"a difference of {sized(result.mde, result)} would be detected with 80% power")
     if result.average:
         parts.append(result.average)
     return "; ".join(parts)

@@ -96,7 +96,7 @@ def dashboard(
         Column whose levels move together within a run, such as an environment or a session. Items that merely share a passage
         do not: it is the same on both sides.
     reference
-        A day, as 2026-01-31: later runs are compared with all runs up to it. By itself every day is tried.
+        A day, as 2026-01-31: later runs are compared with all runs up to it. By default every day is tried.
     accept
         Settings in which the runs differ on purpose, so that days before and after are compared all the same.
     conf_level

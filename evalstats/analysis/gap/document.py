@@ -220,12 +220,12 @@ def _number(found: LabLiveGap) -> tuple[str, str]:
     if len(rows) == 1:
         row = rows[0]
         ends = ends_text(printed_ends(row.deciding, found), found)
-        return difference_text(printed(row.estimate or 0.0, found), found), f"{row.name}, live less expected, {ends}"
+        return difference_text(printed(row.estimate or 0.0, found), found), f"{row.name}, live minus expected, {ends}"
     if rows:
         return f"{len(rows)} of {found.n_models} models", "off the line through the others"
     if _level_is_off(found) and found.level is not None:
         ends = ends_text(printed_ends(found.level.ends, found), found)
-        return difference_text(printed(found.level.estimate, found), found), f"live less lab, {ends}"
+        return difference_text(printed(found.level.estimate, found), found), f"live minus lab, {ends}"
     row = found.agreement.of("spearman")
     return (f"Spearman {number(row.estimate)}", spearman_words(found)) if row.estimate is not None else ("", "")
 
@@ -266,15 +266,17 @@ def _sentences(found: LabLiveGap) -> list[str]:
     judged = (found.n_models >= _FULL or found.margin is not None) and order_of(found) in _LABELS
     if judged and found.line is not None and found.line.detectable is not None and not _off(found):
         size = size_text(found.line.detectable, found)
-        said.append(f"A model {size} off the line would have been found with 80% probability; none was")
+        said.append(f"A model {size} off the line would have been detected with 80% probability; none was")
     alone = [
         row.name
         for row in found.rows
         if row.excludes_zero and row.p_adjusted is not None and row.p_adjusted > 1 - found.conf_level
     ]
     if alone and not _off(found):
+        looks, none = ("looks", "it does not survive") if len(alone) == 1 else ("look", "none survives")
         said.append(
-            f"By itself the gap of {several(alone, _NAMED)} excludes 0; adjusted for {found.n_models} models it does not"
+            f"{plural(len(alone), 'gap')} {looks} real alone ({several(alone, _NAMED)}); {none} adjustment for "
+            f"{found.n_models} models"
         )
     return said
 
@@ -302,7 +304,7 @@ def _level_beside(found: LabLiveGap) -> list[str]:
     if row is None or (_level_is_off(found) and not _off(found)):
         return []
     value, ends = printed(row.estimate, found), printed_ends(row.ends, found)
-    return [f"Live less lab is {difference_text(value, found)} on average over models ({ends_text(ends, found)})"]
+    return [f"Live minus lab is {difference_text(value, found)} on average over models ({ends_text(ends, found)})"]
 
 
 def models_table(found: LabLiveGap) -> Table:
@@ -352,9 +354,10 @@ def _models_caption(found: LabLiveGap, *, by_line: bool, by_difference: bool) ->
     more = found.live.higher_is_better
     if by_line:
         expected = "what the lab score leads to expect by the line through the other models"
-        return f"The best live first. Gap: {f'live less {expected}' if more else f'{expected}, less live'}; verdicts are adjusted"
+        gap = f"live minus {expected}" if more else f"{expected}, minus live"
+        return f"The best live first. Gap: {gap}; verdicts are adjusted"
     if by_difference:
-        return f"The best live first. Difference: {'live less lab' if more else 'lab less live, so that above 0 is better'}"
+        return f"The best live first. Difference: {'live minus lab' if more else 'lab minus live, so that above 0 is better'}"
     return "The best live first"
 
 
@@ -450,7 +453,7 @@ def _add(found: LabLiveGap) -> str:
         return ""
     row = max(worst, key=lambda each: abs(each.estimate or 0.0))
     amount, ends = difference_text(row.estimate, found), ends_text(row.deciding, found)
-    return f"Look at {row.scenario} first: live less lab is {amount} ({ends})"
+    return f"Look at {row.scenario} first: live minus lab is {amount} ({ends})"
 
 
 def _more_data(found: LabLiveGap) -> str:
@@ -465,7 +468,7 @@ def _more_data(found: LabLiveGap) -> str:
     if line is None or line.detectable is None or found.lab.noise is None or found.live.noise is None:
         return ""
     lab, live = abs(line.slope) * found.lab.noise, found.live.noise
-    seen = f"one of {size_text(line.detectable, found)} would have been found with 80% probability"
+    seen = f"one of {size_text(line.detectable, found)} would have been detected with 80% probability"
     if line.tau_low > 0 and line.tau**2 > lab**2 + live**2:
         return (
             f"Do not expect more data to show smaller gaps: true gaps spread by {spread_text(line.tau, found)} between models, "

@@ -71,7 +71,7 @@ def _used(found: LabLiveGap) -> list[str]:
         "each model against the line of the others": found.line is not None,
         "false-coverage intervals": found.line is not None or found.level is not None,
         "differences of scores": found.line is None and found.level is not None,
-        "mean over models of live less lab": found.level is not None,
+        "mean over models of live minus lab": found.level is not None,
         "Kitagawa": parts is not None and parts.overall.total.conf_low is not None,
         "lab items weighted to the live mix": parts is not None and parts.weighting is not None,
         "One model of both sides": found.hierarchy is not None,

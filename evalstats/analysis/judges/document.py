@@ -127,7 +127,9 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
     if people.reason:
         items.append(f"No interval: {people.reason}.")
     clusters = f", in clusters by {several(result.clusters)}" if result.clusters else ""
-    whose = plural(people.n_people, "person", "people") if result.truth == "people" else result.truth
+    whose = "two of " + (plural(people.n_people, "person", "people") if result.truth == "people" else result.truth)
+    if people.n_people == 2:
+        whose = f"both {_truth(result)}"
     return Document(
         kind="judges",
         title=f"How far do {_truth(result)} agree with one another{f' on {what}' if what else ''}?",
@@ -136,7 +138,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         headline=f"Two ratings by {_truth(result)} are the same on {_percent(people.raw)} of {result.unit}s",
         number=f"alpha {number(people.estimate, 2)}",
         number_words="no interval" if people.ends is None else f"{level} CI {_ends(people)}",
-        scope=f"{plural(people.n_units, result.unit)} that two of {whose} rated{clusters}",
+        scope=f"{plural(people.n_units, result.unit)} that {whose} rated{clusters}",
         answer=(figure,),
         notes=result.notes,
         actions=("Have a judge rate the same answers: then its agreement with people stands beside this.",),

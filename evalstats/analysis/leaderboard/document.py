@@ -121,7 +121,7 @@ def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
 
 def _limits(result: Leaderboard) -> list[str]:
     """Return what the first line must say besides; a direction taken for granted stands with the scope."""
-    others = [f"{weighted_words(row.kind, row.factor)} {row.leader} leads" for row in result.other_leaders[:1]]
+    others = [f"{row.leader} leads {weighted_words(row.kind, row.factor)}" for row in result.other_leaders[:1]]
     return [*others, *asked_direction(result.direction), *result.qualifiers]
 
 
@@ -131,7 +131,7 @@ def _by_other_averages(result: Leaderboard) -> list[Note]:
     return [
         Note(
             kind="average",
-            text=f"The model that leads {weighted_words(row.kind, row.factor)} ({row.words}) is {row.leader}, at "
+            text=f"Leader {weighted_words(row.kind, row.factor)} ({row.kind} average): {row.leader}, at "
             f"{number(row.estimate * result.scale, score_digits(result))}{unit}"
             + (f"; {several(row.best, 3)} could be best" if len(row.best) > 1 else ""),
         )

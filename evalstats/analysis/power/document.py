@@ -89,7 +89,7 @@ def question_of(plan: PowerPlan) -> str:
             return f"how wide is the {level} CI of the difference with {size}?"
         return f"how many {units} bring the {level} CI of the difference to ±{shown(plan, plan.half_width)}?"
     if plan.solved == "delta":
-        return f"which true difference do {size} find with {goal} power?"
+        return f"which true difference can {size} detect with {goal} power?"
     if plan.solved == "margin":
         return f"which margin can {size} show with {goal} power, {_truth(plan)}?"
     if plan.solved == "power":
@@ -101,7 +101,7 @@ def question_of(plan: PowerPlan) -> str:
 def aim_words(plan: PowerPlan) -> str:
     """Say what is to be shown, as a verb with its object."""
     if plan.test == "difference":
-        return f"find a true difference of {shown(plan, plan.delta)}"
+        return f"detect a true difference of {shown(plan, plan.delta)}"
     claim = "the candidate is worse by" if plan.test == "noninferiority" else "the two differ by"
     return f"show that {claim} less than {_margin_words(plan)}"
 
@@ -132,7 +132,7 @@ def headline(plan: PowerPlan) -> str:
     if plan.solved == "half_width":
         return f"{size} give a {percent(plan.conf_level)} CI of ±{shown(plan, plan.half_width)}"
     if plan.solved == "delta":
-        return f"{size} find a true difference of {shown(plan, plan.delta)} or more with {goal} power"
+        return f"{size} give {goal} power to detect a true difference of {shown(plan, plan.delta)} or more"
     if plan.solved == "margin":
         return f"{size} can show a margin of {_margin_words(plan)} with {goal} power"
     if plan.solved == "power":
@@ -141,7 +141,7 @@ def headline(plan: PowerPlan) -> str:
         size = f"{plural(plan.n_clusters or 0, 'cluster')} ({plural(plan.n_items or 0, 'item')}){trial_words(plan)}"
     if plan.test == "precision":
         return f"{size} bring the {percent(plan.conf_level)} CI of the difference to ±{shown(plan, plan.half_width)}"
-    return f"{size} {aim_words(plan)} with {goal} power"
+    return f"{size} give {goal} power to {aim_words(plan)}"
 
 
 def truth_words(plan: PowerPlan) -> str:
@@ -177,7 +177,7 @@ def floor_words(plan: PowerPlan) -> str:
     floor = shown(plan, plan.smallest_delta)
     if plan.n_clusters is None:
         return f"More items without more runs cannot get below {floor}."
-    return f"However many items they hold, {plural(plan.n_clusters, 'cluster')} find no less than {floor}."
+    return f"More items without more clusters cannot get below {floor}."
 
 
 def method_sections(plan: PowerPlan) -> tuple[Section, ...]:

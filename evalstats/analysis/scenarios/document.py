@@ -82,7 +82,7 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
         _named_method("Whether models differ in where they break", result.interaction.method)
         if result.interaction is not None and ":" in result.interaction.term
         else "",
-        _named_method("Whether models change places", result.ranking.method) if result.ranking is not None else "",
+        _named_method("Whether models swap order", result.ranking.method) if result.ranking is not None else "",
         f"Penalty: {result.penalty}" if result.penalty else "",
         f"The fit: {result.convergence}{_criteria(result)}" if result.convergence else "",
     ]
@@ -406,7 +406,7 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
                 # All of the scale is left open: that number would say nothing.
                 return "", ""
             return (
-                f"up to {_change(_worse_end(row, result), result)}",
+                f"Up to {_change(_worse_end(row, result), result)}",
                 f"not ruled out for {row.model} in {row.scenario}",
             )
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
@@ -476,7 +476,7 @@ def _differ(result: ScenarioModel) -> str:
     ranking = result.ranking
     if ranking is not None and ranking.p_value is not None:
         no_two = "The two are not shown" if result.n_models == 2 else "No two are shown"
-        said += " Their order changes between scenarios." if ranking.shown else f" {no_two} to change places."
+        said += " Their order changes between scenarios." if ranking.shown else f" {no_two} to swap order."
     return said.strip()
 
 
