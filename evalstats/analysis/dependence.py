@@ -168,17 +168,14 @@ class _Known:
     effective: float
 
 
-def partitions_named(rows: Iterable[ItemFactor], *, besides: str | None = None, told: str = "") -> str:
-    """Say for which levels an answer holds: of the partitions of the items, at most two; "" where there are none.
-
-    Left out are the factor `besides`, and levels that `told`, the words of an average, has named.
-    """
+def partitions_named(rows: Iterable[ItemFactor], *, besides: Iterable[str | None] = ()) -> str:
+    """Say for which levels an answer holds: of the partitions of the items, at most two; "" where there are none."""
+    said = set(besides)
     named = [
         f"{row.n_levels} {many(row.factor)}"
         for row in rows
-        if row.kind == "partition" and not row.copies and row.factor != besides
+        if row.kind == "partition" and not row.copies and row.factor not in said
     ]
-    named = [words for words in named if words not in told]
     return f"for these {' and '.join(named[:_NAMED])}" if named else ""
 
 

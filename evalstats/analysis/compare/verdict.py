@@ -304,11 +304,12 @@ def _underpowered(evidence: Evidence) -> bool:
 
 
 def _power_words(evidence: Evidence) -> str:
-    least = "nothing" if evidence.mde is None else f"only {_shown(evidence, evidence.mde)} or more"
-    return (
-        f"the interval includes 0, and {least} would be detected with 80% power, where the margin is "
-        f"{_margin_words(evidence)}"
+    power = (
+        ""
+        if evidence.mde is None
+        else f": only {_shown(evidence, evidence.mde)} or more would be detected with 80% power"
     )
+    return f"the interval includes 0, and a margin of {_margin_words(evidence)} is out of reach{power}"
 
 
 def _inside_margin(evidence: Evidence) -> bool:

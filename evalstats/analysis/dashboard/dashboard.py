@@ -526,5 +526,5 @@ def _lost_notes(histories: Sequence[History], days: Sequence[Day]) -> Iterator[N
         text = f"{share_in_percent(share)} of {each.name}'s rows of {each.day} have no score"
         also = f", and many on {plural(more, 'other day')}" if more else ""
         yield Note(
-            kind="missing", text=f"{text}{also}", remedy="A failing harness looks like a change: run `evalstats audit`"
+            kind="missing", text=f"{text}{also}", remedy="A failing harness looks like a change: run evalstats audit"
         )

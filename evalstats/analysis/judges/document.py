@@ -187,7 +187,9 @@ def _labels(result: JudgeReport) -> tuple[Text, ...]:
     percent = result.rows[0].sensitivity is not None
     amount = plan.half_width if plan.margin is None else plan.margin
     size = f"{number(100 * (amount or 0.0), 1)} pp" if percent else number(amount, 2)
-    what = f"bring a model's score to ±{size}" if plan.margin is None else f"find a difference of {size} with 80% power"
+    what = (
+        f"bring a model's score to ±{size}" if plan.margin is None else f"detect a difference of {size} with 80% power"
+    )
     whose = "of each model" if plan.margin is None else "of the same items for both models"
     if plan.n is None:
         found = f"Even labels of all {plan.n_items:,} items would not {what}"

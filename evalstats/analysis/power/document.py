@@ -248,7 +248,7 @@ def curve(plan: PowerPlan, table: Table | None = None) -> Figure | None:
     free = plan.solved not in ("delta", "margin", "half_width")
     panels = (
         ("power", f"Power for {what}", 1.0, plan.power_goal, f"{goal} power"),
-        ("mde", f"Difference found with {goal} power{unit}", plan.scale, plan.delta, "asked for"),
+        ("mde", f"Difference detected with {goal} power{unit}", plan.scale, plan.delta, "asked for"),
         ("margin", f"Margin shown with {goal} power{unit}", plan.scale, plan.margin, "margin"),
         ("half_width", f"Half the width of the interval{unit}", plan.scale, plan.half_width, "asked for"),
     )
@@ -390,7 +390,7 @@ def _curve_caption(plan: PowerPlan) -> str:
         return f"{'Difference found' if plan.solved == 'delta' else 'Margin shown'} with {goal} power, by size"
     if plan.test != "difference":
         return f"Power at the margin of {_margin_words(plan)}, and the margin shown with {goal} power"
-    return f"Power for a true difference of {shown(plan, plan.delta)}, and the difference found with {goal} power"
+    return f"Power for a true difference of {shown(plan, plan.delta)}, and the difference detected with {goal} power"
 
 
 def _actions(plan: PowerPlan) -> list[str]:
@@ -424,7 +424,7 @@ def _methods(plan: PowerPlan) -> list[Section]:
         written = as_precise(*(f"{value:,.0f}" if counted else _written(value, name, plan) for value in (low, high)))
         what = {"n_items": " items", "n_clusters": " clusters", "power": ""}.get(name, f" {plan.unit}".rstrip())
         ends = written[0] if written[0] == written[1] else f"{written[0]} to {written[1]}"
-        verb = "need" if counted else "give a power of" if name == "power" else "find"
+        verb = "need" if counted else "give a power of" if name == "power" else "detect"
         heading = f"Other methods {verb} {ends}{what}"
     return [Section(id="methods", heading=heading, blocks=(_beside(plan),))]
 
@@ -534,7 +534,7 @@ def _next_table(plan: PowerPlan) -> Table:
         ),
     ]
     caption = (
-        f"The pilot with one thing doubled: standard error, what is found with {percent(plan.power_goal)} power, cost "
+        f"The pilot with one thing doubled: standard error, what is detected with {percent(plan.power_goal)} power, cost "
         f"({costs}), and 1/SE² for its cost as a multiple of the pilot's{alone}"
     )
     frame = plan.to_frame()
