@@ -121,7 +121,11 @@ def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
 
 def _limits(result: Leaderboard) -> list[str]:
     """Return what the first line must say besides; a direction taken for granted stands with the scope."""
-    others = [f"{row.leader} leads {weighted_words(row.kind, row.factor)}" for row in result.other_leaders[:1]]
+    others: list[str] = []
+    for row in result.other_leaders[:1]:
+        same = row.leader == result.rows[0].name and len(row.best) > 1
+        who = f"{several(row.best, 3)} could be best" if same else f"{row.leader} leads"
+        others.append(f"{who} {weighted_words(row.kind, row.factor)}")
     return [*others, *asked_direction(result.direction), *result.qualifiers]
 
 
