@@ -259,3 +259,7 @@ def without(tree: Any) -> None:
     if isinstance(tree, dict):
         for name in ("settings", "gate", "result"):
             tree.pop(name, None)
+        if "notes" in tree:
+            tree["notes"] = [
+                note for note in tree["notes"] if not (isinstance(note, dict) and note.get("kind") == "gate")
+            ]
