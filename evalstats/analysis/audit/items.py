@@ -283,7 +283,7 @@ def _sampled(panel: Panel, factor: str, codes: Ints) -> bool:
 def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str, Ints]) -> Observation:
     label = {each.factor: label_of(each.factor, panel.data.factor_names()) for each in found}
     first = found[0]
-    told = f"differences between models go by {label[first.factor]} ({first.n_levels} levels, design effect {_effect(first)})"
+    told = f"Differences between models go by {label[first.factor]} ({first.n_levels} levels, design effect {_effect(first)})"
     others = [f"{label[each.factor]} ({each.n_levels}, {_effect(each)})" for each in found[1:_SHOWN_FACTORS]]
     return Observation(
         kind="dependence",

@@ -300,14 +300,15 @@ def _scope(result: ContaminationCheck) -> str:
     counts = sorted({row.n_old for row in result.rows}), sorted({row.n_new for row in result.rows})
     n_old, n_new = (f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}" for found in counts)
     what = {
-        "split": f"Mean {result.metric} on {n_old} {result.old} less {n_new} {result.new} items",
+        "split": f"Mean {result.metric} on {n_old} {result.old} minus {n_new} {result.new} items",
         "date": f"Drop of {result.metric} at the cut-off, from {n_old} items before and {n_new} after",
-        "twins": f"Mean {result.metric} on {n_old} {result.old} items less their {result.new} twins",
+        "twins": f"Mean {result.metric} on {n_old} {result.old} items minus their {result.new} twins",
     }[result.design]
     few = sorted({len(row.references) for row in result.rows})
     count = f"{few[0]}" if len(few) == 1 else f"{few[0]} to {few[-1]}"
-    models = "models named as clean" if result.references else "other models"
-    return f"{what}, beyond that of {count} {models}"
+    model = "model" if few == [1] else "models"
+    others = f"{model} named as clean" if result.references else f"other {model}"
+    return f"{what}, beyond that of {count} {others}"
 
 
 def _answer(result: ContaminationCheck) -> tuple[Block, ...]:

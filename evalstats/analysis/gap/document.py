@@ -220,12 +220,12 @@ def _number(found: LabLiveGap) -> tuple[str, str]:
     if len(rows) == 1:
         row = rows[0]
         ends = ends_text(printed_ends(row.deciding, found), found)
-        return difference_text(printed(row.estimate or 0.0, found), found), f"{row.name}, live less expected, {ends}"
+        return difference_text(printed(row.estimate or 0.0, found), found), f"{row.name}, live minus expected, {ends}"
     if rows:
         return f"{len(rows)} of {found.n_models} models", "off the line through the others"
     if _level_is_off(found) and found.level is not None:
         ends = ends_text(printed_ends(found.level.ends, found), found)
-        return difference_text(printed(found.level.estimate, found), found), f"live less lab, {ends}"
+        return difference_text(printed(found.level.estimate, found), found), f"live minus lab, {ends}"
     row = found.agreement.of("spearman")
     return (f"Spearman {number(row.estimate)}", spearman_words(found)) if row.estimate is not None else ("", "")
 
@@ -264,8 +264,10 @@ def _sentences(found: LabLiveGap) -> list[str]:
         return [found.verdict_reason]
     said = [*_within(found), *_level_beside(found)][:1]
     judged = (found.n_models >= _FULL or found.margin is not None) and order_of(found) in _LABELS
-    if judged and found.line is not None and found.line.detectable is not None and not _off(found):
-        size = size_text(found.line.detectable, found)
+    line = found.line
+    # Where the scores bend away from the line no model is called a gap, whatever its size.
+    if judged and line is not None and line.detectable is not None and not line.bent and not _off(found):
+        size = size_text(line.detectable, found)
         said.append(f"A model {size} off the line would have been found with 80% probability; none was")
     alone = [
         row.name
@@ -273,8 +275,10 @@ def _sentences(found: LabLiveGap) -> list[str]:
         if row.excludes_zero and row.p_adjusted is not None and row.p_adjusted > 1 - found.conf_level
     ]
     if alone and not _off(found):
+        one = len(alone) == 1
         said.append(
-            f"By itself the gap of {several(alone, _NAMED)} excludes 0; adjusted for {found.n_models} models it does not"
+            f"{'One gap looks' if one else f'{len(alone)} gaps look'} real alone ({several(alone, _NAMED)}); "
+            f"{'it does not survive' if one else 'none survives'} adjustment for {found.n_models} models"
         )
     return said
 
@@ -352,9 +356,10 @@ def _models_caption(found: LabLiveGap, *, by_line: bool, by_difference: bool) ->
     more = found.live.higher_is_better
     if by_line:
         expected = "what the lab score leads to expect by the line through the other models"
-        return f"The best live first. Gap: {f'live less {expected}' if more else f'{expected}, less live'}; verdicts are adjusted"
+        gap = f"live minus {expected}" if more else f"{expected}, minus live"
+        return f"The best live first. Gap: {gap}; verdicts are adjusted"
     if by_difference:
-        return f"The best live first. Difference: {'live less lab' if more else 'lab less live, so that above 0 is better'}"
+        return f"The best live first. Difference: {'live minus lab' if more else 'lab minus live, so that above 0 is better'}"
     return "The best live first"
 
 
@@ -450,7 +455,7 @@ def _add(found: LabLiveGap) -> str:
         return ""
     row = max(worst, key=lambda each: abs(each.estimate or 0.0))
     amount, ends = difference_text(row.estimate, found), ends_text(row.deciding, found)
-    return f"Look at {row.scenario} first: live less lab is {amount} ({ends})"
+    return f"Look at {row.scenario} first: live minus lab is {amount} ({ends})"
 
 
 def _more_data(found: LabLiveGap) -> str:

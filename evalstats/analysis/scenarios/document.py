@@ -406,7 +406,7 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
                 # All of the scale is left open: that number would say nothing.
                 return "", ""
             return (
-                f"up to {_change(_worse_end(row, result), result)}",
+                f"Up to {_change(_worse_end(row, result), result)}",
                 f"not ruled out for {row.model} in {row.scenario}",
             )
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None

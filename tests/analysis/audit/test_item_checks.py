@@ -264,7 +264,7 @@ def grouped(seed: int, spread: float, n_groups: int = 12) -> pl.DataFrame:
 def test_dependence_by_a_factor_is_a_treatment_by_clusters():
     found = es.audit(read(grouped(1, 1.5)))
     told = finding(found, "dependence")
-    assert told.text.startswith("differences between models go by chapter (12 levels, design effect ")
+    assert told.text.startswith("Differences between models go by chapter (12 levels, design effect ")
     assert written(told.remedy) == "If these 12 chapters are all you ask about, add cluster='none'"
     (shift,) = told.shifts
     assert shift.treatment == "clustered by chapter"

@@ -185,7 +185,7 @@ def test_what_is_open_is_said_with_the_largest_drop_that_it_leaves() -> None:
         for row in found.drops
     )
     document = replace(found, drops=drops).document()
-    assert (document.label, document.number) == ("none shown", "up to −11.0 pp")
+    assert (document.label, document.number) == ("none shown", "Up to −11.0 pp")
     assert document.headline == "No model is shown to do worse in any scenario than in ideal"
     assert "not ruled out for beta in impatient" in document.number_words
 
