@@ -143,7 +143,7 @@ def test_runs_of_one_model_that_hold_other_items_are_told():
         {**row, "run": "later"} for row in rows_of("a", scores(40, 0.9, 2), items=[f"q{i:04d}" for i in range(20, 60)])
     ]
     found = [each for each in of_kind(es.audit(outcomes([*rows, *again])), "item sets") if "runs of a" in each.text]
-    assert found[0].text == "the 2 runs of a hold different items: all share 30 of 60"
+    assert found[0].text == "The 2 runs of a hold different items: all share 30 of 60"
     assert found[0].n_items == 30
     parts = [{**row, "run": "part two"} for row in rows_of("a", scores(50, 0.9, 2), items=[f"r{i}" for i in range(50)])]
     assert not any("runs of a" in each.text for each in es.audit(outcomes([*rows, *parts])).findings)
@@ -271,10 +271,10 @@ def test_half_credit_of_a_right_or_wrong_metric_is_found():
 def test_a_score_that_never_varies_and_a_model_that_never_scores():
     rows = [*rows_of("a", [1.0] * 40), *rows_of("b", [1.0] * 40)]
     (found,) = of_kind(es.audit(outcomes(rows)), "scale")
-    assert found.text == "every score is 1, so nothing can be told apart"
+    assert found.text == "Every score is 1, so nothing can be told apart"
     rows = [*rows_of("a", [0.0] * 40), *rows_of("b", scores(40, 0.6))]
     (found,) = of_kind(es.audit(outcomes(rows)), "scale")
-    assert found.text == "every score of a is 0, consistent with a run that broke"
+    assert found.text == "Every score of a is 0, consistent with a run that broke"
 
 
 # --- versions, and what is too small ---
