@@ -140,8 +140,8 @@ def trial_design(
     if runs == "sample" and not by_run and max(map(len, names)) < 2 and (run_sd is None or "prior" in str(run_sd)):
         # Scores of several judges are averaged, unless they are trials: then nothing is left that could be a sample.
         raise InputError(
-            f"{Option('runs', runs)} needs runs, or trials that could be runs, and no side has several; leave it out, or name the "
-            f"column that tells runs (or judges) apart: {Option('map', blank='COLUMN', of='trial')}"
+            f"{Option('runs', runs)} needs runs, or trials that could be runs, and no side has several; leave it out, or name "
+            f"the column that tells runs (or judges) apart: {Option('map', blank='COLUMN', of='trial')}"
         )
     if runs is not None:
         role = runs  # pyright: ignore[reportAssignmentType] - it is one of them
