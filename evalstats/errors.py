@@ -88,7 +88,9 @@ def _as_arguments(options: Sequence[Option]) -> str:
 
 def _as_argument(option: Option) -> str:
     name, of = option.name, option.of
-    value = option.blank or ("" if option.value is None else _literal(option.value))
+    # What a command reads from a file is a table of names in Python.
+    blank = "{...}" if option.blank == "FILE" else option.blank
+    value = blank or ("" if option.value is None else _literal(option.value))
     match name:
         case "trials_from_runs":
             return "data.trials_from_runs()"

@@ -12,7 +12,7 @@ CHAPTERS: Final = {
     "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified"),
     "paired differences": ("paired",),
     "bootstrap": ("bootstrap", "resample_law"),
-    "clusters and factors": ("clusters", "factor_dependence", "trials", "reliability"),
+    "clusters and factors": ("clusters", "factor_dependence", "runs", "trials", "reliability"),
     "many models": ("many",),
     "multiplicity": ("many/max_t", "many/multiplicity", "many/reference_laws", "many/winners_curse"),
     "sequential looks": ("betting", "sequential", "score_drift"),

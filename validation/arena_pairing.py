@@ -155,7 +155,7 @@ class World:
 
 # An arena takes up to a second where it is replayed: 2,000 of a judged promise take a quarter of an hour.
 ADAPTIVE = (
-    World(name="neighbours in running Elo (K 4), 100 raters", rule=neighbours, adaptive=True, replicates=75),
+    World(name="neighbours in running Elo (K 4), 100 raters", rule=neighbours, adaptive=True, replicates=2_000),
     World(
         name="neighbours in running Elo (K 32), 30 raters",
         rule=neighbours,
@@ -173,7 +173,7 @@ ADAPTIVE = (
     ),
 )
 FIXED = (
-    World(name="random pairs", rule=random),
+    World(name="random pairs", rule=random, replicates=2_000),
     World(name="random pairs, models apart (sd 1)", rule=random, spread=1.0),
     World(name="random pairs, raters in sessions", rule=random, in_turn=True, n_raters=30),
     World(name="stratified pairs", rule=stratified, replicates=2_000),

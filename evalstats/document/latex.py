@@ -134,10 +134,12 @@ def latex_table(table: Table, *, caption: str | None = None, label: str = "", co
 
 
 def _with_columns(table: Table, titles: Iterable[str]) -> Table:
-    """Return the table with the columns of these titles, in their order."""
+    """Return the table with the columns of these titles, in their order; a unit behind a title may be left out."""
     known = [column.title for column in table.columns]
+    units = {name.rpartition(" (")[0]: name for name in known if name.endswith(")")}
     places: list[int] = []
-    for title in titles:
+    for given in titles:
+        title = units.get(given, given) if given not in known else given
         if title not in known:
             close = get_close_matches(title, known, n=1)
             closest = f"; closest: {close[0]!r}" if close else ""

@@ -100,7 +100,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(visits: dict[bool
 
 
 def test_wide_tables_scroll_inside_the_page_and_keep_the_name_of_the_row(opened: Callable[..., Any]) -> None:
-    page = opened(390)
+    page = opened(320)
     region = page.locator("#tbl-dependence .es-table")
     assert region.evaluate("e => e.scrollWidth > e.clientWidth")
     region.evaluate("e => { e.scrollLeft = 200; }")

@@ -411,8 +411,8 @@ def contamination(
     ... ]
     >>> results = from_frame(pl.DataFrame(rows), item="item", score="score", model="model")
     >>> found = contamination(results, split="source", suspects="suspect", references=["r1", "r2", "r3", "r4", "r5"])
-    >>> found.verdict, found.row("suspect").df
-    ('inflated', 4.0)
+    >>> found.verdict, round(found.row("suspect").df, 1)
+    ('inflated', 16.3)
     """
     design, column = _design(split=split, date=date, twin=twin)
     _check_options(design, cutoffs=cutoffs, sides=(old, new), alternative=alternative)

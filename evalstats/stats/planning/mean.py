@@ -229,7 +229,7 @@ def _cut_off(between: float | None, item: float) -> list[str]:
     if between is not None and between < 0.0:
         notes.append(f"The variance between clusters is estimated as {between:.3g}, which is taken as 0")
     if item < 0.0:
-        notes.append(f"the variance of the items' true differences is estimated as {item:.3g}, which is taken as 0")
+        notes.append(f"The variance of the items' true differences is estimated as {item:.3g}, which is taken as 0")
     return notes
 
 

@@ -101,6 +101,6 @@ def test_equivalence_is_the_mean_over_the_law_of_the_standard_error(df, margin, 
 def test_variances_taken_as_zero_are_told_and_zero_is_not():
     assert _cut_off(0.0, 0.0) == _cut_off(None, 0.0) == []
     assert [said.partition(" is estimated")[0] for said in _cut_off(-0.1, -0.2)] == [
-        "the variance between clusters",
-        "the variance of the items' true differences",
+        "The variance between clusters",
+        "The variance of the items' true differences",
     ]
