@@ -556,7 +556,11 @@ def _omnibus(result: Leaderboard) -> Section | None:
     if test is None or test.p_value <= 1 - result.conf_level:
         return None
     text = f"{test.method} over all models: {p_words(test.p_value)} on {plural(test.n_items, 'item')}."
-    return Section(id="omnibus", heading="The models are not shown to differ at all", blocks=(Text(text=text),))
+    fewer = any(pair.verdict in ("better", "worse") for pair in result.pairs) or test.n_items < result.n_items
+    heading = (
+        "On the items of all, models are not shown to differ" if fewer else "The models are not shown to differ at all"
+    )
+    return Section(id="omnibus", heading=heading, blocks=(Text(text=text),))
 
 
 def _further(result: Leaderboard) -> tuple[Table, ...]:
