@@ -140,8 +140,8 @@ def trial_design(
     if runs == "sample" and not by_run and max(map(len, names)) < 2 and (run_sd is None or "prior" in str(run_sd)):
         # Scores of several judges are averaged, unless they are trials: then nothing is left that could be a sample.
         raise InputError(
-            f"runs is {runs!r}, and no side has several runs or trials that could be one; leave it out, or name the column "
-            f"that tells runs (or judges) apart: {Option('map', blank='COLUMN', of='trial')}"
+            f"{Option('runs', runs)} needs runs, or trials that could be runs, and no side has several; leave it out, or name "
+            f"the column that tells runs (or judges) apart: {Option('map', blank='COLUMN', of='trial')}"
         )
     if runs is not None:
         role = runs  # pyright: ignore[reportAssignmentType] - it is one of them
@@ -157,7 +157,9 @@ def trial_design(
             if role == "fixed"
             else "there are no whole runs that it could be held to"
         )
-        raise InputError(f"run_sd is {run_sd!r}, and {what}; leave it out, or say {Option('runs', 'sample')}")
+        raise InputError(
+            f"{Option('run_sd', run_sd)} has nothing to act on: {what}; leave it out, or say {Option('runs', 'sample')}"
+        )
     word = "run" if by_run else called
     return TrialDesign(role=role, shared=paired, called=word, by_run=by_run, declared=runs is not None, run_sd=known)
 

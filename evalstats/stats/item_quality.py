@@ -326,9 +326,9 @@ def repeated_rows(
 
     Notes
     -----
-    Items that the same models answered are sorted by their mean and cut into runs of 20, within which each model is shuffled
-    by itself: the models keep their values, the items about their difficulty, and what is left to chance is which values meet
-    in one row. Models that resemble each other make rows coincide too, so fewer rows than expected are a reason to look, and no
+    Items that the same models answered are sorted by their mean and cut into runs of 20, within which each model is shuffled by
+    itself: the models keep their values, the items about their difficulty, and what is left to chance is which values meet in
+    one row. Models that resemble each other make rows coincide too, so fewer rows than expected are a reason to look, and no
     proof of copies, where scores are only right and wrong.
 
     Examples

@@ -487,7 +487,7 @@ def test_a_sample_of_runs_needs_runs() -> None:
     scores = np.random.default_rng(3).integers(0, 2, (40, 3)).astype(float)
     frame = table(scores, scores[::-1], ["ann", "bob", "cy"], "judge")
     judged = from_frame(frame, item="question", model="name", score="right", judge="judge")
-    with pytest.raises(InputError, match=r"no side has several runs or trials that could be one.*trial=COLUMN"):
+    with pytest.raises(InputError, match=r"runs='sample' needs runs.*trial=COLUMN"):
         compare(judged, "old", "new", runs="sample")
     wide = compare(read(frame, "judge"), "old", "new", runs="sample")
     fixed = compare(read(frame, "judge"), "old", "new")

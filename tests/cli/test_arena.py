@@ -232,8 +232,8 @@ def test_clusters_and_style_that_contradict_each_other() -> None:
 def test_advice_and_clusters_are_said_as_a_reader_says_them(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text("model_a,model_b,winner\n" + "x,y,model_a\n" * 9)
-    done = run(path)
-    assert (done.exit_code, "(--prior 0.5)" in " ".join(done.output.split())) == (3, True)
-    votes = [f"{'xy'[k % 2]},{'yx'[k % 2]},model_{'ab'[k // 2 % 2]},ann-{k % 7}" for k in range(56)]
-    path.write_text("\n".join(["model_a,model_b,winner,judge", *votes]))
-    assert "56 votes, 7 judges." in " ".join(run(path).output.split())
+    with pytest.raises(EvalStatsError, match=r"give a prior \(--prior 0\.5\)"):
+        run(path)
+    votes = [f"{'xy'[k % 2]},{'yx'[k % 2]},model_{'ab'[k // 2 % 2]},ann-{k % 30},p{k},{k}" for k in range(120)]
+    path.write_text("\n".join(["model_a,model_b,winner,judge,prompt,tstamp", *votes]))
+    assert "120 votes, 30 judges." in " ".join(run(path).output.split())
