@@ -101,14 +101,15 @@ class ItemFactor(Dependence):
 
     def note(self) -> Note:
         """Say that this factor decides, and how to rule it out: a caution where items clearly go by it."""
-        items, clustered = f"Items of one {self.factor}", "so the answer is clustered by it"
+        items = f"Items of one {self.factor}"
         if self.flag != "warn":
             maybe = f"may behave alike (adjusted {p_words(self.p_adjusted)})"
-            return Note(kind="dependence", text=f"{items} {maybe}, {clustered}", caution=False)
+            return Note(kind="dependence", text=f"{items} {maybe}, so the answer is clustered by it", caution=False)
         levels = f"{self.n_levels} {many(self.factor)}"
         remedy = (f"If these {levels} are all you ask about, add ", Option("cluster", "none"))
-        then = f"and {self._too_few}" if self.effective < FEW_CLUSTERS else clustered
-        return Note(kind="dependence", text=f"{items} {self._alike}, {then}", remedy=remedy)
+        # That the answer is clustered stands in its scope.
+        then = f", and {self._too_few}" if self.effective < FEW_CLUSTERS else ""
+        return Note(kind="dependence", text=f"{items} {self._alike}{then}", remedy=remedy)
 
 
 def dependence(
@@ -167,12 +168,13 @@ class _Known:
     effective: float
 
 
-def partitions_named(rows: Iterable[ItemFactor], *, besides: str | None = None) -> str:
+def partitions_named(rows: Iterable[ItemFactor], *, besides: Iterable[str | None] = ()) -> str:
     """Say for which levels an answer holds: of the partitions of the items, at most two; "" where there are none."""
+    said = set(besides)
     named = [
         f"{row.n_levels} {many(row.factor)}"
         for row in rows
-        if row.kind == "partition" and not row.copies and row.factor != besides
+        if row.kind == "partition" and not row.copies and row.factor not in said
     ]
     return f"for these {' and '.join(named[:_NAMED])}" if named else ""
 

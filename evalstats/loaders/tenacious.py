@@ -26,7 +26,7 @@ _VERSION = re.compile(r"-v\d+$")
 _MAX_CHARS = 4 << 20  # ablation results are a few kB
 _CONF_LEVEL = 0.95  # the published script takes the 2.5% and 97.5% points of its resamples
 _ROUNDING_PP = 0.02  # accuracies are rounded to 4 digits, differences to 2
-_DIFFERENT_SCALES = "margins of the two critics are on different scales and cannot be compared"
+_DIFFERENT_SCALES = "Margins of the two critics are on different scales and cannot be compared"
 
 
 def base_scenario(task_id: str) -> str:
@@ -130,8 +130,8 @@ def _not_scored(name: str, value: object) -> Row:
 
 def _note(critic: str, tally: _PairTally) -> str:
     wrong, ties = tally.wrong[critic], tally.ties[critic]
-    tied = f"{ties} of its {wrong} errors are exact ties, counted as wrong; " if ties else ""
-    return tied + _DIFFERENT_SCALES
+    tied = f"; {ties} of the {wrong} errors of {critic} are exact ties, counted as wrong" if ties else ""
+    return _DIFFERENT_SCALES + tied
 
 
 def _trace_doubts(tally: _PairTally) -> Iterator[str]:

@@ -566,7 +566,7 @@ What is true (more in truth.json):
 def _planted(truth: LabLiveTruth) -> list[str]:
     unit = "in success probability" if truth.unit == "proportion" else "in log-odds of winning"
     gaps = [
-        f"- {name}: a gap of {gap:+.3g} {unit}, live less lab"
+        f"- {name}: a gap of {gap:+.3g} {unit}, live minus lab"
         for name, gap in zip(truth.models, truth.planted[: len(truth.models)].tolist(), strict=True)
         if gap
     ]

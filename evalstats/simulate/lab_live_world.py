@@ -42,7 +42,7 @@ class LabLiveDesign:
         Share of each scenario among lab items (None: all alike) and live sessions (None: as in the lab). A scenario that is
         not named has share 0. The lab has whole items: its true mix is the nearest that `n_items` allows.
     gaps
-        Model to its planted gap, live less lab, the same in all scenarios: a difference of success probabilities; for votes
+        Model to its planted gap, live minus lab, the same in all scenarios: a difference of success probabilities; for votes
         of log-odds.
     scenario_gaps
         (model, scenario) to a further difference of success probabilities there. Not for votes.
@@ -358,7 +358,7 @@ _BY_MODEL = ("lab", "live", "total", "mix", "behaviour", "poststratified", "drop
 class LabLiveTruth:
     """True values over endless users, and over endless items in the lab's own mix.
 
-    Arrays go along `models` (both sides), then `lab_only`, unless they say otherwise; gaps are live less lab.
+    Arrays go along `models` (both sides), then `lab_only`, unless they say otherwise; gaps are live minus lab.
 
     Attributes
     ----------
@@ -375,7 +375,7 @@ class LabLiveTruth:
     lab, live
         Score of each model: probability of success over its side's mix; for votes the strength, sum 0 over `models`.
     total, mix, behaviour
-        live less lab; the part that the mix makes, and that behaviour within scenarios makes (Kitagawa's, without
+        live minus lab; the part that the mix makes, and that behaviour within scenarios makes (Kitagawa's, without
         interaction). None for votes, and the parts also where one side never has a scenario that the other has.
     poststratified
         The lab's probabilities over the live mix, which are what the lab can know; None where the lab never covers one.

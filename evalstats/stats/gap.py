@@ -50,7 +50,7 @@ class Differences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelGaps:
-    """Live less lab on one scale: of each model, each model's less the mean (`deviations`), and the mean over these models.
+    """Live minus lab on one scale: of each model, each model's less the mean (`deviations`), and the mean over these models.
 
     `statistic` and `heterogeneity_p` ask whether all models have the same true difference: chi-squared of the deviations.
     """
@@ -324,7 +324,7 @@ def combined(rates: CellRates, weights: FloatArray | sparse.csr_array) -> Combin
 
 
 def gaps(lab: Combined, live: Combined) -> Gaps:
-    """Return live less lab with Welch's t: errors of the two sides are independent.
+    """Return live minus lab with Welch's t: errors of the two sides are independent.
 
     Where a side has fewer than five clusters, or no spread of its scores and no bounds, there is no interval. The df are
     Welch and Satterthwaite's; below 4 (clusters so unequal that they are worth fewer than five) there is none either.

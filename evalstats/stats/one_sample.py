@@ -372,8 +372,9 @@ def _uneven_clusters(unit: FloatArray, codes: IntArray, n_clusters: int) -> tupl
     for word, short_of in (("failure", unit < 1.0), ("success", unit > 0.0)):
         holding = int(np.unique(codes[short_of]).size)
         if holding < FEW_CLUSTERS:
-            held = "holds" if holding == 1 else "hold"
-            found.append(f"Only {holding} of {n_clusters} clusters {held} a {word}: the interval may be too short")
+            held = "holds" if holding <= 1 else "hold"
+            those = f"Only {holding}" if holding else "None"
+            found.append(f"{those} of {n_clusters} clusters {held} a {word}: the interval may be too short")
     return tuple(found)
 
 

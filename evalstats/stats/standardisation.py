@@ -343,7 +343,7 @@ def _cut(weights: Sums, n: Sums, trim: float) -> Sums:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapParts:
-    """A gap in parts, live less lab, for many tables at once: arrays of shape (...), and by cell (..., n_cells).
+    """A gap in parts, live minus lab, for many tables at once: arrays of shape (...), and by cell (..., n_cells).
 
     mix + behaviour + unexplained_live + unexplained_lab = live - lab, the latter two because of live cells without lab and lab
     cells without live. `poststratified` are the lab's rates in the live shares, over the common cells.

@@ -66,7 +66,7 @@ def test_the_board_names_the_other_leader() -> None:
     assert (other.leader, other.best) == ("a", ("a",))
     assert other.estimate == pytest.approx(leaderboard(turned(), average="macro").row("a").estimate)
     shown = " ".join(printed(found, full=False).split())
-    assert "with subjects weighted equally a leads" in shown
+    assert "a leads with subjects weighted equally" in shown
     assert "micro average over 4 subjects of 30 to 900 items" in shown
     back = leaderboard(turned(), average="macro")
     assert [each.leader for each in back.other_leaders] == ["b"]

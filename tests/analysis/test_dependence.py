@@ -382,4 +382,4 @@ def test_a_frontier_is_clustered_by_what_decides() -> None:
     found = es.frontier(data, n_resamples=200)
     assert found.clusters == ("chapter",)
     assert es.frontier(data, cluster="none", n_resamples=200).clusters == ()
-    assert any("so the answer is clustered by it" in text for text in told(found))
+    assert any("Items of one chapter behave alike" in text for text in told(found))

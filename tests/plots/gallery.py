@@ -160,12 +160,12 @@ PAIRS: dict[str, list[Any]] = {
     "kind": [list(KINDS)[(3 * j + 5 * k) % 5] for j in range(12) for k in range(j)],
 }
 POWERS: dict[str, list[Any]] = {
-    "panel": ["Power for a true difference of 5.00 pp"] * 9 + ["Difference found with 80% power (pp)"] * 9,
+    "panel": ["Power for a true difference of 5.00 pp"] * 9 + ["Difference detected with 80% power (pp)"] * 9,
     "x": [50.0 * 1.6**k for k in range(9)] * 2,
     "estimate": [1 - 0.9 * 0.72**k for k in range(9)] + [18.0 / 1.27**k for k in range(9)],
 }
 POWER_GOALS = {
-    "panel": ["Power for a true difference of 5.00 pp", "Difference found with 80% power (pp)"],
+    "panel": ["Power for a true difference of 5.00 pp", "Difference detected with 80% power (pp)"],
     "estimate": [0.8, 5.0],
     "words": ["80% power", "5.00 asked for"],
 }

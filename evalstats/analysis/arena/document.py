@@ -438,7 +438,7 @@ def _turned(result: ArenaRanking) -> list[Note]:
     turned = turned_choices(result)
     if not turned or answer_of(result)[0] not in (_LEADS[0], _OPEN[0]):
         return []
-    return [Note(kind="choice", text=f"Under another choice ({_lower(turned[0].title)}) {turned[0].new_first} leads")]
+    return [Note(kind="choice", text=f"{turned[0].title}: {turned[0].new_first} leads")]
 
 
 def _weak_links(result: ArenaRanking) -> list[Note]:

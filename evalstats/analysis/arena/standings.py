@@ -55,7 +55,7 @@ _CHOICES = {
     ),
     "with side": ("With the side held equal", "an advantage of one side is taken out"),
     "equal pairs": (
-        "All pairs weigh alike",
+        "All pairs weighted equally",
         "each pair is weighted to the same number of votes, whatever the arena's schedule",
     ),
 }

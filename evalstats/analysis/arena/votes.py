@@ -155,7 +155,7 @@ def _found(votes: pl.DataFrame) -> Shared:
     notes.extend(_partly(votes, [name for name, _, _ in kept if name not in {"rater", "judge"}]))
     if not kept and not told:
         text = "The votes do not say who voted on what, so intervals are too short where users voted more than once"
-        notes.append(Note(kind="dependence", text=text, remedy="Name the voter's column `rater`"))
+        notes.append(Note(kind="dependence", text=text, remedy="Name the voter's column rater"))
     return Shared(
         names=tuple(name for name, _, _ in kept),
         codes=tuple(codes for _, codes, _ in kept),

@@ -161,7 +161,7 @@ def _estimate(audited: Audited, found: Estimate) -> str:
     digits = 1 if audited.scale > 1 or audited.unit == "pp" else 2
     value = number(found.estimate * audited.scale, digits, sign=True)
     if found.ends is None:
-        return f"{value}{unit}, no interval,"
+        return f"{value}{unit} (no interval)"
     return f"{value}{unit} ({interval_words(found.conf_low, found.conf_high, audited.scale, digits)})"
 
 

@@ -95,7 +95,7 @@ def unlike_levels(panel: Panel) -> Iterator[Observation | NotChecked]:
     yield Observation(
         kind="average",
         text=f"A mean of all items is the {' and the '.join(replace(each, kind='micro').words(items) for each in averages)}",
-        remedy=("Say which average is meant; ", Option("average", "macro"), " weighs levels equally"),
+        remedy=("Say which average is meant; ", Option("average", "macro"), " weights levels equally"),
         treatments=tuple(
             Treatment(words=f"with {many(each.label)} weighted equally", strata=strata.codes)
             for each in averages

@@ -78,7 +78,9 @@ def _by_other_averages(result: Comparison) -> list[str]:
 
 def _other_average_words(row: OtherAverage, result: Comparison) -> str:
     """Say the difference by another average with its interval and p."""
-    value = f"The difference {weighted_words(row.kind, row.factor)} ({row.words}) is {shown(result, row.estimate)}"
+    value = (
+        f"The difference {weighted_words(row.kind, row.factor)} ({row.kind} average) is {shown(result, row.estimate)}"
+    )
     if row.ends is None:
         return f"{value}, no interval"
     ends = interval_words(row.conf_low, row.conf_high, result.scale, figures.digits_of(result))
@@ -154,14 +156,15 @@ def _scope(result: Comparison) -> str:
     parts = [f"{sides} in {result.metric}{judge}, on the {items} that both answered", *_by_labels(result)]
     if widened:
         parts.append(f"clustered by {' and '.join(result.clusters)} ({result.n_clusters})")
-    # Clusters are a sample of more.
-    fixed = "" if result.clusters not in ((), ("item",)) else partitions_named(result.dependence, besides=result.by)
+    # Clusters are a sample of more; the average names the levels of its own factor.
+    said = (result.by, *(row.factor for row in result.other_averages[:1] if result.average))
+    fixed = "" if result.clusters not in ((), ("item",)) else partitions_named(result.dependence, besides=said)
     if fixed:
         parts.append(fixed)
     if not plain_reason(result):
         parts.append(result.verdict_reason)
     elif result.verdict not in DECIDED and result.mde is not None:
-        parts.append(f"a difference of {sized(result.mde, result)} would be found with 80% power")
+        parts.append(f"a difference of {sized(result.mde, result)} would be detected with 80% power")
     if result.average:
         parts.append(result.average)
     return "; ".join(parts)
@@ -288,12 +291,12 @@ def _more_labels(result: Comparison) -> list[str]:
     size = _margin_words(result)
     if account.labels_for_margin is None:
         return [
-            f"Collect more items: even with labels of all, a difference of {size} would not be found with 80% power."
+            f"Collect more items: even with labels of all, a difference of {size} would not be detected with 80% power."
         ]
     if account.labels_for_margin <= account.n_labels:
         return []
     return [
-        f"Labels of about {rounded_up(account.labels_for_margin):,} items would find a difference of {size} with 80% power."
+        f"Labels of about {rounded_up(account.labels_for_margin):,} items would detect a difference of {size} with 80% power."
     ]
 
 
@@ -308,7 +311,7 @@ def _more_items(result: Comparison) -> list[str]:
     ratio = times_needed(result)
     if ratio is None:
         return ["Add runs, not items: runs vary too much for any number of items to find the observed difference."]
-    return [f"About {rounded_up(n * ratio):,} {what} would find a difference as large as the observed one."]
+    return [f"About {rounded_up(n * ratio):,} {what} would detect a difference as large as the one observed."]
 
 
 # --- the evidence ---
@@ -629,7 +632,7 @@ def _methods(result: Comparison) -> Section | None:
     head = (
         f"All {len(rows)} methods agree"
         if not against
-        else f"{len(against)} of {len(rows)} methods disagree: {_some(against)}"
+        else f"{len(against)} of {len(rows)} methods disagree{'s' if len(against) == 1 else ''}: {_some(against)}"
     )
     digits = figures.digits_of(result)
     table = Table(

@@ -45,18 +45,17 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
         rows=as_columns(rows),
         options=_options(result),
         alt=f"Difference in {result.metric}{by}, {result.candidate.name} minus {result.baseline.name}: {rows[0]['words']}.",
-        caption=f"The difference in {result.metric}{by}, with {_levels(result, groups)} intervals; filled points are "
+        caption=f"The difference in {result.metric}{by}, with {_levels(result, groups)}; filled points are "
         f"settled.{more}",
         table=table,
     )
 
 
 def _levels(result: Comparison, groups: Sequence[GroupRow]) -> str:
-    """Write the level of the intervals, and that of the groups', which hold together only at a higher one."""
-    levels = [f"{100 * level:.6g}%" for level in (result.conf_level, *{group.conf_level for group in groups})]
-    return (
-        levels[0] if len(set(levels)) == 1 else f"{levels[0]} (each {result.by} {levels[1]}, so that all hold together)"
-    )
+    """Name the intervals by their level, and that of the groups', which hold together only at a higher one."""
+    levels = [f"{100 * level:.5g}%" for level in (result.conf_level, *{group.conf_level for group in groups})]
+    higher = f" ({levels[1]} for each {result.by}, so that all hold together)" if len(set(levels)) > 1 else ""
+    return f"{levels[0]} intervals{higher}"
 
 
 def methods(result: Comparison, *, table: Table | None = None) -> Figure:

@@ -125,7 +125,7 @@ def _more_data(result: Comparison) -> list[str]:
         return [
             (
                 f"More runs, not more items: if the true difference is the {sized(estimate, result)} that was observed, "
-                "runs vary too much for any number of items to find it in four of five studies"
+                "runs vary too much for any number of items to detect it in four of five studies"
             ),
         ]
     n, what = (
@@ -138,7 +138,7 @@ def _more_data(result: Comparison) -> list[str]:
     return [
         (
             f"More data: if the true difference is the {sized(estimate, result)} that was "
-            f"observed, {_times(ratio)} {what}, some {rounded_up(n * ratio):,}, would find it in four of five "
+            f"observed, {_times(ratio)} {what}, some {rounded_up(n * ratio):,}, would detect it in four of five "
             "studies. The true one may be smaller, and then it takes more"
         ),
     ]

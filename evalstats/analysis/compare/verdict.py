@@ -304,11 +304,12 @@ def _underpowered(evidence: Evidence) -> bool:
 
 
 def _power_words(evidence: Evidence) -> str:
-    found = "no difference" if evidence.mde is None else f"only {_shown(evidence, evidence.mde)}"
-    return (
-        f"the interval includes 0, and a difference as large as the margin of {_margin_words(evidence)} would be "
-        f"missed: {found} would be found with 80% power"
+    power = (
+        ""
+        if evidence.mde is None
+        else f": only {_shown(evidence, evidence.mde)} or more would be detected with 80% power"
     )
+    return f"the interval includes 0, and a margin of {_margin_words(evidence)} is out of reach{power}"
 
 
 def _inside_margin(evidence: Evidence) -> bool:
@@ -490,7 +491,7 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
         check_rule(rule, has_margin=result.margin is not None)
     named = " and ".join(fail_on)
     if result.verdict == "invalid":
-        return Gate(rule=named, passed=None, reason=f"the data cannot answer: {result.verdict_reason}")
+        return Gate(rule=named, passed=None, reason=result.verdict_reason)
     if result.direction == "asked":
         reason = f"which way is better is not known: {open_direction(result.metric)}; "
         return Gate(rule=named, passed=None, reason=f"{reason}{written(HOW_TO_DIRECT)}")
@@ -498,7 +499,7 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     failed = [reason for passed, reason in outcomes if not passed]
     if not failed and result.verdict == "powerless":
         # That a loss was not shown says nothing where none could have been.
-        return Gate(rule=named, passed=None, reason=f"the data cannot answer: {result.verdict_reason}")
+        return Gate(rule=named, passed=None, reason=result.verdict_reason)
     reasons = failed or [reason for _, reason in outcomes]
     return Gate(rule=named, passed=not failed, reason="; ".join(dict.fromkeys(reasons)))
 

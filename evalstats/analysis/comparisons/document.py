@@ -265,7 +265,7 @@ def _beside(row: Comparison) -> str:
     if row.verdict in ("better", "worse"):
         return f"The {'gain' if row.verdict == 'better' else 'loss'} may be as small as {least(row)}"
     if plain_reason(row) and row.mde is not None:
-        return f"A difference of {sized(row.mde, row)} would be found with 80% power"
+        return f"A difference of {sized(row.mde, row)} would be detected with 80% power"
     return row.verdict_reason
 
 

@@ -216,7 +216,7 @@ _WORST_FEW_DF = 4.0
 def estimand_of(design: Design, column: str, sides: tuple[str, str], clusters: Sequence[str]) -> str:
     """Say what is estimated."""
     what = {
-        "split": f"mean score on {sides[0]} less {sides[1]} items of {column}",
+        "split": f"mean score on {sides[0]} minus {sides[1]} items of {column}",
         "date": f"jump of the mean score at the model's cut-off, before less after, by {column}",
         "twins": f"mean score on {sides[0]} items less their {sides[1]} twins",
     }[design]
@@ -288,13 +288,14 @@ def _of_scale(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     """Warn of comparisons that rest on the form of a scale."""
     if table.compared == "points":
         text = (
-            f"Models are compared in points: {table.compared_reason}; models much stronger or weaker gain other amounts"
+            f"Models are compared in points, where weak and strong ones gain unlike amounts ({table.compared_reason})"
         )
         return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
     beyond = [row.model for row in rows if not row.in_range and row.outside is None and row.p_value is not None]
     if not beyond:
         return []
-    text = f"The answer for {several(beyond)} rests on the logit scale: outside the range of its references"
+    who, their = ("scores", "its") if len(beyond) == 1 else ("score", "their")
+    text = f"{several(beyond)} {who} outside the range of {their} references, so the answer rests on the logit scale"
     return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
 
 
@@ -365,7 +366,7 @@ def contamination(
         "greater" for a one-sided test for inflation, if that was declared before looking.
     scale
         On what models are compared. "latent": abilities on the logit scale, which models of unlike strength need; "points":
-        plain differences. By itself abilities, where scores are right or wrong or shares of trials, else points.
+        plain differences. By default abilities, where scores are right or wrong or shares of trials, else points.
     seed
         For permutations that look for undeclared clusters; intervals do not depend on it.
 

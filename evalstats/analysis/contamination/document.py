@@ -322,7 +322,7 @@ def _answer(result: ContaminationCheck) -> tuple[Block, ...]:
     lost = [row for row in result.rows if _lost_to_family(row, result)]
     if lost:
         names = several([row.model for row in lost])
-        text = f"Alone, {names} would look inflated; with {len(result.rows)} suspects, so much turns up by chance."
+        text = f"Alone, {names} would look inflated; with {len(result.rows)} suspects, that much turns up by chance."
         blocks.append(Text(text=text))
     return tuple(blocks)
 

@@ -96,7 +96,7 @@ def dashboard(
         Column whose levels move together within a run, such as an environment or a session. Items that merely share a passage
         do not: it is the same on both sides.
     reference
-        A day, as 2026-01-31: later runs are compared with all runs up to it. By itself every day is tried.
+        A day, as 2026-01-31: later runs are compared with all runs up to it. By default every day is tried.
     accept
         Settings in which the runs differ on purpose, so that days before and after are compared all the same.
     conf_level
@@ -526,5 +526,5 @@ def _lost_notes(histories: Sequence[History], days: Sequence[Day]) -> Iterator[N
         text = f"{share_in_percent(share)} of {each.name}'s rows of {each.day} have no score"
         also = f", and many on {plural(more, 'other day')}" if more else ""
         yield Note(
-            kind="missing", text=f"{text}{also}", remedy="A failing harness looks like a change: run `evalstats audit`"
+            kind="missing", text=f"{text}{also}", remedy="A failing harness looks like a change: run evalstats audit"
         )

@@ -261,7 +261,7 @@ def _actions(result: Dashboard) -> list[str]:
             once = " Only this one day shows it: run again before you act." if row.n_since == 1 else ""
             alike.setdefault((str(row.since), also, once), []).append(_who(result, row))
     told = [
-        f"{several(names)}, {since}: {also}.{once} Look at the items that changed with `evalstats compare`."
+        f"{several(names)}, {since}: {also}.{once} Look at the items that changed with evalstats compare."
         for (since, also, once), names in alike.items()
     ]
     return list(first_lines(told, _MOST_LINES))

@@ -165,7 +165,7 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
     notes: list[Note] = []
     if plain and behaviours.others != (NON_IDEAL,):
         weights = np.full(len(behaviours.others), (1.0 - ideal) / len(behaviours.others))
-        said = "Which non-ideal behaviours live users show is not known; those of the lab weigh alike"
+        said = "Which non-ideal behaviours live users show is not known; those of the lab are weighted equally"
         notes.append(Note(kind="choice", text=said, caution=False))
     covered = float(weights.sum())
     lost = max(1.0 - ideal - covered, 0.0)

@@ -459,7 +459,7 @@ def _level(made: Material, levels: LevelGaps | None) -> LevelGap | None:
         equivalence_low=levels.equivalence_low,
         equivalence_high=levels.equivalence_high,
         verdict=verdict,
-        method=f"mean over models of live less lab, {law} interval from the errors of both sides",
+        method=f"mean over models of live minus lab, {law} interval from the errors of both sides",
         deviations=_deviations(made, levels),
         heterogeneity_p=levels.heterogeneity_p if made.n_models > 1 else None,
     )

@@ -268,7 +268,7 @@ def _sentences(found: LabLiveGap) -> list[str]:
     # Where the scores bend away from the line no model is called a gap, whatever its size.
     if judged and line is not None and line.detectable is not None and not line.bent and not _off(found):
         size = size_text(line.detectable, found)
-        said.append(f"A model {size} off the line would have been found with 80% probability; none was")
+        said.append(f"A model {size} off the line would have been detected with 80% probability; none was")
     alone = [
         row.name
         for row in found.rows
@@ -306,7 +306,7 @@ def _level_beside(found: LabLiveGap) -> list[str]:
     if row is None or (_level_is_off(found) and not _off(found)):
         return []
     value, ends = printed(row.estimate, found), printed_ends(row.ends, found)
-    return [f"Live less lab is {difference_text(value, found)} on average over models ({ends_text(ends, found)})"]
+    return [f"Live minus lab is {difference_text(value, found)} on average over models ({ends_text(ends, found)})"]
 
 
 def models_table(found: LabLiveGap) -> Table:
@@ -470,7 +470,7 @@ def _more_data(found: LabLiveGap) -> str:
     if line is None or line.detectable is None or found.lab.noise is None or found.live.noise is None:
         return ""
     lab, live = abs(line.slope) * found.lab.noise, found.live.noise
-    seen = f"one of {size_text(line.detectable, found)} would have been found with 80% probability"
+    seen = f"one of {size_text(line.detectable, found)} would have been detected with 80% probability"
     if line.tau_low > 0 and line.tau**2 > lab**2 + live**2:
         return (
             f"Do not expect more data to show smaller gaps: true gaps spread by {spread_text(line.tau, found)} between models, "

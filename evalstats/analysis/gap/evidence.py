@@ -153,7 +153,7 @@ def _mix(found: LabLiveGap) -> Section | None:
 
 
 def decomposition_table(found: LabLiveGap, parts: Decomposition) -> Table:
-    """Return the parts of live less lab, of all models and of each."""
+    """Return the parts of live minus lab, of all models and of each."""
     side = metric_side(found)
     known = parts.overall.total.estimate is not None
     rows = [parts.overall, *parts.rows]
@@ -166,7 +166,7 @@ def decomposition_table(found: LabLiveGap, parts: Decomposition) -> Table:
     if known:
         columns = (
             Column(title="Model", kind="name"),
-            difference_column(found, side, "Live less lab"),
+            difference_column(found, side, "Live minus lab"),
             difference_column(found, side, "Mix"),
             ends_column(found, side, spare=True),
             difference_column(found, side, "Behaviour"),
@@ -436,7 +436,7 @@ def _single_cells(found: LabLiveGap, gaps: ScenarioGaps) -> str:
 
 
 def scenarios_table(found: LabLiveGap, gaps: ScenarioGaps, rows: Sequence[ScenarioGap]) -> Table:
-    """Return live less lab in each scenario, mean over models; the CSV has every model's too."""
+    """Return live minus lab in each scenario, mean over models; the CSV has every model's too."""
     every = (*gaps.means, *gaps.rows)
     names = (
         "scenario",
@@ -454,7 +454,7 @@ def scenarios_table(found: LabLiveGap, gaps: ScenarioGaps, rows: Sequence[Scenar
         id="scenarios",
         columns=(
             Column(title=gaps.factor, kind="name"),
-            difference_column(found, found.live, "Live less lab"),
+            difference_column(found, found.live, "Live minus lab"),
             ends_column(found, found.live),
             Column(title="p (adjusted)", kind="p"),
             Column(title="Verdict", kind="verdict"),

@@ -476,7 +476,7 @@ def coverage(found: LabLiveGap, table: Table) -> Figure | None:
 
 
 def scenarios(found: LabLiveGap, rows: Sequence[ScenarioGap], table: Table) -> Figure:
-    """Return the figure of live less lab within each scenario, mean over models."""
+    """Return the figure of live minus lab within each scenario, mean over models."""
     shown = [row for row in rows if row.estimate is not None][:MOST_ROWS]
     better = found.live.higher_is_better
     return Figure(
@@ -489,10 +489,10 @@ def scenarios(found: LabLiveGap, rows: Sequence[ScenarioGap], table: Table) -> F
             "settled": [row.verdict in {"gap", "aligned"} for row in shown],
         },
         options={
-            **_axis(found, "Live less lab, mean over models"),
+            **_axis(found, "Live minus lab, mean over models"),
             "margin": None if found.margin is None else found.margin * found.live.scale,
         },
-        alt=f"Live less lab in {plural(len(shown), 'scenario')}, mean over models, with intervals; "
+        alt=f"Live minus lab in {plural(len(shown), 'scenario')}, mean over models, with intervals; "
         f"{several([row.scenario for row in shown if row.verdict == 'gap'])} differ.",
         caption="Within each scenario, mean over models; filled: settled, adjusted for all of them; hollow: open",
         table=table,

@@ -269,7 +269,7 @@ def _method_reason(calibration: Calibration, made: Material) -> str:
 def _estimand(calibration: Calibration, made: Material) -> str:
     of = f"live {made.live.metric} less what the lab's {made.lab.metric} leads to expect"
     if calibration.line is None:
-        return f"live less lab {made.live.metric} of these models" if made.same_scale else of
+        return f"live minus lab {made.live.metric} of these models" if made.same_scale else of
     return f"{of}, by the relation that holds among the other models"
 
 
@@ -357,7 +357,7 @@ def gap(
     models, conf_level, higher_is_better, plan
         As in `leaderboard`; to declare the direction of one side alone, call `with_metric` of its data.
     same_scale
-        Whether live less lab means something. None: where both sides have outcomes (or published shares) of one metric with
+        Whether live minus lab means something. None: where both sides have outcomes (or published shares) of one metric with
         one range.
     scale
         On what scores are held against each other. "logit": shares of right answers as logits, "identity": as they are. By itself

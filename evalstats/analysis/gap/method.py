@@ -39,7 +39,8 @@ def method(found: LabLiveGap) -> list[Section]:
     """Return the parts on the method."""
     named = {name: known_methods()[name] for name in _used(found)}
     texts = list(named.values())
-    how = [f"{name}: {text.how}" for name, text in named.items()]
+    # Methods have names of ours.
+    how = [f"{name[:1].upper()}{name[1:]}: {text.how}" for name, text in named.items()]
     references = dict.fromkeys(source for text in texts for source in text.sources)
     sections = (
         ("method", "How it was computed", (f"Estimated: {found.estimand}", *how)),
@@ -71,7 +72,7 @@ def _used(found: LabLiveGap) -> list[str]:
         "each model against the line of the others": found.line is not None,
         "false-coverage intervals": found.line is not None or found.level is not None,
         "differences of scores": found.line is None and found.level is not None,
-        "mean over models of live less lab": found.level is not None,
+        "mean over models of live minus lab": found.level is not None,
         "Kitagawa": parts is not None and parts.overall.total.conf_low is not None,
         "lab items weighted to the live mix": parts is not None and parts.weighting is not None,
         "One model of both sides": found.hierarchy is not None,
@@ -362,7 +363,7 @@ def drops_table(found: LabLiveGap, drops: DropForecast) -> Table:
 
 def _side(side: SideAccount, name: str) -> str:
     said = [
-        f"{name}: {_KINDS[side.kind]} of {side.name}, {side.metric}{'' if side.higher_is_better else ' (less is better)'}",
+        f"{name}: {_KINDS[side.kind]} of {side.name}, {side.metric}{'' if side.higher_is_better else ' (lower is better)'}",
         plural(side.n_models, "model"),
         f"{side.n_units:,} {side.unit_word}" if side.n_units and side.unit_word != "units" else "",
         f"clustered by {' and '.join(side.clusters)} ({side.n_clusters:,})"

@@ -21,7 +21,7 @@ class GapOptions:
     same_scale: Annotated[
         bool | None,
         Option(
-            "Whether live less lab means something; default: where both measure one thing in one unit.",
+            "Whether live minus lab means something; default: where both measure one thing in one unit.",
             ("--same-scale/--other-scale",),
         ),
     ] = None

@@ -192,7 +192,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecompositionRow:
-    """The gap of one model (or of the mean of all: model ""), live less lab, in parts that add up.
+    """The gap of one model (or of the mean of all: model ""), live minus lab, in parts that add up.
 
     `mix`: live users bring other scenarios; `factors` are its parts by factor (Shapley). `behaviour`: the model does
     otherwise within the same scenarios. `unexplained`: scenarios of one side alone. `poststratified` is what the lab
@@ -302,7 +302,7 @@ class JudgedGap(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioGap(JudgedGap):
-    """Live less lab within one scenario, for one model (or the mean of all: model "").
+    """Live minus lab within one scenario, for one model (or the mean of all: model "").
 
     `p_adjusted` is Benjamini-Hochberg's over all cells of the table (over scenarios, for the means); `pooled` is over models and
     scenarios. `n_live` counts live outcomes; None where they are withheld since too few users stand behind them.
@@ -437,7 +437,7 @@ class ModelGap(JudgedGap):
         The gap drawn towards 0 by as much as the noise makes likely; the smallest gap that would have been flagged with 80%
         probability; the share of the line's information that the model holds; whether its lab score is outside the others'.
     difference, difference_low, difference_high, difference_p, difference_adjusted
-        Live less lab, where both are on one scale, with its own verdict; the interval for false-coverage control where flagged.
+        Live minus lab, where both are on one scale, with its own verdict; the interval for false-coverage control where flagged.
     material
         Whether the interval of a gap also lies beyond the declared margin.
     """
@@ -554,14 +554,14 @@ class CalibrationLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation(Estimate):
-    """One model's live less lab, less the mean of that over all models: what it adds to the overall drop."""
+    """One model's live minus lab, less the mean of that over all models: what it adds to the overall drop."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelGap(Estimate):
-    """Live less lab over all shared models on one scale: the overall drop, whatever the models' order.
+    """Live minus lab over all shared models on one scale: the overall drop, whatever the models' order.
 
     The estimate is the mean over these models; items and users are what was sampled. `deviations` are of each model
     from that mean, with intervals for false-coverage control where they stand out; `heterogeneity_p` is of one true

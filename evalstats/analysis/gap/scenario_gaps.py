@@ -231,7 +231,7 @@ def _few_clusters(table: TwoSides, found: Gaps) -> str:
 
 
 _METHOD = (
-    "live less lab by model and scenario, CR2 errors clustered on both sides, Welch t; Benjamini-Hochberg over the table; "
+    "live minus lab by model and scenario, CR2 errors clustered on both sides, Welch t; Benjamini-Hochberg over the table; "
     "partially pooled by REML"
 )
 

@@ -39,7 +39,7 @@ def is_rating(side: Side) -> bool:
 def on_scale(made: Material, asked: Scale) -> Material:
     """Return the material with its scores on the scale asked for.
 
-    By itself a side of shares is taken in logits where the other one holds ratings, or where the scores bend away from a line.
+    By default a side of shares is taken in logits where the other one holds ratings, or where the scores bend away from a line.
     """
     shares = {"lab": is_share(made.lab), "live": is_share(made.live)}
     if asked == "logit" and not any(shares.values()):

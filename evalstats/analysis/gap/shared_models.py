@@ -447,7 +447,7 @@ def _trusted_scale(asked: Asked, why: str) -> tuple[Note, ...]:
     """Warn where one scale was declared against what the data say."""
     if not asked.same_scale or not why:
         return ()
-    text = f"One scale was asked for, though {why}; live less lab means nothing if that is wrong"
+    text = f"One scale was asked for, though {why}; live minus lab means nothing if that is wrong"
     return (Note(kind="scale", text=text),)
 
 

@@ -298,7 +298,7 @@ def oriented(side: Side) -> tuple[FloatArray, FloatArray | None]:
 
 
 def on_one_scale(lab: Side, live: Side) -> tuple[bool, str]:
-    """Tell whether live less lab means something, and why not."""
+    """Tell whether live minus lab means something, and why not."""
     if "comparisons" in {lab.kind, live.kind}:
         return False, "votes give ratings, which have a scale of their own"
     if lab.metric != live.metric:

@@ -397,7 +397,7 @@ class _Fit:
 
 
 def decomposition_of(material: Material) -> Decomposition:
-    """Decompose live less lab into mix of cells, behaviour within cells, and what the design leaves unexplained.
+    """Decompose live minus lab into mix of cells, behaviour within cells, and what the design leaves unexplained.
 
     Each model is decomposed by its own shares; `overall` is the mean over models. A model that has no outcome in a cell
     on one side is compared on the cells it has on both; the rest is `unexplained`: a rate that was not seen is never

@@ -56,7 +56,7 @@ def document(result: JudgeReport) -> Document:
         label="favours a model" if favours else _LABELS[best.standing],
         tone=tone,
         headline=_headline(result, favours),
-        number=f"alpha {number(best.estimate, 2)}",
+        number=f"Alpha {number(best.estimate, 2)}",
         number_words=", ".join(part for part in (known or "no interval", among, _apart(result, best)) if part),
         scope=_scope(result, best),
         answer=(_figure(result), *_labels(result)),
@@ -127,16 +127,18 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
     if people.reason:
         items.append(f"No interval: {people.reason}.")
     clusters = f", in clusters by {several(result.clusters)}" if result.clusters else ""
-    whose = plural(people.n_people, "person", "people") if result.truth == "people" else result.truth
+    whose = "two of " + (plural(people.n_people, "person", "people") if result.truth == "people" else result.truth)
+    if people.n_people == 2:
+        whose = f"both {_truth(result)}"
     return Document(
         kind="judges",
         title=f"How far do {_truth(result)} agree with one another{f' on {what}' if what else ''}?",
         label="measured",
         tone="neutral",
         headline=f"Two ratings by {_truth(result)} are the same on {_percent(people.raw)} of {result.unit}s",
-        number=f"alpha {number(people.estimate, 2)}",
+        number=f"Alpha {number(people.estimate, 2)}",
         number_words="no interval" if people.ends is None else f"{level} CI {_ends(people)}",
-        scope=f"{plural(people.n_units, result.unit)} that two of {whose} rated{clusters}",
+        scope=f"{plural(people.n_units, result.unit)} that {whose} rated{clusters}",
         answer=(figure,),
         notes=result.notes,
         actions=("Have a judge rate the same answers: then its agreement with people stands beside this.",),
@@ -185,7 +187,9 @@ def _labels(result: JudgeReport) -> tuple[Text, ...]:
     percent = result.rows[0].sensitivity is not None
     amount = plan.half_width if plan.margin is None else plan.margin
     size = f"{number(100 * (amount or 0.0), 1)} pp" if percent else number(amount, 2)
-    what = f"bring a model's score to ±{size}" if plan.margin is None else f"find a difference of {size} with 80% power"
+    what = (
+        f"bring a model's score to ±{size}" if plan.margin is None else f"detect a difference of {size} with 80% power"
+    )
     whose = "of each model" if plan.margin is None else "of the same items for both models"
     if plan.n is None:
         found = f"Even labels of all {plan.n_items:,} items would not {what}"

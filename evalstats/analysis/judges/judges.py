@@ -79,7 +79,7 @@ def judges(
         nothing.
     half_width, margin
         What labels to buy are for: a model's score to within so much, or a difference of two models to be found with 80% power,
-        on the scale of the ratings ("5pp" is 0.05). By itself a half width of a twentieth of the scale.
+        on the scale of the ratings ("5pp" is 0.05). By default a half width of a twentieth of the scale.
     families
         Who made a judge or a model, where its name does not tell: {"our-judge": "OpenAI"}.
     n_resamples, seed

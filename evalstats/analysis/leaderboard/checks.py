@@ -398,7 +398,7 @@ def _lost(table: EntryTable, lines: Sequence[LeaderboardRow]) -> list[Note]:
 
 
 def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> list[Note]:
-    """Say how many models miss items, and how many separated pairs could turn round if these were scored."""
+    """Say how many models miss items, and how many separated pairs could reverse if these were scored."""
     short = [row for row in lines if row.share_missing and row.estimate is not None]
     if not short:
         return []
@@ -414,8 +414,9 @@ def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> l
         return [
             Note(kind="missing", text=f"Scores that others have are missing for {who}, up to {plural(most, 'item')}")
         ]
-    which = "the one separated pair" if len(pairs) == 1 else f"{shaken:,} of {len(pairs):,} separated pairs"
-    return [Note(kind="missing", text=f"At worst, missing scores of {who} turn round {which}")]
+    all_of = "the one separated pair" if len(pairs) == 1 else f"all {len(pairs):,} separated pairs"
+    which = all_of if shaken == len(pairs) else f"{shaken:,} of {len(pairs):,} separated pairs"
+    return [Note(kind="missing", text=f"At worst, missing scores of {who} reverse {which}")]
 
 
 def best_if_missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[str, ...]:

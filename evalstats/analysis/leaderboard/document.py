@@ -121,7 +121,11 @@ def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
 
 def _limits(result: Leaderboard) -> list[str]:
     """Return what the first line must say besides; a direction taken for granted stands with the scope."""
-    others = [f"{weighted_words(row.kind, row.factor)} {row.leader} leads" for row in result.other_leaders[:1]]
+    others: list[str] = []
+    for row in result.other_leaders[:1]:
+        same = row.leader == result.rows[0].name and len(row.best) > 1
+        who = f"{several(row.best, 3)} could be best" if same else f"{row.leader} leads"
+        others.append(f"{who} {weighted_words(row.kind, row.factor)}")
     return [*others, *asked_direction(result.direction), *result.qualifiers]
 
 
@@ -131,7 +135,7 @@ def _by_other_averages(result: Leaderboard) -> list[Note]:
     return [
         Note(
             kind="average",
-            text=f"The model that leads {weighted_words(row.kind, row.factor)} ({row.words}) is {row.leader}, at "
+            text=f"Leader {weighted_words(row.kind, row.factor)} ({row.kind} average): {row.leader}, at "
             f"{number(row.estimate * result.scale, score_digits(result))}{unit}"
             + (f"; {several(row.best, 3)} could be best" if len(row.best) > 1 else ""),
         )
@@ -265,7 +269,7 @@ def _actions(result: Leaderboard) -> list[str]:
     if not result.whole:
         actions.append("Have the models of different parts answer at least 10 common items")
     elif len(best) > 1 and result.n_items is not None:
-        actions.append("Treat those that could be best alike, or give them more items: `evalstats power` says how many")
+        actions.append("Treat those that could be best alike, or give them more items: evalstats power says how many")
     return actions
 
 
@@ -472,12 +476,15 @@ def _dependence(result: Leaderboard) -> Section | None:
     )
     caption = f"Do item differences run in groups? {result.dependence_of}".replace("? ", "? Looked at: ", 1)
     blocks: list[Block] = [Table(id="dependence", columns=columns, rows=rows, caption=caption)]
-    if these is not None:
+    if these is not None and these.n_separated:
         best = f"; {several(these.best, 3)} could then be best" if these.best else ""
-        kept = f"{these.n_separated} pairs would be separated if items were independent, and {these.n_kept} of them are"
+        pairs = plural(these.n_separated, "pair")
+        kept = f"{pairs} would be separated if items were independent, of which {these.n_kept} still are"
         blocks.append(Text(text=f"{kept}{best}."))
-    main = these.factor if these is not None else flagged[0].factor
-    return Section(id="dependence", heading=f"Items of one {main} behave alike", blocks=tuple(blocks))
+    main = flagged[0] if these is None else next(row for row in result.dependence if row.factor == these.factor)
+    fixed = main.kind == "partition" and not main.copies
+    heading = f"The lead varies by {main.factor}" if fixed else f"Items of one {main.factor} behave alike"
+    return Section(id="dependence", heading=heading, blocks=tuple(blocks))
 
 
 def _missing(result: Leaderboard) -> Section | None:

@@ -62,7 +62,7 @@ _REASONS = {
     "bh": "it was asked for: of the pairs called separated, a small share is expected to be false, which fits a screen",
     "by": "it was asked for: as bh, whatever the dependence between pairs",
 }
-_ALONE = "the two are compared as `evalstats compare` does: a single pair has nothing to be adjusted for"
+_ALONE = "the two are compared as by evalstats compare: a single pair has nothing to be adjusted for"
 
 
 @one_thread

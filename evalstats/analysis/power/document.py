@@ -89,7 +89,7 @@ def question_of(plan: PowerPlan) -> str:
             return f"how wide is the {level} CI of the difference with {size}?"
         return f"how many {units} bring the {level} CI of the difference to ±{shown(plan, plan.half_width)}?"
     if plan.solved == "delta":
-        return f"which true difference do {size} find with {goal} power?"
+        return f"which true difference can {size} detect with {goal} power?"
     if plan.solved == "margin":
         return f"which margin can {size} show with {goal} power, {_truth(plan)}?"
     if plan.solved == "power":
@@ -101,7 +101,7 @@ def question_of(plan: PowerPlan) -> str:
 def aim_words(plan: PowerPlan) -> str:
     """Say what is to be shown, as a verb with its object."""
     if plan.test == "difference":
-        return f"find a true difference of {shown(plan, plan.delta)}"
+        return f"detect a true difference of {shown(plan, plan.delta)}"
     claim = "the candidate is worse by" if plan.test == "noninferiority" else "the two differ by"
     return f"show that {claim} less than {_margin_words(plan)}"
 
@@ -132,7 +132,7 @@ def headline(plan: PowerPlan) -> str:
     if plan.solved == "half_width":
         return f"{size} give a {percent(plan.conf_level)} CI of ±{shown(plan, plan.half_width)}"
     if plan.solved == "delta":
-        return f"{size} find a true difference of {shown(plan, plan.delta)} or more with {goal} power"
+        return f"{size} give {goal} power to detect a true difference of {shown(plan, plan.delta)} or more"
     if plan.solved == "margin":
         return f"{size} can show a margin of {_margin_words(plan)} with {goal} power"
     if plan.solved == "power":
@@ -141,7 +141,7 @@ def headline(plan: PowerPlan) -> str:
         size = f"{plural(plan.n_clusters or 0, 'cluster')} ({plural(plan.n_items or 0, 'item')}){trial_words(plan)}"
     if plan.test == "precision":
         return f"{size} bring the {percent(plan.conf_level)} CI of the difference to ±{shown(plan, plan.half_width)}"
-    return f"{size} {aim_words(plan)} with {goal} power"
+    return f"{size} give {goal} power to {aim_words(plan)}"
 
 
 def truth_words(plan: PowerPlan) -> str:
@@ -177,7 +177,7 @@ def floor_words(plan: PowerPlan) -> str:
     floor = shown(plan, plan.smallest_delta)
     if plan.n_clusters is None:
         return f"More items without more runs cannot get below {floor}."
-    return f"However many items they hold, {plural(plan.n_clusters, 'cluster')} find no less than {floor}."
+    return f"More items without more clusters cannot get below {floor}."
 
 
 def method_sections(plan: PowerPlan) -> tuple[Section, ...]:
@@ -248,7 +248,7 @@ def curve(plan: PowerPlan, table: Table | None = None) -> Figure | None:
     free = plan.solved not in ("delta", "margin", "half_width")
     panels = (
         ("power", f"Power for {what}", 1.0, plan.power_goal, f"{goal} power"),
-        ("mde", f"Difference found with {goal} power{unit}", plan.scale, plan.delta, "asked for"),
+        ("mde", f"Difference detected with {goal} power{unit}", plan.scale, plan.delta, "asked for"),
         ("margin", f"Margin shown with {goal} power{unit}", plan.scale, plan.margin, "margin"),
         ("half_width", f"Half the width of the interval{unit}", plan.scale, plan.half_width, "asked for"),
     )
@@ -390,7 +390,7 @@ def _curve_caption(plan: PowerPlan) -> str:
         return f"{'Difference found' if plan.solved == 'delta' else 'Margin shown'} with {goal} power, by size"
     if plan.test != "difference":
         return f"Power at the margin of {_margin_words(plan)}, and the margin shown with {goal} power"
-    return f"Power for a true difference of {shown(plan, plan.delta)}, and the difference found with {goal} power"
+    return f"Power for a true difference of {shown(plan, plan.delta)}, and the difference detected with {goal} power"
 
 
 def _actions(plan: PowerPlan) -> list[str]:
@@ -424,7 +424,7 @@ def _methods(plan: PowerPlan) -> list[Section]:
         written = as_precise(*(f"{value:,.0f}" if counted else _written(value, name, plan) for value in (low, high)))
         what = {"n_items": " items", "n_clusters": " clusters", "power": ""}.get(name, f" {plan.unit}".rstrip())
         ends = written[0] if written[0] == written[1] else f"{written[0]} to {written[1]}"
-        verb = "need" if counted else "give a power of" if name == "power" else "find"
+        verb = "need" if counted else "give a power of" if name == "power" else "detect"
         heading = f"Other methods {verb} {ends}{what}"
     return [Section(id="methods", heading=heading, blocks=(_beside(plan),))]
 
@@ -534,7 +534,7 @@ def _next_table(plan: PowerPlan) -> Table:
         ),
     ]
     caption = (
-        f"The pilot with one thing doubled: standard error, what is found with {percent(plan.power_goal)} power, cost "
+        f"The pilot with one thing doubled: standard error, what is detected with {percent(plan.power_goal)} power, cost "
         f"({costs}), and 1/SE² for its cost as a multiple of the pilot's{alone}"
     )
     frame = plan.to_frame()

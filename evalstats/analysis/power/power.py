@@ -276,10 +276,10 @@ def _found_words(plan: PowerPlan) -> str:
     if plan.test == "equivalence":
         return f"Shown means that the {narrower} interval lies within the margin on both sides"
     if plan.cluster_size is not None:
-        return f"Found means that the {level} interval excludes 0 and that a sign-flip test of the clusters agrees"
+        return f"Detected means that the {level} interval excludes 0 and that a sign-flip test of the clusters agrees"
     if plan.method == "exact":
-        return f"Found means that the {level} interval excludes 0 with at least 6 discordant items"
-    return f"Found means that the {level} interval excludes 0"
+        return f"Detected means that the {level} interval excludes 0 with at least 6 discordant items"
+    return f"Detected means that the {level} interval excludes 0"
 
 
 def _why_none(task: Task, basis: Basis, *, simulated: bool) -> str:

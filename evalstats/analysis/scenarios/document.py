@@ -82,7 +82,7 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
         _named_method("Whether models differ in where they break", result.interaction.method)
         if result.interaction is not None and ":" in result.interaction.term
         else "",
-        _named_method("Whether models change places", result.ranking.method) if result.ranking is not None else "",
+        _named_method("Whether models swap order", result.ranking.method) if result.ranking is not None else "",
         f"Penalty: {result.penalty}" if result.penalty else "",
         f"The fit: {result.convergence}{_criteria(result)}" if result.convergence else "",
     ]
@@ -476,7 +476,7 @@ def _differ(result: ScenarioModel) -> str:
     ranking = result.ranking
     if ranking is not None and ranking.p_value is not None:
         no_two = "The two are not shown" if result.n_models == 2 else "No two are shown"
-        said += " Their order changes between scenarios." if ranking.shown else f" {no_two} to change places."
+        said += " Their order changes between scenarios." if ranking.shown else f" {no_two} to swap order."
     return said.strip()
 
 

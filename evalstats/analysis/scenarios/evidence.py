@@ -114,7 +114,7 @@ def _drops_table(result: ScenarioModel, rows: Sequence[DropRow]) -> Table:
 
 
 def _order(result: ScenarioModel) -> list[Section]:
-    """Return the pairs of models that change places, where some are shown to."""
+    """Return the pairs of models that swap order, where some are shown to."""
     ranking = result.ranking
     shown = [each for each in ranking.crossings if each.shown] if ranking is not None and ranking.shown else []
     if not shown:
@@ -138,7 +138,7 @@ def _order(result: ScenarioModel) -> list[Section]:
             )
             for each in shown
         ),
-        caption="Pairs of models that change places: both leads are shown, adjusted for all pairs",
+        caption="Pairs of models that swap order: both leads are shown, adjusted for all pairs",
         most=_SHOWN,
     )
     heading = f"{one.first} leads {one.second} in {one.ahead_in} and trails in {one.behind_in}"

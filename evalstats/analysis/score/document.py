@@ -73,14 +73,15 @@ def _of_several(result: Scores) -> Document:
         frame=result.to_frame().to_dict(as_series=False),
     )
     few = [row for row in result.rows if _says_few(row)]
+    averages = [*dict.fromkeys(row.average for row in result.rows if row.average)]
     said = [
         (note, row)
         for row in result.rows
-        for note in dict.fromkeys((*row.notes, *_assumed(row)))
+        for note in dict.fromkeys((*row.notes, *_assumed(row), *(_averaged(row) if len(averages) > 1 else ())))
         if len(few) < 2 or note.text not in few_items(row.n_items)
     ]
     notes = tuple(
-        note if len(rows) == len(result.rows) else replace(note, text=f"Of {_names(rows)}: {note.text}")
+        note if len(rows) == len(result.rows) else replace(note, text=f"{note.text} ({_names(rows)})")
         for note, rows in _grouped(said)
     )
     if len(few) > 1:
@@ -98,9 +99,10 @@ def _of_several(result: Scores) -> Document:
         label="scores",
         tone="neutral",
         headline=f"{plural(len({row.name for row in result.rows}), 'system')}{where}{what}, each with its own interval",
-        scope="; ".join(
+        scope=". ".join(
             (
-                *(f"A score is the {name}" for name in dict.fromkeys(row.average for row in result.rows) if name),
+                *([f"A score is the {averages[0]}"] if len(averages) == 1 else []),
+                *(["Levels differ in size, and the notes name the average of each score"] if len(averages) > 1 else []),
                 "Whether two of them differ is for compare or leaderboard to say",
             )
         ),
@@ -190,6 +192,11 @@ def _assumed(result: Score) -> tuple[Note, ...]:
         text = "The claim is taken as measured on other items"
         told.append(Note(kind="choice", text=text, remedy="On the same items, compare item by item", caution=False))
     return tuple(told)
+
+
+def _averaged(result: Score) -> tuple[Note, ...]:
+    text = f"A score is the {result.average}"
+    return (Note(kind="average", text=text, caution=False),) if result.average else ()
 
 
 def _evidence(result: Score) -> tuple[Section, ...]:

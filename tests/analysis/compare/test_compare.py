@@ -42,7 +42,7 @@ def test_published_headline_is_reproduced_and_corrected(tenacious: EvalData) -> 
 def test_the_dimension_decides_and_is_named_as_the_source_names_it(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained")
     (note,) = [note for note in result.notes if note.kind == "dependence"]
-    assert note.text == "Items of one dimension behave alike (design effect 6.7), so the answer is clustered by it"
+    assert note.text == "Items of one dimension behave alike (design effect 6.7)"
     assert written(note.remedy) == "If these 7 dimensions are all you ask about, add cluster='none'"
     row = next(row for row in result.dependence if row.factor == "dimension")
     assert (row.flag, row.kind, row.copies, row.column) == ("warn", "partition", True, "scenario")

@@ -269,7 +269,7 @@ def test_answers_that_would_make_a_finding_are_counted_right(only_b: int, only_a
 
 def test_more_data_are_asked_for_by_the_square_of_what_is_missing(results: dict[str, Comparison]) -> None:
     for result in results.values():
-        found = re.search(r"More data: .*?, some ([\d,]+), would find it", in_one_line(result))
+        found = re.search(r"More data: .*?, some ([\d,]+), would detect it", in_one_line(result))
         if found is None or result.mde is None:
             continue
         units = result.n_clusters if result.clusters else result.n_items

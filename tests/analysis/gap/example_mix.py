@@ -113,7 +113,7 @@ def _cell(s: int, lab: np.ndarray, live: np.ndarray) -> CellPart:
 
 
 def scenario_gaps(models: tuple[str, ...]) -> ScenarioGaps:
-    """Live less lab in each scenario, for each model and for the mean."""
+    """Live minus lab in each scenario, for each model and for the mean."""
     lab, live = _rates(len(models))
     gaps = live - lab
     means = tuple(

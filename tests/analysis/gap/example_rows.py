@@ -237,7 +237,7 @@ def level(rows: Sequence[GapRow]) -> LevelGap:
         equivalence_low=mean - 1.645 * error,
         equivalence_high=mean + 1.645 * error,
         verdict="gap" if low * high > 0 else "aligned" if max(abs(low), abs(high)) < MARGIN else "inconclusive",
-        method="mean over models of live less lab, normal interval from the errors of both sides",
+        method="mean over models of live minus lab, normal interval from the errors of both sides",
     )
 
 

@@ -163,7 +163,7 @@ def test_live_votes_with_labels_give_the_shares(lab: pl.DataFrame):
     data = outcomes_of(by_kind, live=True)
     found = drop_forecast_of(replace(material, live_data=data))
     assert found.share_non_ideal == pytest.approx((labels["user_kind"] == "non_ideal").mean())
-    assert any("weigh alike" in text for text in texts(found.notes))
+    assert any("weighted equally" in text for text in texts(found.notes))
     assert found.rows[0].live is None
 
 

@@ -143,7 +143,7 @@ def test_people_alone_are_answered():
     assert (report.rows, report.people.n_units, len(report.people.persons)) == ((), 150, 3)
     document = report.document()
     assert "Two ratings by people are the same on" in document.headline
-    assert "alpha" in document.number
+    assert "Alpha" in document.number
     assert report.to_frame().height == 1
     assert type(report).from_dict(report.to_dict()) == report
     with pytest.raises(CannotAnswerError, match="no answer was rated by two of them"):

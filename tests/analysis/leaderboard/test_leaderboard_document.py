@@ -219,7 +219,7 @@ def test_one_separated_pair_is_called_the_one() -> None:
     scores[:120, 0] = np.nan
     (note,) = [note for note in leaderboard(board(scores)).notes if note.kind == "missing"]
     assert note.caution
-    assert note.text.endswith("turn round the one separated pair")
+    assert note.text.endswith("reverse the one separated pair")
 
 
 def test_ends_that_are_0_but_for_rounding_are_0() -> None:

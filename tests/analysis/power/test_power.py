@@ -657,7 +657,7 @@ def test_every_question_fits_80_columns_and_says_its_answer() -> None:
 
 def test_small_differences_are_shown_with_enough_decimals() -> None:
     text = power(delta=0.001, variance=1e-4).summary()
-    assert "difference of 0.001 " in text
+    assert "difference of 0.001." in text
 
 
 @pytest.mark.slow

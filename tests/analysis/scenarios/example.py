@@ -598,11 +598,7 @@ def _ranking(table: _Table) -> RankingChange:
         )
     crossings.sort(key=lambda crossing: crossing.p_value)
     n_shown = sum(crossing.shown for crossing in crossings)
-    words = (
-        f"{n_shown} pairs of models are shown to change places"
-        if n_shown
-        else "no two models are shown to change places"
-    )
+    words = f"{n_shown} pairs of models are shown to swap order" if n_shown else "no two models are shown to swap order"
     return RankingChange(
         shown=n_shown > 0,
         words=words,

@@ -276,7 +276,7 @@ def test_an_interaction_is_the_test_and_not_two_verdicts() -> None:
 def test_crossings_that_are_not_shown_are_no_change_of_order() -> None:
     ranking = RankingChange(shown=False, words="", p_value=0.4, method="x", n_crossed=3)
     document = replace(example.small(), ranking=ranking).document()
-    assert "The two are not shown to change places" in to_text(document).replace("\n", " ")
+    assert "The two are not shown to swap order" in to_text(document).replace("\n", " ")
     assert document.section("order") is None
     rut = example.rut()
     assert rut.ranking is not None

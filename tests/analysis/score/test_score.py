@@ -171,4 +171,4 @@ def test_of_several_systems_each_method_and_note_is_told_of_those_it_is_of() -> 
     ]
     assert [text.partition(".")[0] for text in how] == ["a and b: Wilson", "c: variance-matched Wilson"]
     (note,) = (note.text for note in page.notes if "43 of 43" in note.text)
-    assert note.startswith("Of a: ")
+    assert note.endswith(" (a)")
