@@ -47,11 +47,9 @@ def lookalike_notes(names: Iterable[str]) -> tuple[Note, ...]:
     groups = read_alike(names)
     paired = {name for group in groups for name in group}
     mixed = {name: letters for name in names if name not in paired and (letters := disguised(name))}
-    found = [
-        f"the names {' and '.join(each)} read alike: {each[-1]} has {foreign(each[-1], each[0])}" for each in groups
-    ]
-    found += [f"the name {name} mixes scripts: it has {code_points(letters)}" for name, letters in mixed.items()]
-    remedy = "make sure that each is the model it seems to be"
+    found = [f"{' and '.join(each)} read alike: {each[-1]} has {foreign(each[-1], each[0])}" for each in groups]
+    found += [f"{name} mixes scripts: it has {code_points(letters)}" for name, letters in mixed.items()]
+    remedy = "Make sure that each is the model it seems to be"
     return (Note(kind="trust", text=some_of(found, _SHOWN, "; "), remedy=remedy),) if found else ()
 
 

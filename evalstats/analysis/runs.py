@@ -137,6 +137,12 @@ def trial_design(
     paired = shared if shared is not None else same and kind in ("seed", "judge", "name")
     few = max(map(len, names)) <= MOST_CHOSEN
     role: RunsAre = "draws"
+    if runs == "sample" and not by_run and max(map(len, names)) < 2 and (run_sd is None or "prior" in str(run_sd)):
+        # Scores of several judges are averaged, unless they are trials: then nothing is left that could be a sample.
+        raise InputError(
+            f"{Option('runs', runs)} needs runs, or trials that could be runs, and no side has several; leave it out, or name "
+            f"the column that tells runs (or judges) apart: {Option('map', blank='COLUMN', of='trial')}"
+        )
     if runs is not None:
         role = runs  # pyright: ignore[reportAssignmentType] - it is one of them
     elif kind in ("run", "seed", "judge") or paired:
@@ -151,7 +157,9 @@ def trial_design(
             if role == "fixed"
             else "there are no whole runs that it could be held to"
         )
-        raise InputError(f"run_sd is {run_sd!r}, and {what}; leave it out, or say {Option('runs', 'sample')}")
+        raise InputError(
+            f"{Option('run_sd', run_sd)} has nothing to act on: {what}; leave it out, or say {Option('runs', 'sample')}"
+        )
     word = "run" if by_run else called
     return TrialDesign(role=role, shared=paired, called=word, by_run=by_run, declared=runs is not None, run_sd=known)
 
@@ -237,7 +245,7 @@ def paired_trials(
         lost = before - after
     common = sorted(set(names[0]) & set(names[1]))
     named = listed(common) if _labelled(baseline) and not design.by_run else str(len(common))
-    way_out = "" if declared else "; if they have nothing in common, declare them independent"
+    way_out = "" if declared else f"; if they have nothing in common, add {Option('shared_trials', value=False)}"
     told = [f"Trials are paired by {design.called} ({named} on both sides): what one adds to both cancels{way_out}"]
     if design.by_run:
         named_runs = [own.select("run", _UNIT).unique().sort(pl.col(_UNIT).cast(pl.Int64))["run"] for own in both]

@@ -498,7 +498,7 @@ def repeats_told_apart(columns: Sequence[Column], keys: Sequence[tuple[object, .
     def option(column: Column) -> str:
         if _JUDGES & column.tokens:
             return f"judge={column.name}"
-        return f"{'trial' if all(cell.isdigit() for cell in column.cells) else 'variant'}={column.name}"
+        return f"trial={column.name}"
 
     named = [column for name in _TRIALS for column in columns if column.words == name]
     named += [column for name in _TRIALS for column in columns if column.words.endswith(f"_{name}")]

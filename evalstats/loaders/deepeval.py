@@ -36,7 +36,7 @@ _LOW_IS_GOOD: Final = ("bias", "toxicity", "hallucination", "misuse")
 _ROUNDING: Final = 1e-9
 _ROLLING: Final = ".latest_test_run.json"
 _FOLDER: Final = ".deepeval"
-_FAILED: Final = "{n} metrics ended in an error, which DeepEval counts as a failure; here they are errors"
+_FAILED: Final = "metrics that ended in an error ({n}), which DeepEval counts as failures, are errors here"
 _EMPTY: Final = "{n} test cases have no metric; they are unscored"
 
 

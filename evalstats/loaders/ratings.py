@@ -178,6 +178,8 @@ def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
             like = next((each for each in table.columns if each == "id" or each in ALIASES["item"]), None)
             is_it = Option("map", like, of="item", blank="" if like else "COLUMN")
             remedy = f"; say which column names what is rated: {is_it}" if name == "item" else ""
+            if "," in name and set(name.split(",")) <= set(table.columns):
+                remedy = f"; give each by itself: {Option('raters', tuple(name.split(',')))}"
             raise InputError(f"there is no column {name!r}; the table has {', '.join(table.columns)}{remedy}")
 
 
@@ -247,6 +249,8 @@ def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
     if not people and "rater_kind" in table.columns:
         return table
     if not people:
-        raise InputError(f"say which raters are people with humans; raters: {some_of(raters, 10)}")
+        raise InputError(
+            f"say which raters are people with {Option('humans', blank='NAME')}; raters: {some_of(raters, 10)}"
+        )
     kind = pl.when(pl.col("rater").is_in(people)).then(pl.lit("human")).otherwise(pl.lit("judge"))
     return table.with_columns(kind.alias("rater_kind"))

@@ -91,9 +91,10 @@ def renamed(frame: pl.DataFrame, columns: Iterable[str], names: Mapping[str, str
 def lookalike_note(names: Mapping[str, str]) -> str:
     """Say which names look alike and how they are written."""
     shown = some_of(names.values(), _SHOWN)
-    which = "a model's name looks" if len(names) == 1 else f"{len(names)} models' names look"
+    one = "a model's name looks like another and differs"
+    which = one if len(names) == 1 else f"{len(names)} models' names look like others and differ"
     return (
-        f"{which} like another and differs only by characters that cannot be seen: written as {shown}, and kept apart. If they "
+        f"{which} only by characters that cannot be seen: written as {shown}, and kept apart. If they "
         "are one model, mend the name in the file"
     )
 

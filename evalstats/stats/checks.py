@@ -91,7 +91,7 @@ def few_items(n: int) -> tuple[str, ...]:
     """Return the warning for fewer than ten items."""
     if n >= FEW_ITEMS:
         return ()
-    return (f"only {n} item{'s' if n != 1 else ''}: no method is reliable below {FEW_ITEMS}",)
+    return (f"Only {n} item{'s' if n != 1 else ''}: no method is reliable below {FEW_ITEMS}",)
 
 
 def too_few_clusters(n_clusters: int) -> str | None:

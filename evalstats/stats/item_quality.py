@@ -326,10 +326,10 @@ def repeated_rows(
 
     Notes
     -----
-    Items are sorted by their mean and cut into runs of 20, within which each model is shuffled by itself: the models keep their
-    values, the items about their difficulty, and what is left to chance is which values meet in one row. Models that resemble
-    each other make rows coincide too, so fewer rows than expected are a reason to look, and no proof of copies, where
-    scores are only right and wrong.
+    Items that the same models answered are sorted by their mean and cut into runs of 20, within which each model is shuffled by
+    itself: the models keep their values, the items about their difficulty, and what is left to chance is which values meet in
+    one row. Models that resemble each other make rows coincide too, so fewer rows than expected are a reason to look, and no
+    proof of copies, where scores are only right and wrong.
 
     Examples
     --------
@@ -352,11 +352,16 @@ def repeated_rows(
     if kept.size < 10:
         return None
     mean = np.where(seen, y, 0.0)[kept].sum(axis=1) / seen[kept].sum(axis=1)
-    cells = _by_model(_cell_keys(codes), models)[kept[np.argsort(mean, kind="stable")]]
+    # Items that the same models answered stay together: where few did, few different rows are possible.
+    there = np.unique(seen[kept], axis=0, return_inverse=True)[1].reshape(-1)
+    cells = _by_model(_cell_keys(codes), models)[kept[np.lexsort((mean, there))]]
+    starts = np.flatnonzero(np.diff(np.sort(there), prepend=-1))
     observed = _n_distinct(cells)
     rng = np.random.default_rng(seed)
     # Rows that are all different now would be so after any shuffle, or nearly: no surprise to weigh.
-    counts = np.array([_n_distinct(_shuffled(cells, rng)) for _ in range(draws if observed < kept.size else 1)])
+    counts = np.array(
+        [_n_distinct(_shuffled_within(cells, starts, rng)) for _ in range(draws if observed < kept.size else 1)]
+    )
     return RepeatedRows(
         n_rows=kept.size,
         n_distinct=observed,
@@ -394,6 +399,10 @@ def _by_model(cells: Keys, models: ArrayLike | None) -> Keys:
 def _n_distinct(cells: Keys) -> int:
     ordered = np.sort(cells.sum(axis=1, dtype=np.uint64))
     return int(1 + np.count_nonzero(ordered[1:] != ordered[:-1]))
+
+
+def _shuffled_within(table: Keys, starts: IntArray, rng: np.random.Generator) -> Keys:
+    return np.concatenate([_shuffled(part, rng) for part in np.split(table, starts[1:])])
 
 
 def _shuffled(table: Keys, rng: np.random.Generator) -> Keys:

@@ -357,7 +357,7 @@ def test_the_best_of_a_leaderboard_is_best_on_these_items() -> None:
     assert set(board.best()) == {"trained", "baseline"}
     assert board.clusters == ("dimension",)
     assert board.document().headline == (
-        "trained scores best on these 43 items; whether it is on other dimensions is open"
+        "trained scores best on these 43 items; whether it does on other dimensions is open"
     )
     assert es.leaderboard(datasets.tenacious_held_out(), cluster="none").best() == ("trained",)
 

@@ -480,3 +480,17 @@ def test_judges_of_all_models_cancel_in_a_leaderboard() -> None:
             shared_trials=True,
             runs="sample",
         )
+
+
+def test_a_sample_of_runs_needs_runs() -> None:
+    """Scores of judges are averaged; declared a sample they were passed over in silence."""
+    scores = np.random.default_rng(3).integers(0, 2, (40, 3)).astype(float)
+    frame = table(scores, scores[::-1], ["ann", "bob", "cy"], "judge")
+    judged = from_frame(frame, item="question", model="name", score="right", judge="judge")
+    with pytest.raises(InputError, match=r"runs='sample' needs runs.*trial=COLUMN"):
+        compare(judged, "old", "new", runs="sample")
+    wide = compare(read(frame, "judge"), "old", "new", runs="sample")
+    fixed = compare(read(frame, "judge"), "old", "new")
+    assert wide.conf_high - wide.conf_low > fixed.conf_high - fixed.conf_low
+    # A standard deviation that is known needs no runs to be estimated from.
+    assert compare(judged, "old", "new", runs="sample", run_sd="2pp").conf_level == 0.95

@@ -227,3 +227,13 @@ def test_clusters_and_style_that_contradict_each_other() -> None:
         cluster_of(["rater", "none"])
     with pytest.raises(InputError, match="--style takes all columns"):
         style_of(["tokens"], held=True)
+
+
+def test_advice_and_clusters_are_said_as_a_reader_says_them(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("model_a,model_b,winner\n" + "x,y,model_a\n" * 9)
+    with pytest.raises(EvalStatsError, match=r"give a prior \(--prior 0\.5\)"):
+        run(path)
+    votes = [f"{'xy'[k % 2]},{'yx'[k % 2]},model_{'ab'[k // 2 % 2]},ann-{k % 30},p{k},{k}" for k in range(120)]
+    path.write_text("\n".join(["model_a,model_b,winner,judge,prompt,tstamp", *votes]))
+    assert "120 votes, 30 judges." in " ".join(run(path).output.split())

@@ -150,7 +150,7 @@ def test_a_metric_that_failed_is_an_error_and_so_is_a_test_that_failed_by_it_alo
     assert rows[3] == ("success", 0.0, "scored", None)  # Faithfulness failed it too
     assert rows[6] == ("success", 1.0, "scored", None)  # a flaky metric decides nothing
     assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (5, 4, 0)
-    assert "3 metrics ended in an error" in data.problems[0].message
+    assert "metrics that ended in an error (3)" in data.problems[0].message
 
 
 def test_what_has_no_score_is_unscored(tmp_path: Path) -> None:

@@ -303,6 +303,12 @@ def test_a_column_called_run_that_numbers_repetitions_is_no_run(tmp_path: Path) 
         read(path, strict=True)
     data = read(path, column_map=ColumnMap.from_options(["trial=run"]), strict=True)
     assert data.outcomes["trial"].unique().sort().to_list() == [1, 2]
+    # A run with a name is a repetition as well, and no further item.
+    path.write_text(
+        csv([{"item": q, "model": m, "run": k, "score": int(ok)} for q, m, ok in ROWS for k in ("r1", "r2")])
+    )
+    with pytest.raises(InputError, match=r"apart: --map trial=run\."):
+        read(path, strict=True)
 
 
 def test_runs_whose_names_come_to_the_same_are_told_apart(tmp_path: Path) -> None:

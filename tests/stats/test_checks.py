@@ -91,8 +91,8 @@ def test_a_bound_is_positive(bound):
 def test_few_are_fewer_than_ten_items_or_five_clusters():
     assert [bool(few_items(n)) for n in (1, 9, 10, 11)] == [True, True, False, False]
     assert [too_few_clusters(n) is None for n in (1, 4, 5, 6)] == [False, False, True, True]
-    assert few_items(1)[0].startswith("only 1 item:")
-    assert few_items(2)[0].startswith("only 2 items:")
+    assert few_items(1)[0].startswith("Only 1 item:")
+    assert few_items(2)[0].startswith("Only 2 items:")
     assert too_few_clusters(1).startswith("1 cluster is ")
     assert too_few_clusters(2).startswith("2 clusters are ")
 

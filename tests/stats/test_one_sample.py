@@ -216,7 +216,7 @@ def test_variance_matched_wilson_at_a_bound_counts_items_or_clusters():
     assert ends(items) == pytest.approx((20 / (20 + q_items**2), 1.0), rel=1e-12)
     assert ends(grouped) == pytest.approx((10 / (10 + q_clusters**2), 1.0), rel=1e-9)
     assert grouped.std_error is None
-    assert grouped.warnings == ("none of 10 clusters holds a failure: the interval may be too short",)
+    assert grouped.warnings == ("None of 10 clusters holds a failure: the interval may be too short",)
 
 
 def test_few_clusters_with_a_failure_are_named():
@@ -224,12 +224,12 @@ def test_few_clusters_with_a_failure_are_named():
     values = np.ones(24)
     values[[0, 5]] = 0.0
     assert variance_matched_wilson(values, clusters=clusters).warnings == (
-        "only 2 of 8 clusters hold a failure: the interval may be too short",
+        "Only 2 of 8 clusters hold a failure: the interval may be too short",
     )
     values[[9, 12, 15]] = 0.0
     assert variance_matched_wilson(values, clusters=clusters).warnings == ()
     rare = variance_matched_wilson(np.where(np.arange(24) == 4, 1.0, 0.0), clusters=clusters)
-    assert rare.warnings == ("only 1 of 8 clusters holds a success: the interval may be too short",)
+    assert rare.warnings == ("Only 1 of 8 clusters holds a success: the interval may be too short",)
     balanced = np.tile([0.0, 1.0, 1.0], 8)
     assert variance_matched_wilson(balanced, clusters=clusters).warnings == ()
 

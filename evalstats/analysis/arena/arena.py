@@ -39,7 +39,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError, some_of
+from evalstats.errors import CannotAnswerError, InputError, Option, some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
 from evalstats.schema.tables import levels_of
@@ -311,7 +311,8 @@ def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
     if not large:
         graph = f"{table.n_models} models, none of which both won and lost along any chain of votes"
         raise CannotAnswerError(
-            f"no two models can be put on one scale ({graph}); collect votes between them, or give a prior (prior=0.5)"
+            f"no two models can be put on one scale ({graph}); collect votes between them, or give a prior "
+            f"({Option('prior', 0.5)})"
         )
     return [rate(restricted(table, part), part, options) for part in large]
 

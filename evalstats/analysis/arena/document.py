@@ -30,7 +30,14 @@ _OPEN: tuple[str, Tone] = ("no clear winner", "caution")
 _IN_PARTS: tuple[str, Tone] = ("no single ranking", "bad")
 _NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
 _NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
-_WHO = {"item": "prompts", "prompt": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
+_WHO = {
+    "item": "prompts",
+    "prompt": "prompts",
+    "rater": "raters",
+    "judge": "judges",
+    "session": "sessions",
+    "event": "events",
+}
 # What follows where a check warns differs: of votes that are suspect, of a lead that hangs on a few, of the model, and of time.
 _TOLD_APART = ("sides", "drift", "pairing")
 _FRAGILE = {"one rater": "one rater", "few votes": "a few votes"}
@@ -173,9 +180,10 @@ def _independence(result: ArenaRanking) -> str:
         n = each.n_levels + each.n_nameless
         worth = f" (worth {number(each.effective, 0)} equal ones)" if each.effective < _UNEQUAL * n else ""
         large = f", the largest with {100 * each.largest:.0f}% of the votes" if each.largest > _LARGE else ""
-        word = "prompt" if each.name == "item" else each.name
+        word = _WHO.get(each.name)
+        levels = plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} levels of {each.name}"
         alone = f" and {plural(each.n_nameless, 'vote')} without one, each by itself" if each.n_nameless else ""
-        told.append(f"{each.n_levels:,} of {word}{alone}{worth}{large}")
+        told.append(f"{levels}{alone}{worth}{large}")
     return f"Votes that share none of these are independent: {'; '.join(told)}"
 
 
@@ -291,7 +299,7 @@ def _met(graph: VoteGraph) -> str:
 
 def _many(each: ClusterCount) -> str:
     word = _WHO.get(each.name)
-    levels = plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} of {each.name}"
+    levels = plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} levels of {each.name}"
     return f"{levels} ({plural(each.n_nameless, 'vote')} without one)" if each.n_nameless else levels
 
 
@@ -439,7 +447,7 @@ def _weak_links(result: ArenaRanking) -> list[Note]:
         return []
     first = weak[0]
     links = f"{'win' if first.side == 'wins' else 'loss'} ties" if first.n_wins == 1 else f"{first.side} tie"
-    text = f"only {first.n_wins:g} {links} {several(first.group, 2)} to the rest"
+    text = f"Only {first.n_wins:g} {links} {several(first.group, 2)} to the rest"
     more = f", and {plural(len(weak) - 1, 'other group')} hang by as few" if len(weak) > 1 else ""
     return [Note(kind="few", text=text + more, remedy="Collect votes between them")]
 

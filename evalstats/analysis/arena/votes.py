@@ -139,7 +139,8 @@ def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
 def _found(votes: pl.DataFrame) -> Shared:
     kept: list[tuple[str, IntArray, int]] = []
     notes: list[Note] = [*_judges_among_people(votes)]
-    told = False  # whether the votes name who cast them
+    # Whether the votes name who cast them; a few judges are instruments, and are named all the same.
+    told = "judge" in votes.columns and votes["judge"].null_count() == 0
     for name, column in _sources(votes):
         codes = _coded(column)
         levels = int(codes.max()) + 1

@@ -221,7 +221,12 @@ def groups_and_drift(panel: Panel) -> Iterator[Observation | NotChecked]:
         yield NotChecked(kind="dependence", reason="there is one model")
         yield NotChecked(kind="drift", reason="there is one model")
         return
-    factors = _factors(panel)
+    every = _factors(panel)
+    # Fewer levels are these levels and no sample of more.
+    factors, few = (
+        {name: codes for name, codes in every.items() if (codes.max() + 1 < FEW_CLUSTERS) == small}
+        for small in (False, True)
+    )
     found = [each for each in _dependence(panel, factors) if each.matters]
     if not factors:
         yield NotChecked(kind="dependence", reason="no column groups items")
@@ -229,7 +234,9 @@ def groups_and_drift(panel: Panel) -> Iterator[Observation | NotChecked]:
         samples = [each for each in found if _sampled(panel, each.factor, factors[each.factor])]
         if samples:
             yield _dependent(panel, samples, factors)
-    yield from _drift(panel, _strata(panel, found, factors))
+    # Tasks that follow one another in the file are no change of the run, however small they are.
+    found += [each for each in _dependence(panel, few) if (each.p_adjusted or 1.0) <= 1.0 - panel.conf_level]
+    yield from _drift(panel, _strata(panel, found, every))
 
 
 def _factors(panel: Panel) -> dict[str, Ints]:
@@ -242,8 +249,7 @@ def _factors(panel: Panel) -> dict[str, Ints]:
         level = panel.items["item"] if name == "item" else first_rows(panel, name)
         codes = level.cast(pl.String).fill_null("").rank("dense").cast(pl.Int64).to_numpy().astype(np.int64) - 1
         n_levels = int(codes.max(initial=0)) + 1
-        # Fewer levels are these levels and no sample of more.
-        if not FEW_CLUSTERS <= n_levels <= panel.items.height / 2:
+        if not 2 <= n_levels <= panel.items.height / 2:
             continue
         if not any(_same(codes, other) for other in kept.values()):
             kept[name] = codes

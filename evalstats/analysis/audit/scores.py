@@ -155,11 +155,15 @@ def _complete(panel: Panel, there: Bools) -> tuple[Treatment, ...]:
 
 
 def _absent(panel: Panel, there: Bools) -> tuple[Treatment, ...]:
-    """Give what a model has no row of the worst score: failures may be what is missing. Only where most is there."""
+    """Give what a model has no row of either end of the scale, the worst first. Only where most is there.
+
+    Failures may be what is missing; and a model that is behind may have been ahead there, as a comparison asks too.
+    """
     worst = panel.metric.worst
     if worst is None or float((there.sum(axis=1) == there.shape[1]).mean()) < _MOST:
         return ()
-    return (Treatment(words=f"counted as {worst:g} where they are missing", absent=worst),)
+    ends = [worst, *(end for end in (panel.metric.low, panel.metric.high) if end is not None and end != worst)]
+    return tuple(Treatment(words=f"counted as {end:g} where they are missing", absent=end) for end in ends)
 
 
 class _Concerned(TypedDict):

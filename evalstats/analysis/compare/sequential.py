@@ -370,7 +370,7 @@ def sequential_at_margin(account: SequentialAccount) -> AtMargin | None:
         inside, reason = False, f"no test at the margin: {account.reason or 'there is no interval'}"
     else:
         inside = limit > -account.margin if good else limit < account.margin
-        bound = declared(-account.margin if good else account.margin, account.scale, sign=True)
+        bound = declared(account.margin, account.scale)
         reason = (
             f"the one-sided {100 * account.conf_level:g}% {'lower' if good else 'upper'} limit that holds at every look is "
             f"{scaled(limit, account.scale, sign=True)}{unit}, which "

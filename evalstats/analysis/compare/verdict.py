@@ -433,8 +433,7 @@ def _reason(
     where = (
         f"the one-sided {level} {end} limit of the difference is {scaled(limit, metric.scale, digits, sign=True)}{unit}"
     )
-    bound = -tested.margin if metric.higher_is_better else tested.margin
-    shown = f"{declared(bound, metric.scale, sign=True)}{unit}"
+    shown = f"{declared(tested.margin, metric.scale)}{unit}"
     if not inside:
         return f"{where}, which leaves a loss beyond {shown} possible"
     if withheld:

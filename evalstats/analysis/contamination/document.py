@@ -306,8 +306,9 @@ def _scope(result: ContaminationCheck) -> str:
     }[result.design]
     few = sorted({len(row.references) for row in result.rows})
     count = f"{few[0]}" if len(few) == 1 else f"{few[0]} to {few[-1]}"
-    models = "models named as clean" if result.references else "other models"
-    return f"{what}, beyond that of {count} {models}"
+    model = "model" if few == [1] else "models"
+    others = f"{model} named as clean" if result.references else f"other {model}"
+    return f"{what}, beyond that of {count} {others}"
 
 
 def _answer(result: ContaminationCheck) -> tuple[Block, ...]:

@@ -13,7 +13,7 @@ from evalstats.analysis.gap.score_scale import (
     bend_p,
     fewest_clusters,
     gap_in_points,
-    is_share,
+    is_straight_otherwise,
     links_of,
     on_live_scale,
     steadied,
@@ -401,10 +401,13 @@ def _bend_note(made: Material, line: CalibrationLine) -> tuple[Note, ...]:
     if not line.bent:
         return ()
     said = f"Live scores bend away from a straight line in the lab scores ({p_words(line.bend_p)}), so no model is called a gap"
-    scaled = "logit" in links_of(made)
-    remedy: Advice = ("Compare the shares as they are: ", Option("scale", "identity")) if scaled else ""
-    if not scaled and (is_share(made.lab) or is_share(made.live)):
-        remedy = ("Compare log-odds of the shares: ", Option("scale", "logit"))
+    remedy: Advice = ""
+    if is_straight_otherwise(made):
+        remedy = (
+            ("Compare the shares as they are: ", Option("scale", "identity"))
+            if "logit" in links_of(made)
+            else ("Compare log-odds of the shares: ", Option("scale", "logit"))
+        )
     return (Note(kind="fit", text=said, remedy=remedy),)
 
 

@@ -264,8 +264,10 @@ def _sentences(found: LabLiveGap) -> list[str]:
         return [found.verdict_reason]
     said = [*_within(found), *_level_beside(found)][:1]
     judged = (found.n_models >= _FULL or found.margin is not None) and order_of(found) in _LABELS
-    if judged and found.line is not None and found.line.detectable is not None and not _off(found):
-        size = size_text(found.line.detectable, found)
+    line = found.line
+    # Where the scores bend away from the line no model is called a gap, whatever its size.
+    if judged and line is not None and line.detectable is not None and not line.bent and not _off(found):
+        size = size_text(line.detectable, found)
         said.append(f"A model {size} off the line would have been detected with 80% probability; none was")
     alone = [
         row.name
@@ -273,10 +275,10 @@ def _sentences(found: LabLiveGap) -> list[str]:
         if row.excludes_zero and row.p_adjusted is not None and row.p_adjusted > 1 - found.conf_level
     ]
     if alone and not _off(found):
-        looks, none = ("looks", "it does not survive") if len(alone) == 1 else ("look", "none survives")
+        one = len(alone) == 1
         said.append(
-            f"{plural(len(alone), 'gap')} {looks} real alone ({several(alone, _NAMED)}); {none} adjustment for "
-            f"{found.n_models} models"
+            f"{'One gap looks' if one else f'{len(alone)} gaps look'} real alone ({several(alone, _NAMED)}); "
+            f"{'it does not survive' if one else 'none survives'} adjustment for {found.n_models} models"
         )
     return said
 

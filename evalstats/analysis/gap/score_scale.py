@@ -63,6 +63,18 @@ def on_scale(made: Material, asked: Scale) -> Material:
     return found if found is made else replace(found, plain=made.scores, scale_reason=reason)
 
 
+def is_straight_otherwise(made: Material) -> bool:
+    """Whether scores that bend lie on a line on the other scale: shares as they are, or as logits."""
+    if "logit" in links_of(made):
+        other = replace(made, scores=made.own_scores)
+    elif is_share(made.lab) or is_share(made.live):
+        other = on_scale(made, "logit")
+    else:
+        return False
+    p = _bend_p(other)
+    return p is not None and p > 1.0 - made.options.conf_level
+
+
 def _bend_p(made: Material) -> float | None:
     scores = steadied(made)
     if not scores.has_errors:

@@ -84,7 +84,7 @@ def _headline(result: Leaderboard, label: str) -> str:
     these = result.these_items
     if these is not None and these.clear and len(these.best) == 1 and best != these.best:
         on, others = f"on these {plural(result.n_items or 0, 'item')}", f"on other {many(these.factor)}"
-        return f"{these.best[0]} scores best {on}; whether it is {others} is open"
+        return f"{these.best[0]} scores best {on}; whether it does {others} is open"
     ranked = [row for row in result.rows if row.rank_low is not None]
     if label == "no ranks":
         return f"No rank can be given: {result.rank_reason or 'the data leave every rank open'}"
@@ -556,7 +556,11 @@ def _omnibus(result: Leaderboard) -> Section | None:
     if test is None or test.p_value <= 1 - result.conf_level:
         return None
     text = f"{test.method} over all models: {p_words(test.p_value)} on {plural(test.n_items, 'item')}."
-    return Section(id="omnibus", heading="The models are not shown to differ at all", blocks=(Text(text=text),))
+    fewer = any(pair.verdict in ("better", "worse") for pair in result.pairs)
+    heading = (
+        "On the items of all, models are not shown to differ" if fewer else "The models are not shown to differ at all"
+    )
+    return Section(id="omnibus", heading=heading, blocks=(Text(text=text),))
 
 
 def _further(result: Leaderboard) -> tuple[Table, ...]:

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 from scipy.special import expit, log_expit
 
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.stats.arena.likelihood import (
     Derivatives,
     PairCells,
@@ -442,7 +442,9 @@ def _check_existence(cells: PairCells, ties: Ties, prior: float) -> None:
     tied = float(cells.tied.sum())
     if tied == 0.0 or tied == float(cells.weight.sum()):
         which = "there are no ties" if tied == 0.0 else "all votes are ties"
-        raise CannotAnswerError(f'{which}, so the tie parameter of "{ties}" has no estimate; use ties="half"')
+        raise CannotAnswerError(
+            f"{which}, so the tie parameter of {ties!r} has no estimate; use {Option('ties', 'half')}"
+        )
 
 
 def _first(cells: PairCells, ties: Ties, start: PairFit | None, scale: FloatArray) -> FloatArray:

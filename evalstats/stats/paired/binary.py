@@ -291,10 +291,10 @@ def _wald_std_error(counts: PairedCounts) -> float | None:
 
 def _few_pairs(counts: PairedCounts) -> tuple[str, ...]:
     if counts.discordant == 0:
-        return (*few_items(counts.n), "no discordant items: the models agree on every item")
+        return (*few_items(counts.n), "No discordant items: the models agree on every item")
     if counts.discordant < MIN_DISCORDANT:
         items = f"{counts.discordant} discordant item{'s' if counts.discordant != 1 else ''}"
-        few = f"only {items}: fewer than {MIN_DISCORDANT} cannot tell the models apart"
+        few = f"Only {items}: fewer than {MIN_DISCORDANT} cannot tell the models apart"
         return (*few_items(counts.n), few)
     return few_items(counts.n)
 

@@ -134,7 +134,16 @@ def test_item_sets_that_differ_are_counted():
     assert {each.treatment for each in found.shifts} == {
         "on the 160 items that all models have",
         "counted as 0 where they are missing",
+        "counted as 1 where they are missing",
     }
+
+
+def test_scores_that_are_missing_may_have_been_right():
+    """B lacks a third of the items: as a comparison says, it could be ahead; an audit that tries 0 alone said that all holds."""
+    rows = [*rows_of("a", [1.0] * 78 + [0.0] * 42), *rows_of("b", ([1.0] * 40 + [0.0] * 38 + [0.0] * 42)[:80])]
+    found = es.audit(outcomes(rows))
+    assert es.compare(outcomes(rows), "a", "b").verdict == "inconclusive"
+    assert found.document().label == "Settle first"
 
 
 def test_runs_of_one_model_that_hold_other_items_are_told():

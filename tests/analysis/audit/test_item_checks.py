@@ -333,3 +333,23 @@ def test_mmlu_pro_has_keys_that_were_changed_and_answers_that_were_not_read(shar
     unread = next(each for each in seen if each.kind == "guessed answers")
     assert unread.n_rows == frame["pred"].null_count() == 32_697
     assert next(each for each in seen if each.kind == "wrong keys").n_items == 286
+
+
+def test_tasks_that_follow_one_another_are_no_drift():
+    """A model that is weak at the last two tasks of a file, of 30 items each after 600, has not changed on the way."""
+    rng = np.random.default_rng(21)
+    place = np.repeat([0, 1, 2], [600, 30, 30])
+    gain = {"A": (0.0, 0.0, 0.0), "B": (0.6, -2.2, -2.0), "C": (0.3, 0.0, 0.2)}
+    hard = rng.normal(size=place.size)
+    frame = pl.DataFrame(
+        {
+            "item": [f"q{k}" for k in range(place.size)] * 3,
+            "task": [f"t{k}" for k in place] * 3,
+            "model": np.repeat(list(gain), place.size),
+            "score": np.concatenate(
+                [rng.random(place.size) < 1 / (1 + np.exp(-hard - np.array(own)[place])) for own in gain.values()]
+            ).astype(float),
+        }
+    )
+    found = es.audit(read(frame))
+    assert not [each for each in found.findings if each.kind == "drift"]

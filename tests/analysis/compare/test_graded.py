@@ -301,7 +301,7 @@ def test_a_gate_does_not_pass_on_a_tail_that_was_hardly_seen() -> None:
     passed = gate(found, "not-noninferior")
     assert (passed.exit_status, found.at_margin.noninferior) == (1, False)
     assert "a few items go far against it, and more of them would undo it" in passed.reason
-    assert "excludes a loss of +0.1" in passed.reason
+    assert "excludes a loss of 0.1" in passed.reason
     # What is shown at a 500th of the error, and steady costs, pass.
     assert gate(compare(tailed(), "a", "b", margin=2.0), "not-noninferior").passed
     rng = np.random.default_rng(3)

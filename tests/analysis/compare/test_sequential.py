@@ -293,7 +293,7 @@ def test_a_small_difference_is_not_shown_to_be_within_a_small_margin():
     data = data_of(rows_of("A", [1.0, 0.0, 1.0, 0.0] * 10), rows_of("B", [1.0, 0.0, 0.0, 1.0] * 10))
     tested = sequential_at_margin(watched(data, margin=0.01))
     assert not tested.noninferior
-    assert "leaves a loss beyond −1 pp possible" in tested.reason
+    assert "leaves a loss beyond 1 pp possible" in tested.reason
 
 
 def test_it_takes_the_place_of_the_headline_and_leaves_the_rest_below(answers):

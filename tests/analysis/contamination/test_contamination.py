@@ -103,6 +103,7 @@ def test_too_few_references_are_described_only(named):
     assert (found.verdict, row.p_value, row.largest) == ("inconclusive", None, None)
     assert row.estimate > 0.3
     assert found.document().label == "described only"
+    assert f"beyond that of {len(named)} model{'s' if len(named) > 1 else ''} named as clean" in found.summary()
     assert "no interval and no verdict" in found.explain()
 
 

@@ -144,3 +144,14 @@ def test_what_cannot_be_asked_is_refused_and_a_plan_declares_it(ceiling):
     assert any("eparts from the plan: scale logit given" in note.text for note in other.notes)
     asked = es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, scale="identity").settings
     assert "--scale identity" in shell_command(replace(asked, files={"lab": ("a",), "live": ("b",)}))
+
+
+def test_advice_never_leads_in_a_circle():
+    """Scores that bend on either scale: neither answer sends the reader to the other, and none claims power for a gap."""
+    bent = simulate_lab_live(12, seed=5, n_users=300, n_items=200)
+    for scale in ("auto", "identity", "logit"):
+        answer = es.gap(bent.lab, bent.live, n_resamples=ROUNDS, scale=scale)
+        assert answer.line.bent
+        said = next(note for note in answer.notes if "bend away from a straight line" in note.text)
+        assert said.remedy == ""
+        assert "would have been found" not in answer.summary()

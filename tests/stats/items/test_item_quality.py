@@ -271,13 +271,12 @@ def test_metrics_of_one_model_that_follow_from_each_other_are_no_copies():
 
 
 def test_rows_are_shuffled_among_those_of_like_mean_whatever_their_order_and_holes():
-    # By their means the first two kinds come first and then the others; the two of a run share a column, so that shuffling it
-    # makes the same rows. Sorted by sums, or by means over holes too, the third kind comes before the second.
+    # The third kind has holes of its own and is a group by itself; by their means the others make a run of each kind.
     kinds = np.array([[0.1, 0.1], [0.1, 0.3], [0.25, np.nan], [0.25, 0.9]])
-    scores = np.vstack([kinds[np.random.default_rng(0).permutation(40) % 4], np.full((3, 2), np.nan)])
+    scores = np.vstack([kinds[np.random.default_rng(0).permutation(80) % 4], np.full((3, 2), np.nan)])
     found = repeated_rows(scores)
     assert found is not None
-    assert (found.n_rows, found.n_distinct, found.expected, found.p_value) == (40, 4, 4.0, 1.0)
+    assert (found.n_rows, found.n_distinct, found.expected, found.p_value) == (80, 4, 4.0, 1.0)
 
 
 @pytest.mark.parametrize(("n", "ends"), [(15, [15]), (39, [39]), (40, [20, 40]), (45, [20, 45]), (65, [20, 40, 65])])
@@ -369,3 +368,12 @@ def test_forty_models_have_the_listed_law():
     """The smallest rank sum of k among m is one set of (m choose k)."""
     assert _law(20, 20)[0] == pytest.approx(1.0 / comb(40, 20), rel=1e-9, abs=0)
     assert _law(3, 37)[0] == pytest.approx(1.0 / comb(40, 3), rel=1e-9, abs=0)
+
+
+def test_rows_of_few_answers_are_held_to_what_few_can_give():
+    """Two pairs of models on halves of the items: of eight different rows no more can be expected than these."""
+    scores = np.random.default_rng(4).integers(0, 2, (120, 4)).astype(float)
+    scores[:60, :2] = scores[60:, 2:] = np.nan
+    found = repeated_rows(scores)
+    assert (found.n_distinct, found.expected) == (8, 8.0)
+    assert not found.far_fewer

@@ -598,7 +598,7 @@ def test_flips_that_leave_no_spread_are_the_most_extreme():
 def test_one_item_says_nothing():
     found = pairwise_differences([[1.3, 0.2, 1.0]])
     assert np.isnan(found.p_adjusted).all()
-    assert found.warnings == ("only 1 item: no method is reliable below 10",)
+    assert found.warnings == ("Only 1 item: no method is reliable below 10",)
 
 
 @pytest.mark.parametrize(
@@ -892,7 +892,7 @@ def test_cautions_are_of_the_pairs_that_share_items():
     found = pairwise_differences(scores)
     assert found.warnings == (
         "3 of 6 pairs share no item and are not compared",
-        "only 7 items: no method is reliable below 10",
+        "Only 7 items: no method is reliable below 10",
     )
     none = pairwise_differences(np.where(np.arange(12)[:, None] % 2 == [0, 1], scores[:, :2] + 1.0, np.nan)[5:])
     assert none.warnings == ("1 of 1 pairs share no item and are not compared",)

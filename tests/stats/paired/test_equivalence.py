@@ -134,7 +134,7 @@ def test_no_discordant_items_still_have_limits_and_a_warning():
     assert found.equivalent
     z = stats.norm.ppf(0.95)
     assert found.high_one_sided == pytest.approx(z**2 / (400 + z**2), abs=1e-10)
-    assert "no discordant items" in found.warnings[-1]
+    assert "No discordant items" in found.warnings[-1]
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.02, float("nan"), float("inf")])

@@ -109,7 +109,7 @@ def test_tango_without_discordant_items_is_closed_form():
     assert result.conf_low == pytest.approx(-(z**2) / (43 + z**2), abs=1e-10)
     assert result.p_value == 1.0
     assert result.statistic == 0.0
-    assert "no discordant items" in result.warnings[-1]
+    assert "No discordant items" in result.warnings[-1]
 
 
 def test_an_end_is_one_only_when_the_estimate_is():
@@ -203,9 +203,9 @@ def test_impossible_tables_are_refused():
 
 
 def test_few_discordant_items_are_named():
-    assert any("only 5 discordant" in text for text in tango(PairedCounts(40, 5, 0, 3)).warnings)
+    assert any("Only 5 discordant" in text for text in tango(PairedCounts(40, 5, 0, 3)).warnings)
     assert tango(PairedCounts(40, 5, 1, 3)).warnings == ()
-    assert any("only 9 items" in text for text in tango(PairedCounts(0, 7, 2, 0)).warnings)
+    assert any("Only 9 items" in text for text in tango(PairedCounts(0, 7, 2, 0)).warnings)
 
 
 def test_a_million_items_are_no_trouble():

@@ -324,8 +324,8 @@ def test_geometric_ratio_is_the_clustered_mean_of_the_logs_of_items_without_a_ze
 
 def test_few_items_are_told_and_of_clusters_it_is_their_number_that_counts():
     a, b = lognormal_pairs(np.random.default_rng(6), 8)
-    assert any("only 8 items" in each for each in ratio_of_means(a, b).warnings)
-    assert not any("only 8 items" in each for each in ratio_of_means(a, b, clusters=np.arange(8)).warnings)
+    assert any("Only 8 items" in each for each in ratio_of_means(a, b).warnings)
+    assert not any("Only 8 items" in each for each in ratio_of_means(a, b, clusters=np.arange(8)).warnings)
 
 
 @pytest.mark.parametrize("ways", [1, 2, 3])
