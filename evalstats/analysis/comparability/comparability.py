@@ -322,7 +322,8 @@ def _item_sets(sides: Sides) -> RunDifference | None:
     if not any(alone) or _numbered_items(sides):
         return None
     share = shared / (shared + sum(alone))
-    counts = f"{shared:,} are shared ({100 * share:.0f}%), {alone[0]:,} are the baseline's alone and {alone[1]:,} the candidate's"
+    only = [f"{n:,} only in the {side}" for n, side in zip(alone, ("baseline", "candidate"), strict=True) if n]
+    counts = ", ".join([f"{shared:,} are shared ({100 * share:.0f}%)", *only])
     parts = [
         f"The sides hold different items: {counts}",
         *_tasks_alone(first, second, "baseline"),

@@ -442,7 +442,8 @@ def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standing
     least, most = int(found.every.n_items.min()), int(found.every.n_items.max())
     shared = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     every = f"all {plural(graph.n_items, 'item')}" if graph.connected else "all items of a part"
-    return f"scores set on {every}, of which two models share {shared}{within}"
+    who = "both models" if found.every.n_items.size == 1 else "two models"
+    return f"scores set on {every}, of which {who} share {shared}{within}"
 
 
 def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: Measured) -> str | None:
