@@ -373,7 +373,7 @@ def _uneven_clusters(unit: FloatArray, codes: IntArray, n_clusters: int) -> tupl
         holding = int(np.unique(codes[short_of]).size)
         if holding < FEW_CLUSTERS:
             held = "holds" if holding <= 1 else "hold"
-            those = f"Only {holding}" if holding else "None"
+            those = f"Only {holding}" if holding else "Not one"
             found.append(f"{those} of {n_clusters} clusters {held} a {word}: the interval may be too short")
     return tuple(found)
 

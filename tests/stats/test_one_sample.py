@@ -216,7 +216,7 @@ def test_variance_matched_wilson_at_a_bound_counts_items_or_clusters():
     assert ends(items) == pytest.approx((20 / (20 + q_items**2), 1.0), rel=1e-12)
     assert ends(grouped) == pytest.approx((10 / (10 + q_clusters**2), 1.0), rel=1e-9)
     assert grouped.std_error is None
-    assert grouped.warnings == ("None of 10 clusters holds a failure: the interval may be too short",)
+    assert grouped.warnings == ("Not one of 10 clusters holds a failure: the interval may be too short",)
 
 
 def test_few_clusters_with_a_failure_are_named():

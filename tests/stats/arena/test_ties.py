@@ -203,7 +203,7 @@ def test_both_bad_is_a_tie():
 @pytest.mark.parametrize("ties", MODELS)
 def test_ties_that_never_or_always_happen(ties):
     without = vote_rows([0, 1], [1, 0], [A_WINS, A_WINS])
-    with pytest.raises(CannotAnswerError, match=r'there are no ties.*use ties="half"'):
+    with pytest.raises(CannotAnswerError, match=r"there are no ties.*use ties='half'"):
         fit_strengths(without, ties=ties)
     with pytest.raises(CannotAnswerError, match="all votes are ties"):
         fit_strengths(vote_rows([0], [1], [TIE]), ties=ties)
