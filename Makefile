@@ -20,16 +20,16 @@ OUT ?= build
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
-.uv/stamp: requirements-uv.txt
+.uv/stamp: dev/locks/requirements-uv.txt
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; found: $$($(PYTHON) --version 2>&1). Set PYTHON=/path/to/python3.11"; exit 2; }
 	@"$(PYTHON)" -m venv .uv
-	@.uv/bin/python -m pip install -qq --require-hashes --no-deps --only-binary :all: -r requirements-uv.txt
+	@.uv/bin/python -m pip install -qq --require-hashes --no-deps --only-binary :all: -r dev/locks/requirements-uv.txt
 	@touch $@
 
-.venv/stamp: requirements.lock pyproject.toml .uv/stamp
+.venv/stamp: dev/locks/requirements.lock pyproject.toml .uv/stamp
 	@echo "setting up .venv (locked packages; half a minute the first time)"
 	@test -x $(BIN)/python || $(UV) venv -q --python "$(PYTHON)" .venv
-	@$(UV) pip sync -q --python $(BIN)/python --require-hashes requirements.lock
+	@$(UV) pip sync -q --python $(BIN)/python --require-hashes dev/locks/requirements.lock
 	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -50,10 +50,10 @@ pages: .venv/stamp ## Pages in a browser, by all of axe's rules, and notebooks t
 		tests/report/test_every_page.py tests/report/test_browser.py tests/report/test_page_script.py tests/report/test_site_script.py
 
 # In a folder beside .venv, which is kept to what is locked for everyone; pyspark is built from its source archive.
-.spark/stamp: tests/requirements-spark.txt .venv/stamp .uv/stamp
+.spark/stamp: dev/locks/requirements-spark.txt .venv/stamp .uv/stamp
 	@echo "setting up .spark (Spark; a minute or two the first time)"
 	@rm -rf .spark
-	@$(UV) pip install -q --python $(BIN)/python --target .spark --no-deps --require-hashes -r tests/requirements-spark.txt
+	@$(UV) pip install -q --python $(BIN)/python --target .spark --no-deps --require-hashes -r dev/locks/requirements-spark.txt
 	@# A Java that is too old, or a machine without room for one, is found here and not by a test.
 	@PYTHONPATH=.spark timeout 180 $(BIN)/python -c "from pyspark.sql import SparkSession as S; assert S.builder.master('local[1]').getOrCreate().range(3).count() == 3" 2>/dev/null || { echo "Spark does not start here"; exit 1; }
 	@touch $@
@@ -86,24 +86,24 @@ dist: .venv/stamp .uv/stamp ## The wheel and the source archive, the wheel out o
 	@ls -s --block-size=K dist
 
 site: .venv/stamp ## The website, without Quarto (`quarto render` makes it with Quarto)
-	@$(BIN)/python -m website.build
+	@$(BIN)/python -m dev.website.build
 
 notebooks: .venv/stamp ## Run the notebooks and store their outputs
-	@$(BIN)/python -m website.notebooks
+	@$(BIN)/python -m dev.website.notebooks
 
 pictures: .venv/stamp ## The pictures of the README, from today's pages (needs Chromium)
-	@$(BIN)/python -m website.pictures
+	@$(BIN)/python -m dev.website.pictures
 
 man: .venv/stamp ## The man page, from the help of the commands
-	@$(BIN)/python -m website.man_page
+	@$(BIN)/python -m dev.website.man_page
 
 # The packages that ours is measured against, locked; the one called evalstats as ours is needs an environment of its own.
-.peers/stamp: benchmarks/requirements-peers.txt benchmarks/requirements-namesake.txt .venv/stamp .uv/stamp
+.peers/stamp: dev/locks/requirements-peers.txt dev/locks/requirements-namesake.txt .venv/stamp .uv/stamp
 	@echo "setting up .peers (the packages to measure against)"
 	@$(UV) venv -q --clear --python $(BIN)/python .peers/science
-	@$(UV) pip sync -q --python .peers/science/bin/python --require-hashes benchmarks/requirements-peers.txt
+	@$(UV) pip sync -q --python .peers/science/bin/python --require-hashes dev/locks/requirements-peers.txt
 	@$(UV) venv -q --clear --python $(BIN)/python .peers/namesake
-	@$(UV) pip sync -q --python .peers/namesake/bin/python --require-hashes benchmarks/requirements-namesake.txt
+	@$(UV) pip sync -q --python .peers/namesake/bin/python --require-hashes dev/locks/requirements-namesake.txt
 	@touch $@
 
 bench: .peers/stamp ## Speed and accuracy beside other packages; renews docs/speed.md
@@ -116,24 +116,24 @@ house: .venv/stamp ## Sizes, calls, helpers and names of the code, beside the st
 	@$(BIN)/python dev/house.py
 
 mutate: .venv/stamp ## Put faults into evalstats/stats, count what no test notices; renews docs/mutants.md
-	@$(BIN)/python -m mutation
+	@$(BIN)/python -m dev.mutation
 
 validate: .venv/stamp ## Rerun the simulations of our own error rates; a run broken off goes on where it stopped
-	$(BIN)/python -m validation
+	$(BIN)/python -m dev.validation
 
 lock: .uv/stamp ## Re-resolve the lock files
-	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-uv.in -o requirements-uv.txt
-	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report --extra dev pyproject.toml -o requirements.lock
-	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report -c requirements.lock pyproject.toml -o requirements-runtime.lock
-	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-release.in -o requirements-release.txt
-	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate benchmarks/requirements-peers.in -o benchmarks/requirements-peers.txt
-	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate benchmarks/requirements-namesake.in -o benchmarks/requirements-namesake.txt
-	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate tests/requirements-spark.in -o tests/requirements-spark.txt
-	@sed -i '1i # Runtime, report and development packages with hashes. Made by `make lock`; do not edit.' requirements.lock
-	@sed -i '1i # What evalstats-toolkit[report] runs with, of requirements.lock. Made by `make lock`; do not edit.' requirements-runtime.lock
-	@sed -i '1i # What checks a release, with hashes. Made by `make lock`; do not edit.' requirements-release.txt
-	@sed -i '1i # What the tests on Spark need beside the rest, with hashes. Made by `make lock`; do not edit.' tests/requirements-spark.txt
-	@sed -i '1i # Packages that ours is measured against, with hashes. Made by `make lock`; do not edit.' benchmarks/requirements-*.txt
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate dev/locks/requirements-uv.in -o dev/locks/requirements-uv.txt
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report --extra dev pyproject.toml -o dev/locks/requirements.lock
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report -c dev/locks/requirements.lock pyproject.toml -o dev/locks/requirements-runtime.lock
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate dev/locks/requirements-release.in -o dev/locks/requirements-release.txt
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate dev/locks/requirements-peers.in -o dev/locks/requirements-peers.txt
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate dev/locks/requirements-namesake.in -o dev/locks/requirements-namesake.txt
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate dev/locks/requirements-spark.in -o dev/locks/requirements-spark.txt
+	@sed -i '1i # Runtime, report and development packages with hashes. Made by `make lock`; do not edit.' dev/locks/requirements.lock
+	@sed -i '1i # What evalstats-toolkit[report] runs with, of requirements.lock. Made by `make lock`; do not edit.' dev/locks/requirements-runtime.lock
+	@sed -i '1i # What checks a release, with hashes. Made by `make lock`; do not edit.' dev/locks/requirements-release.txt
+	@sed -i '1i # What the tests on Spark need beside the rest, with hashes. Made by `make lock`; do not edit.' dev/locks/requirements-spark.txt
+	@sed -i '1i # Packages that ours is measured against, with hashes. Made by `make lock`; do not edit.' dev/locks/requirements-peers.txt dev/locks/requirements-namesake.txt
 
 clean: ## Remove all environments and everything built
 	rm -rf .venv .uv .peers .spark build dist .pytest_cache .ruff_cache

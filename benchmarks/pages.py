@@ -235,7 +235,9 @@ def _scores(models: int, items: int) -> Any:
 def _site(folder: Path) -> None:
     import subprocess
 
-    subprocess.run([sys.executable, "-m", "website.build", "--output", str(folder)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "dev.website.build", "--output", str(folder)], check=True, capture_output=True
+    )
 
 
 _FORMS = {"words": "6,.0f", "height": "7,.0f", "pdf_pages": "4.0f", "html_s": "7.1f", "pdf_s": "6.1f", "kB": "7,.0f"}

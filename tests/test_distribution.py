@@ -87,7 +87,7 @@ def test_the_archive_holds_what_its_tests_need_and_nothing_untracked(archive: Pa
     found = in_archive(archive) - {"PKG-INFO"}
     assert found <= tracked
     assert {name for name in tracked if name.startswith(("evalstats/", "reports/", "tests/", "docs/"))} <= found
-    assert {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "requirements.lock"} <= found
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "dev/locks/requirements.lock"} <= found
 
 
 def test_what_lies_in_the_checkout_is_not_published(tmp_path: Path, archive: Path, wheel: Path) -> None:
@@ -144,8 +144,8 @@ def pins(name: str) -> set[str]:
 
 
 def test_the_runtime_lock_is_a_part_of_the_whole_one() -> None:
-    runtime = {pin.partition(" ;")[0] for pin in pins("requirements-runtime.lock")}
-    everything = {pin.partition(" ;")[0] for pin in pins("requirements.lock")}
+    runtime = {pin.partition(" ;")[0] for pin in pins("dev/locks/requirements-runtime.lock")}
+    everything = {pin.partition(" ;")[0] for pin in pins("dev/locks/requirements.lock")}
     assert runtime < everything
     named = {pin.partition("==")[0] for pin in runtime}
     asked = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["report"]]
@@ -167,7 +167,7 @@ def test_an_installed_wheel_does_the_whole_path_with_the_locked_packages(archive
     install = [uv, "pip", "install", "-q", "--python", bin_folder / "python", "--no-deps"]
     for command in (
         [uv, "venv", "-q", "--python", sys.executable, home],
-        [*install, "--require-hashes", "-r", ROOT / "requirements-runtime.lock"],
+        [*install, "--require-hashes", "-r", ROOT / "dev" / "locks" / "requirements-runtime.lock"],
         [*install, wheel],
         [uv, "pip", "check", "-q", "--python", bin_folder / "python"],
     ):

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from jupyter_client.manager import KernelManager
 
-from website.notebooks import normal, run, shown
+from dev.website.notebooks import normal, run, shown
 
 # The three longest ask one question again and again, of other columns, of other worlds: with every run of the tests the first
 # cells of code are run, which ask it once and hold the answer against the truth; the long run takes all.

@@ -1,6 +1,6 @@
 """Which models an arena lets meet, and what that does to its ratings: the stored results of a simulation.
 
-The file is written by `python -m validation.arena_sampling` in the project, which reruns everything from its seed.
+The file is written by `python -m dev.validation.arena_sampling` in the project, which reruns everything from its seed.
 """
 
 import json

@@ -602,8 +602,8 @@ def _assumed(study: SamplingStudy) -> Section:
 
 def _again(study: SamplingStudy) -> Section:
     code = (
-        "python -m validation.arena_sampling          # all, some five minutes of processor\n"
-        "python -m validation.arena_sampling 0.05     # a twentieth of the arenas"
+        "python -m dev.validation.arena_sampling          # all, some five minutes of processor\n"
+        "python -m dev.validation.arena_sampling 0.05     # a twentieth of the arenas"
     )
     items = (
         f"Simulated with evalstats {study.version}; root of all seeds {study.seed}.",

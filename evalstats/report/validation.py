@@ -492,7 +492,7 @@ def _again(found: Mapping[str, Study]) -> Section:
                     "right/wrong tables are enumerated and need no seed."
                 )
             ),
-            Code(code="make validate\npython -m validation ranks  # one question"),
+            Code(code="make validate\npython -m dev.validation ranks  # one question"),
             Items(items=(f"evalstats {versions}; root of all seeds: {', '.join(map(str, seeds))}.",)),
         ),
     )

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from dev.validation.full_runs import draw
 from evalstats.analysis import runs as of_runs
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
@@ -19,7 +20,6 @@ from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.means import augmented_t, paired_t
 from evalstats.stats.runs import RunEffects, RunSd, ScoreBlocks, run_effects, run_spread, with_runs
 from tests.analysis.builders import data_of, printed, rows_of, told
-from validation.full_runs import draw
 
 
 def table(a: np.ndarray, b: np.ndarray, labels: object = None, column: str = "epoch") -> pl.DataFrame:

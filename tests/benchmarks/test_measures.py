@@ -41,7 +41,7 @@ def test_all_that_a_case_names_is_there(case):
 
 def test_every_package_that_is_measured_is_locked():
     for name, file in (("namesake", "namesake"), ("science", "peers")):
-        locked = (HERE / f"requirements-{file}.txt").read_text(encoding="utf-8")
+        locked = (HERE.parent / "dev" / "locks" / f"requirements-{file}.txt").read_text(encoding="utf-8")
         packages = {peer.package for case in CASES for peer in case.peers if peer.environment == name} - {"json"}
         assert packages
         for package in packages:

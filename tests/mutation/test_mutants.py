@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from dev.mutation.chapters import STATS, modules
+from dev.mutation.fault import live_functions, put
+from dev.mutation.mutants import compiled, mutants, sample, source_of
 from evalstats.errors import InputError
-from mutation.chapters import STATS, modules
-from mutation.fault import live_functions, put
-from mutation.mutants import compiled, mutants, sample, source_of
 
 SOURCE = '''
 """A module."""

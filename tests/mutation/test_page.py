@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from dev.mutation.chapters import CHAPTERS
+from dev.mutation.page import PAGE, RESULTS, table, text
 from evalstats.stats.one_sample import wilson
-from mutation.chapters import CHAPTERS
-from mutation.page import PAGE, RESULTS, table, text
 
 
 def test_a_row_shows_the_share_with_wilsons_interval_and_the_total_is_weighted():

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from dev.website import build, pages
 from evalstats import plots
 from evalstats.plots.style import svg
 from evalstats.report.page import Page
 from tests.report.test_page_script import document
-from website import build, pages
 
 SETTINGS: dict[str, Any] = {
     "title": "site",

@@ -11,6 +11,7 @@ from scipy import integrate, optimize, stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
+from dev.validation.full_runs import COUNTED, MEANS, draw, intervals
 from evalstats.errors import InputError
 from evalstats.stats.one_sample import variance_matched_wilson, wilson
 from evalstats.stats.paired.means import augmented_t, paired_t
@@ -26,7 +27,6 @@ from evalstats.stats.runs import (
     with_runs,
 )
 from evalstats.stats.trials import same_items_difference
-from validation.full_runs import COUNTED, MEANS, draw, intervals
 
 PRIOR = RunSd(value=0.01)
 
@@ -280,7 +280,7 @@ def allowance(replicates, rate=0.05):
     [pytest.param(300, 1000, id="quick"), pytest.param(3000, 3000, id="long", marks=pytest.mark.slow)],
 )
 def test_coverage_and_width_with_three_runs_a_side(replicates, items):
-    """`validation/full_runs.py` has the grid: item means miss in a quarter and more where runs have sd .1 logit."""
+    """`dev/validation/full_runs.py` has the grid: item means miss in a quarter and more where runs have sd .1 logit."""
     rng = np.random.default_rng(14)
     for run_sd, limit in ((0.0, 0.05), (0.1, 0.1)):
         found = [intervals(*draw(rng, items=items, runs=3, run_sd=run_sd)) for _ in range(replicates)]

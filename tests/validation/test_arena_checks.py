@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from dev.validation import arena_checks
+from dev.validation.arena_checks import JUDGED, WEIGHED, World, warned
 from evalstats import arena
-from validation import arena_checks
-from validation.arena_checks import JUDGED, WEIGHED, World, warned
 
 ODD = (
     World(name="a ring", n_models=6, n_votes=900, n_raters=40, ring=6),

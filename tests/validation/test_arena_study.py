@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.datasets.arena_sampling import SamplingMeasure, load_arena_sampling, study_from_text
-from evalstats.errors import InputError
-from evalstats.simulate.arena_world import SamplingRule
-from validation.arena_study import MEASURES, N_ARENAS, RULE_WORDS, SEED, WORLD_WORDS, Found, arena_study, rows_of
-from validation.arena_trials import (
+from dev.validation.arena_study import MEASURES, N_ARENAS, RULE_WORDS, SEED, WORLD_WORDS, Found, arena_study, rows_of
+from dev.validation.arena_trials import (
     POINTS,
     Ring,
     TrialWorld,
@@ -26,6 +23,9 @@ from validation.arena_trials import (
     table,
     violations,
 )
+from evalstats.datasets.arena_sampling import SamplingMeasure, load_arena_sampling, study_from_text
+from evalstats.errors import InputError
+from evalstats.simulate.arena_world import SamplingRule
 
 WORLD = TrialWorld(name="test", spread=0.6, n_models=8, n_raters=50)
 

@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
+from dev.validation.full_runs import ITEM_SD, draw
 from evalstats.datasets.validation import load_validation
-from validation.full_runs import ITEM_SD, draw
 
 NOTE = re.compile(
     r"(\d+) items, (\d+) (runs|judges).* of sd (\S+?)(, a third missing)?: [\d., ]+, ([\d.]+) and ([\d.]+) times as wide"

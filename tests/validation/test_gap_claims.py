@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dev.validation import gap_claims
+from dev.validation.gap_claims import AGREED, INTERVAL, LEVEL, MODEL, REGRESSION, SHARE, VERDICT, WORLDS, errors
 from evalstats.simulate.lab_live import draw_lab_live
 from evalstats.simulate.lab_live_world import lab_live_truth, make_lab_live_world
-from validation import gap_claims
-from validation.gap_claims import AGREED, INTERVAL, LEVEL, MODEL, REGRESSION, SHARE, VERDICT, WORLDS, errors
 
 ONE = gap_claims.World(name="one gap", options={"gaps": {"model-03": -0.15}})
 VERSIONS = gap_claims.World(name="items of many versions", options={"crossed": True}, n_items=60, models=8)

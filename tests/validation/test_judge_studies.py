@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from dev.validation import judge_agreement, judge_correction, judge_differences
+from dev.validation.judge_agreement import ALPHAS, DIFFERENCES, RARE, alpha_of, counted, pair_chances, ratings_of, slips
 from evalstats.stats.raters.agreement import RatingTable, judge_minus_people, krippendorff_alpha, rating_table
-from validation import judge_agreement, judge_correction, judge_differences
-from validation.judge_agreement import ALPHAS, DIFFERENCES, RARE, alpha_of, counted, pair_chances, ratings_of, slips
 
 MANY = 40_000
 

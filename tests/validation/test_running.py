@@ -12,12 +12,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dev.validation import clusters, false_claims, mean_score, pairs, peeking, power, ranks
+from dev.validation.__main__ import main
+from dev.validation.running import Journal, digest_of_code, processor_seconds, run
+from dev.validation.storing import record, text_of
+from dev.validation.study import (
+    Case,
+    Promise,
+    Question,
+    Tally,
+    Task,
+    added,
+    of_claims,
+    of_ends,
+    of_intervals,
+    simulated,
+)
 from evalstats.stats.estimate import Estimate
-from validation import clusters, false_claims, mean_score, pairs, peeking, power, ranks
-from validation.__main__ import main
-from validation.running import Journal, digest_of_code, processor_seconds, run
-from validation.storing import record, text_of
-from validation.study import Case, Promise, Question, Tally, Task, added, of_claims, of_ends, of_intervals, simulated
 
 
 def coin(rng: np.random.Generator, count: int) -> dict[str, Tally]:
@@ -248,7 +259,7 @@ def test_t_after_every_item_is_the_t_test_of_the_first_items() -> None:
 
 
 def test_some_cells_are_run_and_stored_where_one_says(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "validation", "one-score", "--cell", "n = 20, Wilson", "--jobs", "1"]
+    command = [sys.executable, "-m", "dev.validation", "one-score", "--cell", "n = 20, Wilson", "--jobs", "1"]
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([*command, "--output", str(tmp_path)], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

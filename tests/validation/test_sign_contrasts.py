@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dev.validation.sign_contrasts import max_contrast
 from evalstats.errors import CannotAnswerError, InputError
-from validation.sign_contrasts import max_contrast
 
 LEVEL = 0.05
 

@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dev.validation import false_claims, graded_pairs, one_score, pairs
+from dev.validation.__main__ import NAMES
+from dev.validation.deciding import decided
+from dev.validation.storing import text_of
+from dev.validation.study import SEED
 from evalstats.datasets.validation import ENOUGH, Study, load_validation, validation_names
 from evalstats.errors import InputError
 from evalstats.stats.one_sample import unseen_failures, wilson
 from evalstats.stats.paired.means import augmented_t, paired_t
-from validation import false_claims, graded_pairs, one_score, pairs
-from validation.__main__ import NAMES
-from validation.deciding import decided
-from validation.storing import text_of
-from validation.study import SEED
 
 STUDIES = [pytest.param(load_validation(name), id=name) for name in validation_names()]
 # The rates that are promised of the toolkit as a whole, apart from what each simulation says of itself.
@@ -180,7 +180,7 @@ def test_files_are_as_they_are_written(name: str) -> None:
     text = files("evalstats.datasets").joinpath("validation", f"{name}.json").read_text(encoding="utf-8")
     read = json.loads(text)
     assert text_of(read) == text
-    question = import_module(f"validation.{NAMES[name]}").QUESTION
+    question = import_module(f"dev.validation.{NAMES[name]}").QUESTION
     assert [case["case"] for case in read["cases"]] == [case.name for case in question.cases]
     assert [method["method"] for method in read["methods"]] == list(question.methods)
     assert [claim["text"] for claim in read["claims"]] == [promise.text for promise in question.promises]
@@ -217,10 +217,10 @@ def test_exact_rates_of_pairs_are_what_a_rerun_gives(method: str, items: int) ->
     ],
 )
 def test_simulated_rates_are_what_a_rerun_gives(name: str, cell: str) -> None:
-    from validation.running import run
-    from validation.study import added
+    from dev.validation.running import run
+    from dev.validation.study import added
 
-    question = import_module(f"validation.{NAMES[name]}").QUESTION
+    question = import_module(f"dev.validation.{NAMES[name]}").QUESTION
     found = added(run([task for task in question.tasks(1.0) if task.cell == cell], jobs=1))
     for method in question.methods:
         if (cell, method) in found:

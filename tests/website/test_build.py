@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from website import build, pages
+from dev.website import build, pages
 
 SETTINGS = {
     "project": {"render": ["index.qmd", "docs/*.md", "questions/*.ipynb"]},

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from dev.website import man_page
 from evalstats.cli.main import app
-from website import man_page
 
 PAGE = man_page.TARGET.read_text(encoding="utf-8")
 

@@ -15,14 +15,14 @@ import pytest
 import yaml
 
 import evalstats
+from dev.website import pages
+from dev.website.contents import API
+from dev.website.methods import Method, formula_parts, questions, symbols_in
+from dev.website.sheet import typeset
 from evalstats.analysis.method_texts import known_methods
 from evalstats.datasets.validation import load_validation
 from evalstats.loaders.registry import BUILT_IN
 from evalstats.report.examples import EXAMPLES
-from website import pages
-from website.contents import API
-from website.methods import Method, formula_parts, questions, symbols_in
-from website.sheet import typeset
 
 ROOT = Path(__file__).resolve().parents[2]
 

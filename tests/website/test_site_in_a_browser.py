@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+from dev.website import build, pages
 from evalstats.report.page import open_page
 from tests.browsing import Visit, axe, faint, live_names, on_paper, overflow, wrong_tables
 from tests.report.hostile_results import RESULTS
-from website import build, pages
 
 pytestmark = pytest.mark.browser
 

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dev.validation.arena_checks import World
 from evalstats import arena
 from evalstats.analysis.arena import trust
 from evalstats.analysis.arena.checks import BUDGET, SIZES, TEST_LEVEL, CheckLine, check_line, guarded
@@ -14,7 +15,6 @@ from evalstats.analysis.arena.votes import comparisons_of, vote_table
 from evalstats.datasets.validation import load_validation
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from validation.arena_checks import World
 
 
 def _fails(problem: Exception) -> tuple[None, CheckLine]:

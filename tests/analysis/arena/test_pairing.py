@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import evalstats as es
+from dev.validation.arena_pairing import ADAPTIVE, FIXED
 from evalstats.analysis.arena import pairing as module
 from evalstats.errors import CannotAnswerError
-from validation.arena_pairing import ADAPTIVE, FIXED
 
 
 @pytest.fixture(scope="module")

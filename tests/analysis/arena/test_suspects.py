@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import evalstats as es
+from dev.validation.arena_checks import World
 from evalstats.cli.main import app
 from evalstats.errors import InputError
-from validation.arena_checks import World
 
 
 def _draw(seed: int = 0, **trouble: float) -> pl.DataFrame:

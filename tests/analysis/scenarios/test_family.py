@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from dev.validation.scenarios import changes
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.stats.many.multiplicity import benjamini_hochberg, holm
 from tests.analysis.scenarios.inner import without_the_split
 from tests.analysis.scenarios.tables import binary, graded, lines, table
-from validation.scenarios import changes
 
 ALPHA = 0.05
 

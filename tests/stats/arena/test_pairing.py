@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dev.validation.arena_pairing import ADAPTIVE, FIXED, World
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths, online_elo
 from evalstats.stats.arena.pairing import (
@@ -17,7 +18,6 @@ from evalstats.stats.arena.pairing import (
 )
 from evalstats.stats.arena.rater_effects import Tastes
 from evalstats.stats.arena.votes import vote_rows
-from validation.arena_pairing import ADAPTIVE, FIXED, World
 
 
 def _votes(world: World, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

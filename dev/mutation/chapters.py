@@ -1,0 +1,69 @@
+"""The chapters of `evalstats/stats`: each of its modules belongs to one."""
+
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+STATS: Final = ROOT / "evalstats" / "stats"
+
+# A folder stands for all its modules that are not named elsewhere.
+CHAPTERS: Final = {
+    "input checks and estimates": ("checks", "computation", "estimate", "roots"),
+    "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified"),
+    "paired differences": ("paired",),
+    "bootstrap": ("bootstrap", "resample_law"),
+    "clusters and factors": ("clusters", "factor_dependence", "runs", "trials", "reliability"),
+    "many models": ("many",),
+    "multiplicity": ("many/max_t", "many/multiplicity", "many/reference_laws", "many/winners_curse"),
+    "sequential looks": ("betting", "sequential", "score_drift"),
+    "linear mixed models": ("mixed",),
+    "binomial mixed models": (
+        "mixed/binomial",
+        "mixed/glm",
+        "mixed/laplace",
+        "mixed/laplace_elimination",
+        "mixed/laplace_rest",
+    ),
+    "arena ratings": (
+        "arena/bootstrap",
+        "arena/bradley_terry",
+        "arena/contrasts",
+        "arena/covariance",
+        "arena/likelihood",
+        "arena/parametric_bootstrap",
+        "arena/partial_pooling",
+        "arena/perfect_records",
+        "arena/slices",
+        "arena/votes",
+    ),
+    "arena checks": ("arena",),
+    "lab against live": ("agreement", "errors_in_variables", "gap"),
+    "standardisation": ("standardisation",),
+    "judges": ("raters",),
+    "items and contamination": ("answer_choices", "contamination", "item_quality", "rasch"),
+    "planning": ("planning",),
+}
+
+
+def modules() -> dict[str, list[Path]]:
+    """Return the files of each chapter; ValueError where a module belongs to none or to two."""
+    files = {
+        path.relative_to(STATS).with_suffix("").as_posix(): path
+        for path in sorted(STATS.rglob("*.py"))
+        if path.name != "__init__.py"
+    }
+    owner: dict[str, str] = {}
+    for chapter, names in CHAPTERS.items():
+        for name in names:
+            if name in owner or not (name in files or (STATS / name).is_dir()):
+                raise ValueError(
+                    f"chapter {chapter!r} names {name!r}, which another chapter names or which is not there"
+                )
+            owner[name] = chapter
+    found: dict[str, list[Path]] = {chapter: [] for chapter in CHAPTERS}
+    for name, path in files.items():
+        chapter = owner.get(name) or owner.get(name.partition("/")[0])
+        if chapter is None:
+            raise ValueError(f"evalstats/stats/{name}.py belongs to no chapter; name it in dev/mutation/chapters.py")
+        found[chapter].append(path)
+    return found

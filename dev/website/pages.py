@@ -1,0 +1,401 @@
+"""Write the pages of the website that are made rather than written: `quarto render` runs this first.
+
+Every page is Markdown with its results in it, so that nothing has to run while the site is rendered: examples of all reports,
+the notebooks with their stored outputs, methods, tables, the API. What is made is not kept under version control.
+"""
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalstats.document.escape import for_pandoc
+from evalstats.report.pieces import raw
+
+if TYPE_CHECKING:
+    from evalstats.analysis.result import Result
+    from evalstats.document.model import Figure
+    from evalstats.report.page import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+# Rooms of the site that are made anew each time.
+MADE = ("gallery", "questions", "docs/methods", "docs/reference")
+
+QUESTIONS = {
+    "compare": "Is B better than A?",
+    "leaderboard": "How do all models stand?",
+    "scenarios": "Where do models break?",
+    "arena": "Whom do live users prefer?",
+    "lab-live": "Does the lab predict the live world?",
+    "judges": "Can the judge be trusted?",
+    "audit": "Can these numbers be trusted?",
+    "contamination": "Has a model seen the items?",
+    "dashboard": "Has any score changed since?",
+    "frontier": "Who scores most for the money?",
+    "score": "How sure is one score?",
+    "power": "How many items do I need?",
+}
+
+
+def main() -> None:
+    """Write all made pages, each room whole or not at all."""
+    sys.path.insert(0, str(ROOT))  # Quarto runs this as a file
+    only_what_changed = os.environ.get("QUARTO_PROJECT_RENDER_ALL") != "1" and "QUARTO_PROJECT_OUTPUT_DIR" in os.environ
+    if only_what_changed and all((ROOT / room).is_dir() for room in MADE):
+        return  # one page is being rendered again
+    from dev.website.sheet import typeset
+
+    for room, pages in rooms():
+        replace_room(ROOT / room, pages)
+    _write(ROOT / "docs" / "tables.md", tables_page())
+    _write(ROOT / "docs" / "formats" / "index.md", formats_page())
+    (ROOT / "docs" / "cheat-sheet.pdf").write_bytes(typeset())
+
+
+def rooms() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield each room's folder with its files: names and texts."""
+    yield "gallery", gallery()
+    yield "questions", notebooks()
+    yield "docs/methods", methods()
+    yield "docs/reference", reference()
+
+
+def front(title: str, **more: object) -> str:
+    """Return a page's front matter; JSON is YAML."""
+    return "\n".join(
+        ["---", f"title: {json.dumps(title)}", *(f"{k}: {json.dumps(v)}" for k, v in more.items()), "---", ""]
+    )
+
+
+# --- reports on shipped data ---
+
+
+def gallery() -> dict[str, str]:
+    """Return the pages of reports, on shipped or simulated data, and the page that shows them all."""
+    from evalstats.plots.style import svg
+
+    files: dict[str, str] = {}
+    cards: dict[str, list[str]] = {_ANSWERS: [], _STUDIES: []}
+    for each in [*_answers(), *_studies()]:
+        files[f"{each.name}.md"] = front(each.title, **{"description-meta": each.headline}) + each.body
+        if each.figure is not None:
+            drawn = draw_figure(each.figure)
+            files[f"{each.name}.svg"] = svg(drawn, adaptive=False, font="sans-serif", alt=each.figure.alt)
+        cards[each.part].append(_card(each.name, each.title, each.headline, picture=each.figure is not None))
+    parts = ["\n\n".join([said, "::: {.es-cards}", *own, ":::\n"]) for said, own in cards.items()]
+    files["index.md"] = front("Reports", toc=False) + "\n".join(parts)
+    return files
+
+
+_ANSWERS = "Each page is what `--report page.html` writes, here on shipped or simulated data."
+_STUDIES = """## More pages
+
+All answers of a store at once, and three studies that ship with evalstats (`evalstats report validation`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A page of the gallery with what its card says; `figure` is drawn on the card."""
+
+    name: str
+    title: str
+    headline: str
+    body: str
+    figure: "Figure | None"
+    part: str
+
+
+def _answers() -> Iterator[Shown]:
+    from evalstats.report.engine import find_page
+    from evalstats.report.examples import example
+    from evalstats.report.page import open_page
+
+    for kind, question in QUESTIONS.items():
+        result = example(kind)
+        page = open_page(result)
+        # What is open and what is folded is said once, in the report itself.
+        calls = re.findall(r"page\.show\((.*)\)", find_page(kind).source.read_text(encoding="utf-8"))
+        parts = [name for name in re.findall(r'"([^"]+)"', " ".join(calls)) if name != "title"]
+        body = _printed(lambda page=page, parts=parts: page.show(*(parts or ("answer", "evidence", "method"))))
+        figure = next(iter(page.document.figures.values()), None)
+        if kind == "score":
+            figure = _score_figure(result)
+        yield Shown(name=kind, title=question, headline=page.document.headline, body=body, figure=figure, part=_ANSWERS)
+
+
+def _score_figure(result: "Result") -> "Figure":
+    """Return the intervals of one score, by method: its page has a table of them and no figure."""
+    from evalstats.document.model import Figure
+
+    rows = result.to_frame().drop_nulls("conf_low")
+    return Figure(
+        id="score",
+        plot="forest",
+        rows={
+            "label": rows["method"].to_list(),
+            **{name: (100 * rows[name]).to_list() for name in ("estimate", "conf_low", "conf_high")},
+        },
+        options={"title": "score (%)", "reference": None, "digits": 1, "bounds": (0, 100)},
+        alt="The score with its interval by several methods",
+        caption="",
+    )
+
+
+def _studies() -> Iterator[Shown]:
+    from evalstats.report.overview import example_overview, show_overview
+    from evalstats.report.page import open_sampling, open_tenacious, open_validation
+
+    found = example_overview()
+    said = found.document()
+    body = _BLOCK.sub("", _printed(show_overview))
+    figure = next(iter(found.documents()[-1].figures.values()))
+    yield Shown(name="overview", title=said.title, headline=said.headline, body=body, figure=figure, part=_STUDIES)
+    first = ("reproduced", "ties", "dimensions", "runs", "files", "needed")
+    for name, page, sections in (
+        ("tenacious", open_tenacious(), first),
+        ("validation", open_validation(), ()),
+        ("arena-sampling", open_sampling(), ()),
+    ):
+
+        def show(page: "Page" = page, sections: tuple[str, ...] = sections) -> None:
+            page.show("answer", *sections)
+            page.show_boxed("may-say")
+            page.show("evidence", "method")
+
+        document = page.document
+        figure = next(iter(document.figures.values()))
+        yield Shown(
+            name=name,
+            title=document.title,
+            headline=document.headline,
+            body=_printed(show),
+            figure=figure,
+            part=_STUDIES,
+        )
+
+
+# A page that sets its own title; here the front matter does.
+_BLOCK = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+
+
+def draw_figure(figure: "Figure") -> Any:
+    """Draw a figure as wide as a card."""
+    from evalstats.analysis.result import draw
+
+    return draw(figure, size="phone")
+
+
+def _card(kind: str, question: str, headline: str, *, picture: bool) -> str:
+    # The picture leads where the words below it lead, and those are read aloud.
+    silent = '{tabindex="-1" aria-hidden="true"}'
+    shown = f"[![]({kind}.svg){{fig-alt=''}}]({kind}.md){silent}\n\n" if picture else ""
+    return f"::: {{.es-card}}\n\n{shown}**[{for_pandoc(question)}]({kind}.md)**\n\n{for_pandoc(headline)}\n\n:::"
+
+
+@contextlib.contextmanager
+def _elsewhere() -> Iterator[None]:
+    """Work in a folder that is thrown away, with nothing printed: drawings for the PDF, an inventory for other sites."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def _printed(show: Callable[[], None]) -> str:
+    """Return what a page prints."""
+    printed = io.StringIO()
+    with _elsewhere(), contextlib.redirect_stdout(printed):
+        show()
+    return printed.getvalue()
+
+
+# --- notebooks ---
+
+
+def notebooks() -> dict[str, str]:
+    """Return the notebooks with their outputs, HTML as raw Markdown: for any other HTML Quarto loads scripts from afar."""
+    files: dict[str, str] = {}
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook = with_figures(path)
+        for data in _outputs(notebook):
+            if "text/html" in data:
+                html = data["text/html"]
+                data.clear()
+                data["text/markdown"] = raw("html", html)
+        files[path.name] = json.dumps(notebook)
+    return files
+
+
+def with_figures(path: Path) -> dict[str, Any]:
+    """Return a notebook in which every drawing is a figure of its page, as in a report, with ids that no other has."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    place = itertools.count(1)
+    for data in _outputs(notebook):
+        html = "".join(data.get("text/html", ()))
+        if html.startswith("<svg"):
+            label = f"fig-{path.stem}-{next(place)}"
+            drawing = _OWN_ID.sub(rf"\1{label}-", html)
+            # The script puts the link to the drawing where a report has that to its data.
+            link = '<p class="es-data"></p>'
+            html = f'<figure id="{label}"><div class="es-figure es-whole">{drawing}</div>{link}</figure>'
+        if html:
+            data["text/html"] = html
+    return notebook
+
+
+def _outputs(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", ()):
+            yield output.get("data", {})
+
+
+# An id within a drawing, and what refers to it.
+_OWN_ID = re.compile(r'( id="|href="#|url\(#)(?=[\w-]+["\)])')
+
+
+# --- methods, tables, the API ---
+
+
+def methods() -> dict[str, str]:
+    """Return a page for each method, from the texts that `explain()` shows, and those that list them."""
+    from dev.website.methods import method_pages
+
+    return method_pages(front)
+
+
+def formats_page() -> str:
+    """Return the list of formats, with links to those that have a page."""
+    from evalstats.loaders.registry import loaders
+
+    pages: dict[str, str] = {}
+    for path in sorted((ROOT / "docs" / "formats").glob("*.md")):
+        if path.name != "index.md":
+            heading = path.read_text(encoding="utf-8").partition("\n")[0]
+            pages |= dict.fromkeys([path.stem, *re.findall(r"`([^`]+)`", heading)], path.name)
+    rows: list[str] = []
+    for loader in loaders():
+        name = for_pandoc(loader.name)
+        shown = f"[{name}]({pages[loader.name]})" if loader.name in pages else name
+        rows.append(f"| {shown} | {for_pandoc(loader.title)} |")
+    return "\n".join(
+        [front("Formats", toc=False) + _FORMATS, "| format | what it reads |", "|:---|:--------|", *rows, ""]
+    )
+
+
+_FORMATS = """Files are recognised by what is in them; `evalstats formats FILE` says what a file is taken for. Any other table is
+read by [naming its columns](../own-tables.md).
+"""
+
+
+def tables_page() -> str:
+    """Return the glossary: every table, every column."""
+    from evalstats.schema.columns import glossary
+
+    parts = [front("Tables", description="Every column of the tidy tables: its type, unit and meaning"), _TABLES]
+    for (table,), rows in glossary().group_by("table", maintain_order=True):
+        parts += [f"## {for_pandoc(str(table))}", "", "| column | type | meaning |", "|:---|:---|:------------|"]
+        for row in rows.iter_rows(named=True):
+            more = f" ({row['levels']})" if row["levels"] else f" ({row['unit']})" if row["unit"] else ""
+            meaning = _with_code(f"{row['meaning']}{more}.")
+            needed = " *Required.*" if row["required"] else ""
+            parts.append(f"| `{row['column']}` | {for_pandoc(row['dtype'])} | {meaning}{needed} |")
+        parts.append(': {tbl-colwidths="[22,18,60]"}\n')
+    return "\n".join(parts)
+
+
+def _with_code(text: str) -> str:
+    """Escape a text of ours for Markdown, but for what stands in backticks."""
+    return re.sub(r"`[^`]*`|[^`\s]+", lambda word: word[0] if word[0].startswith("`") else for_pandoc(word[0]), text)
+
+
+_TABLES = """All formats are read into these Polars frames; `evalstats.glossary()` is this page as a frame. Any further column of
+a file is kept under its own name, as a factor.
+"""
+
+
+def reference() -> dict[str, str]:
+    """Return a page for each public name, from its docstring."""
+    from quartodoc import Builder
+
+    import evalstats
+    from dev.website.contents import API
+
+    named = {name for _, _, names in API for name in names}
+    missing = sorted(set(evalstats.__all__) - named - {"datasets", "plots"})
+    if missing:
+        raise SystemExit(f"dev/website/contents.py: the API page has no place for {', '.join(missing)}")
+    # `evalstats.report` is a room, which is callable; what is called stands inside.
+    placed = {"report": {"name": "report", "package": "evalstats.report.render"}}
+    sections = [
+        {"title": title, "desc": said, "contents": [placed.get(name, name) for name in names]}
+        for title, said, names in API
+    ]
+    settings = {
+        "package": "evalstats",
+        "dir": "pages",
+        "title": "Python",
+        "dynamic": True,
+        "parser": "numpy",
+        "sections": sections,
+    }
+    with _elsewhere(), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        # quartodoc hands griffe's parser options that griffe ignores and warns of; the pages are the same without them.
+        warnings.filterwarnings("ignore", "Passing additional options is deprecated", DeprecationWarning)
+        # quartodoc leaves the inventory that it writes to be closed by the collector.
+        warnings.filterwarnings("ignore", "unclosed file .*objects.json", ResourceWarning)
+        Builder.from_quarto_config({"quartodoc": {**settings, "style": "pkgdown"}}).build()
+        return {path.name: _readable(path.read_text(encoding="utf-8")) for path in sorted(Path("pages").glob("*.qmd"))}
+
+
+_ROW = re.compile(r"\| \[[^\[\]]+\]\(#(\S+?)\) \|")
+_NO_ATTRIBUTES = re.compile(r"\n## Attributes\n\n\| Name \| Description \|\n\| --- \| --- \|\s*(?=\n#|\Z)")
+
+
+# What a page begins with: its heading, the signature, and in one paragraph what the name is for.
+_BEGINNING = re.compile(r"(# [^\n]*\n\n)(```python\n(?:(?!```).)*```\n\n)([^\n#`|][^\n]*(?:\n[^\n]+)*\n\n)", re.DOTALL)
+
+
+def _readable(page: str) -> str:
+    """Say first what a name is for, then its signature; leave out rows of attributes that link to nothing on the page.
+
+    quartodoc says of a plain value what its type is for.
+    """
+    page = _BEGINNING.sub(r"\1\3\2", page, count=1) if _BEGINNING.match(page) else page
+    rows = [row for row in page.splitlines() if not (found := _ROW.match(row)) or f"{{ #{found[1]} }}" in page]
+    return _NO_ATTRIBUTES.sub("", "\n".join(rows)) + "\n"
+
+
+# --- files ---
+
+
+def replace_room(folder: Path, files: Mapping[str, str]) -> None:
+    """Put new files in place of a folder's old ones."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    for name, text in files.items():
+        _write(new / name, text)
+    shutil.rmtree(folder, ignore_errors=True)
+    new.chmod(0o755)
+    new.rename(folder)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

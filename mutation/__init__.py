@@ -1,1 +1,0 @@
-"""Faults put into `evalstats/stats` on purpose, to see whether its tests notice: `python -m mutation`."""
