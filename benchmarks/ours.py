@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.votes import vote_cells
+from evalstats.table.votes import vote_cells
 from evalstats.analysis.arena.votes import rows_of
 from evalstats.analysis.compare.compare import compare
 from evalstats.schema.data import EvalData

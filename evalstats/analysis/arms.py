@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.trial_sets import row_counts, seen_trials, trial_sets
 from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
@@ -21,6 +20,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
 from evalstats.schema.tables import is_constant, levels_of
 from evalstats.stats.score_scales import Spread, lone_code, single_numbers_conflict, spread_of, two_scales
+from evalstats.table.trial_sets import row_counts, seen_trials, trial_sets
 
 Direction = Literal["declared", "assumed", "asked"]
 Bounds = tuple[float | None, float | None]

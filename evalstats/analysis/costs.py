@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import COUNT_OF, ITEM_KEY, SUM_OF
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.numbers import number, plural, share_in_percent
@@ -24,6 +23,7 @@ from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
 from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
+from evalstats.table.items import COUNT_OF, ITEM_KEY, SUM_OF
 
 COSTS = ("cost_usd", "latency_s", "n_turns", "input_tokens", "output_tokens")
 PER_SUCCESS = "cost_usd per success"

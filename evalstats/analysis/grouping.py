@@ -8,8 +8,6 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY, Codes, item_codes, level_codes, levels_of_items
-from evalstats.aggregate.trial_sets import row_counts, trial_sets
 from evalstats.analysis.arms import Metric, rows_among
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
@@ -20,6 +18,8 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.pseudonyms import is_answer, is_measure, plain
 from evalstats.schema.tables import parts_of
 from evalstats.stats.stratified import Strata, strata_of
+from evalstats.table.items import HELPER, ITEM_KEY, Codes, item_codes, level_codes, levels_of_items
+from evalstats.table.trial_sets import row_counts, trial_sets
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
 _STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY, ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, NothingSharedError
@@ -17,6 +16,7 @@ from evalstats.stats.trials import (
     pass_at_k,
     pass_hat_k,
 )
+from evalstats.table.items import HELPER, ITEM_KEY, ScoreMatrix, score_matrix
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.document.model import Column, Items, Note, Section, Table
 from evalstats.document.numbers import several
 from evalstats.errors import some_of
@@ -12,6 +11,7 @@ from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.lookalikes import code_points, disguised, foreign, read_alike
 from evalstats.schema.plan import Plan, PlanAccount
 from evalstats.schema.tables import levels_of
+from evalstats.table.trial_sets import trial_sets
 
 # What stands for who simulated a run whose file says only that it is.
 _UNNAMED = "yes"

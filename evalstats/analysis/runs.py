@@ -8,8 +8,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY
-from evalstats.aggregate.trial_sets import TRIAL_LABELS, in_both, scores_by_trial, seen_trials, trial_sets
 from evalstats.analysis.arms import Arm, Metric, difference_in_unit, listed
 from evalstats.analysis.pairs import Floats
 from evalstats.analysis.result import MethodRow, method_row, notes
@@ -30,6 +28,8 @@ from evalstats.stats.runs import (
     run_spread,
 )
 from evalstats.stats.trials import same_items_difference
+from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.trial_sets import TRIAL_LABELS, in_both, scores_by_trial, seen_trials, trial_sets
 
 RunsAre = Literal["sample", "fixed", "draws"]
 # So many named judges or seeds that both sides share were chosen; more are a crowd.

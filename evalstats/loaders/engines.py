@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import narwhals as nw
 
-from evalstats.aggregate.merged import RemoteTable, remote_table
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.schema.tables import as_polars
+from evalstats.table.merged import RemoteTable, remote_table
 
 ENGINES = ("polars", "duckdb", "spark")
 _DATABASES = (".duckdb", ".ddb", ".db")

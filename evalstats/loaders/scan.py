@@ -7,17 +7,6 @@ from pathlib import Path
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.aggregate.merged import (
-    MOST_ROWS,
-    N,
-    RemoteTable,
-    Trials,
-    merged_rows,
-    repeated_rows,
-    trial_structs,
-    trials_of,
-)
-from evalstats.aggregate.trial_sets import TRIAL_LABELS, TRIALS, trial_sets
 from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.loaders.column_map import ORDER, STANDARD, ColumnMap, column_named
 from evalstats.loaders.engines import open_table
@@ -27,6 +16,17 @@ from evalstats.schema.data import EvalData, Problem
 from evalstats.store.manifest import is_store
 from evalstats.store.merged import COSTS, CannotMergeError
 from evalstats.store.read import open_store
+from evalstats.table.merged import (
+    MOST_ROWS,
+    N,
+    RemoteTable,
+    Trials,
+    merged_rows,
+    repeated_rows,
+    trial_structs,
+    trials_of,
+)
+from evalstats.table.trial_sets import TRIAL_LABELS, TRIALS, trial_sets
 
 # Standard columns that belong to single rows; to keep one would keep the rows apart.
 _OF_ROWS = frozenset(

@@ -10,7 +10,10 @@ from typing import NamedTuple
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.aggregate.items import (
+from evalstats.errors import CannotAnswerError
+from evalstats.schema.columns import TRIAL_LABEL
+from evalstats.schema.pseudonyms import ANSWER_KEYS, CHOSEN
+from evalstats.table.items import (
     COUNT_OF,
     EARLIEST,
     FIRST,
@@ -21,10 +24,7 @@ from evalstats.aggregate.items import (
     LATEST,
     SUM_OF,
 )
-from evalstats.aggregate.trial_sets import TRIAL_LABELS, TRIALS
-from evalstats.errors import CannotAnswerError
-from evalstats.schema.columns import TRIAL_LABEL
-from evalstats.schema.pseudonyms import ANSWER_KEYS, CHOSEN
+from evalstats.table.trial_sets import TRIAL_LABELS, TRIALS
 
 # From so many rows on, a command asks whether merging pays.
 FROM_ROWS = 1_000_000

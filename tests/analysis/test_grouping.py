@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.aggregate.items import item_codes
 from evalstats.analysis import grouping
 from evalstats.schema.data import EvalData
+from evalstats.table.items import item_codes
 from tests.analysis.builders import told
 
 N, SYSTEMS = 120, 4

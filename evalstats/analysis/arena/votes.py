@@ -8,7 +8,6 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.votes import VoteCells, cluster_chunks, vote_cells
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -18,6 +17,7 @@ from evalstats.schema.data import EvalData, alike, lookalike_note, renamed, same
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, vote_rows
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.table.votes import VoteCells, cluster_chunks, vote_cells
 
 _SOURCES = ("item", "rater", "session", "event")
 _WORDS = {"item": "prompt", "rater": "rater", "judge": "judge", "session": "session", "event": "event"}

@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import Bools, Ints
 from evalstats.analysis.audit.items import differing_items, first_rows
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.document.numbers import number, plural, several, share_in_percent
@@ -23,6 +22,7 @@ from evalstats.stats.answer_choices import (
     unread_answers,
 )
 from evalstats.stats.item_quality import FEWEST_MODELS, ItemSlopes, item_slopes
+from evalstats.table.items import Bools, Ints
 
 _OPTIONS = ("n_options", "num_options", "n_choices", "num_choices")
 _MOST_LABELS, _FEWEST_ROWS = 26, 20

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import FIRST, ITEM_KEY, Ints, constant_factors, item_codes, level_codes
-from evalstats.aggregate.trial_sets import row_counts
 from evalstats.analysis.arms import Metric, choose_metric, direction_of, require_outcomes, rows_among
 from evalstats.analysis.audit.answers import multiple_choice
 from evalstats.analysis.audit.conclusions import Conclusions, conclusions, ranked
@@ -40,6 +38,8 @@ from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with
 from evalstats.schema.tables import levels_of, parts_of
 from evalstats.stats.checks import check_level
 from evalstats.stats.computation import one_thread
+from evalstats.table.items import FIRST, ITEM_KEY, Ints, constant_factors, item_codes, level_codes
+from evalstats.table.trial_sets import row_counts
 
 # The checks, in the order in which they look. To add one, write a function that takes a `Panel` (the rows of one metric, and
 # where each stands in the table of items by models) and yields an `Observation` for each thing it sees: its kind (listed in

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.aggregate.items import Bools, Floats, Ints
 from evalstats.analysis.audit.panel import Observation, Panel, Treatment
 from evalstats.analysis.audit.result import Effect, Finding, Flip, Shift, Verdict
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, components, shared_counts
@@ -19,6 +18,7 @@ from evalstats.analysis.result import Estimate, finite
 from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.many.pairwise import PairwiseDifferences, pairwise_differences
 from evalstats.stats.stratified import linearised, strata_of
+from evalstats.table.items import Bools, Floats, Ints
 
 # A difference that changes by less than this share of its standard error, and by less than half a point, stands.
 MOVED = 0.25

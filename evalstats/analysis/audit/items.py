@@ -6,19 +6,6 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import (
-    EARLIEST,
-    FIRST_LOCATOR,
-    HELPER,
-    ITEM_KEY,
-    LATEST,
-    Bools,
-    Floats,
-    Ints,
-    constant_factors,
-    level_codes,
-)
-from evalstats.aggregate.trial_sets import row_counts
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.dependence import kind_of
 from evalstats.analysis.grouping import candidate_groups, group_columns, label_of, other_averages
@@ -32,6 +19,19 @@ from evalstats.stats.factor_dependence import FactorDependence, double_centred, 
 from evalstats.stats.item_quality import item_information, repeated_rows
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.score_drift import FEWEST_RUNS, RunDrift, run_drifts
+from evalstats.table.items import (
+    EARLIEST,
+    FIRST_LOCATOR,
+    HELPER,
+    ITEM_KEY,
+    LATEST,
+    Bools,
+    Floats,
+    Ints,
+    constant_factors,
+    level_codes,
+)
+from evalstats.table.trial_sets import row_counts
 
 # Columns that hold what an item says, or a digest of it.
 _CONTENT = ("doc_hash", "prompt_hash", "input_hash", "question", "prompt", "input", "instruction", "text")

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY, Bools, Floats, Ints
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.audit.result import Kind
 from evalstats.errors import Advice
 from evalstats.schema.data import EvalData
+from evalstats.table.items import HELPER, ITEM_KEY, Bools, Floats, Ints
 
 ITEM = f"{HELPER}item"
 Number = TypeVar("Number", np.float64, np.int64)

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import FIRST, HELPER, ITEM_KEY, Bools, Floats, Ints
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.comparability.rules import setting_words
@@ -22,6 +21,7 @@ from evalstats.document.numbers import plural, several, share_in_percent
 from evalstats.errors import Advice, Option
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
+from evalstats.table.items import FIRST, HELPER, ITEM_KEY, Bools, Floats, Ints
 
 _SIDE = f"{HELPER}side"
 # Of what says how a run was made: two runs with the same of all are one kind.

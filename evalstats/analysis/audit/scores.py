@@ -7,13 +7,13 @@ from typing import TypedDict
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import Bools
 from evalstats.analysis.audit.panel import ITEM, NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.numbers import number, plural, several, share_in_percent
 from evalstats.errors import Advice, Option
 from evalstats.stats.score_scales import lone_code
+from evalstats.table.items import Bools
 
 # Items that all models have stand for all items where they are so many of them.
 _MOST = 0.5

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from evalstats.aggregate.items import HELPER
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
+from evalstats.table.items import HELPER
 
 _MODEL, _OPPONENT, _SHARE = f"{HELPER}model", f"{HELPER}opponent", f"{HELPER}share"
 _SHARES = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}

@@ -16,8 +16,6 @@ from typing import cast
 
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY
-from evalstats.aggregate.trial_sets import row_counts, trial_sets
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.comparability.rules import (
     LISTED,
@@ -41,6 +39,8 @@ from evalstats.errors import some_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
+from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.trial_sets import row_counts, trial_sets
 
 # Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.
 _FEW_PROMPTS = 0.1

@@ -6,7 +6,6 @@ from typing import Any, cast, overload
 
 import polars as pl
 
-from evalstats.aggregate.trial_sets import trial_sets
 from evalstats.analysis.arms import (
     Arm,
     Metric,
@@ -60,6 +59,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
+from evalstats.table.trial_sets import trial_sets
 
 
 @overload

@@ -8,7 +8,6 @@ from typing import Any, cast, overload
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import FIRST_TRIAL, HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, level_places
 from evalstats.analysis.result import MethodRow, method_row
@@ -21,6 +20,7 @@ from evalstats.stats.one_sample import UnseenFailures
 from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior
 from evalstats.stats.paired.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
 from evalstats.stats.paired.means import sign_flip, signed_rank
+from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY
 
 # A mean of this much is a success: more trials right than wrong, or as many.
 MIDDLE = 0.5

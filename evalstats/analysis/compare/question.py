@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric, open_direction
 from evalstats.analysis.comparability.comparability import difference_notes
 from evalstats.analysis.comparability.rules import RunDifference
@@ -55,6 +54,7 @@ from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.runs import RunSpread
 from evalstats.stats.stratified import Strata, stratified_mean
+from evalstats.table.items import HELPER, ITEM_KEY
 
 _LEVEL, _FIRST, _SECOND = f"{HELPER}level", f"{HELPER}first side", f"{HELPER}second side"
 _SHOWN = 3

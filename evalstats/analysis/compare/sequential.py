@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.compare.difference import Difference, PairedScores
 from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, Unit
@@ -18,6 +17,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import Estimate, normal_quantile
 from evalstats.stats.sequential import ConfidenceSequence, asymptotic_cs, normal_mixture_cs, order_drift
+from evalstats.table.items import HELPER, ITEM_KEY
 
 _TIME, _PLACE = f"{HELPER}time", f"{HELPER}place"
 

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.contamination.latent_scale import LatentScores, latent_of_split, latent_of_twins, scale_for
@@ -22,6 +21,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
 from evalstats.stats.contamination import DateDensity, ItemContrast, split_contrast, twin_contrast
+from evalstats.table.items import HELPER
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

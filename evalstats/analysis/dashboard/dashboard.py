@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, Floats, Ints, ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric, choose_metric, direction_notes
 from evalstats.analysis.comparability.comparability import run_comparability
 from evalstats.analysis.comparability.rules import RULES, RunDifference, setting_words
@@ -27,6 +26,7 @@ from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson, wilson
 from evalstats.stats.score_drift import FEWEST_UNITS, Change, score_changes
+from evalstats.table.items import HELPER, Floats, Ints, ScoreMatrix, score_matrix
 
 METHOD = "confidence sequence of a change at any run, Bonferroni over models"
 METHOD_REFERENCE = "confidence sequence against the reference runs, Bonferroni over models"

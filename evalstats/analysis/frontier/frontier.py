@@ -7,7 +7,6 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import score_matrix
 from evalstats.analysis.arms import Arm, Metric, require_outcomes
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
 from evalstats.analysis.dependence import ItemFactor, dependence, in_force
@@ -39,6 +38,7 @@ from evalstats.stats.checks import few_items, too_few_clusters
 from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, on_frontier, unsure_savings
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
+from evalstats.table.items import score_matrix
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
 _NAMED = 3

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import item_sums
 from evalstats.analysis.gap.material import LIVE_CLUSTERS, Material, Side
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -16,6 +15,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray
 from evalstats.stats.gap import CellRates, Drops, cell_rates, combined
+from evalstats.table.items import item_sums
 
 # What benchmarks and surveys call the user who says what is needed, where no column marks it.
 IDEAL_NAMES = ("ideal", "stable")

@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Arm, Direction, Metric
 from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
@@ -22,6 +21,7 @@ from evalstats.schema.tables import parts_of
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.errors_in_variables.scores import FEWEST_CLUSTERS, LabLiveScores, cluster_means
 from evalstats.stats.many.ranks import rank_sets, rank_sets_normal
+from evalstats.table.items import HELPER
 
 SideKind = Literal["outcomes", "comparisons", "aggregates"]
 # From the places of some models of a side, the best and the worst rank of each among them; zeros where ranks cannot be told.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ScoreMatrix, score_matrix
 from evalstats.analysis.arms import (
     Arm,
     Metric,
@@ -35,6 +34,7 @@ from evalstats.schema.data import EvalData
 from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.stratified import Strata, linearised
 from evalstats.stats.trials import pass_at_k, pass_hat_k
+from evalstats.table.items import HELPER, ScoreMatrix, score_matrix
 
 # The column that names the entry of a row.
 ENTRY = f"{HELPER}entry"

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Metric, choose_metric, listed
 from evalstats.analysis.leaderboard.checks import Correction, corrected_estimates
 from evalstats.analysis.leaderboard.comparability import Measured, check_one_quantity, published_alike
@@ -28,6 +27,7 @@ from evalstats.stats.many.multiplicity import compact_letters
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.many.ranks import RankSets, rank_sets_normal
 from evalstats.stats.many.reference_laws import normal_known
+from evalstats.table.items import HELPER
 
 # The column that names the model of a published number.
 PUBLISHED_ENTRY = f"{HELPER}entry"

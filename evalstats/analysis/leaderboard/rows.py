@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.trial_sets import row_counts
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.leaderboard.checks import Correction
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, shared_counts
@@ -24,6 +23,7 @@ from evalstats.stats.estimate import Estimate
 from evalstats.stats.many.common_scale import score_interval
 from evalstats.stats.many.pairwise import PairwiseDifferences
 from evalstats.stats.runs import with_runs
+from evalstats.table.trial_sets import row_counts
 
 
 def model_rows(

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY, item_sums
 from evalstats.analysis.arms import Arm, choose_metric, make_arm, rows_named, shared_benchmarks
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
@@ -25,6 +24,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
 from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts
 from evalstats.stats.planning.power import discordant_shares
+from evalstats.table.items import HELPER, ITEM_KEY, item_sums
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER, ITEM_KEY, constant_factors, item_sums
 from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
@@ -16,6 +15,7 @@ from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, Option, some_of
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import IntArray
+from evalstats.table.items import HELPER, ITEM_KEY, constant_factors, item_sums
 
 # Separates the parts of a key that is made of several columns.
 _JOIN = "\x1f"

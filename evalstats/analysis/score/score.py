@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import constant_factors, item_sums, trials_meant
 from evalstats.analysis.arms import (
     Arm,
     Metric,
@@ -71,6 +70,7 @@ from evalstats.stats.one_sample import (
 from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import suite_pass
+from evalstats.table.items import constant_factors, item_sums, trials_meant
 
 _MAX_K = 8
 

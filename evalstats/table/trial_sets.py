@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import FIRST_TRIAL, HELPER, Floats
+from evalstats.table.items import FIRST_TRIAL, HELPER, Floats
 
 # Of merged rows alone: the set, under the second name where trials have names (a judge, a seed) and not mere numbers.
 TRIALS, TRIAL_LABELS = f"{HELPER}trials", f"{HELPER}trial labels"

@@ -5,8 +5,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.aggregate.items import score_matrix
 from evalstats.errors import InputError
+from evalstats.table.items import score_matrix
 
 N = 600
 MODELS = ("c", "a", "b")

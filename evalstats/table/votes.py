@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import HELPER
 from evalstats.errors import InputError
 from evalstats.schema.tables import as_polars
+from evalstats.table.items import HELPER
 
 OUTCOMES = ("a", "b", "tie", "both_bad")
 # The winner's labels in public dumps of live arenas, in lower case.

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.aggregate.votes import ARENA_LABELS, OUTCOMES, VoteCells, cluster_chunks, counted_by_code, vote_cells
 from evalstats.errors import InputError
+from evalstats.table.votes import ARENA_LABELS, OUTCOMES, VoteCells, cluster_chunks, counted_by_code, vote_cells
 
 N = 3000
 MODELS = ("gamma", "alpha", "beta", "delta")
@@ -328,7 +328,7 @@ def test_hashes_of_texts_make_the_same_clusters(votes: pl.DataFrame, monkeypatch
     plain = votes.drop("weight")
     cells = vote_cells(plain, covariates=["length"])
     exact = gathered(plain, cells, "rater", 100)
-    monkeypatch.setattr("evalstats.aggregate.votes._HASHED", 10)
+    monkeypatch.setattr("evalstats.table.votes._HASHED", 10)
     hashed = gathered(plain, cells, "rater", 100)
     assert contents(hashed, cells) == contents(exact, cells)
 

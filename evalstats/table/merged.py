@@ -10,10 +10,10 @@ from typing import Any, cast
 import narwhals as nw
 import polars as pl
 
-from evalstats.aggregate.items import HELPER
-from evalstats.aggregate.votes import collected
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import NAMED_TRIALS
+from evalstats.table.items import HELPER
+from evalstats.table.votes import collected
 
 N = f"{HELPER}count"
 # Merged rows are held in memory, some 300 bytes each once they are outcomes.

@@ -6,7 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evalstats.aggregate.items import constant_factors, item_sums
+from evalstats.table.items import constant_factors, item_sums
 
 N = 500
 
