@@ -1,4 +1,8 @@
-"""Some forty results of every kind, small and with fixed seeds, made through the public functions alone."""
+"""Some sixty results of every kind, small and with fixed seeds, made through the public functions alone.
+
+Of every question some declare clusters, have several trials or runs, lack scores, average otherwise than plainly, or lie in a
+lazy table or a database.
+"""
 
 import json
 import tempfile
@@ -9,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 import evalstats as es
 from evalstats import datasets
@@ -28,8 +33,8 @@ def case(function: Case) -> Case:
 
 
 @cache
-def _right_or_wrong() -> es.EvalData:
-    """Three models on 150 questions in 30 passages, three trials each; some rows failed."""
+def _trials() -> pl.DataFrame:
+    """Three models on 150 questions in 30 passages, three trials each."""
     rng = np.random.default_rng(7)
     n, per_passage, trials = 150, 5, 3
     passage, item = np.repeat(rng.normal(0, 0.6, n // per_passage), per_passage), rng.normal(0, 1, n)
@@ -47,7 +52,52 @@ def _right_or_wrong() -> es.EvalData:
         for i in range(n)
         for k in range(trials)
     ]
-    return es.from_frame(pl.DataFrame(rows), item="question", score="correct", model="model", trial="trial")
+    return pl.DataFrame(rows)
+
+
+_COLUMNS: dict[str, Any] = {"item": "question", "score": "correct", "model": "model", "trial": "trial"}
+
+
+@cache
+def _right_or_wrong() -> es.EvalData:
+    return es.from_frame(_trials(), **_COLUMNS)
+
+
+def _scanned() -> es.EvalData:
+    """The same trials, of which a lazy table is merged where it lies."""
+    return es.scan(_trials().lazy(), domain="domain", passage="passage", **_COLUMNS)
+
+
+def _in_a_database() -> es.EvalData:
+    """The same trials, merged by DuckDB."""
+    relation = pytest.importorskip("duckdb").connect().from_arrow(_trials().to_arrow())
+    return es.scan(relation, domain="domain", passage="passage", **_COLUMNS)
+
+
+@cache
+def _seeds() -> es.EvalData:
+    """Two recipes, each trained with four seeds, on 60 questions in 12 passages."""
+    rng = np.random.default_rng(18)
+    hard = rng.normal(0, 1, 60)
+    rows = [
+        {
+            "item": f"q{i:02d}",
+            "passage": f"p{i // 5:02d}",
+            "model": model,
+            "seed": f"{model}-{seed}",
+            "score": int(right),
+        }
+        for model, gain in (("old", 0.0), ("new", 0.7))
+        for seed in range(4)
+        for i, right in enumerate(rng.random(60) < 1 / (1 + np.exp(hard - gain - rng.normal(0, 0.25))))
+    ]
+    return es.from_frame(pl.DataFrame(rows), item="item", score="score", model="model", run="seed").trials_from_runs()
+
+
+@cache
+def _thinned() -> es.EvalData:
+    """One trial, of which beta lacks a tenth of the questions."""
+    return _kept(_one_trial(), ~((pl.col("model") == "beta") & pl.col("item").str.ends_with("4")))
 
 
 @cache
@@ -147,8 +197,7 @@ def comparison_graded_clusters() -> es.Comparison:
 
 @case
 def comparison_with_missing() -> es.Comparison:
-    thinned = _kept(_one_trial(), ~((pl.col("model") == "beta") & pl.col("item").str.ends_with("4")))
-    return es.compare(thinned, "alpha", "beta", missing="bounded")
+    return es.compare(_thinned(), "alpha", "beta", missing="bounded")
 
 
 @case
@@ -159,6 +208,63 @@ def comparison_sequential() -> es.Comparison:
 @case
 def comparison_of_few() -> es.Comparison:
     return es.compare(_kept(_one_trial(), pl.col("item") < "q012"), "alpha", "beta")
+
+
+@case
+def comparison_of_seeds() -> es.Comparison:
+    return es.compare(_seeds(), "old", "new", runs="sample")
+
+
+@case
+def comparison_of_one_run_each() -> es.Comparison:
+    return es.compare(_one_trial(), "alpha", "beta", run_sd="1pp", margin="5pp", by="domain")
+
+
+@case
+def comparison_pass_at() -> es.Comparison:
+    return es.compare(_right_or_wrong(), "alpha", "beta", pass_at=2, cluster="passage")
+
+
+@case
+def comparison_scanned() -> es.Comparison:
+    return es.compare(_scanned(), "alpha", "beta", cluster="passage", by="domain")
+
+
+@case
+def comparison_in_a_database() -> es.Comparison:
+    return es.compare(_in_a_database(), "alpha", "beta", average="macro", over="domain")
+
+
+@case
+def comparison_of_two_clusters() -> es.Comparison:
+    rng = np.random.default_rng(19)
+    topic, author = rng.normal(0, 0.5, (2, 10)), rng.normal(0, 0.4, (2, 12))
+    rows = [
+        {"item": f"t{t}-a{a:02d}", "topic": f"t{t}", "author": f"a{a:02d}", "model": model, "score": float(score)}
+        for side, model in enumerate(("old", "new"))
+        for t in range(10)
+        for a, score in enumerate(5 + 0.4 * side + topic[side, t] + author[side] + rng.normal(0, 0.6, 12))
+    ]
+    data = es.from_frame(pl.DataFrame(rows), item="item", score="score", model="model", scale="0..10")
+    return es.compare(data, "old", "new", cluster=["topic", "author"])
+
+
+@case
+def comparison_of_labels() -> es.Comparison:
+    rng = np.random.default_rng(20)
+    truth = rng.random((200, 2)) < (0.5, 0.6)
+    passed = rng.random((200, 2)) < np.where(truth, (0.9, 0.95), (0.1, 0.35))
+    rows = [
+        {"item": f"q{i:03d}", "model": model, "score": int(passed[i, k])}
+        for k, model in enumerate(("old", "new"))
+        for i in range(200)
+    ]
+    labels = [
+        {"item": f"q{i:03d}", "model": model, "value": int(truth[i, k])}
+        for k, model in enumerate(("old", "new"))
+        for i in range(0, 200, 3)
+    ]
+    return es.compare(_items(rows), "old", "new", labels=pl.DataFrame(labels))
 
 
 @case
@@ -203,6 +309,11 @@ def scores_by_macro_average() -> Any:
     return es.score(_one_trial(), average="macro", over="domain")
 
 
+@case
+def score_of_seeds() -> Any:
+    return es.score(_seeds(), "new", runs="sample", cluster="passage")
+
+
 # Leaderboards
 
 
@@ -219,6 +330,28 @@ def leaderboard_baseline_clusters() -> es.Leaderboard:
 @case
 def leaderboard_macro() -> es.Leaderboard:
     return es.leaderboard(_one_trial(), average="macro", over="domain", adjust="holm")
+
+
+@case
+def leaderboard_with_missing() -> es.Leaderboard:
+    return es.leaderboard(_thinned(), missing="bounded", baseline="alpha")
+
+
+@case
+def leaderboard_of_seeds() -> es.Leaderboard:
+    return es.leaderboard(_seeds(), runs="sample", cluster="passage")
+
+
+@case
+def leaderboard_in_a_database() -> es.Leaderboard:
+    return es.leaderboard(_in_a_database(), cluster="passage", pass_hat=2)
+
+
+@case
+def leaderboard_weights() -> es.Leaderboard:
+    return es.leaderboard(
+        _scanned(), weights={"law": 2, "maths": 1, "physics": 1}, over="domain", models=["alpha", "beta"]
+    )
 
 
 @case
@@ -307,6 +440,19 @@ def scenarios_graded() -> es.ScenarioModel:
 
 
 @case
+def scenarios_trials() -> es.ScenarioModel:
+    return es.scenarios(_right_or_wrong(), scenario="domain", cluster="passage", weights="observed", n_resamples=0)
+
+
+@case
+def scenarios_mix() -> es.ScenarioModel:
+    mix = {"law": 0.5, "maths": 0.3, "physics": 0.2}
+    return es.scenarios(
+        _thinned(), scenario="domain", weights=mix, reference="law", models=["alpha", "beta"], n_resamples=19
+    )
+
+
+@case
 def mixed_gaussian() -> es.MixedModel:
     return es.mixed("y ~ condition + x + (1 + x | person)", _repeated())
 
@@ -337,6 +483,32 @@ def arena_davidson_by_language() -> es.ArenaRanking:
 @case
 def arena_covariates() -> es.ArenaRanking:
     return es.arena(_votes(), covariates="assistant_tokens", n_resamples=100, checks=False, cluster="rater")
+
+
+@case
+def arena_online() -> es.ArenaRanking:
+    return es.arena(_votes(), online=True, anchor="DeepSeek V3", cluster="none", both_bad="drop", n_resamples=100)
+
+
+@case
+def arena_of_judges() -> es.ArenaRanking:
+    """Four judges on 60 prompts; one model wins every game."""
+    rng = np.random.default_rng(21)
+    names, strength = ("ace", "mid", "low", "last"), np.array([9.0, 0.4, 0.0, -0.8])
+    games = [(i, j) for i in range(4) for j in range(i)]
+    rows = [
+        {
+            "model_a": names[i],
+            "model_b": names[j],
+            "winner": "model_a" if rng.random() < 1 / (1 + np.exp(strength[j] - strength[i])) else "model_b",
+            "judge": f"judge-{judge}",
+            "prompt": f"q{q:02d}",
+        }
+        for q in range(60)
+        for judge in range(4)
+        for i, j in [games[int(rng.integers(6))]]
+    ]
+    return es.arena(es.from_votes(pl.DataFrame(rows), judge="judge", item="prompt"), cluster="item", n_resamples=100)
 
 
 @cache
@@ -379,6 +551,18 @@ def gap_of_four() -> es.LabLiveGap:
     return es.gap(both.lab, both.live, n_resamples=200)
 
 
+@case
+def gap_of_clusters() -> es.LabLiveGap:
+    both = _lab_live(live_mix={"stable": 0.6, "goal_switching": 0.4})
+    return es.gap(both.lab, both.live, lab_cluster="item", live_cluster="user", conf_level=0.9, n_resamples=200)
+
+
+@case
+def gap_of_a_mix() -> es.LabLiveGap:
+    both, mix = _lab_live(12, live="aggregates"), {"stable": 0.5, "goal_switching": 0.5}
+    return es.gap(both.lab, both.live, by="scenario", mix=mix, scale="logit", n_resamples=200)
+
+
 # Contamination, frontier, plans
 
 
@@ -403,6 +587,26 @@ def contamination_split() -> es.ContaminationCheck:
         for i in range(160)
     )
     return es.contamination(_items(rows), split="source", suspects="suspect", references=_MODELS[1:])
+
+
+@case
+def contamination_clusters() -> es.ContaminationCheck:
+    rng = np.random.default_rng(22)
+    hard = rng.normal(0, 0.8, 40)
+    rows = (
+        {
+            "item": f"q{i:03d}",
+            "model": model,
+            "passage": f"p{i // 4:02d}",
+            "source": "public" if i < 80 else "fresh",
+            "score": int(rng.random() < 1 / (1 + np.exp(hard[i // 4] - (i < 80) * (0.2 + (model == "suspect"))))),
+        }
+        for model in _MODELS
+        for i in range(160)
+    )
+    return es.contamination(
+        _items(rows), split="source", suspects="suspect", references=_MODELS[1:], cluster="passage", scale="latent",
+    )  # fmt: skip
 
 
 @case
@@ -449,6 +653,11 @@ def frontier_of_cost() -> es.Frontier:
 
 
 @case
+def frontier_of_clusters() -> es.Frontier:
+    return es.frontier(_thinned(), cluster="passage", conf_level=0.9, n_resamples=1000)
+
+
+@case
 def power_of_a_difference() -> es.PowerPlan:
     return es.power(delta="5pp", discordance=0.3)
 
@@ -468,3 +677,55 @@ def power_from_a_pilot() -> es.PowerPlan:
 @case
 def power_of_equivalence() -> es.PowerPlan:
     return es.power(margin="5pp", delta=0, discordance=0.2, test="equivalence", n_items=600)
+
+
+# Judges, checks of the data, and what a store holds
+
+
+def _rated(rng: np.random.Generator, *, graded: bool) -> es.EvalData:
+    """A judge of 150 answers to 75 questions by two models, of which two persons rated some."""
+    rows: list[dict[str, object]] = []
+    for i in range(150):
+        truth = float(np.clip(round(rng.normal(6, 1.6)), 1, 10)) if graded else float(rng.random() < 0.55)
+        lenient = 0.35 if i % 2 else 0.1
+        for rater in ("ann", "bob", "judge") if i < 60 else ("judge",):
+            if graded:
+                value = float(np.clip(round(truth + rng.normal(0.5 * (rater == "judge"), 0.8)), 1, 10))
+            else:
+                value = float(rng.random() < ((0.9 if truth else lenient) if rater == "judge" else 0.05 + 0.9 * truth))
+            rows.append({"item": f"q{i // 2:03d}", "model": f"m{i % 2}", "rater": rater, "value": value})
+    return es.from_ratings(pl.DataFrame(rows), humans=["ann", "bob"], model="model")
+
+
+@case
+def judges_of_labels() -> es.JudgeReport:
+    return es.judges(_rated(np.random.default_rng(23), graded=False), cluster="item", half_width="5pp", n_resamples=200)
+
+
+@case
+def judges_of_grades() -> es.JudgeReport:
+    return es.judges(_rated(np.random.default_rng(24), graded=True), scale="interval", n_resamples=200)
+
+
+@case
+def audit_of_scores() -> es.Audit:
+    return es.audit(_thinned(), cluster="passage")
+
+
+@case
+def audit_of_trials() -> es.Audit:
+    same_in_every_trial = _trials().with_columns(correct=pl.col("correct").first().over("model", "question"))
+    return es.audit(es.from_frame(same_in_every_trial, **_COLUMNS), models=["beta", "gamma"])
+
+
+@case
+def overview_of_trials() -> es.Overview:
+    return es.overview(_right_or_wrong())
+
+
+@case
+def dashboard_of_weeks() -> es.Dashboard:
+    day = pl.lit("2026-01-05T09:00:00").str.to_datetime(time_zone="UTC") + pl.duration(days=7 * pl.col("trial"))
+    rows = _trials().with_columns(timestamp=day, run=pl.format("{}-{}", "model", "trial")).drop("trial")
+    named = {"item": "question", "score": "correct", "model": "model", "run": "run", "timestamp": "timestamp"}
+    return es.dashboard(es.from_frame(rows, **named), cluster="passage")

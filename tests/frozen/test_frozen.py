@@ -1,4 +1,4 @@
-"""Numbers stay where they are: every number of some forty results, to the last digit. Texts are free.
+"""Numbers stay where they are: every number of some sixty results, to the last digit. Texts are free.
 
 The same results, saved and loaded, are what they were; those of hostile names are in `analysis/test_every_result`.
 """
