@@ -83,7 +83,6 @@ def arena(
     models: Sequence[str] | None = None,
     conf_level: float | None = None,
     n_resamples: int | None = None,
-    online: bool = False,
     checks: bool = True,
     without_suspects: bool = False,
     top: Sequence[int] = (1, 3, 5),
@@ -125,8 +124,6 @@ def arena(
         As in `leaderboard`; votes between two of the `models` are kept.
     n_resamples
         Rounds of a bootstrap to show beside the sandwich intervals; None for none.
-    online
-        Whether to add ratings by one pass in the order of time, as chess servers make them. They depend on the order.
     checks
         Whether to test fit, trust and drift, which takes longer than the rating.
     without_suspects
@@ -178,7 +175,6 @@ def arena(
         models=None if models is None else tuple(models),
         conf_level=conf_level,
         n_resamples=n_resamples,
-        online=online,
         checks=checks,
         without_suspects=without_suspects,
         top=tuple(top),

@@ -62,11 +62,10 @@ def method_sections(result: ArenaRanking) -> tuple[Section, ...]:
 def methods_of(result: ArenaRanking) -> list[str]:
     """Return the methods that were used, as their texts are named."""
     arena_ranks = ["arena upper bound"] if any(row.rank_arena is not None for row in result.rows) else []
-    online = ["online Elo"] if any(row.online_elo is not None for row in result.rows) else []
     by = [] if result.categories is None else [result.categories.method]
     over = [] if result.drift is None else [result.drift.method]
     ranks = [result.rank_method] if result.has_ranks else []
-    names = [result.method, error_method(result), *ranks, *by, *over, *arena_ranks, *online]
+    names = [result.method, error_method(result), *ranks, *by, *over, *arena_ranks]
     return [name for name in names if name]
 
 
@@ -104,8 +103,6 @@ def _facts(result: ArenaRanking) -> tuple[str, ...]:
     found.append(f"Votes: {', '.join(kinds)}.")
     if result.n_resamples:
         found.append(f"Bootstrap: {result.n_resamples:,} rounds of clusters or votes, percentile intervals.")
-    if any(row.online_elo is not None for row in result.rows):
-        found.extend(text.how for text in texts_for("online Elo"))
     found.extend(f"{each.title}: not fitted, {each.reason}." for each in result.alternatives if each.reason)
     return tuple(found)
 
@@ -358,7 +355,6 @@ def _table(result: ArenaRanking) -> Table:
     digits, rows = digits_of(result), figures.ordered(result)
     frame = result.to_frame().drop("n_clusters")
     booted = any(row.boot_low is not None for row in rows)
-    online = any(row.online_elo is not None for row in rows)
     arena = len({row.rank_arena for row in rows} - {None}) > 1
     columns = [
         Column(title="Model", kind="name"),
@@ -369,7 +365,6 @@ def _table(result: ArenaRanking) -> Table:
         Column(title="Votes", kind="count"),
         *([] if whole(result) else [Column(title="Part", kind="count")]),
         *([Column(title="Bootstrap", kind="interval", digits=digits, spare=True)] if booted else []),
-        *([Column(title="Online Elo", kind="number", digits=digits, spare=True)] if online else []),
     ]
     cells = [
         (
@@ -381,7 +376,6 @@ def _table(result: ArenaRanking) -> Table:
             row.n_votes,
             *([] if whole(result) else [row.component]),
             *([(row.boot_low, row.boot_high) if row.boot_low is not None else None] if booted else []),
-            *([row.online_elo] if online else []),
         )
         for row in rows
     ]

@@ -45,9 +45,6 @@ class ArenaOptions:
     n_resamples: Annotated[
         int | None, Option("Rounds of a bootstrap of clusters beside the intervals.", ("--resamples",))
     ] = None
-    online: Annotated[
-        bool, Option("Also show ratings by one pass over the votes; they depend on the order.", ("--online-elo",))
-    ] = False
     checks: Annotated[
         bool, Option("Whether to test fit, trust and drift, which takes longer.", ("--checks/--no-checks",))
     ] = True

@@ -41,8 +41,6 @@ class RatingRow(RankedRow):
         For each of the result's clusters, how many of its levels the votes come from; a vote that names none is one.
     rank_arena
         The rank live arenas print: 1 + the models whose whole interval lies above this one's.
-    online_elo
-        Rating by one pass over the votes in order, as chess servers do; depends on the order. None unless asked for.
     """
 
     strength: float | None = None
@@ -57,7 +55,6 @@ class RatingRow(RankedRow):
     n_opponents: int = 0
     n_clusters: tuple[int, ...] = ()
     rank_arena: int | None = None
-    online_elo: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

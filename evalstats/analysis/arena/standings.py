@@ -23,7 +23,7 @@ from evalstats.analysis.arena.votes import VoteTable
 from evalstats.analysis.result import finite
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError, some_of
-from evalstats.stats.arena.bradley_terry import fit_strengths, online_elo
+from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.likelihood import Connection, PairFit, Ties
 from evalstats.stats.arena.partial_pooling import PooledStrengths, pooled_strengths
 from evalstats.stats.arena.slices import slice_strengths
@@ -68,7 +68,6 @@ def rating_rows(
     """Return a line for each model, by part and then by rating, and the order of their numbers."""
     counts = _counts(table.rows)
     levels, shares = _levels(table), _share(table.rows)
-    online = _online(table, options) if options.online else None
     rated = {model: (part, place) for part in parts for place, model in enumerate(part.models)}
     number = {model: k + 1 for k, group in enumerate(found.components) for model in group}
     lines: dict[int, RatingRow] = {}
@@ -85,7 +84,6 @@ def rating_rows(
             n_opponents=int(counts["n_opponents"][model]),
             win_share=shares[model],
             n_clusters=tuple(int(each[model]) for each in levels),
-            online_elo=None if online is None else float(online[model]),
             component=1 if options.prior > 0.0 or standing else number[model],
         )
         record = None if standing is None else standing.record(model)
@@ -259,17 +257,6 @@ def _levels(table: VoteTable) -> list[IntArray]:
         )
         found.append(np.diff(seen.indptr).astype(np.int64))  # equal places are added up, so stored entries are levels
     return found
-
-
-def _online(table: VoteTable, options: Options) -> FloatArray:
-    """Return ratings by one pass in the order of time (of the file, where no time is known)."""
-    order = np.arange(table.first.size)
-    if table.votes is not None and "timestamp" in table.votes.columns:
-        times = table.votes["timestamp"]
-        if times.null_count() < len(times):
-            order = times.dt.epoch("us").fill_null(pl.lit(-(1 << 62))).arg_sort().to_numpy()
-    ratings = online_elo(table.first[order], table.second[order], table.share[order], n_models=table.n_models)
-    return ratings if options.scale == "elo" else (ratings - 1000.0) / options.points
 
 
 def _scaled(end: float | None, options: Options) -> float | None:

@@ -1,4 +1,4 @@
-"""Strengths of models from votes: Bradley-Terry with ties and covariates by maximum likelihood, and one pass of Elo."""
+"""Strengths of models from votes: Bradley-Terry with ties and covariates by maximum likelihood."""
 
 import math
 from dataclasses import dataclass, replace
@@ -482,34 +482,6 @@ def _result(found: Optimum, bread: FloatArray, scale: FloatArray, *, ties: Ties,
 
 
 ELO_PER_LOG_ODDS = 400.0 / math.log(10.0)
-
-
-def online_elo(
-    first: IntArray,
-    second: IntArray,
-    share: FloatArray,
-    *,
-    n_models: int,
-    k: float = 4.0,
-    scale: float = 400.0,
-    start: float = 1000.0,
-) -> FloatArray:
-    """Return ratings after one pass over votes in the order given, shape (n_models,).
-
-    After each vote the first model gains k (share - expected) points and the second loses them, where expected is
-    1 / (1 + 10^((rating of second - rating of first) / scale)) (Elo 1978). `share` is 1 where the first won, 0 where the second
-    did, 1/2 for a tie.
-    """
-    # Plain floats are faster than arrays of one number.
-    ratings, tanh = [0.0] * n_models, math.tanh
-    # 1 / (1 + 10^(-d / scale)) is (1 + tanh(d ln 10 / (2 scale))) / 2, which cannot overflow.
-    half_slope, half_k = math.log(10.0) / (2.0 * scale), k / 2.0
-    votes: list[tuple[int, int, float]] = list(zip(first.tolist(), second.tolist(), share.tolist(), strict=True))
-    for a, b, got in votes:
-        gain = half_k * (got + got - 1.0 - tanh(half_slope * (ratings[a] - ratings[b])))
-        ratings[a] += gain
-        ratings[b] -= gain
-    return start + np.array(ratings)
 
 
 _NODES = 200

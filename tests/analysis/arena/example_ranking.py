@@ -199,7 +199,6 @@ def troubled() -> ArenaRanking:
         n_unscored=37,
         unscored_reasons=(("the judge's answer could not be read", 30), ("no label", 7)),
         n_events=2900,
-        rows=tuple(replace(row, online_elo=(row.estimate or 0) + 12.0) for row in found.rows),
         plan=PlanAccount(
             digest="0123456789abcdef", source="evalstats.toml", declared=(("clusters", "rater"),), departures=()
         ),

@@ -317,17 +317,6 @@ def test_a_bootstrap_stands_beside_the_sandwich(votes: es.EvalData):
     assert boot == pytest.approx(width, rel=0.35)  # ends of 400 draws have a Monte Carlo error of about a tenth
 
 
-def test_online_ratings_depend_on_the_order(votes: es.EvalData):
-    forward = es.arena(votes, checks=False, online=True)
-    frame = votes.comparisons.with_columns(pl.lit(None).cast(pl.Datetime("us", "UTC")).alias("timestamp")).reverse()
-    backward = es.arena(frame, checks=False, online=True)
-    assert any(
-        abs(one.online_elo - backward.row(one.name).online_elo) > 1.0
-        for one in forward.rows
-        if one.online_elo is not None
-    )
-
-
 def test_categories_of_a_column(votes: es.EvalData):
     result = es.arena(votes, checks=False, by="app")
     assert result.categories is not None

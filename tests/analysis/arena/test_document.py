@@ -323,11 +323,11 @@ def test_wins_of_a_hundred_are_those_of_the_elo_scale() -> None:
     assert "64 wins" not in replace(example.small(), scale="log-odds").explain()
 
 
-def test_a_bootstrap_and_online_ratings_stand_beside_where_asked_for() -> None:
+def test_a_bootstrap_stands_beside_where_asked_for() -> None:
     found = example.small()
-    rows = tuple(replace(row, boot_low=900.0, boot_high=1100.0, online_elo=1001.0) for row in found.rows)
+    rows = tuple(replace(row, boot_low=900.0, boot_high=1100.0) for row in found.rows)
     titles = [column.title for column in replace(found, rows=rows).document().tables["ratings"].columns]
-    assert titles[-2:] == ["Bootstrap", "Online Elo"]
+    assert titles[-1] == "Bootstrap"
 
 
 def test_the_csv_of_pairs_has_them_all() -> None:

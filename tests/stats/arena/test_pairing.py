@@ -5,7 +5,7 @@ import pytest
 
 from dev.validation.arena_pairing import ADAPTIVE, FIXED, World
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.bradley_terry import fit_strengths, online_elo
+from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.pairing import (
     PairingRule,
     fitted_ratings,
@@ -73,7 +73,10 @@ def test_running_ratings_are_those_of_one_pass_and_of_a_fit() -> None:
     seen = np.array([0, 10, 899])
     steps = stepped_ratings(votes, seen, n_models=6, step=0.092)
     before = [each[:899] for each in votes]
-    elo = (online_elo(*before, n_models=6, k=0.092 * 400 / np.log(10)) - 1000.0) * np.log(10) / 400
+    elo = np.zeros(6)
+    for a, b, got in zip(*before, strict=True):
+        gain = 0.092 * (got - 1.0 / (1.0 + np.exp(elo[b] - elo[a])))
+        elo[a], elo[b] = elo[a] + gain, elo[b] - gain
     assert steps[0].tolist() == [0.0] * 6
     np.testing.assert_allclose(steps[2], elo, atol=1e-12)
     fits = fitted_ratings(votes, seen, n_models=6)
