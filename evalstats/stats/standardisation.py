@@ -1,11 +1,10 @@
 """Standardisation: what of a gap between lab and live comes from the mix of cells, and what from behaviour within them.
 
-Sums by cluster, model and cell; their linearised variances; weights of cells, raking; Kitagawa's parts and Shapley shares.
+Sums by cluster, model and cell; their linearised variances; weights of cells; Kitagawa's parts and Shapley shares.
 
 References: Kitagawa 1955, doi:10.1080/01621459.1955.10501299; Nopo 2008, doi:10.1162/rest.90.2.290 (cells that one side
-lacks); Shorrocks 2013, doi:10.1007/s10888-011-9214-z; Deming & Stephan 1940, doi:10.1214/aoms/1177731829; Deville, Sarndal
-& Sautory 1993, doi:10.1080/01621459.1993.10476369; Bell & McCaffrey 2002; Lumley 2010, Complex Surveys,
-doi:10.1002/9780470580066; Squire & Trapp 1998, doi:10.1137/S003614459631241X (complex steps).
+lacks); Shorrocks 2013, doi:10.1007/s10888-011-9214-z; Bell & McCaffrey 2002; Lumley 2010,
+Complex Surveys, doi:10.1002/9780470580066; Squire & Trapp 1998, doi:10.1137/S003614459631241X (complex steps).
 """
 
 from collections.abc import Callable, Sequence
@@ -255,10 +254,7 @@ def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-TRIM = 5.0  # times the mean weight: the largest that raking gives
 _SHARES = 1e-6
-_MOST_ROUNDS = 200
-_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,47 +296,6 @@ def cell_weights(count: ArrayLike, share: ArrayLike) -> CellWeights:
     )
 
 
-def raked_cells(
-    n_lab: Sums, n_live: Sums, factors: tuple[IntArray, ...], *, trim: float | None
-) -> tuple[Sums, int, bool]:
-    """Rake lab cells to the live margins: weights of cells shape (..., n_cells), rounds, whether all margins are met.
-
-    Levels that the lab lacks are left out of the live margin, and cells of levels that live users never bring get weight 0.
-    `trim` is the largest weight of a row, as a multiple of the mean; a cut is followed by further rounds, until both hold.
-    """
-    members = [np.eye(int(codes.max()) + 1)[codes] for codes in factors]
-    wanted: list[Sums] = []
-    for member in members:
-        has: Sums = n_lab @ member
-        margin: Sums = np.where(has != 0, n_live @ member, 0.0)
-        wanted.append(margin / margin.sum(-1)[..., None])
-    weights, rounds, miss = n_lab / n_lab.sum(-1)[..., None], 0, np.inf
-    while rounds < _MOST_ROUNDS and miss > _TOLERANCE:
-        rounds += 1
-        for codes, member, share in zip(factors, members, wanted, strict=True):
-            has = weights @ member
-            weights = weights * np.where(has != 0, share / np.where(has != 0, has, 1.0), 0.0)[..., codes]
-        if trim is not None:
-            weights = _cut(weights, n_lab, trim)
-        total = weights.sum(-1)[..., None]
-        reached: list[Sums] = [weights @ member / total for member in members]
-        miss = max(_distance(have - share) for have, share in zip(reached, wanted, strict=True))
-    return weights, rounds, miss <= _TOLERANCE * 100
-
-
-def _distance(off: Sums) -> float:
-    """Return the largest miss, of the shares or of their derivatives, which may settle later."""
-    return max(float(np.abs(np.real(off)).max()), float(np.abs(np.imag(off)).max()) / STEP)
-
-
-def _cut(weights: Sums, n: Sums, trim: float) -> Sums:
-    """Hold the weight of a row at `trim` times the mean weight of rows used."""
-    used = np.real(weights) > 0
-    mean = weights.sum(-1) / np.where(used, n, 0.0).sum(-1)
-    most = trim * mean[..., None] * n
-    return np.where(np.real(weights) > np.real(most), most, weights)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapParts:
     """A gap in parts, live minus lab, for many tables at once: arrays of shape (...), and by cell (..., n_cells).
@@ -371,8 +326,6 @@ def gap_parts(
     total_live: Sums,
     *,
     common: npt.NDArray[np.bool_],
-    lab_rate: FloatArray | None = None,
-    live_rate: FloatArray | None = None,
 ) -> GapParts:
     """Decompose the difference of two rates into mix and behaviour, symmetric in the two sides, for any number of tables.
 
@@ -381,10 +334,7 @@ def gap_parts(
     n_lab, total_lab, n_live, total_live
         Sums of weights and of weighted scores, shape (..., n_cells).
     common
-        Cells that count as had by both sides, broadcast against the sums. Resamples keep those of the data.
-    lab_rate, live_rate
-        Rates that stand in where a resample has nothing in a common cell (its share is 0 there, and only half of the other
-        side's weight falls on it); NaN where left out.
+        Cells that count as had by both sides, broadcast against the sums.
 
     Notes
     -----
@@ -395,8 +345,7 @@ def gap_parts(
     shares add up to 0, and terms do not hinge on the zero of the scale.
     """
     inside = np.where(common, 1.0, 0.0)
-    rate_lab = _rates(n_lab, total_lab, lab_rate)
-    rate_live = _rates(n_live, total_live, live_rate)
+    rate_lab, rate_live = _rates(n_lab, total_lab), _rates(n_live, total_live)
     r_lab, r_live = np.where(common, rate_lab, 0.0), np.where(common, rate_live, 0.0)
     w_lab, w_live = _shares(n_lab * inside), _shares(n_live * inside)
     lab, live = total_lab.sum(-1) / n_lab.sum(-1), total_live.sum(-1) / n_live.sum(-1)
@@ -420,18 +369,9 @@ def gap_parts(
     )
 
 
-def threefold(parts: GapParts) -> tuple[float, float, float]:
-    """Return mix at the lab's rates, behaviour at the lab's shares, and their interaction, of one table."""
-    shift = np.asarray(parts.live_share - parts.lab_share)
-    known = (parts.lab_share > 0) & (parts.live_share > 0)
-    change = np.where(known, parts.live_rate - parts.lab_rate, 0.0)
-    mix = float((shift * np.where(known, parts.lab_rate, 0.0)).sum())
-    return mix, float((parts.lab_share * change).sum()), float((shift * change).sum())
-
-
-def _rates(n: Sums, total: Sums, instead: FloatArray | None) -> Sums:
+def _rates(n: Sums, total: Sums) -> Sums:
     some = n != 0
-    return np.where(some, total / np.where(some, n, 1.0), np.nan if instead is None else instead)
+    return np.where(some, total / np.where(some, n, 1.0), np.nan)
 
 
 def _shares(n: Sums) -> Sums:
@@ -500,21 +440,17 @@ class GapStatistic:
     """The parts of the gap of each model, in the order of `names`.
 
     `common`, shape (n_models, n_cells), are cells that a model has on both sides; `factors` is empty where there is one alone.
-    Shares given from `outside` stand for the live ones. `lab_rate` and `live_rate` stand in where a resample has nothing in a
-    cell. `trim` is the largest weight in raking, as a multiple of the mean.
+    Shares given from `outside` stand for the live ones.
     """
 
     common: npt.NDArray[np.bool_]
     factors: tuple[IntArray, ...] = ()
     outside: FloatArray | None = None
-    lab_rate: FloatArray | None = None
-    live_rate: FloatArray | None = None
-    trim: float | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the statistics: the parts, factors, raked, and three blocks of one number a cell."""
-        several = (*(f"factor {place}" for place in range(len(self.factors))), "raked") if self.factors else ()
+        """Names of the statistics: the parts, factors, and three blocks of one number a cell."""
+        several = tuple(f"factor {place}" for place in range(len(self.factors)))
         cells = range(self.common.shape[-1])
         blocks = tuple(f"{block} {cell}" for block in ("mix", "behaviour", "live share") for cell in cells)
         return (*PARTS, *several, *blocks)
@@ -526,9 +462,7 @@ class GapStatistic:
             rate = np.where(some, total_live / np.where(some, n_live, 1.0), 0.0)
             n_live = np.where(some, self.outside, 0.0)
             total_live = n_live * rate
-        parts = gap_parts(
-            n_lab, total_lab, n_live, total_live, common=self.common, lab_rate=self.lab_rate, live_rate=self.live_rate
-        )
+        parts = gap_parts(n_lab, total_lab, n_live, total_live, common=self.common)
         columns: list[Sums] = [
             parts.lab,
             parts.live,
@@ -542,9 +476,6 @@ class GapStatistic:
         if self.factors:
             middle = np.where(self.common, (parts.lab_rate + parts.live_rate) / 2.0, 0.0)
             blocks.insert(0, shapley_shares(parts.lab_share, parts.live_share, middle, self.factors))
-            weights = raked_cells(n_lab, n_live, self.factors, trim=self.trim)[0]
-            rate = np.where(n_lab != 0, parts.lab_rate, 0.0)
-            blocks.insert(1, ((weights * rate).sum(-1) / weights.sum(-1))[..., None])
         shape = np.broadcast_shapes(*(column.shape for column in columns))
         head = np.stack([np.broadcast_to(column, shape) for column in columns], axis=-1)
         return np.concatenate([head, *(np.broadcast_to(block, (*shape, block.shape[-1])) for block in blocks)], axis=-1)

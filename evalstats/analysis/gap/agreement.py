@@ -8,7 +8,6 @@ import numpy as np
 from evalstats.analysis.gap.material import CellSums, Material, Options, cell_sums, clusters_by_level, levels_of
 from evalstats.analysis.gap.result import (
     Agreement,
-    Brier,
     CoefficientRow,
     Contradiction,
     PairOrder,
@@ -19,16 +18,16 @@ from evalstats.analysis.gap.result import (
 )
 from evalstats.analysis.gap.scenario_gaps import too_small
 from evalstats.analysis.gap.shared_models import Asked
+from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.stats.agreement.attenuation import Ceiling, TrueAgreement, ceilings, true_agreement, true_correlation
-from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate, subset_agreement
+from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate
 from evalstats.stats.agreement.intervals import (
     PairAgreement,
     SourceDraws,
     canonical_order,
     draw_sources,
-    model_check,
     noise_source,
     pair_agreement,
     source_interval,
@@ -37,8 +36,6 @@ from evalstats.stats.agreement.orders import true_rank_interval
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
-
-LISTED_MODELS = 100  # above it the matrix of relations has thousands of entries that nobody reads
 
 
 def pair_order_of(scores: LabLiveScores, models: tuple[str, ...], material: Material) -> PairOrder:
@@ -52,7 +49,7 @@ def pair_order_of(scores: LabLiveScores, models: tuple[str, ...], material: Mate
         n_resamples=options.n_resamples,
         seed=options.seed,
     )
-    agreement, confidence = _end(found, "agreement"), _end(found, "confidence")
+    agreement, confidence, brier = (_end(found, name) for name in ("agreement", "confidence", "brier"))
     n_same, n_contradicted = _count(found.same), _count(found.contradicted)
     return PairOrder(
         n_pairs=found.first.size,
@@ -70,8 +67,9 @@ def pair_order_of(scores: LabLiveScores, models: tuple[str, ...], material: Mate
         confidence_low=confidence[0],
         confidence_high=confidence[1],
         contradictions=_contradictions(found, models),
-        brier=_brier(found),
-        matrix=_matrix(found, models) if len(models) <= LISTED_MODELS else (),
+        brier=None
+        if found.brier is None
+        else Estimate(estimate=found.brier, conf_low=brier[0], conf_high=brier[1], conf_level=options.conf_level),
         reason=_reason(scores),
     )
 
@@ -109,25 +107,6 @@ def _contradictions(found: PairAgreement, models: tuple[str, ...]) -> tuple[Cont
     # As sure as its less sure side.
     return tuple(
         sorted(rows, key=lambda row: (max(row.lab_p_adjusted, row.live_p_adjusted), row.better_live, row.better_lab))
-    )
-
-
-def _brier(found: PairAgreement) -> Brier | None:
-    parts = found.forecasts
-    if parts is None:
-        return None
-    low, high = _end(found, "brier")
-    return Brier(**asdict(parts), conf_low=low, conf_high=high)
-
-
-def _matrix(found: PairAgreement, models: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
-    lab, live, same, opposite = found.lab.separated, found.live.separated, found.same, found.contradicted
-    if lab is None or live is None or same is None or opposite is None:
-        return ()
-    words = np.select([same, opposite, lab, live], ["same", "contradicted", "lab only", "live only"], "neither")
-    return tuple(
-        (models[int(found.first[pair])], models[int(found.second[pair])], str(words[pair]))
-        for pair in range(words.size)
     )
 
 
@@ -240,9 +219,7 @@ def agreement_of(material: Material) -> Agreement:
         n_models=scores.n_models,
         coefficients=coefficients,
         parts=parts_of(scores, models, material),
-        subsets=subset_agreement(scores, seed=options.seed),
         pairs=pair_order_of(material.own_scores.subset(order), models, material),
-        n_resamples=options.n_resamples,
         notes=_notes(material, coefficients),
     )
 
@@ -293,9 +270,7 @@ def _coefficient(
     beyond: tuple[Ceiling | None, TrueAgreement | None, str | None],
 ) -> CoefficientRow:
     scores, options, (ceiling, true, true_reason) = drawn.scores, material.options, beyond
-    level = options.conf_level
     test = association_test(name, scores.lab, scores.live, seed=options.seed)
-    check = model_check(name, scores, conf_level=level)
     beyond_noise: dict[str, Any] = {}
     if ceiling is not None:
         beyond_noise = {"ceiling": ceiling.expected, "ceiling_low": ceiling.low, "ceiling_high": ceiling.high}
@@ -314,8 +289,6 @@ def _coefficient(
         name=name,
         estimate=test.estimate,
         intervals=tuple(_interval(drawn, source, name, material) for source in _SOURCES),
-        fisher_low=None if check is None else check[0],
-        fisher_high=None if check is None else check[1],
         p_value=test.p_value,
         p_method=test.method,
         **beyond_noise,

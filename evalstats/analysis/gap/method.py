@@ -23,12 +23,11 @@ from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, several, titled
+from evalstats.document.numbers import number, p_words, plural, several, titled
 from evalstats.errors import Option
 
 _NAMED = 4
 _KINDS = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
-_DRAWS = {"random": "Any", "top": "Better half live", "adjacent": "Neighbours live"}
 _LAYERS = {
     "calibrated gap": "gaps by a line through the other models",
     "decomposition": "what is mix and what is behaviour",
@@ -59,7 +58,7 @@ def method(found: LabLiveGap) -> list[Section]:
     code = Section(id="code", heading="Code that repeats it", blocks=(Code(code=_code(found)),))
     provenance = sources_section(found.sources, version=found.version, seed=str(found.seed), plan=found.plan)
     drops = _drops(found)
-    more = [*_line(found), *_slices(found), *_subsets(found), *([drops] if drops is not None else [])]
+    more = [*_line(found), *_slices(found), *_pairs(found), *([drops] if drops is not None else [])]
     return [*made[:3], *more, *made[3:], provenance, code]
 
 
@@ -217,30 +216,6 @@ def _others(found: LabLiveGap, line: CalibrationLine) -> Table:
     )
 
 
-def _subsets(found: LabLiveGap) -> list[Section]:
-    """Return agreement over repeated draws of fewer models, and further measures of the order of pairs."""
-    rows, said = found.agreement.subsets, _pair_measures(found)
-    kinds = [kind for kind in _DRAWS if any(row.kind == kind for row in rows)]
-    by = {(row.size, row.kind): row for row in rows}
-    sizes = sorted({row.size for row in rows})
-    cells = [
-        (f"{size}", *(f"{number(by[key].mean)} ({interval_words(by[key].low, by[key].high, digits=2)})" if key in by else None
-                      for key in ((size, kind) for kind in kinds)))
-        for size in sizes
-    ]  # fmt: skip
-    table = Table(
-        id="subsets",
-        columns=(
-            Column(title="Models drawn", kind="amount"),
-            *(Column(title=_DRAWS[kind], kind="amount") for kind in kinds),
-        ),
-        rows=tuple(cells),
-        caption="Kendall's coefficient over repeated draws of fewer models: mean, and where 9 of 10 draws lie",
-    )
-    blocks = (*((Items(items=tuple(said)),) if said else ()), *((table,) if rows else ()))
-    return [Section(id="measures", heading="Further measures of the order", blocks=blocks)] if blocks else []
-
-
 def _slices(found: LabLiveGap) -> list[Section]:
     """Return the order where the lab is cut to one level of a factor."""
     rows = [row for row in found.agreement.slices if row.spearman is not None]
@@ -277,7 +252,8 @@ def slices_table(found: LabLiveGap, rows: Sequence[SliceRow]) -> Table:
     )
 
 
-def _pair_measures(found: LabLiveGap) -> list[str]:
+def _pairs(found: LabLiveGap) -> list[Section]:
+    """Return further measures of the order of pairs."""
     pairs = found.agreement.pairs
     if pairs is None:
         return []
@@ -291,8 +267,9 @@ def _pair_measures(found: LabLiveGap) -> list[str]:
             f"Agreement with confidence (+1 both sides sure and alike, −1 opposed, 0 else): {number(pairs.confidence_agreement)}."
         )
     if pairs.brier is not None:
-        said.append(f"Brier score of the lab's odds for the live order: {number(pairs.brier.score)} (a coin: 0.25).")
-    return said
+        said.append(f"Brier score of the lab's odds for the live order: {number(pairs.brier.estimate)} (a coin: 0.25).")
+    blocks = (Items(items=tuple(said)),)
+    return [Section(id="measures", heading="Further measures of the order", blocks=blocks)] if said else []
 
 
 # --- difficult users ---

@@ -12,8 +12,6 @@ from evalstats.analysis.settings import Settings
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
-from evalstats.stats.agreement.correlation import SubsetAgreement
-from evalstats.stats.agreement.intervals import Forecasts
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Source = Literal["items", "votes", "items and votes", "models", "all"]
@@ -42,18 +40,14 @@ class SourceInterval:
 class CoefficientRow(Estimate):
     """One coefficient over all shared models, with an interval for each source that the data have.
 
-    `fisher_low` and `fisher_high` are Fisher's z (Bonett-Wright's variance for Spearman) or the jackknife (Kendall),
-    models as the source: a check of the bootstrap, which repeats models and so makes ties. p is of no association, by
-    permutations, all of them where models are few. `ceiling` is what to expect if the true scores agreed perfectly,
-    given the noise of both sides; agreement below its ends is not noise alone. `disattenuated`, of Pearson alone, is
-    the correlation of true scores: it may exceed 1, which is reported and not clipped; its ends are of models like
-    these ("all"), or of these ("items and votes") where models are few.
+    p is of no association, by permutations, all of them where models are few. `ceiling` is what to expect if the true
+    scores agreed perfectly, given the noise of both sides; agreement below its ends is not noise alone.
+    `disattenuated`, of Pearson alone, is the correlation of true scores: it may exceed 1, which is reported and not
+    clipped; its ends are of models like these ("all"), or of these ("items and votes") where models are few.
     """
 
     name: Coefficient
     intervals: tuple[SourceInterval, ...] = ()
-    fisher_low: float | None = None
-    fisher_high: float | None = None
     p_method: str = ""
     ceiling: float | None = None
     ceiling_low: float | None = None
@@ -106,22 +100,14 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brier(Forecasts):
-    """How well the lab's probabilities of order forecast the live order of pairs, with an interval of the score."""
-
-    conf_low: float | None = None
-    conf_high: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PairOrder:
     """Agreement over all pairs of models.
 
     `agreement` is the share of pairs in the same order by estimate; its interval is by models and errors, since pairs
     are far from independent. Separated pairs differ by Holm over all pairs of a side; of those separated on both,
     `n_same` are in the same order. `separability` is the share of pairs with an unadjusted interval without 0;
-    `confidence_agreement` Arena-Hard's: +1 where both sides separate alike, -1 oppositely, 0 else, averaged. `matrix`
-    has, for up to 100 models, (name, name, "same", "contradicted", "lab only", "live only" or "neither").
+    `confidence_agreement` Arena-Hard's: +1 where both sides separate alike, -1 oppositely, 0 else, averaged. `brier` is
+    Brier's score of the lab's probabilities of order as forecasts of the live order.
     """
 
     n_pairs: int
@@ -139,8 +125,7 @@ class PairOrder:
     confidence_low: float | None = None
     confidence_high: float | None = None
     contradictions: tuple[Contradiction, ...] = ()
-    brier: Brier | None = None
-    matrix: tuple[tuple[str, str, str], ...] = ()
+    brier: Estimate | None = None
     reason: str | None = None
 
 
@@ -163,17 +148,14 @@ class SliceRow:
 class Agreement:
     """How far the lab orders models as live users do.
 
-    `parts` are all models, the top k and tiers; `subsets` Kendall's coefficient over repeated subsets of models of one size, as
-    BenchBench recommends; `slices` are by level of a factor.
+    `parts` are all models, the top k and tiers; `slices` are by level of a factor.
     """
 
     n_models: int
     coefficients: tuple[CoefficientRow, ...]
     parts: tuple[PartRow, ...] = ()
-    subsets: tuple[SubsetAgreement, ...] = ()
     pairs: PairOrder | None = None
     slices: tuple[SliceRow, ...] = ()
-    n_resamples: int | None = None
     notes: tuple[Note, ...] = ()
 
     def of(self, name: Coefficient) -> CoefficientRow:
@@ -196,8 +178,7 @@ class DecompositionRow:
 
     `mix`: live users bring other scenarios; `factors` are its parts by factor (Shapley). `behaviour`: the model does
     otherwise within the same scenarios. `unexplained`: scenarios of one side alone. `poststratified` is what the lab
-    predicts for the live mix, `raked` the same by the margins of several factors. `threefold` is (mix, behaviour,
-    interaction) of the three-fold version, which hangs on which side is taken first.
+    predicts for the live mix.
     """
 
     model: str
@@ -209,8 +190,6 @@ class DecompositionRow:
     unexplained: Estimate | None = None
     factors: tuple[tuple[str, Estimate], ...] = ()
     poststratified: Estimate | None = None
-    raked: Estimate | None = None
-    threefold: tuple[float, float, float] | None = None
     n_lab: int = 0
     n_live: int = 0
     reason: str | None = None
@@ -239,23 +218,17 @@ class CellPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
-    """How lab items were weighted to stand for the live mix: by joint cells, or raked to margins.
+    """How lab items were weighted by joint cells to stand for the live mix.
 
-    `effective_n` is Kish's; `ratio` the largest weight over the smallest; `trimmed` the share of items whose weight was
-    cut at `trim` times the mean weight; `uncovered` the share of the live mix in cells the lab never covers. `margins`
-    are (factor, level, share aimed at, share reached), over what the lab covers.
+    `effective_n` is Kish's; `ratio` the largest weight over the smallest; `uncovered` the share of the live mix in cells
+    the lab never covers.
     """
 
     method: str
     n: int
     effective_n: float
     ratio: float
-    trim: float | None = None
-    trimmed: float = 0.0
-    converged: bool = True
-    n_rounds: int = 0
     uncovered: float = 0.0
-    margins: tuple[tuple[str, str, float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,10 +244,8 @@ class Decomposition:
     rows: tuple[DecompositionRow, ...]
     cells: tuple[CellPart, ...]
     weighting: Weighting | None = None
-    raking: Weighting | None = None
     mix_source: str = "counted in the live data"
     conf_level: float = 0.95
-    n_resamples: int | None = None
     method: str = ""
     notes: tuple[Note, ...] = ()
 

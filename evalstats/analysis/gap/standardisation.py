@@ -18,16 +18,12 @@ from evalstats.errors import CannotAnswerError, Option
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.standardisation import (
-    TRIM,
     CellTable,
     GapStatistic,
     Linearised,
     cell_table,
     cell_weights,
-    gap_parts,
     linearised,
-    raked_cells,
-    threefold,
 )
 
 
@@ -210,38 +206,6 @@ def post_weighting(tables: Tables) -> Weighting:
     )
 
 
-def raked_weighting(tables: Tables) -> Weighting | None:
-    """Account for the weights of lab items by margins; None with a single factor."""
-    codes = tables.codes()
-    if not codes:
-        return None
-    items, wanted = tables.n_lab[tables.kept].max(0), mean_shares(tables)[1]
-    masses, rounds, met = raked_cells(items, wanted, codes, trim=TRIM)
-    used = masses > 0
-    weight = np.where(used, masses / np.where(used, items, 1.0), 0.0)
-    weight /= (weight * items).sum() / items[used].sum()
-    margins: list[tuple[str, str, float, float]] = []
-    missed: list[float] = []
-    for place, (factor, code) in enumerate(zip(tables.factors, codes, strict=True)):
-        has, want, got = (np.bincount(code, weights=mass) for mass in (items, wanted, masses / masses.sum()))
-        missed.append(float(want[has == 0].sum()))
-        names = sorted({level[place] for level in tables.levels})
-        target = np.where(has > 0, want, 0.0) / want[has > 0].sum()
-        margins.extend((factor, names[k], float(target[k]), float(got[k])) for k in np.flatnonzero(has > 0))
-    return Weighting(
-        method="raked",
-        n=round(float(items.sum())),
-        effective_n=float((weight * items).sum() ** 2 / (weight**2 * items).sum()),
-        ratio=float(weight[used].max() / weight[used].min()),
-        trim=TRIM,
-        trimmed=float(items[weight >= TRIM * (1 - 1e-9)].sum() / items.sum()),
-        converged=met,
-        n_rounds=rounds,
-        uncovered=max(missed),
-        margins=tuple(margins),
-    )
-
-
 def notes_of(material: Material, tables: Tables, fit: Linearised) -> tuple[Note, ...]:
     """Return what limits the parts."""
     names = [material.models[int(place)] for place in tables.kept]
@@ -372,7 +336,7 @@ class _Fit:
         std_error = variance**0.5
         reach = t_quantile(self.conf_level, float(self.fit.df[at])) * std_error
         low, high = estimate - reach, estimate + reach
-        if name in ("lab", "live", "poststratified", "raked"):
+        if name in ("lab", "live", "poststratified"):
             least, most = self.bounds
             low, high = low if least is None else max(low, least), high if most is None else min(high, most)
         return Estimate(
@@ -382,7 +346,7 @@ class _Fit:
     def _reason(self, row: int, name: str, variance: float, estimate: float) -> str | None:
         needs_lab = name != "live" and not name.startswith("live share")
         needs_live = name != "lab" and (self.live_known or not self.shares_known)
-        if name in ("poststratified", "raked") and self.shares_known:
+        if name == "poststratified" and self.shares_known:
             needs_live = False
         for needed, side, clusters in (
             (needs_lab, "lab", self.lab_clusters),
@@ -409,7 +373,7 @@ def decomposition_of(material: Material) -> Decomposition:
     thinnest cell and rates near 0.9 90%.
     """
     tables = tables_of(material)
-    statistic = GapStatistic(common=tables.common, factors=tables.codes(), outside=tables.outside, trim=TRIM)
+    statistic = GapStatistic(common=tables.common, factors=tables.codes(), outside=tables.outside)
     average = np.arange(tables.kept.size)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = linearised(statistic, tables.lab, tables.live, average, fixed_lab_shares=True)
@@ -433,7 +397,6 @@ def decomposition_of(material: Material) -> Decomposition:
         rows=rows,
         cells=cell_parts(tables, found, statistic.names, fit.part, material.options.conf_level),
         weighting=post_weighting(tables),
-        raking=raked_weighting(tables),
         mix_source="counted in the live data"
         if tables.outside is None
         else material.options.mix_source or "given from outside",
@@ -453,13 +416,12 @@ def _row(name: str, place: int | None, model: int, fit: _Fit, tables: Tables) ->
 
 
 def _decomposed(name: str, row: int, fit: _Fit, tables: Tables, counts: tuple[int, int]) -> DecompositionRow:
-    several = len(tables.factors) > 1
     why = None if tables.comparable else _no_live_rate(tables)
 
     def part(which: str) -> Estimate:
         return fit.part(row, which) if why is None else Estimate(estimate=None, reason=why)
 
-    factors = tables.factors if several and why is None else ()
+    factors = tables.factors if len(tables.factors) > 1 and why is None else ()
     return DecompositionRow(
         model=name,
         lab=fit.part(row, "lab"),
@@ -470,8 +432,6 @@ def _decomposed(name: str, row: int, fit: _Fit, tables: Tables, counts: tuple[in
         poststratified=fit.part(row, "poststratified"),
         unexplained=fit.part(row, "unexplained") if why is None and _uncovered(tables, row) else None,
         factors=tuple((factor, fit.part(row, f"factor {place}")) for place, factor in enumerate(factors)),
-        raked=fit.part(row, "raked") if several else None,
-        threefold=_threefold(tables, row) if why is None else None,
         n_lab=counts[0],
         n_live=counts[1],
         reason=why,
@@ -485,19 +445,6 @@ def _uncovered(tables: Tables, row: int) -> bool:
     )
     alone = ((tables.n_lab[tables.kept] > 0) | (live > 0)) & ~tables.common
     return bool(alone.any() if row == tables.kept.size else alone[row].any())
-
-
-def _threefold(tables: Tables, row: int) -> tuple[float, float, float]:
-    n_lab, total_lab = tables.lab.sums()
-    n_live, total_live = tables.live.sums()
-    if tables.outside is not None:
-        rate = np.divide(total_live, n_live, out=np.zeros_like(n_live), where=n_live > 0)
-        n_live = np.where(n_live > 0, tables.outside, 0.0)
-        total_live = n_live * rate
-    at = range(tables.kept.size) if row == tables.kept.size else (row,)
-    each = [threefold(gap_parts(n_lab[m], total_lab[m], n_live[m], total_live[m], common=tables.common[m])) for m in at]
-    mix, behaviour, interaction = (float(value) for value in np.mean(each, axis=0))
-    return mix, behaviour, interaction
 
 
 def _no_live_rate(tables: Tables) -> str:

@@ -1,23 +1,21 @@
-"""Pearson's, Spearman's and Kendall's coefficients for many draws at once, their p-values, and their spread over subsets.
+"""Pearson's, Spearman's and Kendall's coefficients for many draws at once, their p-values.
 
 References: Kendall 1938, Biometrika 30:81 (the law of tau), and 1945, Biometrika 33:239 (ties); Phipson & Smyth 2010,
-doi:10.2202/1544-6115.1585 (p never zero); Perlitz et al. 2024, arXiv 2407.13696 (subsets of models).
+doi:10.2202/1544-6115.1585 (p never zero).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_values
-from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.estimate import positive_p
 
 CoefficientName: TypeAlias = Literal["pearson", "spearman", "kendall"]
@@ -249,74 +247,3 @@ def _drawn_hits(
         hits += _hits(name, *sides, estimate, orders)
         done += take
     return hits
-
-
-SubsetKind: TypeAlias = Literal["random", "top", "adjacent"]
-SIZES = (5, 10, 15, 20, 30, 50, 100)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetAgreement:
-    """A coefficient over subsets of one size and kind: mean, standard deviation, 5% and 95% quantile.
-
-    Subsets overlap, so `sd` says how much the choice of models matters and is no standard error of the mean.
-    """
-
-    kind: SubsetKind
-    size: int
-    n_subsets: int
-    mean: float
-    sd: float
-    low: float
-    high: float
-
-
-def subset_agreement(
-    scores: LabLiveScores, *, sizes: Sequence[int] = SIZES, n_subsets: int = 200, seed: int = 0
-) -> tuple[SubsetAgreement, ...]:
-    """Return Kendall's tau over random subsets, random subsets of the better half, and neighbours in the live order.
-
-    Sizes that leave no choice are passed over; neighbours are all there are.
-
-    Examples
-    --------
-    >>> s = LabLiveScores(lab=np.arange(12.0), live=np.arange(12.0))
-    >>> [(r.kind, r.size, r.mean) for r in subset_agreement(s, sizes=[5])]
-    [('random', 5, 1.0), ('top', 5, 1.0), ('adjacent', 5, 1.0)]
-    """
-    found: list[SubsetAgreement] = []
-    order = np.lexsort((scores.lab, -scores.live)).astype(np.int64)
-    half = order[: (scores.n_models + 1) // 2]
-    for size in sizes:
-        # A stream of its own for each size: one size more does not move the others.
-        rng = np.random.default_rng([seed, size])
-        choices: list[tuple[SubsetKind, IntArray | None]] = [
-            ("random", _random(order, size, n_subsets, rng)),
-            ("top", _random(half, size, n_subsets, rng)),
-            ("adjacent", sliding_window_view(order, size) if size < order.size else None),
-        ]
-        found += [each for kind, at in choices if at is not None and (each := _summary(scores, kind, at)) is not None]
-    return tuple(found)
-
-
-def _random(models: IntArray, size: int, n_subsets: int, rng: np.random.Generator) -> IntArray | None:
-    if size >= models.size:
-        return None
-    return models[np.argsort(rng.random((n_subsets, models.size)), axis=1)[:, :size]]
-
-
-def _summary(scores: LabLiveScores, kind: SubsetKind, places: IntArray) -> SubsetAgreement | None:
-    values = kendall(scores.lab[places], scores.live[places])
-    values = values[np.isfinite(values)]
-    if values.size < 2:
-        return None
-    low, high = np.quantile(values, [0.05, 0.95])
-    return SubsetAgreement(
-        kind=kind,
-        size=places.shape[1],
-        n_subsets=values.size,
-        mean=float(values.mean()),
-        sd=float(values.std(ddof=1)),
-        low=float(low),
-        high=float(high),
-    )

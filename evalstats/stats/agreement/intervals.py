@@ -1,9 +1,6 @@
 """How sure agreement is: intervals of coefficients by what was sampled, and pairs of models that both sides separate.
 
-References: Bonett & Wright 2000, doi:10.1007/BF02294183 (Fisher's z for Spearman's and Kendall's coefficients); Li et al.
-2024, arXiv 2406.11939 (separability, agreement with confidence, pair-rank Brier); Murphy 1973,
-doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2, and Stephenson et al. 2008, doi:10.1175/2007WAF2006116.1 (parts of
-Brier's score).
+References: Li et al. 2024, arXiv 2406.11939 (separability, agreement with confidence, pair-rank Brier).
 """
 
 import math
@@ -11,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError
@@ -23,10 +19,10 @@ from evalstats.stats.agreement.attenuation import (
     own_noise,
     without_noise,
 )
-from evalstats.stats.agreement.correlation import CoefficientName, correlate, kendall
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_values, check_level
+from evalstats.stats.agreement.correlation import CoefficientName, correlate
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_level
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.estimate import SMALLEST_P, normal_quantile, t_quantile
+from evalstats.stats.estimate import SMALLEST_P, normal_quantile
 from evalstats.stats.many.multiplicity import holm
 
 
@@ -202,104 +198,6 @@ def resolution(name: CoefficientName, n_models: int) -> float:
     return 2.0 / (n_models * (n_models - 1)) if name == "kendall" else 1e-9
 
 
-def model_check(
-    name: CoefficientName, scores: LabLiveScores, *, conf_level: float = 0.95
-) -> tuple[float, float] | None:
-    """Interval over models that repeats no model; None below 10 models or where there is no finite interval.
-
-    Fisher's z, for Pearson with variance 1/(n - 3), for Spearman with (1 + r^2/2)/(n - 3); for Kendall the jackknife of z, t
-    with n - 1.
-
-    Examples
-    --------
-    >>> x = np.arange(12.0)
-    >>> low, high = model_check("pearson", LabLiveScores(lab=x, live=(5.0 * x) % 12.0 + x))
-    >>> bool(low < np.corrcoef(x, (5.0 * x) % 12.0 + x)[0, 1] < high < 1.0)
-    True
-    """
-    level, n = check_level(conf_level), scores.n_models
-    estimate = float(correlate(name, scores.lab, scores.live))
-    if n < FEW_MODELS or not abs(estimate) < 1.0:
-        return None
-    if name == "kendall":
-        left_out = _kendall_without_each(scores)
-        if not (np.abs(left_out) < 1.0).all():
-            return None
-        z = np.arctanh(left_out)
-        half = t_quantile(level, n - 1.0) * math.sqrt((n - 1) / n * float(((z - z.mean()) ** 2).sum()))
-    else:
-        wider = 1.0 + estimate**2 / 2.0 if name == "spearman" else 1.0
-        half = normal_quantile(level) * math.sqrt(wider / (n - 3))
-    centre = math.atanh(estimate)
-    # Where no model matters more than another the jackknife is 0 but for rounding.
-    return (math.tanh(centre - half), math.tanh(centre + half)) if half > _NO_WIDTH else None
-
-
-def _kendall_without_each(scores: LabLiveScores) -> FloatArray:
-    n = scores.n_models
-    others = np.array([[j for j in range(n) if j != i] for i in range(n)])
-    values = kendall(scores.lab[others], scores.live[others])
-    if np.isnan(values).any():
-        raise CannotAnswerError("without one of the models a side is constant")
-    return values
-
-
-_BINS = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecasts:
-    """Brier's score of forecasts of order, and what it is made of.
-
-    `score` is the mean of (forecast - outcome)^2, 0.25 for a coin, and exactly reliability - resolution + uncertainty + within;
-    `soft_score` that of (forecast - probability of the outcome)^2, None where that probability is unknown.
-    """
-
-    score: float
-    soft_score: float | None
-    reliability: float
-    resolution: float
-    uncertainty: float
-    within: float
-
-
-def forecast_parts(forecasts: ArrayLike, outcomes: ArrayLike, chances: ArrayLike | None = None) -> Forecasts:
-    """Score forecasts that the first of a pair beats the second, and take the score apart as Murphy does.
-
-    Outcomes are 1 where the first won, 0 where the second did, 0.5 for a tie; `chances` the probability of the outcome 1 where
-    outcomes are themselves uncertain. Which model of a pair comes first is arbitrary, so each pair is binned from both ends:
-    ten bins, symmetric about one half, and a base rate of one half. `within` is the variance of the forecasts inside bins less
-    twice their covariance with the outcomes there: it makes the identity exact for binned forecasts.
-
-    Examples
-    --------
-    >>> r = forecast_parts([0.9, 0.8, 0.4], [1.0, 0.0, 0.0])
-    >>> round(r.score, 6), round(r.reliability - r.resolution + r.uncertainty + r.within, 6)
-    (0.27, 0.27)
-    """
-    p, y = as_values(forecasts, "forecasts"), as_values(outcomes, "outcomes")
-    soft = None if chances is None else float(((p - as_values(chances, "chances")) ** 2).mean())
-    q, x = np.concatenate([p, 1.0 - p]), np.concatenate([y, 1.0 - y])
-    # The bin of 1 - p is the mirror of the bin of p, rounding at the edges or not.
-    lower = np.minimum((p * _BINS).astype(np.int64), _BINS - 1)
-    bins = np.concatenate([lower, _BINS - 1 - lower])
-    return Forecasts(score=float(((p - y) ** 2).mean()), soft_score=soft, **_murphy(q, x, bins))
-
-
-def _murphy(q: FloatArray, x: FloatArray, bins: IntArray) -> dict[str, float]:
-    n = np.maximum(np.bincount(bins, minlength=_BINS), 1).astype(np.float64)
-    share = np.bincount(bins, minlength=_BINS) / q.size
-    mean_q = np.bincount(bins, q, minlength=_BINS) / n
-    mean_x = np.bincount(bins, x, minlength=_BINS) / n
-    left = q - mean_q[bins]
-    return {
-        "reliability": float((share * (mean_q - mean_x) ** 2).sum()),
-        "resolution": float((share * (mean_x - x.mean()) ** 2).sum()),
-        "uncertainty": float(x.var()),
-        "within": float((left**2 - 2.0 * left * (x - mean_x[bins])).mean()),
-    }
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairSide:
     """All pairs on one side, first less second, in the order of `PairAgreement.first` and `second`.
@@ -333,8 +231,9 @@ class PairAgreement:
         For each pair: separated on both sides and alike, or oppositely. None where errors of a side are unknown.
     confidence
         Arena-Hard's agreement with confidence, by unadjusted intervals.
-    forecasts
-        How well the lab's probabilities of order forecast the live order; None where lab errors are unknown.
+    brier
+        Brier's score of the lab's probabilities of order as forecasts of the live order (0.25 for a coin); None where lab
+        errors are unknown.
     """
 
     first: IntArray
@@ -346,7 +245,7 @@ class PairAgreement:
     same: BoolArray | None
     contradicted: BoolArray | None
     confidence: float | None
-    forecasts: Forecasts | None
+    brier: float | None
 
 
 def pair_agreement(
@@ -397,9 +296,7 @@ def pair_agreement(
         same=None if both is None else both & (orders > 0),
         contradicted=None if both is None else both & (orders < 0),
         confidence=float(values["confidence"].mean()) if "confidence" in values else None,
-        forecasts=None
-        if lab.probability is None
-        else forecast_parts(lab.probability, np.sign(live.difference) / 2.0 + 0.5, live.probability),
+        brier=float(values["brier"].mean()) if "brier" in values else None,
     )
 
 

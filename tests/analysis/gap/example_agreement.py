@@ -9,7 +9,6 @@ import numpy as np
 
 from evalstats.analysis.gap.result import (
     Agreement,
-    Brier,
     CoefficientRow,
     Contradiction,
     GapRow,
@@ -18,7 +17,7 @@ from evalstats.analysis.gap.result import (
     SliceRow,
     SourceInterval,
 )
-from evalstats.stats.agreement.correlation import SubsetAgreement
+from evalstats.analysis.result import Estimate
 
 _NORMAL = NormalDist()
 _Z = _NORMAL.inv_cdf(0.975)
@@ -36,14 +35,6 @@ def agreement(rows: Sequence[GapRow], *, top: Sequence[int]) -> Agreement:
         n_models=n,
         coefficients=tuple(_coefficient(name, lab, live, known) for name in ("pearson", "spearman", "kendall")),
         parts=tuple(parts),
-        subsets=tuple(
-            SubsetAgreement(
-                kind=kind, size=size, n_subsets=1000, mean=mean, sd=0.11, low=mean - 0.2, high=min(1.0, mean + 0.17)
-            )
-            for kind, size, mean in (("random", 5, 0.62), ("top", 5, 0.31), ("adjacent", 5, 0.22))
-        )
-        if n > 20
-        else (),
         pairs=_pairs(rows, known),
         slices=tuple(
             SliceRow(
@@ -60,7 +51,6 @@ def agreement(rows: Sequence[GapRow], *, top: Sequence[int]) -> Agreement:
         )
         if known and n == 12
         else (),
-        n_resamples=2000,
     )
 
 
@@ -103,13 +93,10 @@ def _coefficient(name: str, lab: np.ndarray, live: np.ndarray, known: bool) -> C
     if not known:
         others[1] = SourceInterval(source="all", reason=few or reason)
     ceiling = {"pearson": 0.97, "spearman": 0.95, "kendall": 0.84}[name]
-    fisher = None if few else around(wide)
     return CoefficientRow(
         name=name,
         estimate=value,
         intervals=(*own, *others),
-        fisher_low=fisher and fisher["conf_low"],
-        fisher_high=fisher and fisher["conf_high"],
         p_value=max(2e-4, 2 * _NORMAL.cdf(-math.atanh(min(0.999, abs(value))) * math.sqrt(n - 3 or 1))),
         p_method="exact permutations" if n < 10 else "10,000 random permutations",
         **({"ceiling": ceiling, "ceiling_low": ceiling - 0.05, "ceiling_high": ceiling + 0.02} if known else {}),
@@ -185,10 +172,6 @@ def _pairs(rows: Sequence[GapRow], known: bool) -> PairOrder:
         if lab_apart[k] and live_apart[k] and not same[k]
     ]
     both = sum(a and b for a, b in zip(lab_apart, live_apart, strict=True))
-    words = [
-        ("same" if same[k] else "contradicted") if a and b else "lab only" if a else "live only" if b else "neither"
-        for k, (a, b) in enumerate(zip(lab_apart, live_apart, strict=True))
-    ]
     confident = (both - 2 * len(found)) / len(pairs)
     return PairOrder(
         n_pairs=len(pairs),
@@ -206,15 +189,5 @@ def _pairs(rows: Sequence[GapRow], known: bool) -> PairOrder:
         confidence_low=confident - 0.08,
         confidence_high=confident + 0.07,
         contradictions=tuple(found),
-        brier=Brier(
-            score=0.11,
-            soft_score=0.10,
-            reliability=0.02,
-            resolution=0.16,
-            uncertainty=0.25,
-            within=0.0,
-            conf_low=0.06,
-            conf_high=0.17,
-        ),
-        matrix=tuple((rows[i].name, rows[j].name, words[k]) for k, (i, j) in enumerate(pairs)),
+        brier=Estimate(estimate=0.11, conf_low=0.06, conf_high=0.17),
     )

@@ -46,7 +46,6 @@ def decomposition(models: tuple[str, ...]) -> Decomposition:
         overall=overall,
         rows=rows,
         cells=cells,
-        n_resamples=2000,
         weighting=Weighting(method="post-stratified", n=400, effective_n=296.0, ratio=4.4, uncovered=0.06),
         method="Kitagawa, symmetric; joint bootstrap of lab tasks and live users",
         notes=(
@@ -72,11 +71,6 @@ def _row(model: str, lab: np.ndarray, live: np.ndarray, error: float) -> Decompo
         poststratified=part(float(covered @ lab), 1.1 * error),
         n_lab=400,
         n_live=510,
-        threefold=(
-            float((covered - _LAB_SHARE) @ lab),
-            float((live - lab) @ _LAB_SHARE),
-            float((covered - _LAB_SHARE) @ (live - lab)),
-        ),
     )
 
 

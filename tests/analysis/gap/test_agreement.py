@@ -78,7 +78,6 @@ def test_everything_is_told_where_errors_are_known() -> None:
     tiers = [part.models for part in found.parts if part.kind == "tier"]
     assert [len(each) for each in tiers] == [10, 10, 10]
     assert found.to_frame().height == 15
-    assert len(found.pairs.matrix) == found.pairs.n_pairs == 435
     json.dumps(json_safe(found))
 
 
@@ -90,7 +89,6 @@ def test_the_order_of_the_models_changes_nothing() -> None:
     )
     first, second = agreement_of(material), agreement_of(shuffled)
     assert [part.models for part in first.parts] == [part.models for part in second.parts]
-    assert first.subsets == second.subsets
     for one, other in zip(first.coefficients, second.coefficients, strict=True):
         assert other.p_value == one.p_value
         for a, b in zip(one.intervals, other.intervals, strict=True):
@@ -123,7 +121,6 @@ def test_contradictions_carry_names_and_differences() -> None:
     assert (row.better_live, row.better_lab) == ("model 1", "model 0")
     assert (row.lab_difference, row.live_difference) == (-1.0, 1.0)
     assert 0.0 < row.lab_p_adjusted < row.live_p_adjusted < 0.001
-    assert [word for *pair, word in found.pairs.matrix if set(pair) == {"model 0", "model 1"}] == ["contradicted"]
 
 
 def test_few_models_speak_for_themselves() -> None:
@@ -132,7 +129,6 @@ def test_few_models_speak_for_themselves() -> None:
     assert row.interval("models").conf_low is None
     assert "10 are needed" in row.interval("models").reason
     assert row.interval("items and votes").conf_low is not None
-    assert row.fisher_low is None
     assert row.p_method == "all 40320 permutations"
     assert found.of("pearson").disattenuated_source == "items and votes"
 

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.errors import CannotAnswerError
 from evalstats.stats.agreement.attenuation import ScoreDraws, ceilings, draw_noise, true_agreement
-from evalstats.stats.agreement.correlation import NAMES, correlate, kendall
+from evalstats.stats.agreement.correlation import NAMES, correlate
 from evalstats.stats.agreement.intervals import (
     SourceDraws,
     _shifted,
     draw_sources,
     missing_sources,
-    model_check,
     noise_source,
     resolution,
     shifted_ends,
@@ -92,25 +90,6 @@ def test_perfect_agreement_still_has_an_interval() -> None:
     low, high = shifted_ends(-1.0, -np.ones(99), 0.01, 0.95)
     assert low == -1.0
     assert high < 1.0
-
-
-def test_checks_over_models_by_their_formulas() -> None:
-    s = scores()
-    r, _ = stats.pearsonr(s.lab, s.live)
-    expected = stats.pearsonr(s.lab, s.live).confidence_interval(0.95)
-    assert model_check("pearson", s) == pytest.approx((expected.low, expected.high))
-    rank = stats.spearmanr(s.lab, s.live).statistic
-    half = stats.norm.ppf(0.975) * math.sqrt((1 + rank**2 / 2) / 27)
-    assert model_check("spearman", s) == pytest.approx(
-        (math.tanh(math.atanh(rank) - half), math.tanh(math.atanh(rank) + half))
-    )
-    without = np.array([math.atanh(float(kendall(np.delete(s.lab, i), np.delete(s.live, i)))) for i in range(30)])
-    error = math.sqrt(29 / 30 * ((without - without.mean()) ** 2).sum())
-    centre = math.atanh(float(kendall(s.lab, s.live)))
-    half = stats.t.ppf(0.975, 29) * error
-    assert model_check("kendall", s) == pytest.approx((math.tanh(centre - half), math.tanh(centre + half)))
-    assert model_check("pearson", s.subset(np.arange(9))) is None
-    assert abs(r) < 1
 
 
 def simulated(n: int, reliability: float, rho: float, n_rounds: int, seed: int = 0) -> dict[tuple[str, str], float]:
@@ -324,39 +303,3 @@ def test_an_interval_by_its_draws(name: str, level: float) -> None:
             else shifted_ends(estimate, values, resolution(name, 12), level)
         )
         assert (ends.conf_low, ends.conf_high) == pytest.approx(tuple(wanted))
-
-
-def test_checks_over_models_need_ten_and_a_coefficient_that_can_move() -> None:
-    s = scores()
-    wider, narrower = (model_check("spearman", s, conf_level=level) for level in (0.95, 0.8))
-    rank = stats.spearmanr(s.lab, s.live).statistic
-    half = stats.norm.ppf(0.9) * math.sqrt((1 + rank**2 / 2) / 27)
-    assert narrower == pytest.approx((math.tanh(math.atanh(rank) - half), math.tanh(math.atanh(rank) + half)))
-    assert wider[0] < narrower[0]
-    ten = s.subset(np.arange(10))
-    for name in NAMES:
-        assert model_check(name, ten) is not None
-        assert model_check(name, s.subset(np.arange(9))) is None
-    x = np.arange(12.0)
-    for name in NAMES:
-        assert model_check(name, LabLiveScores(lab=x, live=2.0 * x)) is None
-        assert model_check(name, LabLiveScores(lab=x, live=-x)) is None
-    # One model spoils a perfect order: without it nothing is left to vary, on Fisher's scale for ever.
-    spoilt = LabLiveScores(lab=x, live=np.append(x[1:], -1.0))
-    assert model_check("kendall", spoilt) is None
-    assert model_check("spearman", spoilt) is not None
-
-
-@pytest.mark.parametrize("n", [10, 12, 14, 16, 20])
-def test_models_that_all_matter_alike_leave_the_jackknife_no_width(n: int) -> None:
-    """Neighbours changed places two by two: without any one model one of those pairs is gone."""
-    x = np.arange(float(n))
-    swapped = x.reshape(-1, 2)[:, ::-1].ravel()
-    assert model_check("kendall", LabLiveScores(lab=x, live=swapped)) is None
-
-
-def test_the_jackknife_of_kendall_needs_two_sides_that_vary_without_any_model() -> None:
-    one = np.zeros(11)
-    one[4] = 1.0
-    with pytest.raises(CannotAnswerError, match="without one of the models"):
-        model_check("kendall", LabLiveScores(lab=np.arange(11.0), live=one))

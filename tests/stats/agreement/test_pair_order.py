@@ -9,7 +9,7 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.agreement.attenuation import draw_noise
-from evalstats.stats.agreement.intervals import _redrawn, _resampled, forecast_parts, pair_agreement
+from evalstats.stats.agreement.intervals import _redrawn, _resampled, pair_agreement
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.many.multiplicity import holm
 from tests.stats.agreement.test_draws import scores
@@ -55,7 +55,6 @@ def test_swapping_sides_keeps_the_counts() -> None:
     np.testing.assert_array_equal(first.same, second.same)
     np.testing.assert_array_equal(first.contradicted, second.contradicted)
     assert first.ends["agreement"] == second.ends["agreement"]
-    assert first.forecasts.soft_score == pytest.approx(second.forecasts.soft_score)
 
 
 def test_bootstrap_over_models_makes_no_pair_of_a_model_with_itself() -> None:
@@ -92,7 +91,7 @@ def test_few_models_have_intervals_by_noise() -> None:
     bare = pair_agreement(LabLiveScores(lab=s.lab, live=s.live))
     assert bare.ends == {}
     assert bare.same is None
-    assert bare.forecasts is None
+    assert bare.brier is None
     # Three models have an order, and four the first of which noise can tell how sure it is.
     assert pair_agreement(s.subset(np.arange(3)), n_resamples=500).ends == {}
     assert pair_agreement(s.subset(np.arange(4)), n_resamples=500).ends
@@ -104,30 +103,7 @@ def test_scores_without_error_between_them_forecast_nothing() -> None:
     s = LabLiveScores(
         lab=np.arange(3.0), live=np.arange(3.0), lab_covariance=np.ones((3, 3)), live_covariance=np.eye(3)
     )
-    assert pair_agreement(s).forecasts.score == 0.25
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_parts_of_brier_add_up_exactly(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    p, y, chance = rng.random(57), rng.choice([0.0, 0.5, 1.0], 57), rng.random(57)
-    found = forecast_parts(p, y, chance)
-    assert found.score == pytest.approx(np.mean((p - y) ** 2))
-    assert found.soft_score == pytest.approx(np.mean((p - chance) ** 2))
-    parts = found.reliability - found.resolution + found.uncertainty + found.within
-    assert parts == pytest.approx(found.score, abs=1e-14)
-    # Which model of a pair comes first is arbitrary.
-    turned = rng.random(57) < 0.5
-    other = forecast_parts(np.where(turned, 1 - p, p), np.where(turned, 1 - y, y))
-    assert other.reliability == pytest.approx(found.reliability, abs=1e-12)
-    assert other.within == pytest.approx(found.within, abs=1e-12)
-
-
-def test_a_coin_and_a_seer() -> None:
-    coin = forecast_parts([0.5] * 8, [1.0, 0.0] * 4)
-    assert (coin.score, coin.resolution, coin.uncertainty) == (0.25, 0.0, 0.25)
-    seer = forecast_parts([1.0, 0.0], [1.0, 0.0])
-    assert (seer.score, seer.resolution, seer.reliability) == (0.0, 0.25, 0.0)
+    assert pair_agreement(s).brier == 0.25
 
 
 def test_contradictions_are_rarely_found_where_there_are_none() -> None:
@@ -144,24 +120,6 @@ def test_contradictions_are_rarely_found_where_there_are_none() -> None:
         found += bool(pair_agreement(s, n_resamples=99).contradicted.any())
     # Both sides must err by Holm's 5% at once: far below .05.
     assert found <= 2
-
-
-def test_parts_of_brier_by_ten_bins_from_both_ends() -> None:
-    rng = np.random.default_rng(9)
-    p, y = np.append(rng.random(40), [0.0, 1.0, 0.1, 0.95]), rng.choice([0.0, 0.5, 1.0], 44)
-    bins: dict[int, list[tuple[float, float]]] = {}
-    for one, won in zip(p, y, strict=True):
-        place = min(9, int(one * 10))
-        bins.setdefault(place, []).append((one, won))
-        bins.setdefault(9 - place, []).append((1 - one, 1 - won))
-    found = forecast_parts(p, y)
-    parts = [np.array(each) for each in bins.values()]
-    assert found.soft_score is None
-    assert found.reliability == pytest.approx(sum(len(b) * (b[:, 0].mean() - b[:, 1].mean()) ** 2 for b in parts) / 88)
-    assert found.resolution == pytest.approx(sum(len(b) * (b[:, 1].mean() - 0.5) ** 2 for b in parts) / 88)
-    assert found.uncertainty == pytest.approx(np.concatenate(parts)[:, 1].var())
-    within = sum(len(b) * (b[:, 0].var() - 2 * np.cov(b.T, ddof=0)[0, 1]) for b in parts) / 88
-    assert found.within == pytest.approx(within)
 
 
 @pytest.mark.parametrize("gone", ["lab_covariance", "live_covariance"])
@@ -233,7 +191,7 @@ def test_ties_count_half_and_are_neither_alike_nor_opposite() -> None:
     assert (found.same.tolist(), found.contradicted.tolist()) == ([False] * 3, [False, True, False])
     assert found.confidence == pytest.approx(-1 / 3)
     assert found.lab.p_value[0] == 1.0
-    assert found.forecasts.score == pytest.approx((0.25 + 1.0 + 0.25) / 3)
+    assert found.brier == pytest.approx((0.25 + 1.0 + 0.25) / 3)
 
 
 @pytest.mark.parametrize("level", [0.6, 0.95, 0.999])

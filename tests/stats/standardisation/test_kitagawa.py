@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalstats.stats.standardisation import gap_parts, threefold
 from tests.stats.standardisation.cell_worlds import kitagawa
 
 # Sums of a few products of numbers near 1.
@@ -26,9 +25,6 @@ def test_the_reference_toy(golden: Path) -> None:
     )
     assert [found.mix, found.behaviour] == pytest.approx([toy["mix"], toy["behaviour"]], abs=CLOSED_FORM)
     assert found.poststratified == pytest.approx(toy["lab_poststratified_to_live_mix"], abs=CLOSED_FORM)
-    three = toy["threefold"]
-    wanted = [three["endowments_mix"], three["coef_behaviour"], three["interaction"]]
-    assert list(threefold(found)) == pytest.approx(wanted, abs=CLOSED_FORM)
     assert [found.unexplained_live, found.unexplained_lab] == pytest.approx([0.0, 0.0], abs=CLOSED_FORM)
 
 
@@ -41,7 +37,6 @@ def test_each_part_is_its_definition(seed: int) -> None:
     assert [found.mix, found.behaviour] == pytest.approx([mix, behaviour], abs=CLOSED_FORM)
     assert found.mix_terms.sum() == pytest.approx(found.mix, abs=CLOSED_FORM)
     assert found.behaviour_terms.sum() == pytest.approx(found.behaviour, abs=CLOSED_FORM)
-    assert sum(threefold(found)) == pytest.approx(found.live - found.lab, abs=CLOSED_FORM)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -78,19 +73,3 @@ def test_cells_of_one_side_alone_are_unexplained() -> None:
     explained = found.mix + found.behaviour + found.unexplained_live + found.unexplained_lab
     assert explained == pytest.approx(found.live - found.lab, abs=CLOSED_FORM)
     assert found.mix_terms[2:].tolist() == [0.0, 0.0]
-
-
-def test_the_three_parts_leave_out_cells_that_a_resample_lacks_on_one_side() -> None:
-    n_lab, n_live = np.array([5.0, 3, 2]), np.array([4.0, 0, 6])
-    r_lab, r_live = np.array([0.9, 0.4, 0.1]), np.array([0.7, 0.0, 0.3])
-    parts = gap_parts(n_lab, n_lab * r_lab, n_live, n_live * r_live, common=np.ones(3, dtype=np.bool_))
-    assert np.isnan(parts.live_rate).tolist() == [False, True, False]
-    shift = np.array([-0.1, 0.0, 0.4])  # of the cells that both have
-    change = np.array([-0.2, 0.0, 0.2])
-    wanted = [shift @ r_lab, 0.5 * -0.2 + 0.2 * 0.2, shift @ change]
-    assert list(threefold(parts)) == pytest.approx(wanted, abs=CLOSED_FORM)
-    # The other way round.
-    back = gap_parts(n_live, n_live * r_live, n_lab, n_lab * r_lab, common=np.ones(3, dtype=np.bool_))
-    assert list(threefold(back)) == pytest.approx(
-        [-shift @ r_live, -0.4 * -0.2 - 0.6 * 0.2, shift @ change], abs=CLOSED_FORM
-    )

@@ -14,7 +14,6 @@ from evalstats.stats.standardisation import (
     cell_table,
     derivatives,
     linearised,
-    raked_cells,
 )
 from tests.stats.standardisation.cell_worlds import LAB_MIX, N_CELLS, N_MODELS, CellWorld
 
@@ -66,7 +65,7 @@ def test_derivatives_are_those_of_small_steps() -> None:
     lab, live = CellWorld().draw(0)
     sums = (*lab.sums(), *live.sums())
     factors = (np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 0]))
-    statistic = GapStatistic(common=ALL, factors=factors, trim=2.0)
+    statistic = GapStatistic(common=ALL, factors=factors)
     exact = derivatives(statistic, sums)
     for which, model, cell in [(0, 0, 1), (1, 2, 0), (2, 1, 4), (3, 0, 3)]:
         up, down = ([array.copy() for array in sums] for _ in range(2))
@@ -270,8 +269,6 @@ def test_every_statistic_of_a_gap_is_its_definition_with_cells_on_one_side_alone
     assert found["factor 0"] + found["factor 1"] == pytest.approx(mix)
     assert [found[f"live share {k}"] for k in range(5)] == pytest.approx(list(n_live[0] / 75))
     assert sum(found[f"behaviour {k}"] for k in range(5)) == pytest.approx(behaviour)
-    weights = raked_cells(n_lab, n_live, factors, trim=None)[0]
-    assert found["raked"] == pytest.approx((weights * r_lab).sum() / weights.sum())
 
 
 def test_a_row_varies_within_its_cell_as_the_means_of_clusters_do():
