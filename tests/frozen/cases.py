@@ -486,8 +486,8 @@ def arena_covariates() -> es.ArenaRanking:
 
 
 @case
-def arena_online() -> es.ArenaRanking:
-    return es.arena(_votes(), online=True, anchor="DeepSeek V3", cluster="none", both_bad="drop", n_resamples=100)
+def arena_anchored() -> es.ArenaRanking:
+    return es.arena(_votes(), anchor="DeepSeek V3", cluster="none", both_bad="drop", n_resamples=100)
 
 
 @case
