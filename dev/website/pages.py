@@ -25,7 +25,6 @@ from evalstats.report.pieces import raw
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
     from evalstats.document.model import Figure
-    from evalstats.report.page import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 # Rooms of the site that are made anew each time.
@@ -153,35 +152,40 @@ def _score_figure(result: "Result") -> "Figure":
 
 def _studies() -> Iterator[Shown]:
     from evalstats.report.overview import example_overview, show_overview
-    from evalstats.report.page import open_sampling, open_tenacious, open_validation
+    from evalstats.report.render import STUDIES
 
     found = example_overview()
     said = found.document()
     body = _BLOCK.sub("", _printed(show_overview))
     figure = next(iter(found.documents()[-1].figures.values()))
     yield Shown(name="overview", title=said.title, headline=said.headline, body=body, figure=figure, part=_STUDIES)
-    first = ("reproduced", "ties", "dimensions", "runs", "files", "needed")
-    for name, page, sections in (
-        ("tenacious", open_tenacious(), first),
-        ("validation", open_validation(), ()),
-        ("arena-sampling", open_sampling(), ()),
-    ):
-
-        def show(page: "Page" = page, sections: tuple[str, ...] = sections) -> None:
-            page.show("answer", *sections)
-            page.show_boxed("may-say")
-            page.show("evidence", "method")
-
-        document = page.document
-        figure = next(iter(document.figures.values()))
+    for name in STUDIES:
+        body, names = run_page(name)
+        document = names["page"].document
         yield Shown(
             name=name,
             title=document.title,
             headline=document.headline,
-            body=_printed(show),
-            figure=figure,
+            body=_BLOCK.sub("", body.lstrip()),
+            figure=names["page"].drawn[0],
             part=_STUDIES,
         )
+
+
+def run_page(name: str) -> tuple[str, dict[str, Any]]:
+    """Run the cells of a page here; return it as Markdown, and the names that its cells gave."""
+    from evalstats.report.engine import find_page
+    from evalstats.report.qmd import Cell, read_document
+
+    names: dict[str, Any] = {}
+    parts: list[str] = []
+    for part in read_document(find_page(name).source).parts:
+        if isinstance(part, Cell):
+            code = compile(part.code, name, "exec")
+            parts.append(_printed(lambda code=code: exec(code, names)))  # noqa: S102 - a page of this project
+        else:
+            parts.append(part.text)
+    return "\n\n".join(parts), names
 
 
 # A page that sets its own title; here the front matter does.

@@ -38,9 +38,6 @@ class ReportOptions:
     to: Annotated[
         tuple[Form, ...], Option("html or pdf, where --output names none; may be repeated.", ("--to",), metavar="FORM")
     ] = ()
-    data: Annotated[
-        Path | None, Option("For tenacious: the original traces, or the folder of the repository.", metavar="PATH")
-    ] = None
     engine: Annotated[Literal["auto", "quarto", "embedded"], Option("What renders the page.")] = "auto"
     quiet: Annotated[bool, Option("Say nothing but errors.", ("--quiet", "-q"))] = False
 
@@ -68,7 +65,7 @@ def report(asked: ReportOptions) -> None:
     results = study or [load_result(target) for target in asked.targets]
     name = Path(single).stem if len(asked.targets) == 1 else "results"
     with step_line(quiet=asked.quiet) as on_step:
-        made = render_results(results, outputs(asked, name), engine=asked.engine, data=asked.data, on_step=on_step)
+        made = render_results(results, outputs(asked, name), engine=asked.engine, on_step=on_step)
     for page in made:
         say(f"rendered: {page.path} ({page.engine} engine)", quiet=asked.quiet)
     return None

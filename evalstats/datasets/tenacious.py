@@ -1,13 +1,12 @@
 """Tenacious-Bench, published three times: how two critics did on every held-out pair, and counts of what the files hold.
 
-Only figures ship: no licence was found in the repository, so none of its text is carried. `to_csv` writes the two files from
-what was read of the original ones, so that anybody who has them can make ours again.
+Only figures ship: no licence was found in the repository, so none of its text is carried. `dev/tenacious_files.py` makes the
+two files from the original ones.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from itertools import groupby
 from typing import Final, Literal
 
 from evalstats.datasets.tables import rows_of
@@ -21,7 +20,7 @@ CRITICS: Final = ("baseline", "trained")
 SOURCE: Final = "github.com/nebiyuephrata/SignalForge"
 
 _HERE = "evalstats.datasets"
-_RUNS, _FACTS = "tenacious_runs.csv", "tenacious_facts.csv"
+RUNS, FACTS = "tenacious_runs.csv", "tenacious_facts.csv"
 _CREDIT = {"right": 1.0, "tie": 0.5, "wrong": 0.0}
 
 
@@ -64,6 +63,71 @@ class TenaciousRun:
     def distinct(self) -> tuple[ScoredPair, ...]:
         """Return one pair of every distinct row."""
         return tuple({pair.scores: pair for pair in reversed(self.pairs)}.values())[::-1]
+
+    def to_data(self, pairs: Sequence[ScoredPair] | None = None) -> EvalData:
+        """Return the pairs of the run (or some of them) as outcomes of two models.
+
+        Metric "correct" counts a tie as wrong, as the source does; "half_credit" counts it as half right. The dimension is the
+        scenario; the item ids are made.
+
+        Examples
+        --------
+        >>> data = load_tenacious().last.to_data()
+        >>> data.outcomes.filter(model="baseline", metric="half_credit")["score"].sum()
+        32.5
+        """
+        benchmark = "Tenacious-Bench"
+        rows: list[dict[str, object]] = []
+        for place, pair in enumerate(self.pairs if pairs is None else pairs, start=1):
+            for critic in CRITICS:
+                outcome: Outcome = getattr(pair, critic)
+                for metric, score in (("correct", float(outcome == "right")), ("half_credit", _CREDIT[outcome])):
+                    rows.append(
+                        {
+                            "run": f"{self.commit}.{critic}",
+                            "model": critic,
+                            "system": critic,
+                            "benchmark": benchmark,
+                            "task": "held_out",
+                            "item": f"pair-{place:02d}",
+                            "trial": 0,
+                            "n_trials": 1,
+                            "metric": metric,
+                            "score": score,
+                            "status": "scored",
+                            "scenario": pair.dimension,
+                        }
+                    )
+        runs: list[dict[str, object]] = [
+            {
+                "run": f"{self.commit}.{critic}",
+                "model": critic,
+                "system": critic,
+                "benchmark": benchmark,
+                "source": f"{SOURCE} @ {self.commit}",
+                "harness": benchmark,
+                "factor_names": ["dimension=scenario"],
+            }
+            for critic in CRITICS
+        ]
+        metrics: list[dict[str, object]] = [
+            {
+                "benchmark": benchmark,
+                "metric": metric,
+                "kind": kind,
+                "low": 0.0,
+                "high": 1.0,
+                "higher_is_better": True,
+                "unit": "proportion",
+                "primary": metric == "correct",
+            }
+            for metric, kind in (("correct", "binary"), ("half_credit", "bounded"))
+        ]
+        return EvalData(
+            outcomes=frame_from_rows(rows, "outcomes"),
+            runs=frame_from_rows(runs, "runs"),
+            metrics=frame_from_rows(metrics, "metrics"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +190,10 @@ class TenaciousStudy:
 def load_tenacious() -> TenaciousStudy:
     """Return the study from the figures that ship with evalstats."""
     published: dict[str, dict[str, float]] = {}
-    for row in rows_of(_HERE, _FACTS):
+    for row in rows_of(_HERE, FACTS):
         published.setdefault(row["run"], {})[row["fact"]] = float(row["value"])
     pairs: dict[str, list[ScoredPair]] = {run: [] for run in published}
-    for row in rows_of(_HERE, _RUNS):
+    for row in rows_of(_HERE, RUNS):
         pair = ScoredPair(
             dimension=row["dimension"],
             baseline=outcome_of(row["baseline"]),
@@ -155,96 +219,3 @@ def outcome_of(word: str) -> Outcome:
     if word not in OUTCOMES:
         raise InputError(f"{word!r} is no outcome of a pair; expected {', '.join(OUTCOMES)}")
     return word
-
-
-def to_csv(study: TenaciousStudy) -> dict[str, str]:
-    """Return the text of the two shipped files by name: pairs as counts of equal neighbours, and facts one a row."""
-    head = (
-        f"# Source: {SOURCE} @ {study.last.commit} and two earlier commits; no licence was found there, so these are\n"
-    )
-    rows = ["run,dimension,baseline,trained,scores,pairs"]
-    for run in study.runs:
-        for pair, same in groupby(run.pairs):
-            told = (run.commit, pair.dimension, pair.baseline, pair.trained, pair.scores, len(list(same)))
-            rows.append(",".join(map(str, told)))
-    facts = ["run,fact,value"]
-    for run in study.runs:
-        facts += [f"{run.commit},{name},{getattr(run, name):g}" for name in (*PUBLISHED, "shared_ids")]
-    counts = [(field.name, getattr(study.files, field.name)) for field in fields(study.files)]
-    facts += [f"{study.last.commit},{name},{count}" for name, count in counts]
-    return {
-        _RUNS: "# Tenacious-Bench: pairs of the held-out split in three published runs, in file order.\n"
-        + head
-        + "# figures alone. Pairs with one number in `scores` have the same dimension and the same scores.\n"
-        + "".join(f"{row}\n" for row in rows),
-        _FACTS: "# Tenacious-Bench: what three runs published, and counts of what the files of the last one hold.\n"
-        + head
-        + "# figures alone. Each is explained in evalstats/datasets/tenacious.py.\n"
-        + "".join(f"{row}\n" for row in facts),
-    }
-
-
-def as_data(run: TenaciousRun, pairs: Sequence[ScoredPair] | None = None) -> EvalData:
-    """Return the pairs of a run (or some of them) as outcomes of two models.
-
-    Metric "correct" counts a tie as wrong, as the source does; "half_credit" counts it as half right. The dimension is the
-    scenario; the item ids are made.
-
-    Examples
-    --------
-    >>> run = load_tenacious().last
-    >>> as_data(run).outcomes.filter(model="baseline", metric="half_credit")["score"].sum()
-    32.5
-    """
-    benchmark = "Tenacious-Bench"
-    rows: list[dict[str, object]] = []
-    for place, pair in enumerate(run.pairs if pairs is None else pairs, start=1):
-        for critic in CRITICS:
-            outcome: Outcome = getattr(pair, critic)
-            for metric, score in (("correct", float(outcome == "right")), ("half_credit", _CREDIT[outcome])):
-                rows.append(
-                    {
-                        "run": f"{run.commit}.{critic}",
-                        "model": critic,
-                        "system": critic,
-                        "benchmark": benchmark,
-                        "task": "held_out",
-                        "item": f"pair-{place:02d}",
-                        "trial": 0,
-                        "n_trials": 1,
-                        "metric": metric,
-                        "score": score,
-                        "status": "scored",
-                        "scenario": pair.dimension,
-                    }
-                )
-    runs: list[dict[str, object]] = [
-        {
-            "run": f"{run.commit}.{critic}",
-            "model": critic,
-            "system": critic,
-            "benchmark": benchmark,
-            "source": f"{SOURCE} @ {run.commit}",
-            "harness": benchmark,
-            "factor_names": ["dimension=scenario"],
-        }
-        for critic in CRITICS
-    ]
-    metrics: list[dict[str, object]] = [
-        {
-            "benchmark": benchmark,
-            "metric": metric,
-            "kind": kind,
-            "low": 0.0,
-            "high": 1.0,
-            "higher_is_better": True,
-            "unit": "proportion",
-            "primary": metric == "correct",
-        }
-        for metric, kind in (("correct", "binary"), ("half_credit", "bounded"))
-    ]
-    return EvalData(
-        outcomes=frame_from_rows(rows, "outcomes"),
-        runs=frame_from_rows(runs, "runs"),
-        metrics=frame_from_rows(metrics, "metrics"),
-    )

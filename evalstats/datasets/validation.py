@@ -22,6 +22,8 @@ _TYPES = {"rate_low": pl.Float64, "rate_high": pl.Float64, "n_replicates": pl.In
 
 Measure = Literal["misses", "false claims", "power", "errors"]
 Role = Literal["ours", "beside", "elsewhere"]
+Standing = Literal["kept", "at the limit", "undecided", "missed", "not judged"]
+_Z = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,48 @@ class Claim:
     up_to_chance: bool
     holds: bool | None
     tables: int | None = None
+
+    @property
+    def chance(self) -> tuple[float, float]:
+        """The 95% Monte Carlo interval of the rate that was found (Wilson); an exact rate is its own."""
+        p, n = self.found, self.replicates
+        if n is None:
+            return p, p
+        middle, whole = p + _Z**2 / (2 * n), 1 + _Z**2 / n
+        half = _Z * (p * (1 - p) / n + _Z**2 / (4 * n**2)) ** 0.5
+        return max((middle - half) / whole, 0.0), min((middle + half) / whole, 1.0)
+
+    @property
+    def standing(self) -> Standing:
+        """Whether the promise is kept: an exact rate, or the whole Monte Carlo interval of a simulated one, decides.
+
+        Where it is proved that the rate is at most its limit, and may be the limit itself, no number of tables would show it
+        below.
+
+        >>> told = dict(text="", method="", cases=(), low=None, high=0.06, up_to_chance=False, holds=True)
+        >>> [Claim(found=0.05, replicates=n, tables=n, **told).standing for n in (None, 200, 2_000, 20_000)]
+        ['kept', 'not judged', 'undecided', 'kept']
+        >>> Claim(found=0.055, replicates=2_000, tables=2_000, **{**told, "up_to_chance": True}).standing
+        'at the limit'
+        """
+        if self.tables is not None and self.tables < ENOUGH:
+            return "not judged"
+        least, most = self.chance
+        low, high = (-1.0 if self.low is None else self.low), (2.0 if self.high is None else self.high)
+        if low <= least and most <= high:
+            return "kept"
+        if least > high or most < low:
+            return "missed"
+        return "at the limit" if self.up_to_chance else "undecided"
+
+    @property
+    def limit(self) -> str:
+        """The limit in percent: "at most 6.5%", "75% to 87%"."""
+        if self.low is not None and self.high is not None:
+            return f"{100 * self.low:g}% to {100 * self.high:g}%"
+        if self.high is not None:
+            return f"at most {100 * self.high:g}%"
+        return f"at least {100 * (self.low or 0.0):g}%"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

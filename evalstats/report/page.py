@@ -10,12 +10,29 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
+from typing import Any
 
 import polars as pl
 
 from evalstats.analysis.result import Result, load_result
 from evalstats.document.escape import for_html, for_pandoc
-from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Tabs, Text, sentence
+from evalstats.document.model import (
+    Block,
+    Code,
+    Column,
+    Document,
+    Figure,
+    Items,
+    Kind,
+    Note,
+    Section,
+    Table,
+    Tabs,
+    Text,
+    Tone,
+    Value,
+    sentence,
+)
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.pieces import (
     both,
@@ -81,12 +98,13 @@ class Page:
     prefix: str = ""
     level: int = 2
     shown: set[str] = field(default_factory=set[str])
+    drawn: list[Figure] = field(default_factory=list[Figure])
 
     def show(self, *names: str) -> None:
         """Print parts by id: "title", "answer", a section of evidence, "evidence" (all of it that is left), "method".
 
-        "folded evidence" and "folded method" fold away what they show, without a heading of their own. A section that this
-        result does not have prints nothing.
+        "repeat" is the last part of the method alone, with engine and versions. "folded evidence" and "folded method" fold
+        away what they show, without a heading of their own. A section that this result does not have prints nothing.
         """
         whole: dict[str, Callable[[], Sequence[str]]] = {
             "title": lambda: [title_block(self.document.title, self.day, self.document.kind)],
@@ -95,6 +113,7 @@ class Page:
             "folded evidence": lambda: self._folds(self.document.evidence, self.level - 1),
             "folded method": self._folded_method,
             "method": self._method,
+            "repeat": self._repeat,
         }
         for name in names:
             if name in whole:
@@ -103,13 +122,20 @@ class Page:
                 section = self.document.section(name)
                 show(*(self._once(section) if section else []))
 
-    def show_boxed(self, name: str) -> None:
-        """Print the text of a section in a box, its heading as the label; nothing where there is no such section."""
-        section = self.document.section(name)
-        if section is not None and section.id not in self.shown:
-            self.shown.add(section.id)
-            text = " ".join(block.text for block in section.blocks if isinstance(block, Text))
-            show(boxed(section.heading, text))
+    def section(self, heading: str, *blocks: str | Sequence[str] | Block) -> None:
+        """Print a heading and what stands below it: a paragraph, several short statements, a `table`, a `figure`."""
+        written = [_as_block(block) for block in blocks]
+        self.drawn += [block for block in written if isinstance(block, Figure)]
+        show(self._heading(heading), *self._blocks(written))
+
+    def fold(self, heading: str, *blocks: str | Sequence[str] | Block) -> None:
+        """Print a part that is folded away behind its heading, in small type in a PDF."""
+        written = tuple(_as_block(block) for block in blocks)
+        show(*self._folds([Section(id=heading, heading=heading, blocks=written)], self.level))
+
+    def box(self, label: str, text: str) -> None:
+        """Print a text in a box, with a label."""
+        show(boxed(label, text))
 
     def _once(self, section: Section) -> list[str]:
         if section.id in self.shown:
@@ -169,9 +195,13 @@ class Page:
         return [*self.document.method, *notes]
 
     def _method(self) -> list[str]:
+        left = [section for section in self._method_sections() if section.id not in (*self.shown, *_REPEATED)]
+        return [self._heading("Method"), *self._folds(left, self.level), *self._repeat()]
+
+    def _repeat(self) -> list[str]:
+        """Return what is needed to come to the same page: digests, seed and code, the engine and the versions."""
         left = [section for section in self._method_sections() if section.id not in self.shown]
         again = [section for name in _REPEATED for section in left if section.id == name]
-        sections = [section for section in left if section not in again]
         made = Items(
             items=(
                 f"Rendered by {self.engine or 'Quarto'} on {self.day.day} {self.day:%B %Y}.",
@@ -180,8 +210,7 @@ class Page:
         )
         self.shown.update(section.id for section in again)
         blocks = (*(block for section in again for block in section.blocks), made)
-        sections.append(Section(id="repeat", heading="Repeat this", blocks=blocks))
-        return [self._heading("Method"), *self._folds(sections, self.level)]
+        return self._folds([Section(id="repeat", heading="Repeat this", blocks=blocks)], self.level)
 
     def _folded_method(self) -> list[str]:
         parts: list[str] = []
@@ -224,25 +253,96 @@ def open_page(result: Result, *, engine: str = "", rendered: str = "") -> Page:
     return Page(document=result.document(), engine=engine, day=shown_day(rendered))
 
 
-def open_validation(*, engine: str = "", rendered: str = "") -> Page:
-    """Open the page on the error rates of evalstats itself: stored results, of which nothing is simulated again."""
-    from evalstats.report.validation import document, studies
+def open_study(
+    title: str,
+    *,
+    kind: str,
+    label: str,
+    tone: Tone,
+    headline: str,
+    number: str = "",
+    number_words: str = "",
+    scope: str = "",
+    cautions: Sequence[str] = (),
+    engine: str = "",
+    rendered: str = "",
+) -> Page:
+    """Print the title and the card of a page that somebody writes; what follows is Markdown, and `section` and `fold` in cells.
 
-    return Page(document=document(studies()), engine=engine, day=shown_day(rendered))
+    `label` and `tone` are the answer in a word and its colour, `headline` in one sentence, `number` the number that answers,
+    `scope` what it rests on. `engine` and `rendered` as in `open_result`.
+    """
+    document = Document(
+        kind=kind,
+        title=title,
+        label=label,
+        tone=tone,
+        headline=headline,
+        number=number,
+        number_words=number_words,
+        scope=scope,
+        notes=tuple(Note(kind="trust", text=text) for text in cautions),
+    )
+    page = Page(document=document, engine=engine, day=shown_day(rendered))
+    page.show("title", "answer")
+    return page
 
 
-def open_sampling(*, engine: str = "", rendered: str = "") -> Page:
-    """Open the page on which models an arena lets meet: a stored simulation."""
-    from evalstats.report.arena_sampling import document
+def table(
+    name: str,
+    rows: Sequence[Mapping[str, Value]],
+    *,
+    caption: str,
+    kinds: Mapping[str, Kind] | None = None,
+    digits: int = 1,
+    spare: Sequence[str] = (),
+    tones: Mapping[str, Tone] | None = None,
+    frame: pl.DataFrame | None = None,
+) -> Table:
+    """Return rows (column title to value) as a table for `section`; intervals are pairs of ends.
 
-    return Page(document=document(), engine=engine, day=shown_day(rendered))
+    `kinds` says how columns are written, by title: text, name, amount (text on the right), number, interval, count, p, verdict;
+    by itself whole numbers are counts, others numbers of so many `digits`. `spare` columns go where there is little room.
+    `frame` is what the CSV beside the table holds, if more than is shown.
+    """
+    known = kinds or {}
+
+    def guessed(title: str) -> Kind:
+        value = next((row[title] for row in rows if row[title] is not None), None)
+        if isinstance(value, tuple):
+            return "interval"
+        return "text" if value is None or isinstance(value, str) else "count" if isinstance(value, int) else "number"
+
+    titles = list(rows[0]) if rows else []
+    return Table(
+        id=name,
+        columns=tuple(
+            Column(title=title, kind=known.get(title) or guessed(title), digits=digits, spare=title in spare)
+            for title in titles
+        ),
+        rows=tuple(tuple(row[title] for title in titles) for row in rows),
+        caption=caption,
+        tones=tones or {},
+        frame={} if frame is None else frame.to_dict(as_series=False),
+    )
 
 
-def open_tenacious(*, data: str = "", engine: str = "", rendered: str = "") -> Page:
-    """Open the audit of Tenacious-Bench's headline: from the original files at `data`, else from the figures that ship."""
-    from evalstats.report.tenacious import document, opened
+def figure(
+    name: str,
+    plot: str,
+    rows: Sequence[Mapping[str, object]],
+    *,
+    caption: str,
+    alt: str,
+    data: Table | None = None,
+    **options: Any,
+) -> Figure:
+    """Return a drawing for `section`: a function of `evalstats.plots` by name, with the rows it draws and its options.
 
-    return Page(document=document(opened(data)), engine=engine, day=shown_day(rendered))
+    `alt` says what it shows to those who do not see it; `data` is a table that says the same, whose CSV is linked.
+    """
+    columns = {key: [row.get(key) for row in rows] for key in dict.fromkeys(key for row in rows for key in row)}
+    return Figure(id=name, plot=plot, rows=columns, options=options, alt=alt, caption=caption, table=data)
 
 
 def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") -> None:
@@ -275,6 +375,12 @@ def _index(documents: Sequence[Document]) -> str:
         for place, each in enumerate(documents, start=1)
     ]
     return "\n".join(rows)
+
+
+def _as_block(block: str | Sequence[str] | Block) -> Block:
+    if isinstance(block, str):
+        return Text(text=block)
+    return Items(items=tuple(block)) if isinstance(block, Sequence) else block
 
 
 def _part(section: Section, level: int, *parts: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evalstats.analysis.result import Result
 from evalstats.atomic import copy_whole
-from evalstats.errors import InputError, Option, RenderError
+from evalstats.errors import InputError, RenderError
 from evalstats.regular import read_regular
 from evalstats.report.engine import (
     EmbeddedEngine,
@@ -89,8 +89,6 @@ def own_page(path: Path) -> tuple[Page, dict[str, object]]:
 _TARGETS: tuple[Target, ...] = ("html", "pdf")
 # Pages of stored studies: they take no result.
 STUDIES = ("validation", "arena-sampling", "tenacious")
-# Of these, the ones that can be computed from files of their own.
-_FROM_FILES = ("tenacious",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +104,6 @@ def report(
     *outputs: str | Path,
     engine: str = "auto",
     time_limit: int = 600,
-    data: str | Path | None = None,
 ) -> tuple[Path, ...]:
     """Render a result as its page, or several as one document with an index; nothing is computed again.
 
@@ -122,8 +119,6 @@ def report(
         "quarto", "embedded", or "auto": the embedded one, which is faster and renders alike, where its parts are installed.
     time_limit
         Seconds that any one step may take.
-    data
-        For "tenacious": the original traces, or the folder of the repository. None: the figures that ship with evalstats.
 
     Returns
     -------
@@ -144,7 +139,7 @@ def report(
     >>> es.report(r, "page.html", "page.pdf")  # doctest: +SKIP
     (PosixPath('page.html'), PosixPath('page.pdf'))
     """
-    made = render_results(results, outputs, engine=engine, time_limit=time_limit, data=data)
+    made = render_results(results, outputs, engine=engine, time_limit=time_limit)
     return tuple(each.path for each in made)
 
 
@@ -154,7 +149,6 @@ def render_results(
     *,
     engine: str = "auto",
     time_limit: int = 600,
-    data: str | Path | None = None,
     on_step: Callable[[str], None] = no_one_listens,
     linked: Sequence[str] = (),
 ) -> tuple[Rendered, ...]:
@@ -167,11 +161,12 @@ def render_results(
     those before it.
     """
     kind, given = _asked(results)
-    own = _own_data(kind, data)
-    page = find_page(kind) if not kind.endswith(".qmd") else None
-    if page is None:
+    own: dict[str, object] = {}
+    if kind.endswith(".qmd"):
         page, own = own_page(Path(kind))
         kind = page.source.stem
+    else:
+        page = find_page(kind)
     chosen, day = choose_engine(engine), today()
     paths = [output_path(output, kind) for output in outputs or (f"{kind}.html",)]
     parameters: dict[str, object] = {"engine": chosen.description, "rendered": day.isoformat(), **own}
@@ -227,18 +222,6 @@ def _asked(results: Result | Sequence[Result] | str) -> tuple[str, tuple[Result,
     if not given:
         raise InputError("there is no result to render")
     return (given[0].document().kind if len(given) == 1 else "results"), given
-
-
-def _own_data(kind: str, data: str | Path | None) -> dict[str, object]:
-    """Return the parameter of a page that is computed from files of its own; cells run elsewhere, so the path is whole."""
-    if data is None:
-        return {}
-    if kind not in _FROM_FILES:
-        raise InputError(f"{Option('data')} is for {', '.join(_FROM_FILES)}; the page {kind} takes none")
-    path = Path(data)
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder; give the original traces or the folder they are in")
-    return {"data": str(path.resolve())}
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dev.tenacious_files import read_tenacious, to_csv
 from evalstats.datasets.tables import tenacious_counts
-from evalstats.datasets.tenacious import as_data, load_tenacious, outcome_of, to_csv
+from evalstats.datasets.tenacious import load_tenacious, outcome_of
 from evalstats.errors import InputError
-from evalstats.report.tenacious_files import read_tenacious
 
 
 def shipped(name: str) -> str:
@@ -63,7 +63,7 @@ def test_equal_rows_are_of_one_dimension_and_one_outcome() -> None:
 def test_a_tie_is_wrong_in_one_metric_and_half_right_in_the_other() -> None:
     run = load_tenacious().last
     pair = replace(run.pairs[0], baseline="tie", trained="wrong")
-    scores = as_data(run, [pair]).outcomes.sort("model", "metric").select("model", "metric", "score").rows()
+    scores = run.to_data([pair]).outcomes.sort("model", "metric").select("model", "metric", "score").rows()
     assert scores == [
         ("baseline", "correct", 0.0),
         ("baseline", "half_credit", 0.5),

@@ -1,4 +1,4 @@
-"""The files of Tenacious-Bench as published, read for its audit: who scored which pair how, and which files fit together.
+"""The files of Tenacious-Bench as published, and the two shipped files of figures that are made of them.
 
 Their texts are compared here and never carried on: what comes out are counts.
 """
@@ -7,12 +7,16 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 from evalstats.datasets.tenacious import (
+    FACTS,
     PUBLISHED,
+    RUNS,
+    SOURCE,
     Outcome,
     ScoredPair,
     TenaciousFiles,
@@ -276,3 +280,30 @@ def _cosine(one: Counter[str], other: Counter[str]) -> float:
 
     lengths = length(one.values()) * length(other.values())
     return sum(count * other[word] for word, count in one.items()) / lengths if lengths else 0.0
+
+
+def to_csv(study: TenaciousStudy) -> dict[str, str]:
+    """Return the text of the two shipped files by name: pairs as counts of equal neighbours, and facts one a row."""
+    head = (
+        f"# Source: {SOURCE} @ {study.last.commit} and two earlier commits; no licence was found there, so these are\n"
+    )
+    rows = ["run,dimension,baseline,trained,scores,pairs"]
+    for run in study.runs:
+        for pair, same in groupby(run.pairs):
+            told = (run.commit, pair.dimension, pair.baseline, pair.trained, pair.scores, len(list(same)))
+            rows.append(",".join(map(str, told)))
+    facts = ["run,fact,value"]
+    for run in study.runs:
+        facts += [f"{run.commit},{name},{getattr(run, name):g}" for name in (*PUBLISHED, "shared_ids")]
+    counts = [(field.name, getattr(study.files, field.name)) for field in fields(study.files)]
+    facts += [f"{study.last.commit},{name},{count}" for name, count in counts]
+    return {
+        RUNS: "# Tenacious-Bench: pairs of the held-out split in three published runs, in file order.\n"
+        + head
+        + "# figures alone. Pairs with one number in `scores` have the same dimension and the same scores.\n"
+        + "".join(f"{row}\n" for row in rows),
+        FACTS: "# Tenacious-Bench: what three runs published, and counts of what the files of the last one hold.\n"
+        + head
+        + "# figures alone. Each is explained in evalstats/datasets/tenacious.py.\n"
+        + "".join(f"{row}\n" for row in facts),
+    }
