@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from dev.validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
-from evalstats.analysis.arms import Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.contamination.contamination import Options, judged
 from evalstats.analysis.contamination.latent_scale import latent_of_split
 from evalstats.analysis.contamination.options import Alternative

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from evalstats.analysis.arms import Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.compare import difference
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference

@@ -9,7 +9,7 @@ import numpy as np
 
 from dev.validation.deciding import Decision, compared, decided, metric
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
-from evalstats.analysis.arms import Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.compare import difference
 from evalstats.analysis.compare.difference import PairedScores
 from evalstats.stats.bootstrap import percentile_law

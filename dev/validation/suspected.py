@@ -8,7 +8,8 @@ import polars as pl
 
 from dev.validation.deciding import SIDES
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
-from evalstats.analysis.arms import Arm, Metric
+from evalstats.table.systems import System
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.dependence import dependence
 from evalstats.analysis.grouping import candidate_groups, with_item_column
 from evalstats.analysis.pairs import Pairs, pair_items
@@ -79,7 +80,7 @@ def suspected(data: EvalData, columns: tuple[str, ...]) -> tuple[set[str], set[s
     """Return the columns that are flagged by us, and those that are where every column counts."""
     metric = data.outcomes["metric"][0], data.outcomes["benchmark"][0]
     of = Metric(benchmark=metric[1], name=metric[0], kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")
-    arms = [Arm(name=name, rows=data.outcomes.filter(model=name), runs=()) for name in SIDES]
+    arms = [System(name=name, rows=data.outcomes.filter(model=name), runs=()) for name in SIDES]
     pairs: Pairs = with_item_column(pair_items(*arms, factors=columns, contrast="model"))
     kept = candidate_groups(data, of, columns, contrast="model").names
     ours = dependence(pairs, kept, (), names={}, seed=0)

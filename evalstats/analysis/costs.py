@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.numbers import number, plural, share_in_percent
 from evalstats.errors import CannotAnswerError
@@ -24,6 +24,7 @@ from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
 from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
 from evalstats.table.items import COUNT_OF, ITEM_KEY, SUM_OF
+from evalstats.table.systems import System
 
 COSTS = ("cost_usd", "latency_s", "n_turns", "input_tokens", "output_tokens")
 PER_SUCCESS = "cost_usd per success"
@@ -75,8 +76,8 @@ class CostRow:
 
 def cost_rows(
     pairs: Pairs,
-    baseline: Arm,
-    candidate: Arm,
+    baseline: System,
+    candidate: System,
     *,
     metric: Metric | None = None,
     clusters: Sequence[str] = (),
@@ -93,7 +94,7 @@ def cost_rows(
     >>> def arm(name, costs):
     ...     key = [{"task": "", "item": f"q{i}", "variant": ""} for i in range(len(costs))]
     ...     rest = {"status": "scored", "score": 1.0}
-    ...     return Arm(
+    ...     return System(
     ...         name=name, rows=pl.DataFrame([{**k, **rest, "cost_usd": c} for k, c in zip(key, costs)]), runs=()
     ...     )
     >>> a, b = arm("a", [1.0, 2.0, 4.0, 3.0, 2.0, 5.0]), arm("b", [1.5, 2.5, 6.0, 4.0, 3.5, 7.0])

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Metric, rows_among
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, plural
@@ -19,6 +19,7 @@ from evalstats.schema.pseudonyms import is_answer, is_measure, plain
 from evalstats.schema.tables import parts_of
 from evalstats.stats.stratified import Strata, strata_of
 from evalstats.table.items import HELPER, ITEM_KEY, Codes, item_codes, level_codes, levels_of_items
+from evalstats.table.systems import rows_among
 from evalstats.table.trial_sets import row_counts, trial_sets
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, NothingSharedError
 from evalstats.stats.trials import (
@@ -17,6 +17,7 @@ from evalstats.stats.trials import (
     pass_hat_k,
 )
 from evalstats.table.items import HELPER, ITEM_KEY, ScoreMatrix, score_matrix
+from evalstats.table.systems import System
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -133,20 +134,7 @@ class Pairs:
         return np.unique(filled.to_numpy(), return_inverse=True)[1].astype(np.int64)
 
 
-def level_places(levels: pl.Series) -> list[tuple[str | None, Ints]]:
-    """Return each level of a factor by name with the places of its items; None, for items without one, comes last.
-
-    >>> [(name, places.tolist()) for name, places in level_places(pl.Series(["b", None, "a", "b"]))]
-    [('a', [2]), ('b', [0, 3]), (None, [1])]
-    """
-    text = levels.alias("level").cast(pl.String)
-    codes = text.rank("dense").fill_null(len(text) + 1).to_numpy()
-    order = np.argsort(codes, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
-    return [(text[int(places[0])], places) for places in parts]
-
-
-def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contrast: str) -> Pairs:
+def pair_items(baseline: System, candidate: System, *, factors: Sequence[str], contrast: str) -> Pairs:
     """Join two arms of one metric on (task, item, variant), with the level of the factors wanted for every item.
 
     The column of the contrast, which names the arms, cannot be part of the key.

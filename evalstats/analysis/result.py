@@ -7,7 +7,6 @@ import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +22,7 @@ from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
 from evalstats.errors import InputError, some_of
 from evalstats.regular import read_regular
-from evalstats.schema.names import name_of
+from evalstats.schema.names import name_of, unknown_name
 from evalstats.stats import estimate as stats_estimate
 
 if TYPE_CHECKING:
@@ -462,19 +461,6 @@ def scaled_values(values: Iterable[float | None], scale: float) -> list[float | 
 def finite(value: float) -> float | None:
     """Return a number that is known; None for NaN and infinity."""
     return float(value) if math.isfinite(value) else None
-
-
-def unknown_name(name: str, known: list[str], *, what: str = "model", most: int = 10) -> str:
-    """Say that a name is not known, what comes closest, and what there is.
-
-    >>> print(unknown_name("gpt4o", ["gpt-4o", "claude"]))
-    no model 'gpt4o'; closest: gpt-4o; all 2: gpt-4o, claude
-    """
-    close = (
-        get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name.lower() in each.lower()][:3]
-    )
-    closest = f"; closest: {', '.join(name if name == name.strip() else repr(name) for name in close)}" if close else ""
-    return f"no {what} {name!r}{closest}; all {len(known):,}: {some_of(known, most)}"
 
 
 def notes(kind: NoteKind, texts: Iterable[str], *, caution: bool = True, remedy: str = "") -> tuple[Note, ...]:

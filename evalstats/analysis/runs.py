@@ -1,14 +1,14 @@
 """What the trials of an item are: draws of one run, chosen judges or seeds, or whole runs that stand for more; what runs add."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric, difference_in_unit, listed
+from evalstats.analysis.design.metric import Metric, difference_in_unit
 from evalstats.analysis.pairs import Floats
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
@@ -29,6 +29,7 @@ from evalstats.stats.runs import (
 )
 from evalstats.stats.trials import same_items_difference
 from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.systems import SeveralRunsError, System, listed
 from evalstats.table.trial_sets import TRIAL_LABELS, in_both, scores_by_trial, seen_trials, trial_sets
 
 RunsAre = Literal["sample", "fixed", "draws"]
@@ -74,7 +75,7 @@ class TrialDesign:
     run_sd: RunSd | None = None
 
     def spread(
-        self, items: pl.DataFrame, arms: Sequence[Arm], metric: Metric, *, weights: Floats | None = None
+        self, items: pl.DataFrame, arms: Sequence[System], metric: Metric, *, weights: Floats | None = None
     ) -> RunSpread | None:
         """Return the run standard deviation, weighed by what the runs show; None where no interval counts it."""
         sides = self.effects(items, arms, weights=weights) if self.role == "sample" else []
@@ -83,21 +84,23 @@ class TrialDesign:
         prior = self.run_sd or usual_prior(metric, sides)
         return None if prior is None else run_spread(*sides, prior=prior)
 
-    def effects(self, items: pl.DataFrame, arms: Sequence[Arm], *, weights: Floats | None = None) -> list[RunEffects]:
+    def effects(
+        self, items: pl.DataFrame, arms: Sequence[System], *, weights: Floats | None = None
+    ) -> list[RunEffects]:
         """Reduce every side's cells (or the differences of two, trial by trial) to what they tell of its runs."""
         found = self.scores(items, arms)
         if found and self.shared and len(found) == 2:
             return [run_effects(_difference(*found), weights=weights, difference=True)]
         return [run_effects(each.scores, weights=weights) for each in found]
 
-    def matrix(self, items: pl.DataFrame, arms: Sequence[Arm]) -> Floats | None:
+    def matrix(self, items: pl.DataFrame, arms: Sequence[System]) -> Floats | None:
         """Return the scores of trials that all systems share, shape (n_arms, n_items, n_trials)."""
         found = self.scores(items, arms)
         if not found or any(each.names != found[0].names for each in found):
             return None
         return np.stack([np.concatenate(list(each.scores)) for each in found])
 
-    def scores(self, items: pl.DataFrame, arms: Sequence[Arm]) -> list["RunScores"]:
+    def scores(self, items: pl.DataFrame, arms: Sequence[System]) -> list["RunScores"]:
         """Return the scores of every system by item and trial; nothing where those of any are not known, or it has none."""
         if not items.height or not any(arm.several_trials for arm in arms):
             return []
@@ -114,7 +117,7 @@ def usual_prior(metric: Metric, sides: Sequence[RunEffects]) -> RunSd | None:
 
 
 def trial_design(
-    arms: Sequence[Arm],
+    arms: Sequence[System],
     metric: Metric,
     *,
     called: str,
@@ -179,7 +182,7 @@ def run_sd_in_unit(run_sd: float | str | None, metric: Metric) -> RunSd | None:
 _Kind = Literal["run", "seed", "judge", "name", "count"]
 
 
-def _kind_of(arms: Sequence[Arm], called: str, names: Sequence[set[str]]) -> _Kind:
+def _kind_of(arms: Sequence[System], called: str, names: Sequence[set[str]]) -> _Kind:
     """Tell what trials are named after; those of one run that are only counted have no names."""
     if any(arm.by_run for arm in arms):
         return "run"
@@ -194,7 +197,7 @@ def _kind_of(arms: Sequence[Arm], called: str, names: Sequence[set[str]]) -> _Ki
     return "judge" if NAMED_TRIALS.search(called.lower()) else "name"
 
 
-def _most_trials(arm: Arm) -> int:
+def _most_trials(arm: System) -> int:
     """Return the most trials that any item has."""
     if trial_sets(arm.rows) is not None:
         return len(seen_trials(arm.rows))
@@ -202,7 +205,7 @@ def _most_trials(arm: Arm) -> int:
     return int(arm.rows.group_by(key).len()["len"].max() or 0)  # pyright: ignore[reportArgumentType]
 
 
-def unit_of(arm: Arm, *, by_run: bool) -> pl.Expr:
+def unit_of(arm: System, *, by_run: bool) -> pl.Expr:
     """Return what names the whole run that a row belongs to, as text: its run, the label of its trial, or its number."""
     if by_run:
         # Runs are numbered, so that no run's name can be that of a key, and in the order of their trials.
@@ -214,13 +217,13 @@ def unit_of(arm: Arm, *, by_run: bool) -> pl.Expr:
 class PairedTrials:
     """Both sides' rows with the scores of trials that both have, and what the reader must know of that."""
 
-    baseline: Arm
-    candidate: Arm
+    baseline: System
+    candidate: System
     notes: tuple[str, ...] = ()
 
 
 def paired_trials(
-    baseline: Arm, candidate: Arm, design: TrialDesign, *, declared: bool | None, contrast: str
+    baseline: System, candidate: System, design: TrialDesign, *, declared: bool | None, contrast: str
 ) -> PairedTrials:
     """Keep, item by item, only scores of trials that both sides have; all where trials are not shared.
 
@@ -258,12 +261,12 @@ def paired_trials(
     )
 
 
-def _labelled(arm: Arm) -> bool:
+def _labelled(arm: System) -> bool:
     name = TRIAL_LABEL if trial_sets(arm.rows) is None else TRIAL_LABELS
     return name in arm.rows.columns and not arm.rows[name].null_count()
 
 
-def _units(arm: Arm) -> list[str]:
+def _units(arm: System) -> list[str]:
     if trial_sets(arm.rows) is not None:
         return seen_trials(arm.rows)
     if arm.by_run:
@@ -273,7 +276,7 @@ def _units(arm: Arm) -> list[str]:
     return named.drop_nulls().unique().cast(pl.String).to_list()
 
 
-def _refuse_strangers(baseline: Arm, candidate: Arm, names: Sequence[Sequence[str]]) -> None:
+def _refuse_strangers(baseline: System, candidate: System, names: Sequence[Sequence[str]]) -> None:
     """Refuse trials that are declared to be shared and cannot be."""
     if baseline.by_run != candidate.by_run or (baseline.by_run and len(names[0]) != len(names[1])):
         raise InputError(
@@ -306,7 +309,7 @@ class RunScores(NamedTuple):
     scores: ScoreBlocks
 
 
-def run_scores(items: pl.DataFrame, arm: Arm, *, by_run: bool) -> RunScores | None:
+def run_scores(items: pl.DataFrame, arm: System, *, by_run: bool) -> RunScores | None:
     """Return the scores by item (in the order of `items`) and run or trial; None where only averages of trials are known."""
     key = [name for name in ITEM_KEY if name in items.columns]
     rows = arm.rows.filter(pl.col("status") == "scored")
@@ -338,7 +341,7 @@ def _difference(first: RunScores, second: RunScores) -> ScoreBlocks:
 
 
 def same_items_row(
-    items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign, *, conf_level: float
+    items: pl.DataFrame, arms: Sequence[System], design: TrialDesign, *, conf_level: float
 ) -> MethodRow | None:
     """Return the difference on these very items for new trials, where every item has the same trials."""
     found = design.scores(items, arms)
@@ -358,7 +361,7 @@ def _zeros(like: ScoreBlocks) -> Callable[[], Iterator[Floats]]:
 
 
 def run_notes(
-    design: TrialDesign, spread: RunSpread | None, arms: Sequence[Arm], metric: Metric, *, wider: float = 1.0
+    design: TrialDesign, spread: RunSpread | None, arms: Sequence[System], metric: Metric, *, wider: float = 1.0
 ) -> tuple[Note, ...]:
     """Say what whole runs add to the interval, which is `wider` times as wide for it, or that they are not counted."""
     if spread is None:
@@ -395,7 +398,7 @@ def size_words(run_sd: float, metric: Metric) -> str:
     return f"{scaled(run_sd, metric.scale, 1 if metric.shown_unit == 'pp' else 2)} {metric.shown_unit}".rstrip()
 
 
-def draws_note(items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign) -> tuple[Note, ...]:
+def draws_note(items: pl.DataFrame, arms: Sequence[System], design: TrialDesign) -> tuple[Note, ...]:
     """Caution where the repetitions of one run differ as a whole by more than chance explains (p <= .01)."""
     if design.role != "draws":
         return ()
@@ -410,3 +413,14 @@ def draws_note(items: pl.DataFrame, arms: Sequence[Arm], design: TrialDesign) ->
             remedy=(f"If each {design.called} is a run of its own, add ", Option("runs", "sample")),
         ),
     )
+
+
+def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: Option) -> tuple[Note, ...]:
+    """Say which systems are left out since their runs answered the same items, and what would keep them."""
+    if not found:
+        return ()
+    first = next(iter(found.values()))
+    alone = f"is left out: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
+    why = alone if len(found) == 1 else "are left out: of each, several runs answered the same items"
+    repeated = ("Add ", remedy, " for each by itself, or, if they are repetitions, ", Option("trials_from_runs"))
+    return (Note(kind="left_out", text=f"{several([*found], 3)} {why}", remedy=repeated),)

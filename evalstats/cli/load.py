@@ -459,8 +459,8 @@ def _two_files(
     quiet: bool,
     trials_from_runs: bool,
 ) -> Sides:
-    from evalstats.analysis.arms import only_arm
     from evalstats.schema.data import combine
+    from evalstats.table.systems import only_arm
 
     parts = [
         load([target], where=where, columns=columns, input_format=input_format, quiet=quiet, tell=False)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.analysis.arms import direction_of
+from evalstats.analysis.design.metric import direction_of
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.dashboard.document import change_words, models_table, verdict_words
 from evalstats.analysis.dashboard.result import Dashboard, History
+from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.result import draw, load_result
 from evalstats.document.escape import for_html, for_pandoc
 from evalstats.document.model import Code, Document, Figure, Items, Section, Table, Text, sentence

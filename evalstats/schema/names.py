@@ -1,13 +1,14 @@
 """Names of models and levels as the tables hold them, where somebody gives a number instead."""
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Final, cast
 
 import numpy as np
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, some_of
 
 _TRUTH: Final[tuple[type, ...]] = (bool, np.bool_)
 _NUMBERS: Final = (Real, *_TRUTH)
@@ -85,3 +86,16 @@ def _keyed(pairs: Mapping[object, object], dtype: pl.DataType | None) -> dict[st
     if len(named) < len(pairs):
         raise InputError(f"two of {', '.join(map(repr, pairs))} are the same name; give each once")
     return named
+
+
+def unknown_name(name: str, known: list[str], *, what: str = "model", most: int = 10) -> str:
+    """Say that a name is not known, what comes closest, and what there is.
+
+    >>> print(unknown_name("gpt4o", ["gpt-4o", "claude"]))
+    no model 'gpt4o'; closest: gpt-4o; all 2: gpt-4o, claude
+    """
+    close = (
+        get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name.lower() in each.lower()][:3]
+    )
+    closest = f"; closest: {', '.join(name if name == name.strip() else repr(name) for name in close)}" if close else ""
+    return f"no {what} {name!r}{closest}; all {len(known):,}: {some_of(known, most)}"

@@ -55,7 +55,7 @@ def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> p
 def constant_factors(outcomes: object, factors: Sequence[str], *, key: Sequence[str] = ITEM_KEY) -> pl.DataFrame:
     """Return the level of every factor for every item, as text; null where it varies within the item or is absent."""
     if isinstance(outcomes, pl.DataFrame):
-        return _with_levels(outcomes, factors, *item_codes(outcomes, key), key=key)
+        return items_with_levels(outcomes, factors, *item_codes(outcomes, key), key=key)
     wanted = [name for name in factors if name not in key]
     if not wanted:
         return as_polars(_native(outcomes).select(list(key)).unique().to_native()).sort(list(key))
@@ -255,7 +255,7 @@ def _matrix_of_rows(
     # A sum of three numbers depends on their order, which must not be that of the rows.
     order = np.lexsort((scores, cell)) if scored.max(initial=0) > 2 else None
     return ScoreMatrix(
-        items=_with_levels(outcomes, factors, codes, first, key=key),
+        items=items_with_levels(outcomes, factors, codes, first, key=key),
         models=tuple(models),
         n_scored=scored,
         n_lost=summed(weighed(lost)).astype(np.int64) if lost.any() else np.zeros_like(scored),
@@ -311,10 +311,10 @@ def levels_of_items(level: Codes, codes: Codes, n_items: int) -> tuple[Codes, Bo
     return found, differs
 
 
-def _with_levels(
+def items_with_levels(
     rows: pl.DataFrame, factors: Sequence[str], codes: Codes, first: Ints, *, key: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the items with the level of every factor, as `constant_factors` does, in a held table."""
+    """Return the items, `first` row of each, with the level of every factor as text; null where it varies within the item."""
     levels: list[pl.Series] = []
     for name in (name for name in factors if name not in key):
         # Under a name of our own: Polars takes a column called "*" or "^a$" for a pattern, whatever is asked of it.
@@ -329,3 +329,16 @@ def _with_levels(
             text = names.gather(pl.Series(own).replace(-1, None))
         levels.append(text.alias(name))
     return rows.select(key)[first].hstack(levels)
+
+
+def level_places(levels: pl.Series) -> list[tuple[str | None, Ints]]:
+    """Return each level of a factor by name with the places of its items; None, for items without one, comes last.
+
+    >>> [(name, places.tolist()) for name, places in level_places(pl.Series(["b", None, "a", "b"]))]
+    [('a', [2]), ('b', [0, 3]), (None, [1])]
+    """
+    text = levels.alias("level").cast(pl.String)
+    codes = text.rank("dense").fill_null(len(text) + 1).to_numpy()
+    order = np.argsort(codes, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
+    return [(text[int(places[0])], places) for places in parts]

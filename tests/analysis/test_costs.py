@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arms import Metric, make_arm
 from evalstats.analysis.costs import (
     COSTS,
     MIN_SUCCESSES,
@@ -21,10 +20,12 @@ from evalstats.analysis.costs import (
     cost_rows,
     log_scale_mean,
 )
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import pair_items, pass_metric, passing
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
+from evalstats.table.systems import system_of
 
 CORRECT = Metric(
     benchmark="b", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="proportion"
@@ -48,7 +49,7 @@ def compared(
     before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], *, metric: Metric | None = None, **options: Any
 ) -> dict[str, CostRow]:
     arms = [
-        make_arm(frame_from_rows(rows_with(name, cells), "outcomes"), name, CORRECT, role=role)
+        system_of(frame_from_rows(rows_with(name, cells), "outcomes"), name, CORRECT, role=role)
         for name, role, cells in (("a", "baseline", before), ("b", "candidate", after))
     ]
     factors = options.get("clusters", [])
@@ -235,7 +236,7 @@ def test_no_cost_of_a_success_where_success_means_nothing() -> None:
 def test_no_cost_of_a_success_of_k_trials() -> None:
     trials = [{**cell, "trial": trial} for cell in costs(BEFORE * 2) for trial in range(2)]
     arms = [
-        make_arm(frame_from_rows(rows_with(name, trials), "outcomes"), name, CORRECT, role="system") for name in "ab"
+        system_of(frame_from_rows(rows_with(name, trials), "outcomes"), name, CORRECT, role="system") for name in "ab"
     ]
     pairs = pair_items(*arms, factors=[], contrast="model")
     assert PER_SUCCESS in {row.quantity for row in cost_rows(pairs, *arms, metric=CORRECT)}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Metric, choose_metric, direction_of, require_outcomes, rows_among
 from evalstats.analysis.audit.answers import multiple_choice
 from evalstats.analysis.audit.conclusions import Conclusions, conclusions, ranked
 from evalstats.analysis.audit.items import groups_and_drift, near_duplicates, uninformative_items, unlike_levels
@@ -25,20 +24,22 @@ from evalstats.analysis.audit.scores import (
     scale_oddities,
 )
 from evalstats.analysis.audit.votes import with_scores_of_votes
+from evalstats.analysis.design.metric import Metric, choose_metric, direction_of
 from evalstats.analysis.grouping import named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
-from evalstats.analysis.result import unknown_name
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.names import unknown_name
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
 from evalstats.schema.tables import levels_of, parts_of
 from evalstats.stats.checks import check_level
 from evalstats.stats.computation import one_thread
 from evalstats.table.items import FIRST, ITEM_KEY, Ints, constant_factors, item_codes, level_codes
+from evalstats.table.systems import require_outcomes, rows_among
 from evalstats.table.trial_sets import row_counts
 
 # The checks, in the order in which they look. To add one, write a function that takes a `Panel` (the rows of one metric, and

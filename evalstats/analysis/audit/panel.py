@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.arms import Metric
 from evalstats.analysis.audit.result import Kind
+from evalstats.analysis.design.metric import Metric
 from evalstats.errors import Advice
 from evalstats.schema.data import EvalData
 from evalstats.table.items import HELPER, ITEM_KEY, Bools, Floats, Ints

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.arms import Arm
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.comparability.rules import setting_words
 from evalstats.analysis.leaderboard.comparability import (
@@ -22,6 +21,7 @@ from evalstats.errors import Advice, Option
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.table.items import FIRST, HELPER, ITEM_KEY, Bools, Floats, Ints
+from evalstats.table.systems import System
 
 _SIDE = f"{HELPER}side"
 # Of what says how a run was made: two runs with the same of all are one kind.
@@ -107,9 +107,9 @@ def _sides(panel: Panel) -> tuple[list[str], Ints]:
     return [name.partition("\x1f")[0] for name in names], side
 
 
-def _arm(panel: Panel, name: str, keep: Bools) -> Arm:
+def _arm(panel: Panel, name: str, keep: Bools) -> System:
     rows = panel.rows.filter(pl.Series(keep)).drop(ENTRY)
-    return Arm(name=name, rows=rows, runs=tuple(levels_of(rows["run"])))
+    return System(name=name, rows=rows, runs=tuple(levels_of(rows["run"])))
 
 
 def _observation(own: list[EntryDifference], remedy: Advice, treatments: tuple[Treatment, ...]) -> Observation:

@@ -16,7 +16,6 @@ from typing import cast
 
 import polars as pl
 
-from evalstats.analysis.arms import Arm
 from evalstats.analysis.comparability.rules import (
     LISTED,
     RULES,
@@ -40,6 +39,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
 from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.systems import System
 from evalstats.table.trial_sets import row_counts, trial_sets
 
 # Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.
@@ -61,8 +61,8 @@ _BASIC = ("harness", "task_version", "n_shots", "prompt_hash", "temperature")
 
 def run_comparability(
     data: EvalData,
-    first: Arm,
-    second: Arm,
+    first: System,
+    second: System,
     *,
     contrast: str = "model",
     accept: Collection[str] = (),
@@ -81,7 +81,7 @@ def run_comparability(
     >>> rows = frame_from_rows([{**row, "status": "scored"} for row in rows], "outcomes")
     >>> runs = [{"run": r, "benchmark": "b", "n_shots": n} for r, n in (("a", 0), ("b", 5))]
     >>> data = EvalData(outcomes=rows, runs=frame_from_rows(runs, "runs"))
-    >>> a, b = (Arm(name=r, rows=rows.filter(pl.col("run") == r), runs=(r,)) for r in "ab")
+    >>> a, b = (System(name=r, rows=rows.filter(pl.col("run") == r), runs=(r,)) for r in "ab")
     >>> [(each.setting, each.severity) for each in run_comparability(data, a, b)]
     [('n_shots', 'invalid')]
     >>> [each.severity for each in run_comparability(data, a, b, accept=["n_shots"])]
@@ -127,7 +127,7 @@ def difference_notes(differences: Sequence[RunDifference]) -> tuple[Note, ...]:
     return tuple(sorted(made, key=lambda note: not note.caution))
 
 
-def identical_runs(data: EvalData, first: Arm, second: Arm, *, contrast: str = "model") -> str | None:
+def identical_runs(data: EvalData, first: System, second: System, *, contrast: str = "model") -> str | None:
     """Return a sentence where the two sides are one run twice; None where they are two.
 
     Two sides with the same score on every row of every trial are called identical if they are the same system, have ten rows
@@ -137,7 +137,7 @@ def identical_runs(data: EvalData, first: Arm, second: Arm, *, contrast: str = "
     >>> from evalstats.schema.tables import frame_from_rows
     >>> row = {"model": "m", "system": "m", "benchmark": "b", "metric": "acc", "score": 1.0, "status": "scored"}
     >>> rows = frame_from_rows([{**row, "run": run, "item": item} for run in "ab" for item in range(10)], "outcomes")
-    >>> a, b = (Arm(name=r, rows=rows.filter(pl.col("run") == r), runs=(r,)) for r in "ab")
+    >>> a, b = (System(name=r, rows=rows.filter(pl.col("run") == r), runs=(r,)) for r in "ab")
     >>> identical_runs(EvalData(outcomes=rows), a, b).partition(":")[0]
     'the two runs of m have the same score on every row of every trial'
     """

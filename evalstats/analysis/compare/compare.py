@@ -6,19 +6,6 @@ from typing import Any, cast, overload
 
 import polars as pl
 
-from evalstats.analysis.arms import (
-    Arm,
-    Metric,
-    choose_metric,
-    direction_notes,
-    make_arm,
-    margin_in_unit,
-    refuse_same_rows,
-    require_outcomes,
-    rows_among,
-    rows_named,
-    shared_benchmarks,
-)
 from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
 from evalstats.analysis.compare.checks import (
     DEFAULT_LEVEL,
@@ -36,6 +23,7 @@ from evalstats.analysis.compare.undeclared import Reading, with_what_decides
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.analysis.dependence import crossed_factors
+from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     Average,
@@ -59,6 +47,15 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
+from evalstats.table.systems import (
+    System,
+    refuse_same_rows,
+    require_outcomes,
+    rows_among,
+    rows_named,
+    shared_benchmarks,
+    system_of,
+)
 from evalstats.table.trial_sets import trial_sets
 
 
@@ -512,7 +509,7 @@ def _asked_of_trials(
 
 def _two_arms(
     data: EvalData, baseline: str, candidate: str, column: str, asked: CompareOptions
-) -> tuple[Metric, Arm, Arm]:
+) -> tuple[Metric, System, System]:
     """Find both sides' rows, the benchmark they share, and the metric."""
     first = rows_named(data.outcomes, baseline, contrast=column, role="baseline")
     second = rows_named(data.outcomes, candidate, contrast=column, role="candidate")
@@ -524,5 +521,5 @@ def _two_arms(
     both = pl.concat([first, second])
     rows = rows_among(both, both["benchmark"].is_in(shared))
     chosen = choose_metric(data, rows, metric, contrast=column)
-    arms = (make_arm(first, baseline, chosen, role="baseline"), make_arm(second, candidate, chosen, role="candidate"))
+    arms = (system_of(first, baseline, chosen, role="baseline"), system_of(second, candidate, chosen, role="candidate"))
     return chosen, *arms

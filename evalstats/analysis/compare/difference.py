@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.evidence import further_rows
 from evalstats.analysis.compare.result import Verdict
 from evalstats.analysis.costs import runaway_words
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note

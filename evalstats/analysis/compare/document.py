@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.arms import asked_direction, direction_notes
 from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
@@ -11,6 +10,7 @@ from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, Lev
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
 from evalstats.analysis.dependence import partitions_named
+from evalstats.analysis.design.metric import asked_direction, direction_notes
 from evalstats.analysis.grouping import weighted_words
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import MethodRow

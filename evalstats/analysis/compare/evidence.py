@@ -8,8 +8,8 @@ from typing import Any, cast, overload
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, level_places
+from evalstats.analysis.design.metric import Metric
+from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs
 from evalstats.analysis.result import MethodRow, method_row
 from evalstats.document.numbers import declared, plural, scaled, share_in_percent
 from evalstats.schema.tables import is_constant
@@ -20,7 +20,8 @@ from evalstats.stats.one_sample import UnseenFailures
 from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior
 from evalstats.stats.paired.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
 from evalstats.stats.paired.means import sign_flip, signed_rank
-from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY
+from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY, level_places
+from evalstats.table.systems import System
 
 # A mean of this much is a success: more trials right than wrong, or as many.
 MIDDLE = 0.5
@@ -181,7 +182,7 @@ class ScenarioFlips:
     n_clusters: int | None = None
 
 
-def flipped_items(pairs: Pairs, baseline: Arm, candidate: Arm, runs: pl.DataFrame) -> Flips:
+def flipped_items(pairs: Pairs, baseline: System, candidate: System, runs: pl.DataFrame) -> Flips:
     """List the items on which one side mostly succeeds and the other mostly fails, each with its rows' places."""
     changed = _changed(pairs)
     items = pairs.items.filter(pl.Series(changed))

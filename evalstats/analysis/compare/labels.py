@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.compare.difference import Difference
 from evalstats.analysis.compare.result import LabelAccount
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.result import Estimate, estimated, method_row, notes
 from evalstats.document.model import Note
@@ -27,6 +27,7 @@ from evalstats.stats.raters.differences import (
     rogan_gladen_difference,
 )
 from evalstats.stats.runs import RunSpread, with_runs
+from evalstats.table.systems import System
 
 _POWER = 0.8
 _SURE = 0.05
@@ -101,7 +102,7 @@ def label_rows(labels: EvalData | object, names: tuple[str, str]) -> pl.DataFram
     return frame
 
 
-def labels_of(labels: EvalData | object, paired: Pairs, arms: tuple[Arm, Arm], metric: Metric) -> Labels:
+def labels_of(labels: EvalData | object, paired: Pairs, arms: tuple[System, System], metric: Metric) -> Labels:
     """Find the labels of the paired items; several people's labels of one answer are averaged.
 
     Raises
@@ -160,7 +161,7 @@ def _key(rows: pl.DataFrame, paired: Pairs) -> list[str]:
     return key
 
 
-def _by_side(rows: pl.DataFrame, arms: tuple[Arm, Arm]) -> pl.DataFrame:
+def _by_side(rows: pl.DataFrame, arms: tuple[System, System]) -> pl.DataFrame:
     """Keep labels of either side, with 0 for the baseline's and 1 for the candidate's."""
     for name in _SIDES:
         if name not in rows.columns or rows[name].null_count() == rows.height:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric, open_direction
 from evalstats.analysis.comparability.comparability import difference_notes
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
@@ -36,8 +35,9 @@ from evalstats.analysis.compare.verdict import (
 )
 from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.dependence import ItemFactor, effective_levels
+from evalstats.analysis.design.metric import Metric, open_direction
 from evalstats.analysis.grouping import Average, fixed_by, label_of, other_averages, plain_average, without_nested
-from evalstats.analysis.pairs import Pairs, level_places
+from evalstats.analysis.pairs import Pairs
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import MethodRow, estimated, method_row
@@ -54,7 +54,8 @@ from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.runs import RunSpread
 from evalstats.stats.stratified import Strata, stratified_mean
-from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.items import HELPER, ITEM_KEY, level_places
+from evalstats.table.systems import System
 
 _LEVEL, _FIRST, _SECOND = f"{HELPER}level", f"{HELPER}first side", f"{HELPER}second side"
 _SHOWN = 3
@@ -71,8 +72,8 @@ class Question:
 
     data: EvalData
     metric: Metric
-    baseline: Arm
-    candidate: Arm
+    baseline: System
+    candidate: System
     pairs: Pairs
     clusters: tuple[str, ...]
     conf_level: float
@@ -477,7 +478,7 @@ class Question:
         return any(bool((arm.rows["status"] != "scored").any()) for arm in (self.baseline, self.candidate))
 
     @property
-    def _arms(self) -> tuple[Arm, Arm]:
+    def _arms(self) -> tuple[System, System]:
         return self.baseline, self.candidate
 
     def _runs(self, paired: Pairs, strata: Strata | None) -> RunSpread | None:

@@ -6,7 +6,6 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.arms import Direction
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.evidence import Flips, ScenarioFlips
 from evalstats.analysis.costs import CostRow
@@ -18,6 +17,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import interval, many, scaled
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.paired.binary import PairedCounts
+from evalstats.table.metric import Direction
 
 Unit = Literal["item", "cluster"]
 Order = Literal["timestamp", "file order"]

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.compare.difference import Difference, PairedScores
 from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, Unit
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.numbers import declared, p_value, plural, scaled
@@ -18,6 +18,7 @@ from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mc
 from evalstats.stats.estimate import Estimate, normal_quantile
 from evalstats.stats.sequential import ConfidenceSequence, asymptotic_cs, normal_mixture_cs, order_drift
 from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.systems import System
 
 _TIME, _PLACE = f"{HELPER}time", f"{HELPER}place"
 
@@ -31,7 +32,7 @@ class Finished:
     notes: tuple[str, ...]
 
 
-def finishing_order(paired: Pairs, baseline: Arm, candidate: Arm) -> Finished:
+def finishing_order(paired: Pairs, baseline: System, candidate: System) -> Finished:
     """Put paired items in the order in which both sides had finished them.
 
     By the timestamps of the scored rows, where every one has one and they differ: an item is finished when the last trial of
@@ -58,7 +59,7 @@ def finishing_order(paired: Pairs, baseline: Arm, candidate: Arm) -> Finished:
     return Finished(places=np.argsort(places, kind="stable").astype(np.int64), order="file order", notes=(note,))
 
 
-def _ends(paired: Pairs, arm: Arm, key: list[str]) -> pl.DataFrame:
+def _ends(paired: Pairs, arm: System, key: list[str]) -> pl.DataFrame:
     """Return the last timestamp and the last place among the scored rows of every item; no time where any row has none."""
     placed = arm.rows.with_row_index(_PLACE).filter(pl.col("status") == "scored")
     time = pl.col("timestamp")
@@ -95,8 +96,8 @@ class _Units:
 
 def sequential_account(
     pairs: Pairs,
-    baseline: Arm,
-    candidate: Arm,
+    baseline: System,
+    candidate: System,
     metric: Metric,
     *,
     clusters: tuple[str, ...] = (),
@@ -143,7 +144,7 @@ def sequential_account(
     return account if margin is None else _with_margin(account, units, metric, margin)
 
 
-def _units(pairs: Pairs, baseline: Arm, candidate: Arm, clusters: tuple[str, ...]) -> _Units:
+def _units(pairs: Pairs, baseline: System, candidate: System, clusters: tuple[str, ...]) -> _Units:
     paired = pairs.subset(pairs.paired)
     finished = finishing_order(paired, baseline, candidate)
     scores = PairedScores(baseline=paired.baseline.means(), candidate=paired.candidate.means(), n_trials=1)

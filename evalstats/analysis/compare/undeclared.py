@@ -9,7 +9,8 @@ from evalstats.analysis.compare.question import Question
 from evalstats.analysis.compare.result import LevelDifferences
 from evalstats.analysis.dependence import ItemFactor, dependence
 from evalstats.analysis.grouping import label_of, nested, without_nested
-from evalstats.analysis.pairs import Pairs, level_places
+from evalstats.analysis.pairs import Pairs
+from evalstats.table.items import level_places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

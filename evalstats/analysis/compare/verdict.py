@@ -6,9 +6,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from evalstats.analysis.arms import HOW_TO_DIRECT, Metric, open_direction
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import AtMargin, Comparison, Missing, Verdict
+from evalstats.analysis.design.metric import HOW_TO_DIRECT, Metric, open_direction
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels, too_much_missing
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note

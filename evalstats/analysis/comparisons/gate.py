@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from evalstats.analysis.arms import open_direction
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.compare.verdict import Gate, gate
 from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.design.metric import open_direction
 
 
 def gate_of(result: Comparison | Comparisons, *fail_on: str) -> Gate:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast, get_args
 
-from evalstats.analysis.arms import margin_in_unit, require_outcomes
 from evalstats.analysis.contamination.cutoff import ask_of_date
 from evalstats.analysis.contamination.latent_scale import gaps_of
 from evalstats.analysis.contamination.options import Alternative, Scale
@@ -30,6 +29,7 @@ from evalstats.analysis.contamination.sides import (
     joined,
     twin_rows,
 )
+from evalstats.analysis.design.metric import margin_in_unit
 from evalstats.analysis.grouping import label_of
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate
@@ -45,6 +45,7 @@ from evalstats.stats.clusters import Dependence, undeclared_dependence
 from evalstats.stats.contamination import ReferenceGap
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.many.multiplicity import holm
+from evalstats.table.systems import require_outcomes
 
 _OWN = "CR2 over items, Satterthwaite df"
 # What a line takes of the gap to the references as it is.

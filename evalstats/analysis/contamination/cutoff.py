@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from evalstats.analysis.arms import listed
 from evalstats.analysis.contamination.latent_scale import LatentScores, gaps_of
 from evalstats.analysis.contamination.result import WidthRow
 from evalstats.analysis.contamination.sides import Asked, Dated, Floats, ItemTable, few_clusters
@@ -20,6 +19,7 @@ from evalstats.stats.contamination import (
     date_density,
     date_window,
 )
+from evalstats.table.systems import listed
 
 # Half, the same and double the bandwidth with straight lines, and the same with parabolas.
 _OTHERS = ((0.5, 1), (2.0, 1), (1.0, 2))

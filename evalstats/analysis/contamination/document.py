@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
+from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import MethodText, known_methods
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import Estimate, level

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from evalstats.analysis.arms import Metric
 from evalstats.analysis.contamination.options import Scale
 from evalstats.analysis.contamination.result import Compared
+from evalstats.analysis.design.metric import Metric
 from evalstats.document.numbers import plural
 from evalstats.errors import InputError, Option
 from evalstats.stats.contamination import ItemContrast, ReferenceGap, reference_gap

@@ -6,7 +6,6 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.arms import Direction
 from evalstats.analysis.contamination.options import Alternative
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.settings import Settings
@@ -15,6 +14,7 @@ from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
 from evalstats.stats.contamination import DateDensity
+from evalstats.table.metric import Direction
 
 Design = Literal["split", "date", "twins"]
 Compared = Literal["latent", "points"]

@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.contamination.latent_scale import LatentScores, latent_of_split, latent_of_twins, scale_for
 from evalstats.analysis.contamination.options import Scale
 from evalstats.analysis.contamination.result import Compared, WidthRow
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.grouping import ITEM_OF_VARIANTS, chosen_clusters, label_of, named_clusters
 from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.document.model import Note
@@ -22,6 +22,7 @@ from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
 from evalstats.stats.contamination import DateDensity, ItemContrast, split_contrast, twin_contrast
 from evalstats.table.items import HELPER
+from evalstats.table.systems import System, listed
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -159,7 +160,7 @@ def _check_names(wanted: Wanted) -> None:
         raise InputError(f"{both[0]!r} is named as suspect and as reference; a model cannot be held against itself")
 
 
-def _resolved(arms: Sequence[Arm], names: Collection[str], role: str) -> tuple[str, ...]:
+def _resolved(arms: Sequence[System], names: Collection[str], role: str) -> tuple[str, ...]:
     found: list[str] = []
     for name in names:
         try:

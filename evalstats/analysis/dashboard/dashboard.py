@@ -9,17 +9,18 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric, choose_metric, direction_notes
 from evalstats.analysis.comparability.comparability import run_comparability
 from evalstats.analysis.comparability.rules import RULES, RunDifference, setting_words
 from evalstats.analysis.dashboard.result import Dashboard, Day, Drifted, History
+from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
-from evalstats.analysis.result import estimated, unknown_name
+from evalstats.analysis.result import estimated
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural, several, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.names import unknown_name
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import check_level
@@ -27,6 +28,7 @@ from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson, wilson
 from evalstats.stats.score_drift import FEWEST_UNITS, Change, score_changes
 from evalstats.table.items import HELPER, Floats, Ints, ScoreMatrix, score_matrix
+from evalstats.table.systems import System
 
 METHOD = "confidence sequence of a change at any run, Bonferroni over models"
 METHOD_REFERENCE = "confidence sequence against the reference runs, Bonferroni over models"
@@ -325,14 +327,14 @@ def _codes(matrix: ScoreMatrix, factor: str | None) -> Ints | None:
 # --- what else changed ---
 
 
-def _side(data: EvalData, rows: pl.DataFrame, day: date) -> tuple[Arm, tuple[object, ...]]:
+def _side(data: EvalData, rows: pl.DataFrame, day: date) -> tuple[System, tuple[object, ...]]:
     """Return the rows of a day, and all that is recorded of its runs: days alike in that are not looked at."""
     own = rows.filter(pl.col(_DAY) == day)
     runs = tuple(sorted(own["run"].unique().to_list()))
     settings = data.rows_of_runs(runs).drop(*_NOT_SETTINGS, strict=False).drop("dependence", "factor_names")
     judges = tuple(levels_of(own["judge"]))
     setting = tuple(own["setting"].unique().sort().to_list())
-    return Arm(name=day.isoformat(), rows=own, runs=runs), (
+    return System(name=day.isoformat(), rows=own, runs=runs), (
         *sorted(map(str, settings.unique().rows())),
         judges,
         setting,
@@ -341,8 +343,8 @@ def _side(data: EvalData, rows: pl.DataFrame, day: date) -> tuple[Arm, tuple[obj
 
 def _setting_changes(
     data: EvalData,
-    before: tuple[Arm, tuple[object, ...]],
-    after: tuple[Arm, tuple[object, ...]],
+    before: tuple[System, tuple[object, ...]],
+    after: tuple[System, tuple[object, ...]],
     accept: Collection[str],
 ) -> Iterator[tuple[Severity, str]]:
     prompts = "prompt_hash" in before[0].rows.columns

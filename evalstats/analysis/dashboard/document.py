@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import date
 
-from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.dashboard.result import Dashboard, Day, History
+from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level

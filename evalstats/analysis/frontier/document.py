@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from evalstats.analysis.arms import asked_direction
 from evalstats.analysis.costs import WORDS, amount, cost_word
+from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import shown_numbers

@@ -7,9 +7,9 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric, require_outcomes
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
 from evalstats.analysis.dependence import ItemFactor, dependence, in_force
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.grouping import (
@@ -39,6 +39,7 @@ from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_s
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
 from evalstats.table.items import score_matrix
+from evalstats.table.systems import System, require_outcomes
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
 _NAMED = 3
@@ -58,7 +59,7 @@ class _Field:
     """
 
     data: EvalData
-    arms: tuple[Arm, ...]
+    arms: tuple[System, ...]
     values: ItemValues
     costs: Floats
     every: Pairs
@@ -234,7 +235,7 @@ def frontier(
 
 
 def _field(
-    data: EvalData, metric: Metric, arms: Sequence[Arm], named: Sequence[str], cost: Cost, *, contrast: str
+    data: EvalData, metric: Metric, arms: Sequence[System], named: Sequence[str], cost: Cost, *, contrast: str
 ) -> tuple[_Field, tuple[str, ...], tuple[str, ...]]:
     """Keep the systems that have scores and the cost; say who is left out, and why."""
     rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])

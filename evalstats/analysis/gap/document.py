@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
-from evalstats.analysis.arms import asked_direction
+from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.gap import figures
 from evalstats.analysis.gap.evidence import USABLE, evidence
 from evalstats.analysis.gap.figures import (

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Direction, Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, EntryTable, entries_of, entry_table
@@ -22,6 +22,8 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.errors_in_variables.scores import FEWEST_CLUSTERS, LabLiveScores, cluster_means
 from evalstats.stats.many.ranks import rank_sets, rank_sets_normal
 from evalstats.table.items import HELPER
+from evalstats.table.metric import Direction
+from evalstats.table.systems import System
 
 SideKind = Literal["outcomes", "comparisons", "aggregates"]
 # From the places of some models of a side, the best and the worst rank of each among them; zeros where ranks cannot be told.
@@ -308,7 +310,7 @@ def live_units(
     )
 
 
-def _remarks(arms: Sequence[Arm]) -> tuple[str, ...]:
+def _remarks(arms: Sequence[System]) -> tuple[str, ...]:
     """Return what was done to the rows of single systems, each thing said once."""
     by_text: dict[str, list[str]] = {}
     for arm in arms:

@@ -6,12 +6,12 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
+from evalstats.table.metric import Direction
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Source = Literal["items", "votes", "items and votes", "models", "all"]

@@ -11,7 +11,7 @@ import polars as pl
 from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.arena.votes import comparisons_of, vote_table
-from evalstats.analysis.arms import Metric, choose_metric, margin_in_unit
+from evalstats.analysis.design.metric import Metric, choose_metric, margin_in_unit
 from evalstats.analysis.gap.material import CLUSTER, RankSets, Side, Units, day_of, no_ranks, normal_ranks, outcome_side
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, one_each, with_std_errors

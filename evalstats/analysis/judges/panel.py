@@ -10,11 +10,11 @@ import polars as pl
 
 from evalstats.analysis.judges.options import Scale
 from evalstats.analysis.judges.sources import Rated, rated
-from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option, some_of
 from evalstats.schema.data import EvalData
+from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.raters.agreement import MOST_LEVELS, Metric

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import as_polars, check_table, levels_of
 
 KEY = "key"

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from scipy.sparse.csgraph import connected_components
 
-from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.comparability.comparability import run_comparability
 from evalstats.analysis.comparability.rules import RunDifference, Severity
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Bools, Ints
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, Option, some_of, written
@@ -17,6 +17,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.checks import FEW_ITEMS
+from evalstats.table.systems import System, listed
 
 # Two models with fewer items in common than this are not compared: no method is reliable below it.
 MIN_SHARED = FEW_ITEMS
@@ -192,7 +193,7 @@ class Measured:
 
 
 def measured_alike(
-    data: EvalData, arms: Sequence[Arm], *, contrast: str, accept: Collection[str], reference: int = 0
+    data: EvalData, arms: Sequence[System], *, contrast: str, accept: Collection[str], reference: int = 0
 ) -> Measured:
     """Compare what is recorded of the systems' runs, and gather those measured alike; `reference` is of kind 0."""
     order = [reference, *(j for j in range(len(arms)) if j != reference)]
@@ -299,7 +300,7 @@ def published_alike(
     return found
 
 
-def _arm(row: dict[str, object], entry: str) -> Arm:
+def _arm(row: dict[str, object], entry: str) -> System:
     """Return a published number as the one row of a side, which is what runs are compared by."""
     run = str(row["run"] or "")
     shared = {name: row[name] for name in ("model", "benchmark", "task", "variant", "metric", "setting")}
@@ -311,7 +312,7 @@ def _arm(row: dict[str, object], entry: str) -> Arm:
         "status": "scored",
         "score": row["estimate"],
     }
-    return Arm(name=str(row[entry]), rows=frame_from_rows([outcome], "outcomes"), runs=(run,) if run else ())
+    return System(name=str(row[entry]), rows=frame_from_rows([outcome], "outcomes"), runs=(run,) if run else ())
 
 
 def _levels(rows: pl.DataFrame, column: str, entry: str) -> dict[str, list[str]]:

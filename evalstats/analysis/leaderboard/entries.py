@@ -7,16 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import (
-    Arm,
-    Metric,
-    SeveralRunsError,
-    choose_metric,
-    listed,
-    make_arm,
-    rows_among,
-    rows_named,
-)
+from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.analysis.grouping import Average, candidate_groups, fixed_by, group_columns, with_item_column
 from evalstats.analysis.leaderboard.comparability import (
     ComparabilityGraph,
@@ -35,6 +26,7 @@ from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.stratified import Strata, linearised
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 from evalstats.table.items import HELPER, ScoreMatrix, score_matrix
+from evalstats.table.systems import SeveralRunsError, System, listed, rows_among, rows_named, system_of
 
 # The column that names the entry of a row.
 ENTRY = f"{HELPER}entry"
@@ -51,7 +43,7 @@ def entries_of(
     contrast: str,
     least: int = 2,
     ambiguous: dict[str, SeveralRunsError] | None = None,
-) -> tuple[Metric, tuple[Arm, ...], tuple[str, ...]]:
+) -> tuple[Metric, tuple[System, ...], tuple[str, ...]]:
     """Return the metric, the systems to rank, by name, that have rows of it, and notes on what was left out.
 
     With `contrast="model"` every distinct system is an entry (a system defaults to its model); a system name that stands for
@@ -85,11 +77,11 @@ def entries_of(
         )
     parts = _parts(own)
     order = with_rows if models is None else every
-    kept: list[Arm] = []
+    kept: list[System] = []
     refused: dict[str, SeveralRunsError] = {}
     for name in order:
         try:
-            kept.append(make_arm(parts[name], name, chosen, role="system"))
+            kept.append(system_of(parts[name], name, chosen, role="system"))
         except SeveralRunsError as error:
             refused[name] = error
     few = len(refused) <= FEW_OF_ALL * len(order) and len(kept) >= least
@@ -115,7 +107,7 @@ def _parts(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {name: bare.slice(begin, length) for name, begin, length in spans}
 
 
-def entry_of(arms: Sequence[Arm], name: str) -> str:
+def entry_of(arms: Sequence[System], name: str) -> str:
     """Return the entry that a name means: its own name, or that of the run or model that it alone holds."""
     names = [arm.name for arm in arms]
     if name in names:
@@ -332,11 +324,11 @@ class EntryTable:
     """
 
     data: EvalData
-    arms: tuple[Arm, ...]
+    arms: tuple[System, ...]
     values: ItemValues
     every: Pairs
     measured: Measured
-    silent: tuple[Arm, ...]
+    silent: tuple[System, ...]
     groups: tuple[str, ...]
     trials: TrialDesign
     ungrouped: tuple[str, ...] = ()
@@ -466,7 +458,7 @@ class EntryTable:
 def entry_table(
     data: EvalData,
     metric: Metric,
-    arms: Sequence[Arm],
+    arms: Sequence[System],
     named: Sequence[str],
     wanted: tuple[PassKind, int] | None,
     *,

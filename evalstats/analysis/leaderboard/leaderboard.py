@@ -6,7 +6,6 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from evalstats.analysis.arms import SeveralRunsError, left_out_of_several_runs, require_outcomes
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
@@ -44,7 +43,7 @@ from evalstats.analysis.pairs import wanted_pass
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
-from evalstats.analysis.runs import RunsAre, draws_note, run_notes, trial_design
+from evalstats.analysis.runs import RunsAre, draws_note, left_out_of_several_runs, run_notes, trial_design
 from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option
@@ -52,6 +51,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
 from evalstats.stats.computation import one_thread
+from evalstats.table.systems import SeveralRunsError, require_outcomes
 
 DEFAULT_LEVEL = 0.95
 _NAMED = 3

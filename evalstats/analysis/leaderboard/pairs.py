@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints
 from evalstats.analysis.runs import ALONE, TrialDesign, size_words, usual_prior
 from evalstats.document.model import Note
@@ -27,6 +27,7 @@ from evalstats.stats.runs import (
     run_spread,
     t_quantiles,
 )
+from evalstats.table.systems import System
 
 
 def crossed_pairs(
@@ -153,7 +154,7 @@ class BoardRuns:
 
 
 def board_runs(
-    items: pl.DataFrame, arms: Sequence[Arm], metric: Metric, trials: TrialDesign, *, weights: Floats | None = None
+    items: pl.DataFrame, arms: Sequence[System], metric: Metric, trials: TrialDesign, *, weights: Floats | None = None
 ) -> BoardRuns | None:
     """Reduce every model's cells to what they tell of its runs; None where no interval counts them."""
     known = trials.run_sd is not None and trials.run_sd.known

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Metric, choose_metric, listed
+from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.analysis.leaderboard.checks import Correction, corrected_estimates
 from evalstats.analysis.leaderboard.comparability import Measured, check_one_quantity, published_alike
 from evalstats.analysis.leaderboard.entries import FEW_OF_ALL
@@ -28,6 +28,7 @@ from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.many.ranks import RankSets, rank_sets_normal
 from evalstats.stats.many.reference_laws import normal_known
 from evalstats.table.items import HELPER
+from evalstats.table.systems import listed
 
 # The column that names the model of a published number.
 PUBLISHED_ENTRY = f"{HELPER}entry"

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.arms import ASSUMED, Direction, asked_direction
 from evalstats.analysis.dependence import ItemFactor
+from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, EntryDifference
 from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
 from evalstats.analysis.settings import Settings
@@ -16,6 +16,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.many.multiplicity import Omnibus
+from evalstats.table.metric import Direction
 
 _ROUNDING = 1e-9
 # Estimates that differ by less are one number; a fit on a common scale is settled to about this.

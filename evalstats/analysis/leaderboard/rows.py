@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.arms import Arm
 from evalstats.analysis.leaderboard.checks import Correction
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, shared_counts
 from evalstats.analysis.leaderboard.entries import EntryTable
@@ -23,6 +22,7 @@ from evalstats.stats.estimate import Estimate
 from evalstats.stats.many.common_scale import score_interval
 from evalstats.stats.many.pairwise import PairwiseDifferences
 from evalstats.stats.runs import with_runs
+from evalstats.table.systems import System
 from evalstats.table.trial_sets import row_counts
 
 
@@ -137,7 +137,7 @@ def with_ties(rows: Sequence[LeaderboardRow]) -> list[LeaderboardRow]:
     return [replace(row, tied_with=tied(row)) for row in rows]
 
 
-def _silent_row(arm: Arm, table: EntryTable) -> LeaderboardRow:
+def _silent_row(arm: System, table: EntryTable) -> LeaderboardRow:
     n_error, n_unscored = (
         int(row_counts(arm.rows.filter(pl.col("status") == status)).sum()) for status in ("error", "unscored")
     )

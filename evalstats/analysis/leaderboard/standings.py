@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from evalstats.analysis.arms import Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, components, shared_counts
 from evalstats.analysis.leaderboard.pairs import BoardRuns, adjusted, counting_runs, crossed_pairs
 from evalstats.analysis.pairs import Bools, Floats, Ints

@@ -14,10 +14,11 @@ import polars as pl
 
 from evalstats.analysis.mixed.inference import Fitted, TermTest
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
-from evalstats.analysis.result import Estimate, Result, frame_of, json_safe, row_named, unknown_name
+from evalstats.analysis.result import Estimate, Result, frame_of, json_safe, row_named
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words, plural
 from evalstats.errors import InputError
+from evalstats.schema.names import unknown_name
 from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.contrasts import Adjustment

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.arms import Arm, choose_metric, make_arm, rows_named, shared_benchmarks
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.design.metric import choose_metric
 from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.provenance import run_notes
@@ -25,6 +25,7 @@ from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
 from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts
 from evalstats.stats.planning.power import discordant_shares
 from evalstats.table.items import HELPER, ITEM_KEY, item_sums
+from evalstats.table.systems import System, rows_named, shared_benchmarks, system_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -356,7 +357,7 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
     both = pl.concat(sides).filter(pl.col("benchmark").is_in(shared))
     chosen = choose_metric(data, both, result.metric)
     arms = [
-        make_arm(rows, name, chosen, role=role)
+        system_of(rows, name, chosen, role=role)
         for rows, name, role in zip(sides, names, ("baseline", "candidate"), strict=True)
     ]
     named = named_clusters(data, cluster)
@@ -387,7 +388,7 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
     )
 
 
-def _trial_variances(arm: Arm, paired: Pairs) -> Floats:
+def _trial_variances(arm: System, paired: Pairs) -> Floats:
     """Return the sample variance of each item's trials; NaN below two trials, or where only averages are known."""
     key = [name for name in ITEM_KEY if name in paired.items.columns]
     rows = arm.rows.with_columns(

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 from scipy import sparse, special
 
-from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.difference import PairedScores, headline_interval
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.result import finite
 from evalstats.analysis.scenarios.cells import Cells, Contrasts, FittedScenarios, PooledCells
 from evalstats.analysis.scenarios.design import CellDesign

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalstats.analysis.arms import asked_direction
+from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level

@@ -6,11 +6,11 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, Result, frame_of, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
+from evalstats.table.metric import Direction
 
 DropVerdict = Literal["drop", "gain", "not shown", "invalid"]
 Verdict = Literal["breaks shown", "none shown", "scenarios sampled", "scores only", "no answer", "not converged"]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import require_outcomes
 from evalstats.analysis.leaderboard.entries import entries_of
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
@@ -48,6 +47,7 @@ from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
 from evalstats.stats.checks import check_count
 from evalstats.stats.computation import one_thread
+from evalstats.table.systems import require_outcomes
 
 DEFAULT_LEVEL = 0.95
 OnStep = Callable[..., None]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric, listed
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
 from evalstats.analysis.leaderboard.entries import ENTRY
@@ -16,6 +16,7 @@ from evalstats.errors import CannotAnswerError, InputError, Option, some_of
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import IntArray
 from evalstats.table.items import HELPER, ITEM_KEY, constant_factors, item_sums
+from evalstats.table.systems import System, listed
 
 # Separates the parts of a key that is made of several columns.
 _JOIN = "\x1f"
@@ -45,7 +46,7 @@ class ScenarioTable:
 
     data: EvalData
     metric: Metric
-    arms: tuple[Arm, ...]
+    arms: tuple[System, ...]
     frame: pl.DataFrame
     models: tuple[str, ...]
     scenarios: tuple[str, ...]
@@ -84,7 +85,7 @@ class ScenarioTable:
 def scenario_table(
     data: EvalData,
     metric: Metric,
-    arms: Sequence[Arm],
+    arms: Sequence[System],
     *,
     scenario: str | None,
     reference: str | None,
@@ -279,7 +280,7 @@ def ideal_levels(rows: pl.DataFrame, column: str, scenarios: Sequence[str]) -> l
     return [level for level in ideal if level in scenarios]
 
 
-def _remarks(arms: Sequence[Arm]) -> list[str]:
+def _remarks(arms: Sequence[System]) -> list[str]:
     """Gather what was done to the rows of single models, each thing said once."""
     by_text: dict[str, list[str]] = {}
     for arm in arms:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import too_much_missing
 from evalstats.analysis.score.result import ClaimTest
 from evalstats.document.numbers import scaled, share_in_percent
@@ -13,6 +13,7 @@ from evalstats.errors import InputError, Option
 from evalstats.stats.checks import check_count
 from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
+from evalstats.table.systems import System
 
 IntervalAt = Callable[[float], Estimate]
 # Below this the level of an interval is 1 to a computer, and only a law in closed form could say more.
@@ -175,7 +176,7 @@ def _shown(end: float | None) -> str:
 
 
 def check_claim(
-    arms: Sequence[tuple[Arm, Metric]], against: float | str | None, n: int | None, std_error: float | str | None
+    arms: Sequence[tuple[System, Metric]], against: float | str | None, n: int | None, std_error: float | str | None
 ) -> None:
     """Refuse a precision without a claim, and a claim about several metrics.
 

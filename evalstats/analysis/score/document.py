@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from evalstats.analysis.arms import asked_direction, direction_notes
+from evalstats.analysis.design.metric import asked_direction, direction_notes
 from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.score.result import ClaimTest, Score, Scores

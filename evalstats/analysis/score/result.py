@@ -5,11 +5,11 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.arms import Direction
 from evalstats.analysis.result import Estimate, MethodRow, Result, row_named, rows_frame
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
+from evalstats.table.metric import Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,19 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import (
-    Arm,
-    Metric,
-    SeveralRunsError,
-    choose_metric,
-    left_out_of_several_runs,
-    listed,
-    make_arm,
-    metrics_to_show,
-    require_outcomes,
-    rows_named,
-)
 from evalstats.analysis.costs import runaway_words
+from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
 from evalstats.analysis.grouping import (
     Average,
     chosen_clusters,
@@ -32,21 +21,12 @@ from evalstats.analysis.grouping import (
     with_item_column,
 )
 from evalstats.analysis.options import AverageKind
-from evalstats.analysis.pairs import (
-    Floats,
-    Ints,
-    Pairs,
-    PassKind,
-    Side,
-    pass_metric,
-    passing,
-    wanted_pass,
-)
+from evalstats.analysis.pairs import Floats, Ints, Pairs, PassKind, Side, pass_metric, passing, wanted_pass
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import estimated, method_row
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.runs import RunsAre, TrialDesign, draws_note, run_notes, trial_design
+from evalstats.analysis.runs import RunsAre, TrialDesign, draws_note, left_out_of_several_runs, run_notes, trial_design
 from evalstats.analysis.score.claim import Claim, check_claim, claim_of, limited_by_missing, tested_claim
 from evalstats.analysis.score.result import ClaimTest, Score
 from evalstats.analysis.settings import recorded
@@ -71,6 +51,7 @@ from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import suite_pass
 from evalstats.table.items import constant_factors, item_sums, trials_meant
+from evalstats.table.systems import SeveralRunsError, System, listed, require_outcomes, rows_named, system_of
 
 _MAX_K = 8
 
@@ -182,19 +163,19 @@ def _n_items_of_any(data: EvalData, metric: Metric) -> int:
     return data.outcomes.lazy().filter(of_metric).select("task", "item", "variant").unique().collect().height
 
 
-def _named_arm(data: EvalData, name: str, metric: str | None, column: str) -> tuple[Arm, Metric]:
+def _named_arm(data: EvalData, name: str, metric: str | None, column: str) -> tuple[System, Metric]:
     rows = rows_named(data.outcomes, name, contrast=column, role="system")
     chosen = choose_metric(data, rows, metric, contrast=column)
-    return make_arm(rows, name, chosen, role="system"), chosen
+    return system_of(rows, name, chosen, role="system"), chosen
 
 
-def _every_arm(data: EvalData, metric: str | None, column: str) -> tuple[list[tuple[Arm, Metric]], tuple[Note, ...]]:
+def _every_arm(data: EvalData, metric: str | None, column: str) -> tuple[list[tuple[System, Metric]], tuple[Note, ...]]:
     """Every system on every benchmark: the headline metric, or each metric where none is declared.
 
     Systems whose runs answered the same items are left out and noted; refused where there is no other.
     """
     level = "system" if column == "model" else column
-    arms: list[tuple[Arm, Metric]] = []
+    arms: list[tuple[System, Metric]] = []
     ambiguous: dict[str, SeveralRunsError] = {}
     benchmarks: list[str] = sorted(data.outcomes["benchmark"].unique().to_list())
     for benchmark in benchmarks:
@@ -205,7 +186,7 @@ def _every_arm(data: EvalData, metric: str | None, column: str) -> tuple[list[tu
             for system in sorted(levels_of(of_metric[level].cast(pl.String))):
                 own = rows.filter(pl.col(level).cast(pl.String) == system)
                 try:
-                    arms.append((make_arm(own, system, chosen, role="system"), chosen))
+                    arms.append((system_of(own, system, chosen, role="system"), chosen))
                 except SeveralRunsError as error:
                     ambiguous[system if len(benchmarks) == 1 else f"{system} on {benchmark}"] = error
     if ambiguous and not arms:
@@ -218,7 +199,7 @@ def _every_arm(data: EvalData, metric: str | None, column: str) -> tuple[list[tu
 
 def _score_alone(
     data: EvalData,
-    arm: Arm,
+    arm: System,
     metric: Metric,
     cluster: str | Sequence[str] | None,
     *,
@@ -293,7 +274,7 @@ def _score_alone(
 
 
 def score_of_arm(
-    arm: Arm,
+    arm: System,
     metric: Metric,
     data: EvalData,
     *,
@@ -353,7 +334,9 @@ def score_of_arm(
     )
 
 
-def _runs_of(arm: Arm, metric: Metric, pairs: Pairs, trials: TrialDesign, *, strata: Strata | None) -> RunSpread | None:
+def _runs_of(
+    arm: System, metric: Metric, pairs: Pairs, trials: TrialDesign, *, strata: Strata | None
+) -> RunSpread | None:
     """Return how far whole runs of a system differ; an item's pass^k has no such part."""
     if pairs.steps is not None:
         return None

@@ -11,7 +11,6 @@ import pytest
 
 import evalstats as es
 from evalstats import datasets
-from evalstats.analysis.arms import Arm
 from evalstats.analysis.comparability import rules
 from evalstats.analysis.comparability.comparability import difference_notes, identical_runs, refusal, run_comparability
 from evalstats.analysis.comparability.rules import RULES, Rule, RunDifference
@@ -20,6 +19,7 @@ from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData, combine
 from evalstats.schema.plan import SETTINGS, check_settings
 from evalstats.schema.tables import frame_from_rows
+from evalstats.table.systems import System
 from tests.analysis.builders import rows_of
 
 Row = dict[str, object]
@@ -49,11 +49,11 @@ def data_with(
     return EvalData(outcomes=frame_from_rows(outcomes, "outcomes"), runs=frame_from_rows(runs, "runs"))
 
 
-def arm(rows: pl.DataFrame) -> Arm:
-    return Arm(name="x", rows=rows, runs=tuple(rows["run"].unique().sort().to_list()))
+def arm(rows: pl.DataFrame) -> System:
+    return System(name="x", rows=rows, runs=tuple(rows["run"].unique().sort().to_list()))
 
 
-def sides(data: EvalData, first: str = "a-run", second: str = "b-run") -> tuple[Arm, Arm]:
+def sides(data: EvalData, first: str = "a-run", second: str = "b-run") -> tuple[System, System]:
     one, other = (arm(data.outcomes.filter(pl.col("run") == run)) for run in (first, second))
     return one, other
 

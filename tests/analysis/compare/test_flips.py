@@ -10,15 +10,16 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from evalstats.analysis.arms import Arm, Metric, make_arm
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.evidence import RowSource, flipped_items, flips_by_scenario
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.grouping import group_columns
 from evalstats.analysis.pairs import Pairs, Side, pair_items
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.many.multiplicity import benjamini_hochberg
+from evalstats.table.systems import System, system_of
 from tests.analysis.builders import data_of, rows_of, told
 
 CORRECT = Metric(benchmark="bench", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")
@@ -36,9 +37,9 @@ def rows_at(model: str, scores: Sequence[float | None], *, trials: int = 1, **mo
     return [{**row, "locator": f"line {n + 1}"} for n, row in enumerate(rows)]
 
 
-def sides(*rows: list[dict[str, object]], factors: Sequence[str] = ("scenario",)) -> tuple[Pairs, Arm, Arm]:
+def sides(*rows: list[dict[str, object]], factors: Sequence[str] = ("scenario",)) -> tuple[Pairs, System, System]:
     first, second = (
-        make_arm(frame_from_rows(part, "outcomes"), name, CORRECT, role="system")
+        system_of(frame_from_rows(part, "outcomes"), name, CORRECT, role="system")
         for name, part in zip("ab", rows, strict=True)
     )
     pairs = pair_items(first, second, factors=list(factors), contrast="model")
@@ -125,12 +126,12 @@ def test_real_files_lead_back_to_the_lines(shared_data: Path) -> None:
     assert sum(row.gained for row in rows) == 21
 
 
-def _arms_of(data: EvalData) -> tuple[Pairs, Arm, Arm]:
+def _arms_of(data: EvalData) -> tuple[Pairs, System, System]:
     metric = Metric(
         benchmark="Tenacious-Bench", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit=""
     )
     first, second = (
-        make_arm(data.outcomes.filter(model=name), name, metric, role="system") for name in ("baseline", "trained")
+        system_of(data.outcomes.filter(model=name), name, metric, role="system") for name in ("baseline", "trained")
     )
     pairs = pair_items(first, second, factors=["scenario"], contrast="model")
     return pairs.subset(pairs.paired), first, second

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.compare.verdict import at_margin, gate
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.schema.data import EvalData

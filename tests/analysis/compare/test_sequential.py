@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arms import Metric, choose_metric, make_arm, rows_named
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.sequential import (
@@ -20,11 +19,13 @@ from evalstats.analysis.compare.sequential import (
     sequential_at_margin,
     sequential_rows,
 )
+from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.analysis.pairs import pair_items
 from evalstats.analysis.result import json_safe
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.betting import betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.sequential import asymptotic_cs, normal_mixture_cs
+from evalstats.table.systems import rows_named, system_of
 from tests.analysis.builders import data_of, rows_of
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -39,7 +40,7 @@ def timed(rows, seconds):
 def watched(data, *, clusters=(), names=("A", "B"), **options):
     rows = [rows_named(data.outcomes, name, contrast="model", role="side") for name in names]
     metric = choose_metric(data, pl.concat(rows), None)
-    arms = [make_arm(own, name, metric, role="side") for own, name in zip(rows, names, strict=True)]
+    arms = [system_of(own, name, metric, role="side") for own, name in zip(rows, names, strict=True)]
     pairs = pair_items(*arms, factors=list(clusters), contrast="model")
     return sequential_account(pairs, *arms, metric, clusters=tuple(clusters), **options)
 
@@ -48,7 +49,7 @@ def order_of(first, second):
     data = data_of(first, second)
     rows = [rows_named(data.outcomes, name, contrast="model", role="side") for name in ("A", "B")]
     metric = choose_metric(data, data.outcomes, None)
-    arms = [make_arm(own, name, metric, role="side") for own, name in zip(rows, ("A", "B"), strict=True)]
+    arms = [system_of(own, name, metric, role="side") for own, name in zip(rows, ("A", "B"), strict=True)]
     pairs = pair_items(*arms, factors=[], contrast="model")
     paired = pairs.subset(pairs.paired)
     found = finishing_order(paired, *arms)

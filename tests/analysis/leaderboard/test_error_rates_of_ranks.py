@@ -7,7 +7,7 @@ are the two routes that only the leaderboard takes: models that cannot all be co
 import numpy as np
 import pytest
 
-from evalstats.analysis.arms import Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.standings import Plan, Scores, standings
 
 CORRECT = Metric(

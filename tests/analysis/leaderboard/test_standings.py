@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from evalstats.analysis.arms import Metric
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.standings import (
     Plan,
     Scores,

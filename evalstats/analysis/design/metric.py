@@ -1,28 +1,24 @@
-"""What the user means: which metric, which way it is better and on which scale, which rows are the baseline and the candidate."""
+"""Which metric is studied, which way it is better, on which scale its scores lie, and what a declared margin is on it."""
 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.result import unknown_name
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
-from evalstats.errors import Advice, CannotAnswerError, InputError, Option, some_of, written
+from evalstats.errors import Advice, InputError, Option, written
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
-from evalstats.schema.tables import is_constant, levels_of
+from evalstats.schema.tables import levels_of
 from evalstats.stats.score_scales import Spread, lone_code, single_numbers_conflict, spread_of, two_scales
-from evalstats.table.trial_sets import row_counts, seen_trials, trial_sets
+from evalstats.table.metric import Direction, MetricFacts
+from evalstats.table.systems import listed, rows_among
+from evalstats.table.trial_sets import row_counts, trial_sets
 
-Direction = Literal["declared", "assumed", "asked"]
 Bounds = tuple[float | None, float | None]
 
 ASSUMED = "higher taken as better"
@@ -33,6 +29,25 @@ HOW_TO_DIRECT: Advice = (
     " says so",
 )
 _VALUES_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric(MetricFacts):
+    """The metric under study, with cautions about the scale of its scores."""
+
+    cautions: tuple[Note, ...] = ()
+
+    def described(self) -> dict[str, Any]:
+        """Return what a result says of the metric, to be spread into its fields."""
+        return {
+            "benchmark": self.benchmark,
+            "metric": self.name,
+            "metric_kind": self.kind,
+            "higher_is_better": self.higher_is_better,
+            "direction": self.direction,
+            "scale": self.scale,
+            "unit": self.shown_unit,
+        }
 
 
 def direction_of(name: str, *, declared: bool | None) -> tuple[bool, Direction]:
@@ -210,129 +225,8 @@ def _code_words(counted: pl.DataFrame, name: str, code: float) -> str:
     )
 
 
-_SHOWN = 12
-_PERCENT = ("percent", "%", "pct")
 _WHOLE = 1e-6  # shares are written with some six digits
 _MARGIN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(pp|%|percent)?\s*")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
-    """The metric under study: its name, kind and bounds. `low` and `high` are None where it has no bound.
-
-    `direction` says where `higher_is_better` comes from: "declared", "assumed" (more is taken to be better), or "asked", where
-    nothing declares it and the name suggests that lower is better. `cautions` are about the scale of its scores.
-    """
-
-    benchmark: str
-    name: str
-    kind: str
-    low: float | None
-    high: float | None
-    higher_is_better: bool
-    unit: str
-    direction: Direction = "declared"
-    cautions: tuple[Note, ...] = ()
-
-    def described(self) -> dict[str, Any]:
-        """Return what a result says of the metric, to be spread into its fields."""
-        return {
-            "benchmark": self.benchmark,
-            "metric": self.name,
-            "metric_kind": self.kind,
-            "higher_is_better": self.higher_is_better,
-            "direction": self.direction,
-            "scale": self.scale,
-            "unit": self.shown_unit,
-        }
-
-    @property
-    def span(self) -> float | None:
-        """Distance between its bounds."""
-        return None if self.low is None or self.high is None else self.high - self.low
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """Lowest and highest score, where there are both."""
-        return None if self.low is None or self.high is None else (self.low, self.high)
-
-    def is_graded(self, *scores: npt.NDArray[np.float64]) -> bool:
-        """Whether a single answer can score between right and wrong; no, where `scores` lie at the two bounds alone."""
-        if self.kind in ("binary", "proportion"):
-            return False
-        if self.span is None:
-            return True
-        return not all(((each == self.low) | (each == self.high) | np.isnan(each)).all() for each in scores)
-
-    def bad_to_good(self) -> tuple[float | None, float | None]:
-        """Return its bounds, the one of failures first; None where it has none."""
-        return (self.low, self.high) if self.higher_is_better else (self.high, self.low)
-
-    @property
-    def worst(self) -> float | None:
-        """The score of an outright failure, where the metric has a bound on that side."""
-        return self.low if self.higher_is_better else self.high
-
-    def is_cost(self, *scores: npt.NDArray[np.float64]) -> bool:
-        """Whether scores are amounts without an upper bound of which less is better: dollars, tokens, seconds."""
-        return not self.higher_is_better and self.high is None and all(bool((x >= 0).all() and x.any()) for x in scores)
-
-    @property
-    def is_share(self) -> bool:
-        """Whether it is a share of 1, shown in percentage points."""
-        return (self.low, self.high) == (0.0, 1.0)
-
-    @property
-    def is_percent(self) -> bool:
-        """Whether its numbers are percentages already."""
-        return self.unit.lower() in _PERCENT
-
-    @property
-    def scale(self) -> float:
-        """What to multiply by when showing it."""
-        return 100.0 if self.is_share else 1.0
-
-    @property
-    def shown_unit(self) -> str:
-        """Unit of a difference as shown."""
-        return "pp" if self.is_share or self.is_percent else self.unit
-
-    @property
-    def score_unit(self) -> str:
-        """Unit of a score as shown."""
-        return "%" if self.is_share or self.is_percent else self.unit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
-    """One side of a comparison: its name, its rows of the metric (one for each trial, or merged ones), and their runs.
-
-    `remarks` say what was done to the rows, or what in them is not used. `by_run` tells that several runs answered the
-    same items, so that a run is one of its full runs; else its k-th trials are. `several_trials`: there is more than one
-    trial that could be a full run.
-    """
-
-    name: str
-    rows: pl.DataFrame
-    runs: tuple[str, ...]
-    remarks: tuple[str, ...] = ()
-    by_run: bool = False
-    several_trials: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Look once for several trials: the levels of a split ask thousands of times."""
-        counted = "trial" in self.rows.columns and not is_constant(self.rows["trial"])
-        several = self.by_run or counted or len(seen_trials(self.rows)) > 1
-        object.__setattr__(self, "several_trials", several)
-
-    def count(self, *statuses: str) -> int:
-        """Return how many trials ended so; a row without a trial of its own stands for its `n_trials`."""
-        status = self.rows["status"]
-        counts = [int((status == each).sum()) for each in statuses]
-        if not self.rows["trial"].null_count():
-            return sum(counts)
-        ended, merged = status.is_in(statuses), self.rows["trial"].is_null()
-        return int(self.rows["n_trials"].zip_with(merged, pl.Series([1])).fill_null(1).filter(ended).sum())
 
 
 def _as_column(data: EvalData, name: str) -> str:
@@ -506,194 +400,3 @@ def difference_in_unit(margin: float | str, metric: Metric, *, name: str) -> flo
             f"such a {name}. Percentage points are written 2pp; a bare number is in the metric's own unit"
         )
     return value
-
-
-def require_outcomes(data: EvalData, *names: str) -> None:
-    """Refuse data that hold no scores of single items, or none of the named systems, and say what they hold instead."""
-    if not data.outcomes.height:
-        what = "no file held scores of single items"
-        if data.comparisons.height:
-            what = f"the files hold {data.comparisons.height:,} votes between models; rate them with `evalstats arena`"
-        elif data.aggregates.height:
-            what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
-        raise CannotAnswerError(f"there are no outcomes to work on: {what}")
-    have = set(data.outcomes["model"].unique().to_list()) | set(data.outcomes["system"].unique().to_list())
-    published = set(data.aggregates["model"].drop_nulls().to_list())
-    for name in names:
-        if name not in have and name in published:
-            raise CannotAnswerError(
-                f"{name!r} has published numbers only and no scores of single items, so nothing can be paired"
-            )
-
-
-def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -> pl.DataFrame:
-    """Return all outcome rows that `name` stands for.
-
-    With `contrast="model"` a name is matched against runs (whole, or the part before "~"), then systems, then models.
-    Otherwise against the levels of the contrast's column.
-    """
-    found = [(column, among) for column, among in _readings(outcomes, name, contrast) if among.any()]
-    if found:
-        column, among = found[0]
-        rows, run = outcomes.filter(among), outcomes["run"]
-        own = rows["run"].unique()
-        others = [other for other, also in found[1:] if not run.filter(also).unique().is_in(own.implode()).all()]
-        if others:
-            raise InputError(
-                f"the {role} {name!r} is ambiguous: it is a {column} and also a {others[0]} of other runs; "
-                f"name one of the runs {listed(pl.concat([run.filter(each) for _, each in found]))}"
-            )
-        return rows
-    columns = ("model", "system") if contrast == "model" else (contrast,)
-    levels = [level for column in columns for level in _levels(outcomes, column)]
-    if contrast == "model":
-        levels += get_close_matches(name, _levels(outcomes, "run"), n=2)
-    what = "model, system or run" if contrast == "model" else contrast
-    raise InputError(unknown_name(name, list(dict.fromkeys(levels)), what=what))
-
-
-def _levels(outcomes: pl.DataFrame, column: str) -> list[str]:
-    return levels_of(outcomes[column].cast(pl.String))
-
-
-def _readings(outcomes: pl.DataFrame, name: str, contrast: str) -> list[tuple[str, pl.Series]]:
-    """Return for each thing that the name could be which rows are its."""
-    if contrast != "model":
-        return [(contrast, outcomes[contrast].cast(pl.String) == name)]
-    run = outcomes["run"]
-    short = re.compile(r"~[0-9a-f]{8}$")
-    names = levels_of(run)
-    runs = [name] if name in names else [each for each in names if short.sub("", each) == name]
-    return [("run", run.is_in(runs)), *((column, outcomes[column] == name) for column in ("system", "model"))]
-
-
-def rows_among(rows: pl.DataFrame, among: pl.Series) -> pl.DataFrame:
-    """Return the rows that are marked; where all are, the very same table, of which no copy is made."""
-    return rows if among.all(ignore_nulls=False) else rows.filter(among)
-
-
-def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> None:
-    """Refuse two sides that share rows: the difference would partly be one of a run with itself."""
-    key = ["run", "benchmark", "task", "item", "variant", "trial", "metric", "judge"]
-    runs = set(first["run"].unique()) & set(second["run"].unique())
-    if not runs:
-        return
-    counted = first.select(*key, pl.Series("n", row_counts(first)))
-    first, second = (rows.filter(pl.col("run").is_in(runs)) for rows in (counted, second.select(key)))
-    both = first.join(second, on=key, how="semi", nulls_equal=True)
-    n = int(both["n"].sum())
-    if n:
-        raise InputError(
-            f"{names[0]!r} and {names[1]!r} share {n:,} rows, of the runs {listed(both['run'])}; "
-            "name two runs, or two models without a run in common"
-        )
-
-
-def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> list[str]:
-    """Benchmarks on which both sides have rows."""
-    shared = sorted(set(first["benchmark"].unique().to_list()) & set(second["benchmark"].unique().to_list()))
-    if not shared:
-        raise CannotAnswerError(
-            f"{names[0]!r} and {names[1]!r} have no benchmark in common: the first has {listed(first['benchmark'])}, "
-            f"the second {listed(second['benchmark'])}"
-        )
-    return shared
-
-
-def make_arm(rows: pl.DataFrame, name: str, metric: Metric, *, role: str) -> Arm:
-    """Return one side of the comparison: the rows of the metric among those that the name stands for."""
-    own = rows_among(rows, (rows["benchmark"] == metric.benchmark) & (rows["metric"] == metric.name))
-    if not own.height:
-        raise InputError(f"the {role} {name!r} has no {metric.name!r}; it has {listed(rows['metric'])}")
-    _refuse_overlap(own, name, role)
-    by_run = _runs_overlap(own)
-    own, remarks = _one_row_per_trial(own, name)
-    if by_run:
-        remarks.append(f"{name}: its {own['run'].n_unique()} runs are taken as trials ({listed(own['run'])})")
-    weights = own["weight"].drop_nulls()
-    if weights.n_unique() > 1:
-        remarks.append(f"{name}: the rows carry sampling weights, which are not used: every item counts the same")
-    runs = tuple(sorted(own["run"].unique().to_list()))
-    return Arm(name=name, rows=own, runs=runs, remarks=tuple(remarks), by_run=by_run)
-
-
-def _runs_overlap(rows: pl.DataFrame) -> bool:
-    """Tell whether any item was answered by several runs."""
-    if rows["run"].n_unique() < 2:
-        return False
-    counted = rows.group_by("task", "item", "variant").agg(pl.col("run").n_unique().alias("n"))
-    return bool((counted["n"] > 1).any())
-
-
-def _one_row_per_trial(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, list[str]]:
-    """Average the scores of several judges within each trial: two opinions on one answer are not two answers."""
-    trial = ["run", "task", "item", "variant", "trial"]
-    if rows["judge"].n_unique() < 2 or not rows.select(trial).is_duplicated().any():
-        return rows, []
-    judges = rows["judge"].drop_nulls().n_unique()
-    # A judge that failed on one side only would leave the other's mean to a milder mix of judges: such a trial is missing.
-    scored = pl.col("status") == "scored"
-    averaged = rows.group_by(trial, maintain_order=True).agg(
-        pl.when(scored.all()).then(pl.col("score").mean()).first().alias("score"),
-        pl.when(scored.all()).then(pl.lit("scored")).otherwise(pl.lit("unscored")).first().alias("status"),
-        pl.all().exclude(*trial, "score", "status", "judge").first(),
-        pl.lit(None, dtype=pl.String).alias("judge"),
-    )
-    lost = int((rows["status"] != "scored").sum())
-    gone = f"; {lost:,} of {rows.height:,} judgements are missing" if lost else ""
-    remark = f"{name}: the scores of {judges} judges are averaged within each trial{gone}"
-    return averaged.select(rows.columns), [remark]
-
-
-class SeveralRunsError(InputError):
-    """A system whose runs answered the same trials, so that it has no one score; `n_runs` and `n_items` say how many."""
-
-    def __init__(self, message: str, *, n_runs: int, n_items: int) -> None:
-        super().__init__(message)
-        self.n_runs, self.n_items = n_runs, n_items
-
-
-def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: Option) -> tuple[Note, ...]:
-    """Say which systems are left out since their runs answered the same items, and what would keep them."""
-    if not found:
-        return ()
-    first = next(iter(found.values()))
-    alone = f"is left out: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
-    why = alone if len(found) == 1 else "are left out: of each, several runs answered the same items"
-    repeated = ("Add ", remedy, " for each by itself, or, if they are repetitions, ", Option("trials_from_runs"))
-    return (Note(kind="left_out", text=f"{several([*found], 3)} {why}", remedy=repeated),)
-
-
-def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
-    """Two runs of the same trial of the same item cannot both be the arm."""
-    runs = found["run"].unique()
-    if len(runs) < 2:
-        return
-    key = ["task", "item", "variant", "trial"]
-    shared = found.group_by(key).agg(pl.col("run").n_unique().alias("n")).filter(pl.col("n") > 1)
-    if shared.height:
-        raise SeveralRunsError(
-            f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
-            f"name one of the runs {listed(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
-            f"{Option('trials_from_runs')}",
-            n_runs=len(runs),
-            n_items=shared.height,
-        )
-
-
-def only_arm(rows: pl.DataFrame, *, role: str) -> str:
-    """Return the name of the only system in the rows (for `compare A B` with two files)."""
-    for column in ("system", "model", "run"):
-        levels = rows[column].unique().to_list()
-        if len(levels) == 1:
-            return str(levels[0])
-    raise InputError(
-        f"the {role}'s file holds several systems: {listed(rows['system'])}; name one with {Option(role)}, or, if they are "
-        f"runs of one system (seeds), add {Option('trials_from_runs')}"
-    )
-
-
-def listed(values: pl.Series | Sequence[str]) -> str:
-    """Return the levels of a column, quoted and sorted, the first dozen of them."""
-    levels = sorted(pl.Series(values).cast(pl.String).unique().drop_nulls().to_list())
-    return some_of(map(repr, levels), _SHOWN)

@@ -1,0 +1,285 @@
+"""One table for every question: the scores of one metric, items x systems, as counts and sums over trials.
+
+`ScoreTable.of` is the only road from rows to it. Comparisons are tables of two systems, boards of many; a pilot, a split or a
+factor is a part of the items. Nothing behind it asks where the rows came from.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.stats.trials import pass_at_k, pass_hat_k
+from evalstats.table.items import (
+    ITEM_KEY,
+    Bools,
+    Floats,
+    Ints,
+    item_codes,
+    items_with_levels,
+    level_places,
+    trials_meant,
+)
+from evalstats.table.metric import MetricFacts, PassKind
+from evalstats.table.systems import System
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreTable:
+    """One metric of one benchmark: items x systems, arrays of shape (n_items, n_systems).
+
+    Attributes
+    ----------
+    metric
+        What a value is: the metric itself, or pass^k or pass@k of it.
+    items
+        One row for each item that any system saw, sorted by its key: the key (task, item, variant), and the factors asked for,
+        null where their level varies within an item.
+    systems
+        Whose columns they are, with the rows behind them.
+    n_scored, n_lost
+        Trials with a score, and trials without one: errors, unscored rows, and trials that were plainly meant and have no row.
+        A cell with neither was never run.
+    total, total_sq
+        Sums of scores and of their squares, in the metric's own unit.
+    passes, steps
+        Which pass^k ("hat") or pass@k ("at") is the value of an item, and the number of steps from 0 to 1 on which it lies.
+    """
+
+    metric: MetricFacts
+    items: pl.DataFrame
+    systems: tuple[System, ...]
+    n_scored: Ints
+    n_lost: Ints
+    total: Floats
+    total_sq: Floats
+    passes: tuple[PassKind, int] | None = None
+    steps: int | None = None
+
+    @classmethod
+    def of(
+        cls, systems: Sequence[System], metric: MetricFacts, *, factors: Sequence[str] = (), contrast: str = "model"
+    ) -> Self:
+        """Count and sum the scores of every item under every system.
+
+        `factors` are columns whose level is wanted for every item. The column of the contrast, which tells the systems apart,
+        is no part of the key. A row that holds the average of k trials counts k times.
+        """
+        key = [name for name in ITEM_KEY if name != contrast]
+        wanted = [name for name in dict.fromkeys(factors) if name != contrast and name not in key]
+        counted = [name for name in ("trial", "n_trials") if name in systems[0].rows.columns]
+        # Column by column: Polars takes some names of factors for patterns.
+        parts = [
+            pl.DataFrame([system.rows[name] for name in (*key, *wanted, "status", "score", *counted)])
+            for system in systems
+        ]
+        rows = pl.concat(parts)
+        codes, first = item_codes(rows, key)
+        shape = len(first), len(systems)
+        column = np.repeat(np.arange(len(systems)), [part.height for part in parts])
+        cell = codes * np.int64(len(systems)) + column
+        counts = None
+        if len(counted) == 2:
+            averaged = rows["trial"].is_null() & rows["n_trials"].is_not_null()
+            counts = rows["n_trials"].zip_with(averaged, pl.Series([1])).cast(pl.Int64) if averaged.any() else None
+
+        def of_trials(values: pl.Series) -> Floats:
+            numbers = values.cast(pl.Float64).fill_null(0.0)
+            return (numbers if counts is None else numbers * counts).to_numpy()
+
+        def summed(values: Floats, order: Ints | slice = slice(None)) -> Floats:
+            found = np.bincount(cell[order], weights=values[order], minlength=math.prod(shape))
+            return found.astype(np.float64).reshape(shape)
+
+        lost = rows["status"].is_in(["error", "unscored"])
+        n_scored = summed(of_trials(rows["status"] == "scored")).astype(np.int64)
+        n_lost = summed(of_trials(lost)).astype(np.int64) if lost.any() else np.zeros_like(n_scored)
+        scores, squares = of_trials(rows["score"]), of_trials(rows["score"] * rows["score"])
+        # A sum of three numbers depends on their order, which must not be that of the rows.
+        order = np.lexsort((scores, cell)) if n_scored.max(initial=0) > 2 else slice(None)
+        return cls(
+            metric=metric,
+            items=items_with_levels(rows, wanted, codes, first, key=key),
+            systems=tuple(systems),
+            n_scored=n_scored,
+            n_lost=trials_meant(n_scored + n_lost) - n_scored,
+            total=summed(scores, order),
+            total_sq=summed(squares, order),
+        )
+
+    @classmethod
+    def of_values(
+        cls, values: Floats, items: pl.DataFrame, metric: MetricFacts, systems: Sequence[System] = ()
+    ) -> Self:
+        """Return a table whose cells are given numbers, each of one trial; NaN where there is none."""
+        known = ~np.isnan(values)
+        n_scored, total = known.astype(np.int64), np.where(known, values, 0.0)
+        return cls(
+            metric=metric,
+            items=items,
+            systems=tuple(systems),
+            n_scored=n_scored,
+            n_lost=np.zeros_like(n_scored),
+            total=total,
+            total_sq=total * total,
+        )
+
+    def __len__(self) -> int:
+        return self.items.height
+
+    # --- what is asked of its cells ---
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the systems, in the order of the columns."""
+        return tuple(system.name for system in self.systems)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Runs behind all systems."""
+        return tuple(sorted({run for system in self.systems for run in system.runs}))
+
+    @property
+    def scored(self) -> Bools:
+        """Cells with a value: at least one scored trial, or k of them for pass^k."""
+        return self.n_scored >= (1 if self.passes is None else self.passes[1])
+
+    @property
+    def seen(self) -> Bools:
+        """Cells with a trial of any ending."""
+        return self.n_scored + self.n_lost > 0
+
+    def paired(self, *columns: int) -> Bools:
+        """Items with a value in each of these columns, by default in all; shape (n_items,)."""
+        return np.asarray(self.scored[:, list(columns) or slice(None)].all(axis=1), dtype=np.bool_)
+
+    def values(self) -> Floats:
+        """Value of every cell: the mean over its scored trials, or its unbiased pass^k or pass@k; NaN where there is none."""
+        if self.passes is not None:
+            return _passed(self.n_scored, np.rint(self.total), self.passes)
+        return np.divide(self.total, self.n_scored, out=np.full(self.total.shape, np.nan), where=self.n_scored > 0)
+
+    def column(self, place: int) -> Floats:
+        """Values of one system, shape (n_items,)."""
+        # In one piece: numpy adds up a column of a table in another order.
+        return self.select(place).values()[:, 0].copy()
+
+    def n_trials(self, *columns: int) -> int:
+        """Scored trials behind the values of these columns, by default of all."""
+        at = list(columns) or slice(None)
+        return int(np.where(self.scored, self.n_scored, 0)[:, at].sum())
+
+    @property
+    def fewest_trials(self) -> int:
+        """Smallest number of scored trials behind a value; the steps on which a pass^k lies."""
+        return self.steps or int(self.n_scored.min())
+
+    def lost_shares(self) -> Floats:
+        """Share of every cell's scores that is missing: 1 where there is no value, by its trials elsewhere.
+
+        Of a pass^k that rests on some of the trials that were meant, half.
+        """
+        have, meant = self._of_meant()
+        return np.divide(meant - have, meant, out=np.ones(meant.shape), where=meant > 0)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether any score that could have been there is not."""
+        return bool((self.lost_shares() > 0).any())
+
+    def _of_meant(self) -> tuple[Ints, Ints]:
+        """Return how many scores every cell has, and how many were meant."""
+        if self.passes is None:
+            return self.n_scored, self.n_scored + self.n_lost
+        scored = self.scored
+        return scored.astype(np.int64), self.seen.astype(np.int64) + (scored & (self.n_lost > 0))
+
+    def filled(self, score: float) -> Floats:
+        """Value of every cell if all that is missing had scored so; of a pass^k, if it had failed (0 or less) or succeeded.
+
+        A cell that was never run counts as many trials as the fullest has.
+        """
+        n = self.n_scored + self.n_lost
+        if self.passes is not None:
+            successes = np.rint(self.total) + (self.n_lost if score > 0 else 0)
+            found = _passed(n, successes.astype(np.float64), self.passes)
+            return np.where(np.isnan(found), float(score > 0), found)
+        n = np.where(n == 0, max(1, int(n.max(initial=0))), n)
+        return (self.total + (n - self.n_scored) * score) / n
+
+    # --- parts of it ---
+
+    def take(self, items: Bools | Ints) -> Self:
+        """Keep some of the items: a truth value for each, or places."""
+        if items.dtype == np.bool_:
+            if items.all():
+                return self
+            items = np.flatnonzero(items)
+        return replace(
+            self,
+            items=self.items[items],
+            n_scored=self.n_scored[items],
+            n_lost=self.n_lost[items],
+            total=self.total[items],
+            total_sq=self.total_sq[items],
+        )
+
+    def select(self, *columns: int) -> Self:
+        """Keep some of the systems, in this order."""
+        at = list(columns)
+        return replace(
+            self,
+            systems=tuple(self.systems[j] for j in at) if self.systems else (),
+            n_scored=self.n_scored[:, at],
+            n_lost=self.n_lost[:, at],
+            total=self.total[:, at],
+            total_sq=self.total_sq[:, at],
+        )
+
+    def levels(self, factor: str) -> Iterator[tuple[str, Self]]:
+        """Yield each level of a factor by name with its items; items without a level are in none."""
+        return ((name, self.take(places)) for name, places in level_places(self.items[factor]) if name is not None)
+
+    def codes(self, factor: str) -> Ints:
+        """Return the factor's levels as whole numbers from 0; an item without a level is a level of its own."""
+        # Under a name of our own: Polars takes some names of factors for patterns.
+        text = self.items[factor].cast(pl.String).alias("level")
+        if not text.null_count():
+            return text.rank("dense").cast(pl.Int64).to_numpy() - 1
+        alone = pl.Series([f"\x00{i}" for i in range(len(text))])
+        filled = pl.select(pl.when(text.is_null()).then(alone).otherwise(text)).to_series()
+        return np.unique(filled.to_numpy(), return_inverse=True)[1].astype(np.int64)
+
+    def labels(self, items: Bools, most: int = 20) -> tuple[str, ...]:
+        """Readable names of some items: task/item/variant without the empty parts."""
+        names = [name for name in ITEM_KEY if name in self.items.columns]
+        rows = self.items.select(names).filter(pl.Series(items)).head(most).rows()
+        return tuple("/".join(str(part) for part in row if part) for row in rows)
+
+    def passing(self, kind: PassKind, k: int) -> Self:
+        """Make pass^k ("hat") or pass@k ("at") the value of every cell; one with fewer than k scored trials has none.
+
+        Where no value rests on more than k trials, the values are right or wrong.
+        """
+        metric = self.metric.passing(kind, k)
+        if not np.allclose(self.total, np.rint(self.total)):
+            raise InputError("pass^k and pass@k need right-or-wrong trials; some rows hold shares of several trials")
+        found = replace(self, metric=metric, passes=(kind, k))
+        scored, paired = found.scored, found.paired()
+        known = self.n_scored[paired] if paired.any() else self.n_scored[scored]
+        steps = math.comb(int(known.min()) if known.size else k, k)
+        return replace(found, steps=steps, metric=replace(metric, kind="binary") if steps == 1 else metric)
+
+
+def _passed(trials: Ints, successes: Floats, passes: tuple[PassKind, int]) -> Floats:
+    """Return pass^k or pass@k of every cell; NaN where it has fewer than k trials."""
+    kind, k = passes
+    of = pass_hat_k if kind == "hat" else pass_at_k
+    enough, values = trials >= k, np.full(trials.shape, np.nan)
+    if enough.any():
+        values[enough] = of(trials[enough], successes[enough].astype(np.int64), k)
+    return values

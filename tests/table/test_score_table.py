@@ -1,0 +1,176 @@
+"""The one table: every cell is what a plain loop over the rows counts, and its values follow from the cells."""
+
+from math import comb
+
+import numpy as np
+import polars as pl
+import pytest
+
+from evalstats.analysis.leaderboard.entries import entries_of, item_values
+from evalstats.analysis.pairs import pair_items, passing
+from evalstats.errors import InputError
+from evalstats.schema.data import EvalData
+from evalstats.table.items import score_matrix
+from evalstats.table.metric import MetricFacts
+from evalstats.table.score_table import ScoreTable
+from evalstats.table.systems import System
+from tests.frozen import cases
+
+CORRECT = MetricFacts(benchmark="b", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")
+N = 600
+
+
+def system(name: str, rows: pl.DataFrame) -> System:
+    return System(name=name, rows=rows, runs=(name,))
+
+
+def one_cell(**rows: list[object]) -> ScoreTable:
+    n = len(rows["score"])
+    key = {"task": [""] * n, "item": ["q"] * n, "variant": [""] * n}
+    status = ["scored" if each is not None else "error" for each in rows["score"]]
+    frame = pl.DataFrame({**key, "status": status, "trial": list(range(n)), "n_trials": [None] * n, **rows})
+    return ScoreTable.of([system("a", frame)], CORRECT)
+
+
+@pytest.fixture(scope="module")
+def rows() -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    status = rng.choice(["scored", "error", "unscored"], N, p=[0.8, 0.1, 0.1])
+    item = rng.integers(0, 60, N)
+    return pl.DataFrame(
+        {
+            "model": rng.choice(["a", "b", "c"], N),
+            "task": rng.choice(["t1", "t2"], N),
+            "item": [f"q{i}" for i in item],
+            "variant": [""] * N,
+            "score": pl.Series(np.where(status == "scored", rng.random(N).round(3), np.nan)).fill_nan(None),
+            "status": status,
+            "*": [f"p{i // 4}" for i in item],
+            "order": np.arange(N),
+        }
+    )
+
+
+def table_of(rows: pl.DataFrame) -> ScoreTable:
+    own = [system(name, rows.filter(model=name)) for name in "cab"]
+    return ScoreTable.of(own, CORRECT, factors=["*", "order"])
+
+
+def test_every_cell_is_what_a_loop_counts_in_any_order_of_rows(rows: pl.DataFrame) -> None:
+    table = table_of(rows)
+    assert len(table) == rows.select("task", "item").n_unique()
+    for i, item in enumerate(table.items.iter_rows(named=True)):
+        assert item["*"] == f"p{int(item['item'][1:]) // 4}"
+        for j, name in enumerate(table.names):
+            own = rows.filter(model=name, item=item["item"], task=item["task"])
+            scores = own["score"].drop_nulls().to_numpy()
+            assert table.n_scored[i, j] == len(scores)
+            assert table.n_lost[i, j] >= (own["status"] != "scored").sum()
+            assert table.total[i, j] == pytest.approx(scores.sum())
+            assert table.total_sq[i, j] == pytest.approx((scores**2).sum())
+            assert np.isnan(table.values()[i, j]) if not len(scores) else True
+            np.testing.assert_allclose(table.values()[i, j], scores.mean() if len(scores) else np.nan)
+    shuffled = table_of(rows.sample(fraction=1, shuffle=True, seed=5))
+    assert shuffled.items.equals(table.items)
+    assert np.array_equal(shuffled.total, table.total)
+
+
+def test_parts_keep_items_and_cells_together(rows: pl.DataFrame) -> None:
+    table = table_of(rows)
+    part = table.take((table.items["task"] == "t2").to_numpy()).select(2, 0)
+    (name, level), *_ = reversed(list(table.levels("task")))
+    assert (part.names, name) == (("b", "c"), "t2")
+    assert part.items.equals(level.items)
+    assert np.array_equal(part.n_scored, level.n_scored[:, [2, 0]])
+    assert np.array_equal(part.column(1), level.values()[:, 0], equal_nan=True)
+    assert np.array_equal(part.paired(), level.paired(2, 0))
+
+
+def test_a_row_that_is_an_average_counts_its_trials() -> None:
+    averaged = one_cell(score=[0.25], trial=[None], n_trials=[4])
+    assert (averaged.n_scored.item(), averaged.total.item()) == (4, 1.0)
+    single = one_cell(score=[1.0], trial=[0], n_trials=[4])  # n_trials says how many there were in all
+    assert (single.n_scored.item(), single.total.item()) == (1, 1.0)
+
+
+@pytest.mark.parametrize(("kind", "k"), [("hat", 2), ("at", 2), ("hat", 4), ("at", 1)])
+def test_pass_k_is_the_share_of_all_ways_to_pick_k_trials(kind: str, k: int) -> None:
+    table = one_cell(score=[1, 1, 0, 1, None]).passing(kind, k)  # pyright: ignore[reportArgumentType]
+    n, right = 4, 3
+    expected = comb(right, k) / comb(n, k) if kind == "hat" else 1 - comb(n - right, k) / comb(n, k)
+    assert table.values().item() == pytest.approx(expected)
+    # A lost trial may have failed or succeeded.
+    both = [(5, 3), (5, 4)]
+    ends = [comb(r, k) / comb(m, k) if kind == "hat" else 1 - comb(m - r, k) / comb(m, k) for m, r in both]
+    assert [table.filled(0.0).item(), table.filled(1.0).item()] == pytest.approx(ends)
+    assert table.steps == comb(n, k)
+    assert table.metric.name == f"correct pass{'^' if kind == 'hat' else '@'}{k}"
+
+
+def test_pass_k_needs_k_trials_that_are_right_or_wrong() -> None:
+    short = one_cell(score=[1, 0]).passing("hat", 3)
+    assert np.isnan(short.values()).all()
+    assert (short.filled(0.0).item(), short.filled(1.0).item(), short.lost_shares().item()) == (0.0, 1.0, 1.0)
+    with pytest.raises(InputError, match="right-or-wrong trials"):
+        one_cell(score=[0.5, 0.25]).passing("hat", 1)
+
+
+def test_what_is_missing_is_filled_with_trials_like_the_others() -> None:
+    frame = pl.DataFrame({"task": "", "item": ["q", "q", "r"], "variant": "", "score": [0.5, None, 1.0]}).with_columns(
+        pl.when(pl.col("score").is_null()).then(pl.lit("error")).otherwise(pl.lit("scored")).alias("status")
+    )
+    table = ScoreTable.of([system("a", frame), system("b", frame.head(1))], CORRECT)
+    assert table.filled(0.0).tolist() == [[0.25, 0.5], [1.0, 0.0]]
+    assert table.lost_shares().tolist() == [[0.5, 0.0], [0.0, 1.0]]
+    assert table.incomplete
+    assert not table.take(table.paired()).select(1).incomplete
+
+
+# --- equal to the shapes that grew before it ---
+
+DATA = ["_right_or_wrong", "_one_trial", "_graded", "_timed"]
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_it_holds_what_the_matrix_and_the_pairs_hold(name: str) -> None:
+    data: EvalData = getattr(cases, name)()
+    metric, systems, _ = entries_of(data, metric=None, models=None, contrast="model")
+    table = ScoreTable.of(systems, metric)
+    rows = pl.concat([each.rows.with_columns(pl.lit(each.name).alias("_who")) for each in systems])
+    matrix = score_matrix(rows, arm="_who", models=[each.name for each in systems]).with_absent_trials()
+    assert table.items.equals(matrix.items)
+    for field in ("n_scored", "n_lost", "total"):
+        assert np.array_equal(getattr(table, field), getattr(matrix, field))
+    assert np.array_equal(table.values(), matrix.means(), equal_nan=True)
+
+    pairs = pair_items(systems[0], systems[1], factors=[], contrast="model")
+    two = ScoreTable.of(systems[:2], metric)
+    assert np.array_equal(two.paired(), pairs.paired)
+    assert two.incomplete == pairs.incomplete()
+    for j, side in enumerate((pairs.baseline, pairs.candidate)):
+        assert np.array_equal(two.column(j), side.means(), equal_nan=True)
+        expected = max(1, int(pairs.baseline.present.max()), int(pairs.candidate.present.max()))
+        assert np.array_equal(two.filled(0.5)[:, j], side.filled(0.5, expected))
+        assert two.n_trials(j) == side.n_trials
+
+
+@pytest.mark.parametrize("kind", ["hat", "at"])
+def test_its_pass_k_is_that_of_pairs_and_of_boards(kind: str) -> None:
+    data = cases._right_or_wrong()
+    metric, systems, _ = entries_of(data, metric=None, models=None, contrast="model")
+    pairs, _ = passing(pair_items(systems[0], systems[1], factors=[], contrast="model"), kind, 2)  # pyright: ignore[reportArgumentType]
+    two = ScoreTable.of(systems[:2], metric).passing(kind, 2)  # pyright: ignore[reportArgumentType]
+    assert two.steps == pairs.steps
+    assert np.array_equal(two.paired(), pairs.paired)
+    for j, side in enumerate((pairs.baseline, pairs.candidate)):
+        assert np.array_equal(two.column(j), side.means(), equal_nan=True)
+        for score in (0.0, 1.0):
+            assert np.array_equal(two.filled(score)[:, j], side.filled(score, 1))
+        lost = np.divide(side.present - side.n_scored, side.present, out=np.ones(len(two)), where=side.present > 0)
+        assert np.array_equal(two.lost_shares()[:, j], lost)
+        assert two.n_trials(j) == side.n_trials
+    rows = pl.concat([each.rows.with_columns(pl.lit(each.name).alias("_who")) for each in systems])
+    matrix = score_matrix(rows, arm="_who", models=[each.name for each in systems])
+    board, table = item_values(matrix, metric, (kind, 2)), ScoreTable.of(systems, metric).passing(kind, 2)  # pyright: ignore[reportArgumentType]
+    assert np.array_equal(table.values(), board.values, equal_nan=True)
+    assert (table.steps, table.metric.kind) == (board.steps, board.metric.kind)
