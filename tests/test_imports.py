@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "exporters": {"errors", "regular", "atomic", "schema", "loaders", "analysis"},
     "cli": {
         "errors", "atomic", "schema", "document", "analysis", "plots", "report", "loaders", "store", "simulate", "datasets",
-        "stats", "exporters",
+        "stats", "exporters", "table",
     },
 }  # fmt: skip
 

@@ -50,7 +50,7 @@ from evalstats.stats.one_sample import (
 from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import suite_pass
-from evalstats.table.items import constant_factors, item_sums, trials_meant
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import SeveralRunsError, System, listed, require_outcomes, rows_named, system_of
 
 _MAX_K = 8
@@ -214,14 +214,10 @@ def _score_alone(
     named = named_clusters(data, cluster)
     over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
     factors = sorted({*group_columns(arm.rows), *named, *over})
-    items = constant_factors(arm.rows, [each for each in factors if each != contrast])
-    key = ["task", "item", "variant"]
-    sums = items.select(key).join(item_sums(arm.rows, arm="metric"), on=key, how="left", maintain_order="left")
-    scored = sums["n_scored"].to_numpy().astype(np.int64)
-    present = scored + (sums["n_error"] + sums["n_unscored"]).to_numpy().astype(np.int64)
-    present = trials_meant(present[:, np.newaxis])[:, 0]
-    side = Side(n_scored=scored, present=present, total=sums["total"].fill_null(0.0).to_numpy().astype(np.float64))
-    pairs = with_item_column(Pairs(items=items, baseline=side, candidate=side))
+    table = ScoreTable.of([arm], metric, factors=[each for each in factors if each != contrast])
+    scored, total = table.n_scored[:, 0], table.total[:, 0]
+    side = Side(n_scored=scored, present=scored + table.n_lost[:, 0], total=total)
+    pairs = with_item_column(Pairs(items=table.items, baseline=side, candidate=side))
     if not pairs.paired.any():
         raise CannotAnswerError(
             f"{arm.name!r} has no scored row of {metric.name!r}: {arm.rows.height:,} rows are errors or unscored"
