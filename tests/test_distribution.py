@@ -21,7 +21,7 @@ PAGES = "evalstats/report/pages/"
 READ_ALL = """
 import evalstats
 from evalstats import datasets
-from evalstats.analysis.comparability.rules import RULES
+from evalstats.analysis.design.run_settings import RULES
 from evalstats.analysis.method_texts import groups
 from evalstats.datasets import tables
 from evalstats.datasets.arena_sampling import load_arena_sampling

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from evalstats.analysis.comparability.rules import setting_words
 from evalstats.analysis.compare.method import references
 from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.design.run_settings import setting_words
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.method_texts import known_methods, texts_for
 from evalstats.analysis.score.result import Score

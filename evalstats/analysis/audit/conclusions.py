@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from evalstats.analysis.audit.panel import Observation, Panel, Treatment
 from evalstats.analysis.audit.result import Effect, Finding, Flip, Shift, Verdict
-from evalstats.analysis.leaderboard.comparability import MIN_SHARED, components, shared_counts
+from evalstats.analysis.design.comparability import MIN_SHARED, components, shared_counts
 from evalstats.analysis.result import Estimate, finite
 from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.many.pairwise import PairwiseDifferences, pairwise_differences

@@ -7,14 +7,8 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
-from evalstats.analysis.comparability.rules import setting_words
-from evalstats.analysis.leaderboard.comparability import (
-    MIN_SHARED,
-    EntryDifference,
-    Measured,
-    measured_alike,
-    shared_counts,
-)
+from evalstats.analysis.design.comparability import MIN_SHARED, EntryDifference, RunKinds, run_kinds, shared_counts
+from evalstats.analysis.design.run_settings import setting_words
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.numbers import plural, several, share_in_percent
 from evalstats.errors import Advice, Option
@@ -45,7 +39,7 @@ def versions(panel: Panel) -> Iterator[Observation | NotChecked]:
         )
         return
     arms = [_arm(panel, name, side == k) for k, name in enumerate(names)]
-    measured = measured_alike(panel.data, arms, contrast="model", accept=panel.accept)
+    measured = run_kinds(panel.data, arms, contrast="model", accept=panel.accept)
     told = [each for each in measured.differences if each.severity != "note" or each.setting == "date"]
     if not told and any(each.setting == "unrecorded" for each in measured.differences):
         yield NotChecked(kind="versions", reason="the files do not say how the runs were made")
@@ -129,7 +123,7 @@ def _observation(own: list[EntryDifference], remedy: Advice, treatments: tuple[T
     )
 
 
-def _remedy_apart(measured: Measured) -> Advice:
+def _remedy_apart(measured: RunKinds) -> Advice:
     settings = several([setting_words(name) for name in measured.apart])
     accepted = Option("accept", tuple(measured.apart))
     return (f"Compare only runs with the same {settings}, or where it is intended: ", accepted)

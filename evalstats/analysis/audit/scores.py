@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.audit.panel import ITEM, NotChecked, Observation, Panel, Treatment
-from evalstats.analysis.leaderboard.comparability import MIN_SHARED
+from evalstats.analysis.design.comparability import MIN_SHARED
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.numbers import number, plural, several, share_in_percent
 from evalstats.errors import Advice, Option

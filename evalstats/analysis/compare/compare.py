@@ -6,7 +6,6 @@ from typing import Any, cast, overload
 
 import polars as pl
 
-from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
 from evalstats.analysis.compare.checks import (
     DEFAULT_LEVEL,
     as_python,
@@ -23,6 +22,7 @@ from evalstats.analysis.compare.undeclared import Reading, with_what_decides
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.analysis.dependence import crossed_factors
+from evalstats.analysis.design.comparability import identical_runs, refusal, run_comparability
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
@@ -199,7 +199,7 @@ def compare(
         gives it a half-Cauchy prior of that scale, which is 1% of the score's range otherwise.
     accept
         Settings in which the runs differ on purpose ("n_shots", "judge", ...); otherwise such a difference can make the
-        comparison invalid. See `evalstats.analysis.comparability.comparability`.
+        comparison invalid. See `evalstats.analysis.design.comparability`.
     average
         "macro": the mean over the levels of a factor, each counting alike; "micro": each by its items. The levels are then
         fixed, and standard errors come from the variance within them. Without it every item counts alike, and is the unit.

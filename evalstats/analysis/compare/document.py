@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
@@ -10,6 +9,7 @@ from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, Lev
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
 from evalstats.analysis.dependence import partitions_named
+from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.design.metric import asked_direction, direction_notes
 from evalstats.analysis.grouping import weighted_words
 from evalstats.analysis.provenance import placed

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.comparability.comparability import difference_notes
-from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.compare.evidence import Flips, ScenarioFlips, effect_rows, flipped_items, flips_by_scenario
 from evalstats.analysis.compare.labels import Labels, corrected, corrected_headline
@@ -35,6 +33,7 @@ from evalstats.analysis.compare.verdict import (
 )
 from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.dependence import ItemFactor, effective_levels
+from evalstats.analysis.design.comparability import RunDifference, difference_notes
 from evalstats.analysis.design.metric import Metric, open_direction
 from evalstats.analysis.grouping import Average, fixed_by, label_of, other_averages, plain_average, without_nested
 from evalstats.analysis.pairs import Pairs

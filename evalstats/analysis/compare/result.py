@@ -6,10 +6,10 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.evidence import Flips, ScenarioFlips
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.dependence import ItemFactor
+from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings

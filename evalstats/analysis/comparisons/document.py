@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from evalstats.analysis.comparability.rules import graver, invalidating
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.document import (
     NOTE_ORDER,
@@ -17,6 +16,7 @@ from evalstats.analysis.compare.document import (
 from evalstats.analysis.compare.method import assumptions, references, sized
 from evalstats.analysis.compare.result import DECIDED, Comparison
 from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Tabs, Text, Tone, sentence

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.comparability.comparability import run_comparability
-from evalstats.analysis.comparability.rules import RULES, RunDifference, setting_words
 from evalstats.analysis.dashboard.result import Dashboard, Day, Drifted, History
+from evalstats.analysis.design.comparability import RunDifference, run_comparability
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes
+from evalstats.analysis.design.run_settings import RULES, setting_words
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import estimated
 from evalstats.analysis.settings import recorded

@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
 from evalstats.analysis.dependence import ItemFactor, dependence, in_force
+from evalstats.analysis.design.comparability import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
@@ -21,7 +22,6 @@ from evalstats.analysis.grouping import (
     named_clusters,
     without_nested,
 )
-from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
 from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, all_items, entries_of, item_values
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -63,7 +63,7 @@ class _Field:
     values: ItemValues
     costs: Floats
     every: Pairs
-    measured: Measured
+    measured: RunKinds
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -264,14 +264,14 @@ def _field(
         values=values.ordered(kept),
         costs=costs[:, kept],
         every=all_items(matrix),
-        measured=Measured(kind=(0,) * len(kept)),
+        measured=RunKinds(kind=(0,) * len(kept)),
     )
     return field, (*lacking, *unpriced), tuple(told)
 
 
 def _measured_alike(field: _Field, contrast: str, accept: Collection[str]) -> tuple[_Field, tuple[str, ...]]:
     """Keep the systems that most others were measured like; name the rest."""
-    measured = measured_alike(field.data, field.arms, contrast=contrast, accept=accept)
+    measured = run_kinds(field.data, field.arms, contrast=contrast, accept=accept)
     counts = np.bincount(measured.kind)
     if counts.max() < 2:
         raise CannotAnswerError(

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalstats.analysis.comparability.comparability import identical_runs
 from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.dependence import ItemFactor, crossed_factors, dependence, in_force
+from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, identical_runs
 from evalstats.analysis.grouping import fixed_by, other_averages
-from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph
 from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, OtherLeader, PairsOfTheseItems, Winner
 from evalstats.analysis.leaderboard.standings import MIN_CLUSTERS, Plan, Scores, Standings, claims, separated

@@ -7,14 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.design.comparability import ComparabilityGraph, RunKinds, comparability_graph, run_kinds
 from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.analysis.grouping import Average, candidate_groups, fixed_by, group_columns, with_item_column
-from evalstats.analysis.leaderboard.comparability import (
-    ComparabilityGraph,
-    Measured,
-    comparability_graph,
-    measured_alike,
-)
 from evalstats.analysis.leaderboard.pairs import BoardRuns, board_runs
 from evalstats.analysis.leaderboard.standings import Scores
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, PassKind, Side, item_labels, pass_metric
@@ -327,7 +322,7 @@ class EntryTable:
     arms: tuple[System, ...]
     values: ItemValues
     every: Pairs
-    measured: Measured
+    measured: RunKinds
     silent: tuple[System, ...]
     groups: tuple[str, ...]
     trials: TrialDesign
@@ -357,7 +352,7 @@ class EntryTable:
 
     def graph(self) -> ComparabilityGraph:
         """Return who can be compared with whom."""
-        return comparability_graph(self.scored, self.names, self.measured.allowed())
+        return comparability_graph(self.scored, self.names, self.measured.comparable())
 
     def place(self, name: str) -> int:
         """Return the column of a system."""
@@ -375,7 +370,7 @@ class EntryTable:
             values=raw if strata is None else linearised(raw, strata),
             clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
             single=self.values.single and strata is None,
-            allowed=self.measured.allowed(),
+            allowed=self.measured.comparable(),
             raw=None if strata is None else raw,
             weights=None if strata is None else strata.item_weights,
             runs=self.board_runs(),
@@ -493,7 +488,7 @@ def entry_table(
         arms=kept,
         values=values.ordered(scored),
         every=every,
-        measured=measured_alike(data, kept, contrast=contrast, accept=accept, reference=head),
+        measured=run_kinds(data, kept, contrast=contrast, accept=accept, reference=head),
         silent=tuple(arm for j, arm in enumerate(arms) if j not in scored),
         groups=candidates.names,
         trials=trials or TrialDesign(role="draws"),

@@ -7,6 +7,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from evalstats.analysis.compare.verdict import checked_missing
+from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, RunKinds, shared_counts
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     Average,
@@ -31,7 +32,6 @@ from evalstats.analysis.leaderboard.checks import (
     other_leaders,
     tails_of_the_best,
 )
-from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph, Measured, shared_counts
 from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.analysis.leaderboard.options import Adjustment, LeaderboardOptions
 from evalstats.analysis.leaderboard.published import published_leaderboard
@@ -120,7 +120,7 @@ def leaderboard(
         For each k, which models may be among the k best.
     accept
         Settings in which the runs differ on purpose (such as "judge"); any other grave difference between runs keeps their
-        models apart, as it makes a comparison invalid. See `evalstats.analysis.comparability.comparability`.
+        models apart, as it makes a comparison invalid. See `evalstats.analysis.design.comparability`.
     missing
         As in `compare`: "ignorable" where scores are missing for a reason that has nothing to do with the answers. Otherwise
         a best model that missing scores could overtake is best on the scores there are, and above 5% the best is open.
@@ -404,7 +404,7 @@ def _answer(
 def _refuse_if_all_are_apart(table: EntryTable) -> None:
     """Refuse where models share items and no two that do were measured alike; how to accept it is said."""
     enough = np.triu(shared_counts(table.scored) >= MIN_SHARED, 1)
-    if table.measured.apart and enough.any() and not (enough & table.measured.allowed()).any():
+    if table.measured.apart and enough.any() and not (enough & table.measured.comparable()).any():
         raise CannotAnswerError(f"no two of the {len(table.arms)} models can be compared: {table.measured.why_apart()}")
 
 
@@ -446,7 +446,7 @@ def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standing
     return f"scores set on {every}, of which {who} share {shared}{within}"
 
 
-def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: Measured) -> str | None:
+def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: RunKinds) -> str | None:
     """Return why there is no rank over all models."""
     if graph.connected:
         return found.ranks.reasons[0]

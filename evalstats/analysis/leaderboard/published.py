@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.design.comparability import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.analysis.leaderboard.checks import Correction, corrected_estimates
-from evalstats.analysis.leaderboard.comparability import Measured, check_one_quantity, published_alike
 from evalstats.analysis.leaderboard.entries import FEW_OF_ALL
 from evalstats.analysis.leaderboard.pairs import adjusted
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, snapped_pairs, snapped_rows
@@ -21,6 +21,8 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option, some_of
 from evalstats.schema.data import EvalData
+from evalstats.schema.plan import check_settings
+from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.estimate import normal_quantile, two_sided_normal_p
 from evalstats.stats.many.max_t import TwoSided, collect
 from evalstats.stats.many.multiplicity import compact_letters
@@ -28,7 +30,7 @@ from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.many.ranks import RankSets, rank_sets_normal
 from evalstats.stats.many.reference_laws import normal_known
 from evalstats.table.items import HELPER
-from evalstats.table.systems import listed
+from evalstats.table.systems import System, listed
 
 # The column that names the model of a published number.
 PUBLISHED_ENTRY = f"{HELPER}entry"
@@ -51,7 +53,7 @@ class _Published:
     without: pl.DataFrame
     notes: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    measured: Measured | None = None
+    measured: RunKinds | None = None
     doubled: tuple[Note, ...] = ()
 
     @property
@@ -139,8 +141,8 @@ def _published(
     usable = _usable(rows)
     if rows.filter(usable)[PUBLISHED_ENTRY].n_unique() < 2:
         raise CannotAnswerError(_without_noise(rows, usable, chosen))
-    intended = check_one_quantity(rows, entry=PUBLISHED_ENTRY, metric=chosen, contrast=contrast, accept=accept)
-    measured = published_alike(data, rows, entry=PUBLISHED_ENTRY, contrast=contrast, accept=accept)
+    intended = _check_one_quantity(rows, chosen, contrast, accept)
+    measured = _run_kinds(data, rows, contrast, accept)
     order = pl.col("estimate").round(12)
     ordered = rows.filter(usable).sort(order, PUBLISHED_ENTRY, descending=[chosen.higher_is_better, False])
     return _Published(
@@ -411,3 +413,64 @@ def _pairs(found: _Published, plan: Plan, pairs: Sequence[tuple[int, int]]) -> P
         seed=plan.seed if plan.adjust == "max-t" else None,
         warnings=(),
     )
+
+
+# --- one quantity, measured alike ---
+
+# Columns that say what a number is of, and the setting that declares a difference in them as intended.
+_OF = {"task": "items", "scenario": "items", "variant": "items", "setting": "lab_or_live"}
+_SAME_UNIT = {"%": "percent", "pct": "percent"}
+
+
+def _check_one_quantity(rows: pl.DataFrame, metric: Metric, contrast: str, accept: Collection[str]) -> tuple[str, ...]:
+    """Refuse published numbers of different tasks, scenarios, variants, settings or units; return what was accepted.
+
+    The column of `contrast` may differ. A unit cannot be accepted: a percentage and a proportion are not ordered by their
+    numbers.
+    """
+    accepted = check_settings(accept)
+    intended: list[str] = []
+    for column in (*_OF, "unit"):
+        models: dict[str, list[str]] = {}
+        for level, name in rows.select(column, PUBLISHED_ENTRY).iter_rows():
+            # A number that does not say its level is of a level of its own.
+            text = "not given" if level in (None, "") else str(level)
+            models.setdefault(_SAME_UNIT.get(text.lower(), text.lower()) if column == "unit" else text, []).append(name)
+        if column == contrast or len(models) < 2:
+            continue
+        named = (
+            f"{level}: {listed(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            for level, names in sorted(models.items())
+        )
+        differ = f"the published {metric.name!r} on {metric.benchmark} differ in {column} ({some_of(named, 3, '; ')})"
+        if column == "unit":
+            raise CannotAnswerError(
+                f"{differ}: numbers in different units have no order; bring them to one unit, or keep one with "
+                f"{Option('published', blank='LEVEL', of='unit')}"
+            )
+        if _OF[column] not in accepted:
+            raise CannotAnswerError(
+                f"{differ}, so they are not one quantity and are not ranked; keep one with "
+                f"{Option('published', blank='LEVEL', of=column)}, or where the difference is intended, declare it: "
+                f"{Option('accept', (_OF[column],))}"
+            )
+        intended.append(f"{differ}; declared as intended")
+    return tuple(intended)
+
+
+def _run_kinds(data: EvalData, rows: pl.DataFrame, contrast: str, accept: Collection[str]) -> RunKinds | None:
+    """Compare what is recorded of the runs behind published numbers, refusing grave differences; None where none is known."""
+    if not rows["run"].is_in(data.runs["run"].to_list()).fill_null(value=False).any():
+        return None
+    systems: list[System] = []
+    for row in rows.to_dicts():
+        # A published number is the one row of a side, which is what runs are compared by.
+        run, name = str(row["run"] or ""), str(row[PUBLISHED_ENTRY])
+        shared = {each: row[each] for each in ("model", "benchmark", "task", "variant", "metric", "setting")}
+        outcome = {**shared, "run": run, "system": name, "item": "published", "status": "scored"}
+        outcomes = frame_from_rows([{**outcome, "score": row["estimate"]}], "outcomes")
+        systems.append(System(name=name, rows=outcomes, runs=(run,) if run else ()))
+    found = run_kinds(data, systems, contrast=contrast, accept=accept)
+    if found.apart:
+        raise CannotAnswerError(found.why_apart())
+    return found

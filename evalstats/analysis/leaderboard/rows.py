@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from evalstats.analysis.design.comparability import MIN_SHARED, shared_counts
 from evalstats.analysis.leaderboard.checks import Correction
-from evalstats.analysis.leaderboard.comparability import MIN_SHARED, shared_counts
 from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.pairs import adjusted
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairRow, PairVerdict
@@ -170,7 +170,7 @@ def pair_rows(table: EntryTable, found: Standings, plan: Plan) -> tuple[PairRow,
         wanted = [(i, j) for i in range(n) for j in range(i + 1, n)]
     else:
         wanted = [(j, plan.baseline) for j in range(n) if j != plan.baseline]
-    shared, allowed = shared_counts(table.scored), table.measured.allowed()
+    shared, allowed = shared_counts(table.scored), table.measured.comparable()
     stepped = adjusted(family.p_value, "holm"), adjusted(family.p_value, "bh")
     apart = separated(family, plan.conf_level)
     names = table.names

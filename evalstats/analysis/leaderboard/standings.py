@@ -20,8 +20,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from evalstats.analysis.design.comparability import MIN_SHARED, components, shared_counts
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.leaderboard.comparability import MIN_SHARED, components, shared_counts
 from evalstats.analysis.leaderboard.pairs import BoardRuns, adjusted, counting_runs, crossed_pairs
 from evalstats.analysis.pairs import Bools, Floats, Ints
 from evalstats.document.numbers import plural

@@ -524,7 +524,7 @@ def pair_rows(
     """Return every two models averaged over scenarios, as one family."""
     cells = fitted.cells
     weights = [model_weights(cells, i, shares) for i in range(len(table.models))]
-    allowed = table.measured.allowed()
+    allowed = table.measured.comparable()
     pairs = [(i, j) for i, j in combinations(range(len(table.models)), 2) if allowed[i, j]]
     made = [(i, j, wi - wj) for i, j in pairs if (wi := weights[i]) is not None and (wj := weights[j]) is not None]
     if not made:

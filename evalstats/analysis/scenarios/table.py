@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.design.comparability import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
-from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.document.numbers import plural
@@ -56,7 +56,7 @@ class ScenarioTable:
     clusters: tuple[str, ...]
     cluster_columns: tuple[str, ...]
     cluster: IntArray
-    measured: Measured
+    measured: RunKinds
     n_error: int
     n_unscored: int
     notes: tuple[str, ...]
@@ -132,7 +132,7 @@ def scenario_table(
         clusters=tuple(label_of(name, data.factor_names()) for name in clusters),
         cluster_columns=tuple(clusters),
         cluster=np.unique(frame[_CLUSTER].to_numpy(), return_inverse=True)[1].astype(np.int64),
-        measured=measured_alike(data, keep, contrast=contrast, accept=accept),
+        measured=run_kinds(data, keep, contrast=contrast, accept=accept),
         n_error=int(sums["n_error"].sum()),
         n_unscored=int(sums["n_unscored"].sum()),
         notes=(*notes, *told, *crossed, *_remarks(arms)),

@@ -11,9 +11,15 @@ import pytest
 
 import evalstats as es
 from evalstats import datasets
-from evalstats.analysis.comparability import rules
-from evalstats.analysis.comparability.comparability import difference_notes, identical_runs, refusal, run_comparability
-from evalstats.analysis.comparability.rules import RULES, Rule, RunDifference
+from evalstats.analysis.design import run_settings
+from evalstats.analysis.design.comparability import (
+    RunDifference,
+    difference_notes,
+    identical_runs,
+    refusal,
+    run_comparability,
+)
+from evalstats.analysis.design.run_settings import RULES, Rule
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData, combine
@@ -85,7 +91,7 @@ def told_on_the_page(name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_has_words_and_stands_on_the_page(name: str) -> None:
-    assert name in rules.ENTRIES
+    assert name in run_settings.ENTRIES
     assert all(told_on_the_page(name))
 
 

@@ -1,0 +1,790 @@
+"""Can systems be compared at all? What their runs record of how they were made, and which items they share.
+
+A difference between two scores can be laid to the two systems only if nothing else differs. What differs falls into three
+kinds. The *ruler* (version of the task, judge, harness, simulated user): a score by another ruler is another quantity, and
+no statistics makes up for it. The *treatment* (prompt, worked examples, temperature): where both sides are one model it is
+what is being compared; where the models differ too, it is confounded with them. The *circumstances* (limits, missing items,
+broken runs, dates): they weaken a conclusion without voiding it. What the user declares as intended (`accept`) is a note.
+Of many systems, those measured alike and with enough shared items can be compared: the comparability graph.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import cast
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.design.run_settings import (
+    RULES,
+    Place,
+    RecordedRuns,
+    RecordedValues,
+    Rule,
+    Severity,
+    recorded_values,
+    setting_words,
+    shown,
+)
+from evalstats.analysis.pairs import ids_nearly_alike
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural
+from evalstats.errors import Option, some_of, written
+from evalstats.schema.data import EvalData
+from evalstats.schema.plan import check_settings
+from evalstats.schema.tables import levels_of
+from evalstats.stats.checks import FEW_ITEMS
+from evalstats.table.items import HELPER, ITEM_KEY, Bools, Ints
+from evalstats.table.systems import System
+from evalstats.table.trial_sets import row_counts, trial_sets
+
+# Two models with fewer items in common than this are not compared: no method is reliable below it.
+MIN_SHARED = FEW_ITEMS
+# Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.
+_FEW_PROMPTS = 0.1
+_MOST_ITEMS = 0.9
+_DAYS = 90
+_RELEASE = re.compile(r"v?(\d+)\.(\d+)")
+_OWN, _OTHER = f"{HELPER}own", f"{HELPER}other"
+# What changes the text that is sent, so that other prompts of items are no news.
+_CHANGES_PROMPTS = ("n_shots", "prompt", "system_prompt", "chat_template", "fewshot_seed")
+_SEVERITIES: tuple[Severity, ...] = ("invalid", "weakens", "note")
+# So many rows (of one system), or so many different scores (of any two), do not agree by chance.
+_ENOUGH = 10
+_SHOWN = 3
+_TREATMENTS = frozenset(rule.name for rule in RULES if rule.treatment)
+_BASIC = ("harness", "task_version", "n_shots", "prompt_hash", "temperature")
+_SHOTS = Place(column="n_shots", by_task="shots")
+
+
+# --- two systems ---
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """One thing in which the runs of the two sides differ: one of `evalstats.schema.plan.SETTINGS`.
+
+    `baseline` and `candidate` are what either side has, in words. A severity of "invalid" means that the difference cannot be
+    laid to the systems, "weakens" that it should be read with care. The explanation is a clause without a full stop.
+    """
+
+    setting: str
+    severity: Severity
+    explanation: str
+    baseline: str | None = None
+    candidate: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sides:
+    """The recorded runs of both systems, and what names them apart."""
+
+    first: RecordedRuns
+    second: RecordedRuns
+    contrast: str
+
+    @property
+    def key(self) -> list[str]:
+        """What names an item."""
+        return [name for name in ITEM_KEY if name != self.contrast]
+
+    @property
+    def same_model(self) -> bool:
+        """Whether both are the same model (or models)."""
+        return self.first.models == self.second.models
+
+    @property
+    def are_compared(self) -> str:
+        """Why a treatment of one model is no fault."""
+        return f"both sides are {some_of(sorted(self.first.models), _SHOWN)}, so this is what is compared"
+
+    @property
+    def harness(self) -> str | None:
+        """The harness of both; None where it is not the same or not known."""
+        first, second = self.first.values("harness"), self.second.values("harness")
+        return first[0] if len(first) == 1 and first == second else None
+
+    def recorded(self, place: Place) -> RecordedValues:
+        """Compare one setting."""
+        return recorded_values(place, self.first, self.second)
+
+
+def run_comparability(
+    data: EvalData,
+    first: System,
+    second: System,
+    *,
+    contrast: str = "model",
+    accept: Collection[str] = (),
+    leave_out: Collection[str] = (),
+) -> tuple[RunDifference, ...]:
+    """Return everything in which the runs of two systems differ, gravest first; empty where nothing is known to differ.
+
+    `contrast` names the two; a setting of that name is what is compared. In the settings of `accept` they differ on
+    purpose; a name that is no setting is an InputError. `leave_out` may name "items" and "n_trials", which look at all rows.
+    """
+    accepted = check_settings(accept)
+    recorded = (RecordedRuns.of(data, system.runs, system.rows) for system in (first, second))
+    sides = _Sides(first=next(recorded), second=next(recorded), contrast=contrast)
+    found = [each for rule in RULES if (each := _by_rule(rule, sides))]
+    found += [each for each in (_judges(sides, data), _prompts(sides, {each.setting for each in found})) if each]
+    found += [each for name, look in _LOOKS.items() if name not in leave_out and (each := look(sides))]
+    found += [each for each in (_several(found, sides), _one_sided(sides), _unrecorded(sides, data)) if each]
+    intended = [_intended(each, accepted, contrast) for each in found]
+    return tuple(sorted(intended, key=lambda each: _SEVERITIES.index(each.severity)))
+
+
+def invalidating(differences: Sequence[RunDifference]) -> tuple[str, ...]:
+    """Return the settings that make a comparison invalid, each once, as `accept` takes them."""
+    return tuple(dict.fromkeys(each.setting for each in differences if each.severity == "invalid"))
+
+
+def graver(differences: Sequence[RunDifference]) -> tuple[str, ...]:
+    """Return the settings that make a comparison invalid, each once, in words."""
+    return tuple(dict.fromkeys(map(setting_words, invalidating(differences))))
+
+
+def refusal(differences: Sequence[RunDifference]) -> str | None:
+    """Return why the two sides cannot be compared, and how to say that it is intended; None where they can.
+
+    >>> shots = RunDifference("n_shots", "invalid", "shots differ")
+    >>> print(refusal([shots]))
+    shots differ; if that is intended, declare it: accept = ["n_shots"] in evalstats.toml
+    """
+    reasons = "; ".join(each.explanation for each in differences if each.severity == "invalid")
+    settings = ", ".join(f'"{name}"' for name in invalidating(differences))
+    return f"{reasons}; if that is intended, declare it: accept = [{settings}] in evalstats.toml" if settings else None
+
+
+def difference_notes(differences: Sequence[RunDifference]) -> tuple[Note, ...]:
+    """Return what weakens a conclusion as cautions, then what a reader should know as remarks."""
+    return tuple(
+        Note(kind="comparability", text=each.explanation, caution=severity == "weakens")
+        for severity in ("weakens", "note")
+        for each in differences
+        if each.severity == severity
+    )
+
+
+def identical_runs(data: EvalData, first: System, second: System, *, contrast: str = "model") -> str | None:
+    """Return a sentence where the two sides are one run twice; None where they are two.
+
+    Two sides with the same score on every row of every trial are called identical if they are the same system, have ten rows
+    or more and nothing recorded differs, or if the scores take so many values that agreement cannot be chance. Equal digests
+    alone prove nothing: one file may hold two runs.
+    """
+    if contrast != "model" or not _same_scores(first.rows, second.rows):
+        return None
+    nothing = "the difference is 0 by construction, which is no evidence that two systems are equivalent"
+    own, other = (tuple(rows["system"].unique().sort().to_list()) for rows in (first.rows, second.rows))
+    if own == other and _same_files(data, first.runs, second.runs):
+        return f"the two sides are the same file under two names: {nothing}"
+    settings = {each.setting for each in run_comparability(data, first, second)}
+    if own == other and row_counts(first.rows).sum() >= _ENOUGH and not settings & _TREATMENTS:
+        return (
+            f"the two runs of {', '.join(own)} have the same score on every row of every trial: they are one run twice, "
+            f"or of a system that answers alike every time, and a difference of 0 is then no evidence that two systems are "
+            "equivalent"
+        )
+    if first.rows["score"].n_unique() >= _ENOUGH:
+        return (
+            "the two sides have the same score on every row of every trial, and the scores are too varied for chance: they are "
+            f"one run under two names, it seems. Then {nothing}"
+        )
+    return None
+
+
+def _same_scores(first: pl.DataFrame, second: pl.DataFrame) -> bool:
+    own, other = (trial_sets(rows) for rows in (first, second))
+    if own is not None and other is not None:
+        # Of merged rows the number and the set say which trials had the score.
+        if own.dtype != other.dtype:
+            return False
+        first, second = (
+            rows.with_columns(sets.struct.unnest().hash_rows().alias("trial"))
+            for rows, sets in ((first, own), (second, other))
+        )
+    key = [*ITEM_KEY, "trial", "judge"]
+    if first.height != second.height or not first["score"].count():
+        return False
+    if not first["score"].sort().equals(second["score"].sort(), null_equal=True):  # soon said of most
+        return False
+    own, other = (rows.select(*key, "score").sort(*key, "score") for rows in (first, second))
+    return own.equals(other, null_equal=True)
+
+
+def _same_files(data: EvalData, first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether the sides come from files with the same bytes, which are not one file that holds both."""
+    own, other = (data.rows_of_runs(runs) for runs in (first, second))
+    shared = set(own["source"].to_list()) & set(other["source"].to_list())
+    if not own.height or own["source_digest"].null_count() or shared:
+        return False
+    return set(own["source_digest"].to_list()) == set(other["source_digest"].to_list())
+
+
+# --- what differs: the settings with a rule ---
+
+
+def _by_rule(rule: Rule, sides: _Sides) -> RunDifference | None:
+    """Return what a setting's rule says of the two sides; None where they agree or nothing is recorded."""
+    if rule.place.together and sides.harness is None:
+        return None  # only one and the same program leaves out of its log what was not set
+    if rule.name == "fewshot_seed":
+        shots = sides.recorded(_SHOTS)
+        if {*shots.baseline, *shots.candidate} == {"0"}:
+            return None
+    found = sides.recorded(rule.place)
+    first, second = found.shown
+    compared = rule.treatment and sides.same_model
+    if found.one_sided:
+        if not _is_set_once(rule, sides):
+            return None
+        which, why = "baseline" if first else "candidate", sides.are_compared if compared else rule.why
+        text = f"{rule.words} is set for the {which} only ({first or second}): {why}"
+        return RunDifference(rule.name, "note" if compared else "weakens", text, first, second)
+    severity, why = rule.same if sides.same_model else rule.other, rule.why
+    if not found.n_differ or severity is None:
+        return None
+    if compared:
+        why = sides.are_compared
+    elif rule.name == "prompt" and _are_named_apart(sides):
+        severity = "weakens"
+        why = "the systems are more than their models, so the difference is one of system and prompt together"
+    elif rule.name == "prompt" and sides.harness == "lm-eval" and sides.recorded(_SHOTS).n_differ:
+        # lm-eval's digest takes the number of worked examples in.
+        severity = "note"
+        why = "as it must with other worked examples; whether the template differs too is not recorded"
+    where = f" on {found.n_differ} of {found.n_tasks} tasks" if found.n_differ < found.n_tasks else ""
+    text = f"{rule.words} differs between the two sides ({first} against {second}){where}: {why}"
+    return RunDifference(rule.name, severity, text, first, second)
+
+
+def _is_set_once(rule: Rule, sides: _Sides) -> bool:
+    """Whether a setting that one side lacks was not set there, instead of merely not recorded."""
+    return rule.alone == "weakens" and sides.harness is not None
+
+
+def _are_named_apart(sides: _Sides) -> bool:
+    """Whether the sides are systems that are more than their models: a prompt may then be part of them."""
+    first, second = (
+        levels_of(side.rows.filter(pl.col("system") != pl.col("model"))["system"])
+        for side in (sides.first, sides.second)
+    )
+    return first != second
+
+
+def _several(found: Sequence[RunDifference], sides: _Sides) -> RunDifference | None:
+    """Warn when one model differs in several settings at once: none of them can be given the credit."""
+    words = {rule.name: rule.words for rule in RULES}
+    names = list(dict.fromkeys(each.setting for each in found if each.setting in _TREATMENTS))
+    if {"n_shots", "prompt"} <= set(names) and sides.harness == "lm-eval":
+        names.remove("prompt")  # its digest takes the number of worked examples in
+    if not sides.same_model or len(names) < 2:
+        return None
+    *most, last = [words[name] for name in names]
+    text = f"{', '.join(most)} and {last} differ at once, so the difference cannot be laid to one of them"
+    return RunDifference("several", "weakens", text)
+
+
+def _one_sided(sides: _Sides) -> RunDifference | None:
+    """Name the settings that one side alone records, where that does not say that the other did not set them."""
+    gaps: list[str] = []
+    for rule in RULES:
+        values = sides.recorded(rule.place)
+        if values.one_sided and rule.alone and not rule.place.together and not _is_set_once(rule, sides):
+            gaps.append(f"{rule.words} ({'baseline' if values.baseline else 'candidate'})")
+    text = f"recorded on one side only, so not compared: {some_of(gaps, 4)}"
+    return RunDifference("unrecorded", "note", text) if gaps else None
+
+
+def _unrecorded(sides: _Sides, data: EvalData) -> RunDifference | None:
+    """Say when nothing is known of either side: that no difference was found is then no finding."""
+    if sides.first.runs == sides.second.runs:
+        return None
+    if any(any(sides.recorded(Place(column=column)).shown) for column in _BASIC):
+        return None
+    if _judges_of(sides.first, data) or _judges_of(sides.second, data):
+        return None
+    text = (
+        "The files do not say how the runs were made (harness, version of the task, prompt, worked examples, temperature, "
+        "judge), so whether they differ in that is not checked"
+    )
+    return RunDifference("unrecorded", "note", text)
+
+
+def _intended(difference: RunDifference, accepted: Sequence[str], contrast: str) -> RunDifference:
+    """Turn what is compared, or declared as intended, into a note."""
+    if difference.severity == "note":
+        return difference
+    why = "declared as intended" if difference.setting in accepted else ""
+    if contrast == difference.setting or (contrast == "setting" and difference.setting == "lab_or_live"):
+        why = "it is what is compared"
+    return replace(difference, severity="note", explanation=f"{difference.explanation}; {why}") if why else difference
+
+
+# --- what differs: items, trials, circumstances ---
+
+
+def _harness_version(sides: _Sides) -> RunDifference | None:
+    """Compare the versions of the harness; how grave it is depends on whether the task has a version of its own."""
+    found = sides.recorded(Place(column="harness_version"))
+    if not found.n_differ or sides.harness is None:
+        return None
+    versions = sides.recorded(Place(column="task_version", by_task="versions"))
+    # Inspect writes version 0 where the task's author set none.
+    unset = sides.harness == "inspect_ai" and {*versions.baseline, *versions.candidate} == {"0"}
+    severity: Severity = "note"
+    if versions.baseline and versions.candidate and not versions.n_differ and not unset:
+        why = "the version of the task is the same, so what it asks and how it scores should be too"
+    elif None not in (series := _series(found.baseline)) and series == _series(found.candidate):
+        why = "releases of one series seldom change what is asked or scored"
+    else:
+        severity, why = "weakens", "nothing recorded says that both ask and score alike"
+    first, second = found.shown
+    text = f"the version of {sides.harness} differs between the two sides ({first} against {second}): {why}"
+    return RunDifference("harness_version", severity, text, first, second)
+
+
+def _series(versions: Sequence[str]) -> set[tuple[str, str] | None]:
+    """Return the series of each version, its first two numbers; None for a commit."""
+    found = [_RELEASE.match(version) for version in versions]
+    return {(match[1], match[2]) if match else None for match in found}
+
+
+def _lab_or_live(sides: _Sides) -> RunDifference | None:
+    """Say when one side was seen in the lab and the other in live use."""
+    first, second = (levels_of(side.rows["setting"]) for side in (sides.first, sides.second))
+    if not (first and second) or first == second:
+        return None
+    text = (
+        f"the two sides were not seen in the same setting ({shown(first)} against {shown(second)}): neither the users nor "
+        "what they ask are the same"
+    )
+    return RunDifference("lab_or_live", "invalid", text, shown(first), shown(second))
+
+
+def _item_sets(sides: _Sides) -> RunDifference | None:
+    """Say when the sides hold different items, whatever became of them."""
+    if sides.first.rows.select(sides.key).equals(sides.second.rows.select(sides.key)):
+        return None
+    first, second = (side.rows.select(sides.key).unique() for side in (sides.first, sides.second))
+    shared = first.join(second, on=sides.key, how="semi").height
+    alone = first.height - shared, second.height - shared
+    if not any(alone) or _numbered_items(sides):
+        return None
+    share = shared / (shared + sum(alone))
+    parts = [f"The sides hold different items: {shared:,} are shared ({100 * share:.0f}%)"]
+    parts[0] += "".join(f", {n:,} only in the {side}" for n, side in zip(alone, _NAMES, strict=True) if n)
+    for own, other, side in ((first, second, "baseline"), (second, first, "candidate")):
+        tasks = sorted({*own["task"].unique().to_list()} - {*other["task"].unique().to_list()} - {""})
+        parts += [f"the {side} alone has {some_of(tasks, _SHOWN)}"] if tasks else []
+    parts.append("the comparison speaks of the shared ones")
+    if near := ids_nearly_alike(first, second):
+        parts.append(near)
+    text = "; ".join(parts)
+    severity = "note" if share >= _MOST_ITEMS else "weakens"
+    return RunDifference("items", severity, text, plural(first.height, "item"), plural(second.height, "item"))
+
+
+def _numbered_items(sides: _Sides) -> RunDifference | None:
+    """Say that rows numbered as items are not the same items: where a row is missing, all later ones stand for others."""
+    # What the map of a table has for items that it numbers (`evalstats/loaders/column_map.py`).
+    columns = [config.get("columns") for side in (sides.first, sides.second) for config in side.configs.values()]
+    maps = [cast("Mapping[str, object]", named) for named in columns if isinstance(named, Mapping)]
+    if not any(named.get("item") == ["#row"] for named in maps):
+        return None
+    first, second = (side.rows.select(sides.key).unique().height for side in (sides.first, sides.second))
+    if first == second:
+        return None
+    text = (
+        f"items are numbered by their place (item=#row), and the sides have {first:,} and {second:,} of them: they were "
+        "not given the same items in the same order, so that pairs mean nothing; name the column that says which item "
+        "a row is"
+    )
+    return RunDifference("item_ids", "invalid", text, plural(first, "row"), plural(second, "row"))
+
+
+def _item_limit(sides: _Sides) -> RunDifference | None:
+    """Say when the runs were cut at different numbers of items; what was cut shows in the items themselves."""
+    found = sides.recorded(Place(column="item_limit"))
+    if not found.n_differ and not (found.one_sided and sides.harness is not None):
+        return None
+    first, second = (limit or "none" for limit in found.shown)
+    cut = _item_sets(sides) is not None
+    why = (
+        "the shared items are those of the shorter run, often the first of the file, and need not be like the rest"
+        if cut
+        else "all items are on both sides, so it changes nothing"
+    )
+    text = f"the limit on items differs between the two sides ({first} against {second}): {why}"
+    return RunDifference("item_limit", "weakens" if cut else "note", text, first, second)
+
+
+def _trials(sides: _Sides) -> RunDifference | None:
+    """Say when an item usually has other numbers of trials on the two sides."""
+    counted = [*sides.key, "n_trials"]
+    if sides.first.rows.select(counted).equals(sides.second.rows.select(counted)):
+        return None
+
+    def usual(rows: pl.DataFrame) -> int:
+        counts = rows.group_by(sides.key).agg(pl.col("n_trials").fill_null(1).sum().alias(_OWN))[_OWN].sort()
+        return int(counts[len(counts) // 2]) if len(counts) else 0
+
+    first, second = usual(sides.first.rows), usual(sides.second.rows)
+    if first == second:
+        return None
+    text = (
+        f"an item has {plural(first, 'trial')} on the baseline's side and {second} on the candidate's: a mean of fewer is "
+        "noisier, which the interval takes in, and no less right on average"
+    )
+    return RunDifference("n_trials", "note", text, plural(first, "trial"), plural(second, "trial"))
+
+
+def _status(sides: _Sides) -> RunDifference | None:
+    """Say when the harness did not call a run a success."""
+    statuses = [side.values("status") for side in (sides.first, sides.second)]
+    broken: list[str] = []
+    for which, values in zip(_NAMES, statuses, strict=True):
+        failed = [value for value in values if value != "success"]
+        if failed:
+            what = "did not end" if failed == ["started"] else f"has the status {some_of(failed, _SHOWN)}"
+            broken.append(f"a run of the {which} {what}")
+    if not broken:
+        return None
+    text = f"{' and '.join(broken)}: the items that were reached may not be a fair part of all"
+    return RunDifference("status", "weakens", text, shown(statuses[0]), shown(statuses[1]))
+
+
+def _dates(sides: _Sides) -> RunDifference | None:
+    """Say when the runs lie months apart."""
+    first, second = (
+        sorted(time for row in side.columns.values() if isinstance(time := row.get("timestamp"), datetime))
+        for side in (sides.first, sides.second)
+    )
+    if not first or not second:
+        return None
+    days = (max(first[0], second[0]) - min(first[-1], second[-1])).days
+    if days < _DAYS:
+        return None
+    starts = f"{first[0]:%Y-%m-%d}", f"{second[0]:%Y-%m-%d}"
+    text = (
+        f"the runs are {days} days apart ({starts[0]} and {starts[1]}): a hosted model, a judge or a dataset may have "
+        "changed behind its name"
+    )
+    return RunDifference("date", "note", text, starts[0], starts[1])
+
+
+def _judges(sides: _Sides, data: EvalData) -> RunDifference | None:
+    """Say when the scores of the metric were given by other judges."""
+    first, second = _judges_of(sides.first, data), _judges_of(sides.second, data)
+    if first == second:
+        return None
+    severity: Severity = "weakens"
+    if not (first and second):
+        which, judge = ("baseline", first) if first else ("candidate", second)
+        text = f"a judge ({shown(judge)}) is recorded for the {which} only: the other side may have been scored without one"
+    else:
+        severity, why = "invalid", "a score given by another judge is another quantity"
+        # Without the provider that a model was reached through.
+        bare, other = ({name.rpartition("/")[2].lower() for name in names} for names in (first, second))
+        if bare == other:
+            severity, why = "note", "the names seem to be one model, reached in two ways"
+        elif [first, second] == [tuple(levels_of(side.rows["model"])) for side in (sides.first, sides.second)]:
+            why = "each model graded itself, and a score given by another judge is another quantity"
+        text = f"the judge differs between the two sides ({shown(first)} against {shown(second)}): {why}"
+    return RunDifference("judge", severity, text, shown(first), shown(second))
+
+
+def _judges_of(side: RecordedRuns, data: EvalData) -> tuple[str, ...]:
+    """Judges of the metric: those its rows name; what the run says counts only where no row of the run names one.
+
+    A run names the judges of all its scorers, and the metric may come from a scorer that uses none.
+    """
+    own = tuple(levels_of(side.rows["judge"]))
+    if own or not side.rows.height:
+        return own
+    if data.outcomes["judge"].null_count() == data.outcomes.height:
+        return side.values("judge")
+    of_runs = data.outcomes.filter(pl.col("run").is_in(list(side.runs)) & pl.col("judge").is_not_null())
+    if not of_runs.height:
+        return side.values("judge")
+    about = side.rows.select("benchmark", "metric").unique()
+    return tuple(levels_of(of_runs.join(about, on=["benchmark", "metric"], how="semi")["judge"]))
+
+
+def _prompts(sides: _Sides, differing: Collection[str]) -> RunDifference | None:
+    """Compare the prompts that the items themselves record; `differing` are settings known to differ already."""
+    if not all("prompt_hash" in side.rows.columns for side in (sides.first, sides.second)):
+        return None
+    joined = pl.col("prompt_hash").cast(pl.String).unique().sort().str.join("\x1f")
+    own, other = (
+        side.rows.filter(pl.col("prompt_hash").is_not_null()).group_by(sides.key).agg(joined.alias(name))
+        for side, name in ((sides.first, _OWN), (sides.second, _OTHER))
+    )
+    both = own.join(other, on=sides.key, how="inner")
+    changed = both.filter(pl.col(_OWN) != pl.col(_OTHER))
+    if not changed.height:
+        return None
+    n = changed.height
+    # Prompts that stand under another id on the other side, in either direction.
+    there, back = changed[_OWN].is_in(other[_OTHER].to_list()), changed[_OTHER].is_in(own[_OWN].to_list())
+    moved = max(int(there.sum()), int(back.sum()))
+    if moved > _FEW_PROMPTS * n and moved > 1:
+        text = (
+            f"{moved:,} of {both.height:,} items have a prompt that the other side has under another id: the ids do not mean "
+            "the same questions (numbers after a shuffle do not), so the items cannot be paired by them"
+        )
+        return RunDifference("item_ids", "invalid", text)
+    severity, why = _grave(n / both.height, sides, differing)
+    text = f"{n:,} of {both.height:,} items were asked with different prompts: {why}"
+    return RunDifference("prompt", severity, text)
+
+
+def _grave(share: float, sides: _Sides, differing: Collection[str]) -> tuple[Severity, str]:
+    explained = [name for name in _CHANGES_PROMPTS if name in differing]
+    if sides.contrast != "model":
+        return "note", f"the levels of {sides.contrast} are asked in their own ways, it seems"
+    if explained:
+        return "note", f"as they must be where {explained[0].replace('_', ' ')} differs"
+    if share <= _FEW_PROMPTS:
+        return "weakens", "on these the difference is one of model and prompt together"
+    if sides.harness == "lm-eval":
+        what = "a chat template, an instruction, drawn examples"
+        return "weakens", f"the templates agree, so what was put around them differs ({what})"
+    if sides.same_model:
+        models = some_of(sorted(sides.first.models), _SHOWN)
+        why = (
+            f"both sides are {models}, so the prompt may be what is compared; see that the ids mean the same questions"
+        )
+        return "weakens", why
+    return "invalid", "the models differ too, so the difference is one of model and prompt together"
+
+
+_NAMES = ("baseline", "candidate")
+_LOOKS: dict[str, Callable[[_Sides], RunDifference | None]] = {
+    "harness_version": _harness_version,
+    "lab_or_live": _lab_or_live,
+    "item_ids": _numbered_items,
+    "items": _item_sets,
+    "item_limit": _item_limit,
+    "n_trials": _trials,
+    "status": _status,
+    "date": _dates,
+}
+
+
+# --- many systems: who was measured alike ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryDifference:
+    """One thing in which the runs of some systems differ from those of another, the reference.
+
+    `explanation` is that of the first of them, a clause without a full stop; `alike` is whether it is the same for all.
+    Severities are those of `RunDifference`.
+    """
+
+    setting: str
+    severity: Severity
+    reference: str
+    models: tuple[str, ...]
+    explanation: str
+    alike: bool = True
+
+    def __str__(self) -> str:
+        if self.setting == "unrecorded":
+            return self.explanation
+        so = "" if self.alike else f" (so for {self.models[0]}, and likewise for the rest)"
+        return f"{some_of(self.models, _SHOWN)} against {self.reference}: {self.explanation}{so}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKinds:
+    """Who was measured alike: the number of every system's kind, and all differences that are known.
+
+    `apart` are the settings that set the kinds apart; empty where there is one kind.
+    """
+
+    kind: tuple[int, ...]
+    differences: tuple[EntryDifference, ...] = ()
+    apart: tuple[str, ...] = ()
+
+    def comparable(self) -> Bools:
+        """Return which two systems may be compared, shape (n_models, n_models)."""
+        kinds = np.array(self.kind)
+        return np.asarray(kinds[:, np.newaxis] == kinds, dtype=np.bool_)
+
+    def notes(self, severity: Severity) -> tuple[Note, ...]:
+        """Return the differences of one severity: remarks where that is "note", else cautions."""
+        texts = [str(each) for each in self.differences if each.severity == severity]
+        return tuple(Note(kind="comparability", text=text, caution=severity != "note") for text in texts)
+
+    def refusal(self) -> tuple[Note, ...]:
+        """Return why some are not compared with others, and how to declare that the difference is intended."""
+        if not self.apart:
+            return ()
+        text = f"Models whose runs differ in {' or '.join(self.apart)} are not compared with one another"
+        remedy = ("Where the difference is intended, declare it: ", Option("accept", tuple(self.apart)))
+        return (*self.notes("invalid"), Note(kind="comparability", text=text, remedy=remedy))
+
+    def why_apart(self) -> str:
+        """Return the refusal as a clause, for an error."""
+        return ". ".join(part for note in self.refusal() for part in (note.text, written(note.remedy)) if part)
+
+    def ordered(self, order: Sequence[int]) -> "RunKinds":
+        """Put the systems in another order."""
+        return replace(self, kind=tuple(self.kind[j] for j in order))
+
+
+def run_kinds(
+    data: EvalData, systems: Sequence[System], *, contrast: str, accept: Collection[str], reference: int = 0
+) -> RunKinds:
+    """Compare what is recorded of the systems' runs, and gather those measured alike; `reference` is of kind 0."""
+    firsts: list[int] = []
+    kind = [0] * len(systems)
+    seen: list[tuple[str, str, RunDifference]] = []
+    for j in (reference, *(j for j in range(len(systems)) if j != reference)):
+        for number, first in enumerate(firsts):
+            # Which items a system has is the comparability graph's matter, in full.
+            found = run_comparability(
+                data, systems[first], systems[j], contrast=contrast, accept=accept, leave_out=("items", "n_trials")
+            )
+            invalid = [each for each in found if each.severity == "invalid"]
+            seen.extend((systems[first].name, systems[j].name, each) for each in (invalid or found))
+            if not invalid:
+                kind[j] = number
+                break
+        else:
+            kind[j] = len(firsts)
+            firsts.append(j)
+    grave = invalidating([each for *_, each in seen]) if len(firsts) > 1 else ()
+    return RunKinds(kind=tuple(kind), differences=_gathered(seen), apart=grave)
+
+
+def _gathered(seen: Sequence[tuple[str, str, RunDifference]]) -> tuple[EntryDifference, ...]:
+    """Say of several systems at once that they differ from one in the same setting."""
+    of_setting: dict[tuple[str, str, Severity], list[tuple[str, str]]] = {}
+    for reference, name, each in seen:
+        # That nothing is recorded is said once, whoever was looked at.
+        if each.setting == "unrecorded" and any(
+            setting == "unrecorded" and (reference, severity) != (other, each.severity)
+            for other, setting, severity in of_setting
+        ):
+            continue
+        key = (reference, each.setting, each.severity)
+        of_setting.setdefault(key, []).append((name, each.explanation))
+    return tuple(
+        EntryDifference(
+            setting=setting,
+            severity=severity,
+            reference=reference,
+            models=tuple(name for name, _ in each),
+            explanation=each[0][1],
+            alike=len({text for _, text in each}) == 1,
+        )
+        for (reference, setting, severity), each in of_setting.items()
+    )
+
+
+# --- many systems: who saw the same items ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedItems:
+    """How many items two models, or two groups of models that each saw the same items, have in common."""
+
+    first: str
+    second: str
+    n_items: int
+    compared: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemGroup:
+    """Models that were scored on exactly the same items, and measured alike."""
+
+    models: tuple[str, ...]
+    n_items: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparabilityGraph:
+    """The comparability graph: models are its points, enough shared items (`min_shared`) its lines.
+
+    Of the items, at least one model was scored on `n_items`, every one on `n_common`. `components` are models that are
+    connected, directly or through others, the largest part first; `groups` were scored on exactly the same items, and `edges`
+    say how many items two groups share.
+    """
+
+    same_items: bool
+    n_items: int
+    n_common: int
+    min_shared: int
+    components: tuple[tuple[str, ...], ...]
+    groups: tuple[ItemGroup, ...]
+    edges: tuple[SharedItems, ...]
+
+    @property
+    def connected(self) -> bool:
+        """Whether every model is connected to every other."""
+        return len(self.components) == 1
+
+
+def comparability_graph(scored: Bools, names: Sequence[str], comparable: Bools | None = None) -> ComparabilityGraph:
+    """Draw the comparability graph of models that were scored on some items each (`scored`, shape (n_items, n_models)).
+
+    `comparable` tells which two models may be compared at all, shape (n_models, n_models), an equivalence; None where all may.
+
+    >>> seen = np.zeros((40, 3), dtype=bool)
+    >>> seen[:20, :2] = seen[20:, 2] = True
+    >>> found = comparability_graph(seen, ["a", "b", "c"])
+    >>> found.components, [(edge.first, edge.second, edge.n_items) for edge in found.edges]
+    ((('a', 'b'), ('c',)), [('a', 'c', 0)])
+    """
+    shared = shared_counts(scored)
+    linked = shared >= MIN_SHARED if comparable is None else (shared >= MIN_SHARED) & comparable
+    parts: dict[int, list[str]] = {}
+    for name, part in zip(names, components(linked).tolist(), strict=True):
+        parts.setdefault(part, []).append(name)
+    # Models with the same column that are compared with the same others, in the order of their first.
+    alike: dict[bytes, list[int]] = {}
+    for j in range(scored.shape[1]):
+        alike.setdefault(np.packbits([*scored[:, j], *linked[:, j]]).tobytes(), []).append(j)
+    groups = list(alike.values())
+    return ComparabilityGraph(
+        same_items=bool((scored == scored[:, :1]).all()),
+        n_items=int(scored.any(axis=1).sum()),
+        n_common=int(scored.all(axis=1).sum()),
+        min_shared=MIN_SHARED,
+        components=tuple(sorted(map(tuple, parts.values()), key=len, reverse=True)),
+        groups=tuple(
+            ItemGroup(models=tuple(names[j] for j in group), n_items=int(shared[group[0], group[0]]))
+            for group in groups
+        ),
+        edges=tuple(
+            SharedItems(
+                first=names[one],
+                second=names[other],
+                n_items=int(shared[one, other]),
+                compared=bool(linked[one, other]),
+            )
+            for i, (one, *_) in enumerate(groups)
+            for other, *_ in groups[i + 1 :]
+        ),
+    )
+
+
+def shared_counts(scored: Bools) -> Ints:
+    """Return how many items every two models were both scored on, shape (n_models, n_models)."""
+    # In float64, where the product runs in BLAS; counts stay exact below 2^53.
+    seen = scored.astype(np.float64)
+    return np.rint(seen.T @ seen).astype(np.int64)
+
+
+def components(linked: Bools) -> Ints:
+    """Return the connected component of every point, numbered in the order of their first points."""
+    from scipy.sparse.csgraph import connected_components  # takes long to load, and a comparison of two asks for none
+
+    return connected_components(linked, directed=False)[1].astype(np.int64)
