@@ -21,7 +21,10 @@ RENAMED: dict[str, str] = {}
 # The same in the cases whose names begin so: a name may mean another thing elsewhere.
 RENAMED_IN: dict[str, dict[str, str]] = {"gap": {"gap": "estimate"}}
 # Fields that no result holds any more, since another one tells the same: name -> which one, or why.
-LEFT_OUT: dict[str, str] = {"online": "one pass of Elo is no option of `arena` any more"}
+LEFT_OUT: dict[str, str] = {
+    "online": "one pass of Elo is no option of `arena` any more",
+    "measured_alike": "differences of severity invalid tell it",
+}
 # Fields whose list or row has another shape now: their values are looked for one by one, anywhere in the result.
 RESHAPED: frozenset[str] = frozenset()
 
