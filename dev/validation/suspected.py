@@ -10,8 +10,8 @@ from dev.validation.deciding import SIDES
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 from evalstats.table.systems import System
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.dependence import dependence
-from evalstats.analysis.grouping import candidate_groups, with_item_column
+from evalstats.analysis.design.dependence import dependence
+from evalstats.analysis.design.clusters import candidate_groups, with_item_column
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData

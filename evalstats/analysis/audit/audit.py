@@ -24,8 +24,8 @@ from evalstats.analysis.audit.scores import (
     scale_oddities,
 )
 from evalstats.analysis.audit.votes import with_scores_of_votes
+from evalstats.analysis.design.clusters import named_clusters
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_of
-from evalstats.analysis.grouping import named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.settings import recorded

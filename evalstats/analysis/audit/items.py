@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
-from evalstats.analysis.dependence import kind_of
-from evalstats.analysis.grouping import candidate_groups, group_columns, label_of, other_averages
+from evalstats.analysis.design.averages import other_averages
+from evalstats.analysis.design.clusters import candidate_groups, group_columns, label_of
+from evalstats.analysis.design.dependence import kind_of
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.document.numbers import many, number, plural, several, share_in_percent
 from evalstats.errors import Option

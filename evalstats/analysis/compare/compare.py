@@ -21,27 +21,24 @@ from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.compare.undeclared import Reading, with_what_decides
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.comparisons.result import Comparisons
-from evalstats.analysis.dependence import crossed_factors
-from evalstats.analysis.design.comparability import identical_runs, refusal, run_comparability
-from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit
-from evalstats.analysis.grouping import (
+from evalstats.analysis.design.averages import Average, fixed_by, refuse_clusters, wanted_average
+from evalstats.analysis.design.clusters import (
     ITEM_OF_VARIANTS,
-    Average,
     candidate_groups,
     chosen_clusters,
     duplicate_notes,
-    fixed_by,
     group_columns,
     label_of,
     named_clusters,
-    refuse_clusters,
-    wanted_average,
     with_item_column,
 )
+from evalstats.analysis.design.comparability import identical_runs, refusal, run_comparability
+from evalstats.analysis.design.dependence import crossed_factors
+from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit
+from evalstats.analysis.design.runs import RunsAre, paired_trials, trial_design
 from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, wanted_pass
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.runs import RunsAre, paired_trials, trial_design
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option

@@ -8,10 +8,10 @@ from evalstats.analysis.compare.method import method_sections, rounded_up, sized
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences, OtherAverage, TheseItems
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
-from evalstats.analysis.dependence import partitions_named
+from evalstats.analysis.design.averages import weighted_words
 from evalstats.analysis.design.comparability import graver, invalidating
+from evalstats.analysis.design.dependence import partitions_named
 from evalstats.analysis.design.metric import asked_direction, direction_notes
-from evalstats.analysis.grouping import weighted_words
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score

@@ -32,16 +32,17 @@ from evalstats.analysis.compare.verdict import (
     withheld,
 )
 from evalstats.analysis.costs import cost_rows
-from evalstats.analysis.dependence import ItemFactor, effective_levels
+from evalstats.analysis.design.averages import Average, fixed_by, other_averages, plain_average
+from evalstats.analysis.design.clusters import label_of, without_nested
 from evalstats.analysis.design.comparability import RunDifference, difference_notes
+from evalstats.analysis.design.dependence import ItemFactor, effective_levels
 from evalstats.analysis.design.metric import Metric, open_direction
-from evalstats.analysis.grouping import Average, fixed_by, label_of, other_averages, plain_average, without_nested
+from evalstats.analysis.design.runs import TrialDesign, draws_note, run_notes, same_items_row
 from evalstats.analysis.pairs import Pairs
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.runs import TrialDesign, draws_note, run_notes, same_items_row
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.model import Note

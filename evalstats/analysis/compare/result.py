@@ -8,8 +8,8 @@ import polars as pl
 
 from evalstats.analysis.compare.evidence import Flips, ScenarioFlips
 from evalstats.analysis.costs import CostRow
-from evalstats.analysis.dependence import ItemFactor
 from evalstats.analysis.design.comparability import RunDifference
+from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings

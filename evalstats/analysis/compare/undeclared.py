@@ -7,8 +7,8 @@ import numpy as np
 
 from evalstats.analysis.compare.question import Question
 from evalstats.analysis.compare.result import LevelDifferences
-from evalstats.analysis.dependence import ItemFactor, dependence
-from evalstats.analysis.grouping import label_of, nested, without_nested
+from evalstats.analysis.design.clusters import label_of, nested, without_nested
+from evalstats.analysis.design.dependence import ItemFactor, dependence
 from evalstats.analysis.pairs import Pairs
 from evalstats.table.items import level_places
 

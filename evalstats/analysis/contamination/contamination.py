@@ -29,8 +29,8 @@ from evalstats.analysis.contamination.sides import (
     joined,
     twin_rows,
 )
+from evalstats.analysis.design.clusters import label_of
 from evalstats.analysis.design.metric import margin_in_unit
-from evalstats.analysis.grouping import label_of
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes

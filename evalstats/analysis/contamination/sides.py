@@ -11,8 +11,8 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.contamination.latent_scale import LatentScores, latent_of_split, latent_of_twins, scale_for
 from evalstats.analysis.contamination.options import Scale
 from evalstats.analysis.contamination.result import Compared, WidthRow
+from evalstats.analysis.design.clusters import ITEM_OF_VARIANTS, chosen_clusters, label_of, named_clusters
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.grouping import ITEM_OF_VARIANTS, chosen_clusters, label_of, named_clusters
 from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural

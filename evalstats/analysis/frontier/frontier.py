@@ -8,12 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
-from evalstats.analysis.dependence import ItemFactor, dependence, in_force
-from evalstats.analysis.design.comparability import RunKinds, run_kinds
-from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.frontier.options import Cost
-from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
-from evalstats.analysis.grouping import (
+from evalstats.analysis.design.clusters import (
     ITEM_OF_VARIANTS,
     candidate_groups,
     chosen_clusters,
@@ -22,11 +17,16 @@ from evalstats.analysis.grouping import (
     named_clusters,
     without_nested,
 )
+from evalstats.analysis.design.comparability import RunKinds, run_kinds
+from evalstats.analysis.design.dependence import ItemFactor, deciding_factor, dependence
+from evalstats.analysis.design.metric import Metric
+from evalstats.analysis.design.runs import trial_design
+from evalstats.analysis.frontier.options import Cost
+from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, all_items, entries_of, item_values
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.runs import trial_design
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
@@ -484,7 +484,7 @@ def _in_force(
     groups = [name for name in every.names if all(arm.rows[name].null_count() < arm.rows.height for arm in field.arms)]
     pairs = Pairs(items=items, baseline=sides[0], candidate=sides[1])
     rows = dependence(pairs, groups, clusters, names=field.data.factor_names(), seed=seed)
-    return in_force(pairs, rows)
+    return deciding_factor(pairs, rows)
 
 
 def _estimand(clusters: tuple[str, ...]) -> str:

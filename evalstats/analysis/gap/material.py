@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.gap.options import Scale
-from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
 from evalstats.analysis.leaderboard.entries import ENTRY, EntryTable, entries_of, entry_table
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes

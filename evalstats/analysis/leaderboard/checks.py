@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.costs import runaway_words
-from evalstats.analysis.dependence import ItemFactor, crossed_factors, dependence, in_force
+from evalstats.analysis.design.averages import fixed_by, other_averages
 from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, identical_runs
-from evalstats.analysis.grouping import fixed_by, other_averages
+from evalstats.analysis.design.dependence import ItemFactor, crossed_factors, deciding_factor, dependence
 from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, OtherLeader, PairsOfTheseItems, Winner
 from evalstats.analysis.leaderboard.standings import MIN_CLUSTERS, Plan, Scores, Standings, claims, separated
@@ -201,7 +201,7 @@ def lead_of(table: EntryTable, found: Standings, plan: Plan, clusters: tuple[str
     crossed = crossed_factors(lead, table.groups, clusters, names)
     told = f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"
     untested = (*table.ungrouped, *((told,) if crossed else ()))
-    return Lead(factors=rows, untested=untested, decides=in_force(lead, rows, fewest=MIN_CLUSTERS))
+    return Lead(factors=rows, untested=untested, decides=deciding_factor(lead, rows, fewest=MIN_CLUSTERS))
 
 
 def on_these_items(

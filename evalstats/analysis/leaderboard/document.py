@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from evalstats.analysis.dependence import partitions_named
+from evalstats.analysis.design.averages import weighted_words
+from evalstats.analysis.design.dependence import partitions_named
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
-from evalstats.analysis.grouping import weighted_words
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.design.averages import Average, fixed_by
+from evalstats.analysis.design.clusters import candidate_groups, group_columns, with_item_column
 from evalstats.analysis.design.comparability import ComparabilityGraph, RunKinds, comparability_graph, run_kinds
 from evalstats.analysis.design.metric import Metric, choose_metric
-from evalstats.analysis.grouping import Average, candidate_groups, fixed_by, group_columns, with_item_column
+from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.leaderboard.pairs import BoardRuns, board_runs
 from evalstats.analysis.leaderboard.standings import Scores
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, PassKind, Side, item_labels, pass_metric
-from evalstats.analysis.runs import TrialDesign
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.data import EvalData

@@ -7,19 +7,17 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from evalstats.analysis.compare.verdict import checked_missing
-from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, RunKinds, shared_counts
-from evalstats.analysis.grouping import (
+from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.design.clusters import (
     ITEM_OF_VARIANTS,
-    Average,
     chosen_clusters,
     duplicate_notes,
     label_of,
     named_clusters,
-    plain_average,
-    refuse_clusters,
-    wanted_average,
     without_nested,
 )
+from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, RunKinds, shared_counts
+from evalstats.analysis.design.runs import RunsAre, draws_note, left_out_of_several_runs, run_notes, trial_design
 from evalstats.analysis.leaderboard.checks import (
     best_if_missing,
     cautions,
@@ -43,7 +41,6 @@ from evalstats.analysis.pairs import wanted_pass
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
-from evalstats.analysis.runs import RunsAre, draws_note, left_out_of_several_runs, run_notes, trial_design
 from evalstats.analysis.settings import recorded
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option

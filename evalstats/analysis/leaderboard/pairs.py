@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.design.metric import Metric
+from evalstats.analysis.design.runs import ALONE, TrialDesign, size_words, usual_prior
 from evalstats.analysis.pairs import Floats, Ints
-from evalstats.analysis.runs import ALONE, TrialDesign, size_words, usual_prior
 from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
 from evalstats.stats.clusters import multiway_mean

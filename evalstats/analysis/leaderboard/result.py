@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.dependence import ItemFactor
 from evalstats.analysis.design.comparability import ComparabilityGraph, EntryDifference
+from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
 from evalstats.analysis.settings import Settings

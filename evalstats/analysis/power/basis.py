@@ -12,8 +12,8 @@ import polars as pl
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.design.clusters import chosen_clusters, group_columns, named_clusters, with_item_column
 from evalstats.analysis.design.metric import choose_metric
-from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.provenance import run_notes
 from evalstats.analysis.result import notes as as_notes

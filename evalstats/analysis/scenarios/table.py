@@ -6,9 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.design.clusters import (
+    chosen_clusters,
+    group_columns,
+    label_of,
+    named_clusters,
+    with_item_column,
+)
 from evalstats.analysis.design.comparability import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.document.numbers import plural

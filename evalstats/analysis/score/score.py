@@ -8,17 +8,22 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.costs import runaway_words
-from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
-from evalstats.analysis.grouping import (
-    Average,
+from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.design.clusters import (
     chosen_clusters,
     group_columns,
     label_of,
     named_clusters,
-    plain_average,
-    refuse_clusters,
-    wanted_average,
     with_item_column,
+)
+from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
+from evalstats.analysis.design.runs import (
+    RunsAre,
+    TrialDesign,
+    draws_note,
+    left_out_of_several_runs,
+    run_notes,
+    trial_design,
 )
 from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import Floats, Ints, Pairs, PassKind, Side, pass_metric, passing, wanted_pass
@@ -26,7 +31,6 @@ from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import estimated, method_row
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.runs import RunsAre, TrialDesign, draws_note, left_out_of_several_runs, run_notes, trial_design
 from evalstats.analysis.score.claim import Claim, check_claim, claim_of, limited_by_missing, tested_claim
 from evalstats.analysis.score.result import ClaimTest, Score
 from evalstats.analysis.settings import recorded

@@ -12,8 +12,8 @@ from scipy import stats
 
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.evidence import RowSource, flipped_items, flips_by_scenario
+from evalstats.analysis.design.clusters import group_columns
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.grouping import group_columns
 from evalstats.analysis.pairs import Pairs, Side, pair_items
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData

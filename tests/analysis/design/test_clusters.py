@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis import grouping
+from evalstats.analysis.design import clusters as grouping
 from evalstats.schema.data import EvalData
 from evalstats.table.items import item_codes
 from tests.analysis.builders import told

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evalstats.analysis.grouping import label_of, nested
+from evalstats.analysis.design.clusters import label_of, nested
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, number, p_words
@@ -179,7 +179,7 @@ def partitions_named(rows: Iterable[ItemFactor], *, besides: Iterable[str | None
     return f"for these {' and '.join(named[:_NAMED])}" if named else ""
 
 
-def in_force(pairs: Pairs, rows: Sequence[ItemFactor], *, fewest: int = FEW_CLUSTERS) -> ItemFactor | None:
+def deciding_factor(pairs: Pairs, rows: Sequence[ItemFactor], *, fewest: int = FEW_CLUSTERS) -> ItemFactor | None:
     """Return the factor that decides a lead of several systems, which has no interval of its own: by CR2 against Student's t.
 
     With fewer levels than `fewest` there is no answer, so that it decides only where items clearly go by it.

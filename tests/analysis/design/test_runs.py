@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from dev.validation.full_runs import draw
-from evalstats.analysis import runs as of_runs
 from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.design import runs as of_runs
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.score.score import score
 from evalstats.errors import InputError
