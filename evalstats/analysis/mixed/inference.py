@@ -13,13 +13,15 @@ from evalstats.analysis.mixed.formula import INTERCEPT, Term, term_name
 from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.between_within import ENOUGH_GROUPS, between_within_df, few_groups
 from evalstats.stats.mixed.contrasts import LinearEstimates, joint_test, linear_estimates
 from evalstats.stats.mixed.degrees_of_freedom import (
+    ENOUGH_GROUPS,
     MOST_EFFECTS,
     MOST_ROWS,
     KenwardRoger,
     VarianceParameters,
+    between_within_df,
+    few_groups,
     kenward_roger,
     kenward_roger_f,
     most_effects,

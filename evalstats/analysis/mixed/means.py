@@ -17,9 +17,9 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import check_level
 from evalstats.stats.mixed.contrasts import (
     Adjustment,
-    Contrasts,
     FamilyEstimates,
     LinearEstimates,
+    MeanContrasts,
     adjusted,
     against,
     against_mean,
@@ -208,7 +208,7 @@ def _check_factors(frame: ModelFrame, over: Sequence[str], groups: Sequence[str]
 
 def _contrasts(
     frame: ModelFrame, over: Sequence[str], groups: Sequence[str], wanted: ContrastKind, reference: str | None
-) -> Contrasts | None:
+) -> MeanContrasts | None:
     names = _combinations(frame, over)
     if wanted == "none" or len(names) < 2:
         return None
@@ -238,7 +238,7 @@ def _linear(
     result: Fitted,
     marginal: MarginalMeans,
     levels: Sequence[Levels],
-    wanted: Contrasts | None,
+    wanted: MeanContrasts | None,
     *,
     adjust: Adjustment,
     level: float,
@@ -283,7 +283,7 @@ def _mean_rows(
 
 
 def _contrast_rows(
-    wanted: Contrasts,
+    wanted: MeanContrasts,
     found: LinearEstimates | ProbabilityDifferences,
     family: FamilyEstimates | ProbabilityDifferences,
     df: Floats,
@@ -313,7 +313,7 @@ def _probabilities(
     grid: _Grid,
     marginal: MarginalMeans,
     levels: Sequence[Levels],
-    wanted: Contrasts | None,
+    wanted: MeanContrasts | None,
     *,
     adjust: Adjustment,
     level: float,

@@ -17,8 +17,7 @@ from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedFit
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.marginal_means import averaged_expit
-from evalstats.stats.mixed.prediction import pooled_table
-from evalstats.stats.mixed.predictive_law import PredictiveLaw, predictive_law
+from evalstats.stats.mixed.prediction import PredictiveLaw, pooled_table, predictive_law
 from evalstats.stats.mixed.robust import RobustCovariance, cell_means, robust_covariance
 
 NO_SPREAD = "all scores are the same, so there is no spread to judge by"

@@ -31,7 +31,7 @@ from evalstats.stats.mixed.design import MixedDesign, MixedFit
 from evalstats.stats.mixed.interaction import parallelism_test, ranking_change
 from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, null_design, parametric_bootstrap, variance_ratio
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.predictive_law import PredictiveLaw
+from evalstats.stats.mixed.prediction import PredictiveLaw
 from evalstats.stats.reliability import GStudy, from_components, levels_needed, reliability, reliability_interval
 
 OnStep = Callable[..., None]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -16,22 +17,23 @@ from evalstats.stats.mixed.design import (
     Method,
     MixedDesign,
     MixedFit,
+    central_differences,
     lower_entries,
     semidefinite_factor,
 )
-from evalstats.stats.mixed.glm import answer_in_words, check_binomial, check_rank, find_separation, prior_for
+from evalstats.stats.mixed.glm import answer_in_words, check_binomial, check_rank, find_separation
 from evalstats.stats.mixed.laplace import (
-    Cells,
+    BinomialCells,
     Modes,
     Point,
     cell_scores,
     deviance_at,
     find_modes,
+    integrate,
     invert,
     laplace,
     profiled,
     quadrature,
-    quadrature_scores,
 )
 from evalstats.stats.mixed.laplace_elimination import Blocks
 
@@ -40,7 +42,7 @@ Evaluate = Callable[[Floats], Point]
 ENOUGH = 1e-9  # fall of the deviance still to be had, by the quadratic model, at which the quasi-Newton search stops
 FARTHEST_THETA = 30.0  # logits: a variance that has come this far runs to infinity
 LONGEST_THETA = 1.0  # largest change of an entry of theta in one step, in logits
-Criterion = Callable[[Cells, Floats, Floats, Blocks], Point]
+Criterion = Callable[[BinomialCells, Floats, Floats, Blocks], Point]
 TRY_ZERO = 0.2  # a standard deviation of effects below this is compared with 0
 EVEN = 1e-6  # how far the deviance at 0 may lie above that at a small variance
 DIFFERENCE = 2e-3  # step of the differences, in standard errors
@@ -51,8 +53,7 @@ FAR = 0.05  # standard errors: a Hessian is taken again where the point has move
 SETTLED = 1e-6  # fall of the deviance still to be had, by the quadratic model, in a converged fit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """Where a search ended: the point, the approximate Hessian there, and how it went."""
 
     point: Point
@@ -61,14 +62,7 @@ class Found:
     n_evaluations: int
 
 
-def quasi_newton(
-    evaluate: Evaluate,
-    x: Floats,
-    first: Point,
-    hessian: Floats,
-    *,
-    n_theta: int,
-) -> Found:
+def quasi_newton(evaluate: Evaluate, x: Floats, first: Point, hessian: Floats, *, n_theta: int) -> Found:
     """Return the minimum by damped BFGS from `x`, where `evaluate` gave `first`; `hessian` must be positive definite.
 
     Every step is shortened until the deviance falls (Armijo), so the search cannot diverge. The update of the Hessian is
@@ -82,7 +76,7 @@ def quasi_newton(
         fall = -0.5 * slope
         converged = fall < ENOUGH
         if converged or (np.abs(x[:n_theta]) > FARTHEST_THETA).any():
-            return Found(point=point, hessian=hessian, converged=converged, n_evaluations=n_evaluations)
+            return Found(point, hessian, converged, n_evaluations)
         part = LONGEST_THETA / float(np.abs(step[:n_theta]).max(initial=LONGEST_THETA))
         while True:
             new = evaluate(x + part * step)
@@ -93,11 +87,11 @@ def quasi_newton(
             # The minimum of the parabola through both values and the first slope, kept between a tenth and a half.
             part *= float(np.clip(0.5 * promised / (promised - rise), 0.1, 0.5))
         if new.deviance > point.deviance:
-            return Found(point=point, hessian=hessian, converged=fall < 1e-5, n_evaluations=n_evaluations)
+            return Found(point, hessian, fall < 1e-5, n_evaluations)
         moved = part * step
         hessian = _damped_update(hessian, moved, new.gradient - gradient)
         x, point = x + moved, new
-    return Found(point=point, hessian=hessian, converged=False, n_evaluations=n_evaluations)
+    return Found(point, hessian, converged=False, n_evaluations=n_evaluations)
 
 
 def _divided(hessian: Floats, gradient: Floats) -> Floats:
@@ -120,19 +114,6 @@ def _damped_update(hessian: Floats, moved: Floats, change: Floats) -> Floats:
     return hessian - np.outer(along, along) / expected + np.outer(change, change) / seen
 
 
-def difference_columns(evaluate: Evaluate, x: Floats, which: list[int], lengths: Floats) -> Floats:
-    """Columns of the Hessian by central differences of the gradient, shape (n, len(which))."""
-    out = np.empty((x.size, len(which)))
-    for k, i in enumerate(which):
-        ends: list[Floats] = []
-        for sign in (1.0, -1.0):
-            moved = x.copy()
-            moved[i] += sign * lengths[i]
-            ends.append(evaluate(moved).gradient)
-        out[:, k] = (ends[0] - ends[1]) / (2.0 * lengths[i])
-    return out
-
-
 def positive(hessian: Floats, floor: float) -> Floats:
     """Return the matrix with its eigenvalues replaced by their absolute values, at least `floor`."""
     values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
@@ -140,7 +121,7 @@ def positive(hessian: Floats, floor: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Optimum:
+class BinomialOptimum:
     """Where the search ended.
 
     `held` says which entries of theta are 0 because a variance is; `hessian` is that of the deviance in all others and beta,
@@ -158,7 +139,7 @@ class Optimum:
 class Objective:
     """A deviance as a function of x = (theta, beta); every evaluation begins at the random effects of the last."""
 
-    def __init__(self, cells: Cells, criterion: Criterion, effects: Blocks) -> None:
+    def __init__(self, cells: BinomialCells, criterion: Criterion, effects: Blocks) -> None:
         self.cells, self.criterion, self.effects = cells, criterion, effects
         self.n_evaluations = 0
 
@@ -171,7 +152,7 @@ class Objective:
         return point
 
 
-def profiled_optimum(cells: Cells, theta: Floats, beta: Floats) -> Optimum:
+def profiled_optimum(cells: BinomialCells, theta: Floats, beta: Floats) -> BinomialOptimum:
     """Return the optimum over theta alone, beta being found with the modes (lme4's nAGQ = 0)."""
     seen: list[Point] = []
 
@@ -183,10 +164,10 @@ def profiled_optimum(cells: Cells, theta: Floats, beta: Floats) -> Optimum:
 
     first = evaluate(theta)
     steps = np.full(theta.size, 1e-3)
-    guess = positive(difference_columns(evaluate, theta, list(range(theta.size)), steps), floor=0.1)
+    guess = positive(central_differences(lambda x: evaluate(x).gradient, theta, steps), floor=0.1)
     found = quasi_newton(evaluate, theta, first, guess, n_theta=theta.size)
     point = _try_zeros(cells.design, found.point, evaluate)
-    return Optimum(
+    return BinomialOptimum(
         point=point,
         held=held_entries(cells.design, point.theta),
         hessian=None,
@@ -196,7 +177,9 @@ def profiled_optimum(cells: Cells, theta: Floats, beta: Floats) -> Optimum:
     )
 
 
-def joint_optimum(cells: Cells, criterion: Criterion, start: Point, *, with_hessian: bool = True) -> Optimum:
+def joint_optimum(
+    cells: BinomialCells, criterion: Criterion, start: Point, *, with_hessian: bool = True
+) -> BinomialOptimum:
     """Return the optimum over theta and beta together, from a point near it."""
     k = cells.design.n_theta
     objective = Objective(cells, criterion, start.effects)
@@ -209,7 +192,7 @@ def joint_optimum(cells: Cells, criterion: Criterion, start: Point, *, with_hess
     exact, fall = None, _fall(point.gradient[free], found.hessian[np.ix_(free, free)])
     if with_hessian:
         exact, point, fall = _polish(objective, point, free, found.hessian)
-    return Optimum(
+    return BinomialOptimum(
         point=point,
         held=held,
         hessian=exact,
@@ -230,7 +213,7 @@ def _polish(objective: Objective, point: Point, free: Ints, rough: Floats) -> tu
             lengths = np.zeros(x.size)
             lengths[free] = DIFFERENCE / np.sqrt(np.maximum(curvature, TINY))
             lengths[: point.theta.size] = np.minimum(lengths[: point.theta.size], LONGEST_DIFFERENCE)
-            exact = difference_columns(objective, x, free.tolist(), lengths)[free]
+            exact = central_differences(lambda at: objective(at).gradient, x, lengths, free.tolist())[free]
             exact = 0.5 * (exact + exact.T)
             curvature, taken_at = np.maximum(np.diag(exact), TINY), x
         gradient = point.gradient[free]
@@ -262,7 +245,7 @@ def _starting_hessian(objective: Objective, x: Floats) -> Floats:
     modes = find_modes(cells, x[:k], x[k:], objective.effects)
     precision = cells.fixed_precision(modes)
     steps = np.full(x.size, 1e-3)
-    columns = difference_columns(objective, x, list(range(k)), steps)
+    columns = central_differences(lambda at: objective(at).gradient, x, steps, range(k))
     inner = 2.0 * precision
     factor = linalg.cho_factor(inner)
     across = columns[k:]
@@ -319,10 +302,12 @@ def _try_zeros(design: MixedDesign, point: Point, evaluate: Callable[[Floats], P
 
 LARGE = 10.0  # logits: no grouping of real outcomes has such a standard deviation
 DESIGNS_IN_CACHE = 4
-_SEEN: dict[tuple[int, ...], tuple[MixedDesign, Cells]] = {}
+_SEEN: dict[tuple[int, ...], tuple[MixedDesign, BinomialCells]] = {}
 
 
-def _make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, warnings: tuple[str, ...]) -> MixedFit:
+def _make_fit(
+    cells: BinomialCells, optimum: BinomialOptimum, n_quadrature: int, penalty: str, warnings: tuple[str, ...]
+) -> MixedFit:
     """Put a fit together from where the search ended: uncertainty, modes, and an account in words."""
     design, point = cells.design, optimum.point
     method: Method = "nAGQ=0" if n_quadrature == 0 else "Laplace" if n_quadrature == 1 else "AGHQ"
@@ -335,14 +320,21 @@ def _make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, w
     if optimum.hessian is not None and joint is None:
         settled = False
         problems.append("the Hessian at the end is not positive definite; standard errors are those given theta")
-    gradient = _free_gradient(optimum)
+    # Slopes in all that is not held; in theta alone where beta is profiled out.
+    gradient = np.concatenate([point.gradient[:k][~optimum.held], point.gradient[k:]])
     if not settled:
         left = f"could still fall by about {optimum.fall:.2g}" if np.isfinite(optimum.fall) else "is not at a minimum"
         problems.append(
             f"the fit did not converge: after {optimum.n_evaluations} evaluations the deviance {left}; "
             "simplify the random effects"
         )
-    problems += _too_large(design, point.theta)
+    for term, factor in zip(design.terms, design.factors(point.theta), strict=True):
+        largest = float(np.sqrt((factor**2).sum(axis=1)).max())
+        if largest > LARGE and term.is_intercept:
+            problems.append(
+                f"the standard deviation of {term.group} is estimated as {largest:.3g} logits, as where it runs to infinity: "
+                "nearly all of its levels have only successes or only failures, and the estimate says no more than that"
+            )
     return MixedFit(
         family="binomial",
         method=method,
@@ -370,13 +362,7 @@ def _make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, w
     )
 
 
-def _free_gradient(optimum: Optimum) -> Floats:
-    """Return the slopes in all that is not held; in theta alone where beta is profiled out."""
-    k = optimum.held.size
-    return np.concatenate([optimum.point.gradient[:k][~optimum.held], optimum.point.gradient[k:]])
-
-
-def _joint_covariance(optimum: Optimum) -> tuple[Floats | None, float | None]:
+def _joint_covariance(optimum: BinomialOptimum) -> tuple[Floats | None, float | None]:
     """Twice the inverse of the Hessian of the deviance, 0 for what is held; None where it is not positive definite."""
     if optimum.hessian is None:
         return None, None
@@ -405,110 +391,58 @@ def _singular(design: MixedDesign, theta: Floats) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _too_large(design: MixedDesign, theta: Floats) -> list[str]:
-    out: list[str] = []
-    for term, factor in zip(design.terms, design.factors(theta), strict=True):
-        largest = float(np.sqrt((factor**2).sum(axis=1)).max())
-        if largest > LARGE and term.is_intercept:
-            out.append(
-                f"the standard deviation of {term.group} is estimated as {largest:.3g} logits, as where it runs to infinity: "
-                "nearly all of its levels have only successes or only failures, and the estimate says no more than that"
-            )
-    return out
-
-
-def _effects(cells: Cells, modes: Modes) -> tuple[Floats, ...]:
+def _effects(cells: BinomialCells, modes: Modes) -> tuple[Floats, ...]:
     """Conditional modes of every term, on the logit scale."""
-    found: dict[int, Floats] = {}
-    for b, block in enumerate(cells.plan.blocks):
-        effects = modes.elimination.factors[b] @ modes.effects[b]
-        first = 0
-        if block.given is not None:  # the levels of a leaf are numbered as the cells are
-            effects = effects[:, np.argsort(block.given, kind="stable")]
-        for term in block.terms:
-            last = first + cells.design.terms[term].n_columns
-            found[term] = effects[first:last].T.copy()
-            first = last
-    return tuple(found[t] for t in range(len(cells.design.terms)))
+    turned = [e @ u for e, u in zip(modes.elimination.factors, modes.effects, strict=True)]
+    return _by_term(cells, turned, lambda effects, own: effects[own].T)
 
 
-def _effect_covariances(cells: Cells, modes: Modes) -> tuple[Floats, ...]:
+def _effect_covariances(cells: BinomialCells, modes: Modes) -> tuple[Floats, ...]:
     """Conditional covariances of the effects of every term, on the logit scale."""
-    inverse = invert(modes.elimination)
+    blocks = zip(modes.elimination.factors, invert(modes.elimination).blocks, strict=True)
+    spreads = [np.moveaxis(np.einsum("ik,klm,jl->mij", factor, within, factor), 0, -1) for factor, within in blocks]
+    return _by_term(cells, spreads, lambda spread, own: spread[own, own].transpose(2, 0, 1))
+
+
+def _by_term(cells: BinomialCells, blocks: list[Floats], part: Callable[[Floats, slice], Floats]) -> tuple[Floats, ...]:
+    """Divide arrays of blocks, levels running last, into those of their terms."""
     found: dict[int, Floats] = {}
-    for b, block in enumerate(cells.plan.blocks):
-        factor = modes.elimination.factors[b]
-        spread = np.einsum("ik,klm,jl->mij", factor, inverse.blocks[b], factor)
+    for block, values in zip(cells.plan.blocks, blocks, strict=True):
+        # The levels of a leaf are numbered as the cells are.
+        ordered = values if block.given is None else values[..., np.argsort(block.given, kind="stable")]
         first = 0
-        if block.given is not None:
-            spread = spread[np.argsort(block.given, kind="stable")]
         for term in block.terms:
-            last = first + cells.design.terms[term].n_columns
-            found[term] = spread[:, first:last, first:last].copy()
-            first = last
+            own = slice(first, first + cells.design.terms[term].n_columns)
+            found[term], first = part(ordered, own).copy(), own.stop
     return tuple(found[t] for t in range(len(cells.design.terms)))
 
 
 @one_thread
 def fit_binomial(design: MixedDesign, *, n_quadrature: int = 1, start: Floats | None = None) -> MixedFit:
-    """Fit a binomial mixed model with a logit link by maximum likelihood.
+    """Fit a binomial mixed model with a logit link by maximum likelihood, from `start` or standard deviations of 1.
 
-    logit P(success) = X beta + Z b + offset, b ~ N(0, Lambda Lambda'). The integral over b has no closed form; it is taken
-    by Laplace's approximation at the conditional modes, or by adaptive Gauss-Hermite quadrature about them. With few trials for
-    each level Laplace's approximation understates variances; quadrature tells by how much where it applies.
-
-    Where a combination of the fixed effects has only successes or only failures, so that the likelihood has no maximum, half a
-    success and half a failure are added to it, and the fit says so.
-
-    Parameters
-    ----------
-    design
-        Cells with their trials (`count`) and shares of successes (`response`).
-    n_quadrature
-        1: Laplace, optimised over theta and beta together. 0: beta is found with the modes, which is fast and biased towards
-        0 a little; good as a start or a first look. Odd and at least 3: quadrature points, for one scalar random effect.
-    start
-        theta to begin from, shape (n_theta,); 1 for every standard deviation otherwise.
-
-    Returns
-    -------
-    MixedFit
-        `log_likelihood` includes `design.log_constant`; it is that of the data, also where a prior was used. `covariance` and
-        `joint_covariance` come from the Hessian of the deviance in (theta, beta) together; for n_quadrature=0 `covariance` is
-        given theta, and there is no joint one.
-
-    Raises
-    ------
-    InputError
-        The response is no share of whole successes, X is rank deficient, a grouping has one level, the arguments do not fit.
-    CannotAnswerError
-        All trials end alike; a grouping is seen once a level.
-
-    References
-    ----------
+    logit P(success) = X beta + Z b + offset, b ~ N(0, Lambda Lambda'). The integral over b has no closed form. `n_quadrature`
+    is 1 for Laplace's approximation at the conditional modes, optimised over theta and beta together; odd and at least 3 for
+    adaptive Gauss-Hermite quadrature about them (one scalar random effect), which tells by how much Laplace's approximation
+    understates variances where each level has few trials; 0 finds beta with the modes, fast and biased towards 0 a little.
     Bates et al. 2015, doi:10.18637/jss.v067.i01; Pinheiro & Chao 2006, doi:10.1198/106186006X96962.
 
-    Examples
-    --------
-    >>> from evalstats.stats.mixed.design import RandomTerm
-    >>> item = np.repeat(np.arange(6), 2)
-    >>> term = RandomTerm(
-    ...     group="item", columns=("(Intercept)",), levels=tuple("abcdef"), level=item, values=np.ones((12, 1))
-    ... )
-    >>> design = MixedDesign(
-    ...     fixed=np.column_stack([np.ones(12), np.tile([0.0, 1.0], 6)]),
-    ...     fixed_names=("(Intercept)", "model[b]"),
-    ...     terms=(term,),
-    ...     count=np.full(12, 10.0),
-    ...     response=np.array([2, 4, 5, 8, 7, 7, 3, 6, 9, 10, 1, 2]) / 10,
-    ... )
-    >>> fit = fit_binomial(design)
-    >>> fit.convergence.converged
-    True
-    >>> [round(float(b), 2) for b in fit.beta]
-    [-0.24, 0.91]
+    Where a combination of the fixed effects has only successes or only failures, so that the likelihood has no maximum, half a
+    success and half a failure are added to it, and the fit says so. `log_likelihood` includes `design.log_constant`; it is that
+    of the data, also where a prior was used. `covariance` and `joint_covariance` come from the Hessian of the deviance in
+    (theta, beta) together; for n_quadrature=0 `covariance` is given theta, and there is no joint one.
+
+    InputError: the response is no share of whole successes, X is rank deficient, a grouping has one level, the arguments do not
+    fit. CannotAnswerError: all trials end alike; a grouping is seen once a level.
     """
-    _check_quadrature(design, n_quadrature)
+    if n_quadrature < 0 or (n_quadrature > 1 and n_quadrature % 2 == 0):
+        raise InputError(f"n_quadrature is {n_quadrature}; give 0, 1 (Laplace) or an odd number of points from 3")
+    if n_quadrature > 1 and (len(design.terms) != 1 or design.terms[0].n_columns != 1):
+        what = " + ".join(f"({' + '.join(term.columns)}|{term.group})" for term in design.terms)
+        raise InputError(
+            f"quadrature with {n_quadrature} points is for one scalar random effect, and the model has {what}; "
+            "use n_quadrature=1 (Laplace)"
+        )
     warnings = check_binomial(design)
     cells, penalty, said = _answer_separation(_cells_of(design))
     theta = _starting_theta(design) if start is None else start
@@ -536,7 +470,7 @@ def refit_binomial(fit: MixedFit, response: Floats) -> MixedFit:
     if fit.n_quadrature == 0:
         optimum = profiled_optimum(cells, theta, fit.beta)
     else:
-        start = Point(theta=theta, beta=fit.beta, deviance=0.0, gradient=np.empty(0), effects=cells.no_effects())
+        start = Point(theta, fit.beta, 0.0, np.empty(0), cells.no_effects())
         optimum = joint_optimum(cells, _criterion(fit.n_quadrature), start, with_hessian=False)
     return _make_fit(cells, optimum, fit.n_quadrature, penalty, (*warnings, *said))
 
@@ -582,28 +516,17 @@ def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
     design = fit.design
     cells = _cells_of(design)
     modes = find_modes(cells, fit.theta, fit.beta, cells.no_effects())
-    scores = cell_scores(cells, modes) if fit.n_quadrature == 1 else quadrature_scores(cells, modes, fit.n_quadrature)
+    scores = cell_scores(cells, modes) if fit.n_quadrature == 1 else integrate(cells, modes, fit.n_quadrature)[1]
     by_cell = np.vstack([scores.theta, scores.fixed * design.fixed.T])
     return -np.array([np.bincount(clusters, weights=row) for row in by_cell], dtype=np.float64).T
 
 
-def _check_quadrature(design: MixedDesign, n_quadrature: int) -> None:
-    if n_quadrature < 0 or (n_quadrature > 1 and n_quadrature % 2 == 0):
-        raise InputError(f"n_quadrature is {n_quadrature}; give 0, 1 (Laplace) or an odd number of points from 3")
-    if n_quadrature > 1 and (len(design.terms) != 1 or design.terms[0].n_columns != 1):
-        what = " + ".join(f"({' + '.join(term.columns)}|{term.group})" for term in design.terms)
-        raise InputError(
-            f"quadrature with {n_quadrature} points is for one scalar random effect, and the model has {what}; "
-            "use n_quadrature=1 (Laplace)"
-        )
-
-
-def _answer_separation(cells: Cells) -> tuple[Cells, str, tuple[str, ...]]:
+def _answer_separation(cells: BinomialCells) -> tuple[BinomialCells, str, tuple[str, ...]]:
     separation = find_separation(cells.design, cells.plan.distinct)
     if separation is None:
         return cells, "", ()
     penalty, warning = answer_in_words(separation)
-    return cells.with_prior(prior_for(separation)), penalty, (warning,)
+    return cells.with_prior(separation.prior()), penalty, (warning,)
 
 
 def _criterion(n_quadrature: int) -> Criterion:
@@ -616,17 +539,17 @@ def _starting_theta(design: MixedDesign) -> Floats:
     return np.asarray(np.concatenate(parts), dtype=np.float64)
 
 
-def _away_from_zero(optimum: Optimum) -> Point:
+def _away_from_zero(optimum: BinomialOptimum) -> Point:
     """Return the optimum as a start: a variance of 0 is a stationary point and would be kept for ever."""
     point = optimum.point
-    return replace(point, theta=np.where(optimum.held, 0.1, point.theta))
+    return point._replace(theta=np.where(optimum.held, 0.1, point.theta))
 
 
-def _cells_of(design: MixedDesign) -> Cells:
+def _cells_of(design: MixedDesign) -> BinomialCells:
     """Return the cells of a design; the plan of elimination is that of an earlier response where there was one."""
     key = (id(design.fixed), id(design.terms))
     if key not in _SEEN:
-        cells = Cells(design)
+        cells = BinomialCells(design)
         check_rank(cells.plan.distinct, design.fixed_names)
         _SEEN[key] = (design, cells)
         if len(_SEEN) > DESIGNS_IN_CACHE:

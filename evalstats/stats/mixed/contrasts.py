@@ -1,6 +1,6 @@
 """Linear combinations of fixed effects: each on its own, adjusted within families, and all of them tested together.
 
-Contrasts of means are weights over them. Holm 1979, Scandinavian Journal of Statistics 6:65; Kramer 1956,
+MeanContrasts of means are weights over them. Holm 1979, Scandinavian Journal of Statistics 6:65; Kramer 1956,
 doi:10.2307/3001469; Hothorn, Bretz & Westfall 2008, doi:10.1002/bimj.200810425; Wald 1943,
 doi:10.1090/S0002-9947-1943-0012401-3; Lenth, emmeans.
 """
@@ -50,7 +50,7 @@ class LinearEstimates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contrasts:
+class MeanContrasts:
     """Weights over means, shape (n_contrasts, n_means), each row adding up to 0.
 
     `family` names for each contrast the family within which p-values are adjusted; "" for one family.
@@ -76,20 +76,10 @@ def linear_estimates(
     For several that are read together, use `adjusted`. An estimate with a standard error of 0 or no degrees of freedom has
     neither interval nor p. InputError where numbers are not finite, or a covariance gives a negative variance.
 
-    Parameters
-    ----------
-    L
-        float64, shape (n_estimates, n_fixed).
-    beta, covariance
-        Fixed effects and their covariance, from any estimator: the model's, or a cluster-robust one.
-    df
-        Degrees of freedom: None for the normal law, a number, or one number a row.
-    null_basis
-        Directions of the coefficients that the data say nothing about, shape (n_fixed, n_missing). Rows of L that touch one
-        are null.
+    `L` has shape (n_estimates, n_fixed); beta and its covariance come from any estimator: the model's, or a cluster-robust one.
+    `df` are None for the normal law, a number, or one number a row. `null_basis`, shape (n_fixed, n_missing), are directions of
+    the coefficients that the data say nothing about: rows of L that touch one are null.
 
-    Examples
-    --------
     >>> found = linear_estimates([[1, 0], [0, 1], [-1, 1]], [2.0, 3.0], [[0.04, 0.0], [0.0, 0.05]], df=20)
     >>> found.estimate.tolist(), found.std_error.round(3).tolist(), round(float(found.p_value[2]), 4)
     ([2.0, 3.0, 1.0], [0.2, 0.224, 0.3], 0.0033)
@@ -103,7 +93,10 @@ def linear_estimates(
     wrong = -variance > _ROUNDING * terms
     if wrong.any():
         raise InputError(f"the variance of {labels[int(np.argmax(wrong))]} is negative; covariance must be one")
-    lost = np.zeros(n, dtype=np.bool_) if null_basis is None else _not_estimable(rows, null_basis)
+    lost = np.zeros(n, dtype=np.bool_)
+    if null_basis is not None:  # rows that are no combinations of the rows of the design
+        size = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
+        lost = (np.abs(rows @ null_basis) > 1e-8 * size[:, np.newaxis]).any(axis=1)
     free = np.broadcast_to(np.asarray(np.inf if df is None else df, dtype=np.float64), (n,))
     why: list[str | None] = [None] * n
     for i in range(n):
@@ -119,13 +112,15 @@ def linear_estimates(
     free = np.where(open_, free, np.nan)
     statistic = np.where(open_, estimate / std_error, np.nan)
     half = _quantile(1.0 - level, free) * std_error
+    below, normal = -np.abs(statistic), np.isinf(free)
+    tail = np.where(normal, special.ndtr(below), special.stdtr(np.where(normal, 1.0, free), below))
     return LinearEstimates(
         names=labels,
         estimate=estimate,
         std_error=std_error,
         df=free,
         statistic=statistic,
-        p_value=_two_sided_p(statistic, free),
+        p_value=np.maximum(2.0 * tail, SMALLEST_P),
         conf_low=np.where(open_, estimate - half, np.nan),
         conf_high=np.where(open_, estimate + half, np.nan),
         conf_level=level,
@@ -148,32 +143,20 @@ def as_linear(
     return rows, b, 0.5 * (v + v.T)
 
 
-def _not_estimable(rows: FloatArray, null_basis: FloatArray) -> NDArray[np.bool_]:
-    """Say which rows are not combinations of the rows of the design, given a basis of its null space."""
-    size = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
-    return (np.abs(rows @ null_basis) > 1e-8 * size[:, np.newaxis]).any(axis=1)
-
-
-def _two_sided_p(statistic: FloatArray, df: FloatArray) -> FloatArray:
-    below = -np.abs(statistic)
-    tail = np.where(np.isinf(df), special.ndtr(below), special.stdtr(np.where(np.isinf(df), 1.0, df), below))
-    return np.maximum(2.0 * tail, SMALLEST_P)
-
-
 def _quantile(beyond: float, df: FloatArray) -> FloatArray:
     """Return q with P(|T| > q) = `beyond`, entry by entry."""
     tail = 0.5 * beyond
     return -np.where(np.isinf(df), special.ndtri(tail), special.stdtrit(np.where(np.isinf(df), 1.0, df), tail))
 
 
-def pairwise(means: Sequence[str]) -> Contrasts:
+def pairwise(means: Sequence[str]) -> MeanContrasts:
     """Every mean minus every later one."""
     eye = _eye(means)
     pairs = list(combinations(range(len(means)), 2))
     return _contrasts([f"{means[i]} - {means[j]}" for i, j in pairs], [eye[i] - eye[j] for i, j in pairs])
 
 
-def against(means: Sequence[str], reference: str) -> Contrasts:
+def against(means: Sequence[str], reference: str) -> MeanContrasts:
     """Every other mean minus the reference, such as each non-ideal behaviour minus the ideal one."""
     if reference not in means:
         raise InputError(f"reference {reference!r} is not one of {', '.join(means)}")
@@ -182,13 +165,13 @@ def against(means: Sequence[str], reference: str) -> Contrasts:
     return _contrasts([f"{means[i]} - {reference}" for i in others], [eye[i] - eye[at] for i in others])
 
 
-def against_mean(means: Sequence[str]) -> Contrasts:
+def against_mean(means: Sequence[str]) -> MeanContrasts:
     """Every mean minus the plain mean of all."""
     return _contrasts([f"{name} - mean" for name in means], list(_eye(means) - 1.0 / len(means)))
 
 
-def custom(means: Sequence[str], weights: Mapping[str, Mapping[str, float]]) -> Contrasts:
-    """Contrasts of the user's own: for each name, what each mean is multiplied by; means not named get 0."""
+def custom(means: Sequence[str], weights: Mapping[str, Mapping[str, float]]) -> MeanContrasts:
+    """MeanContrasts of the user's own: for each name, what each mean is multiplied by; means not named get 0."""
     eye, place = _eye(means), {name: i for i, name in enumerate(means)}
     rows: list[FloatArray] = []
     for name, given in weights.items():
@@ -207,9 +190,9 @@ def custom(means: Sequence[str], weights: Mapping[str, Mapping[str, float]]) -> 
     return _contrasts(list(weights), rows)
 
 
-def within_each(groups: Sequence[str], contrasts: Contrasts) -> Contrasts:
+def within_each(groups: Sequence[str], contrasts: MeanContrasts) -> MeanContrasts:
     """Repeat contrasts within each group, a family of its own; the means are those of the grid, groups slowest."""
-    return Contrasts(
+    return MeanContrasts(
         names=tuple(f"{group}: {name}" for group in groups for name in contrasts.names),
         weights=np.asarray(np.kron(np.eye(len(groups)), contrasts.weights), dtype=np.float64),
         family=tuple(group for group in groups for _ in contrasts.names),
@@ -222,8 +205,8 @@ def _eye(means: Sequence[str]) -> FloatArray:
     return np.eye(len(means))
 
 
-def _contrasts(names: Sequence[str], rows: Sequence[FloatArray]) -> Contrasts:
-    return Contrasts(names=tuple(names), weights=np.array(rows) + 0.0, family=("",) * len(names))
+def _contrasts(names: Sequence[str], rows: Sequence[FloatArray]) -> MeanContrasts:
+    return MeanContrasts(names=tuple(names), weights=np.array(rows) + 0.0, family=("",) * len(names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,8 +230,6 @@ def adjusted(
     intervals as they are. Null estimates are not adjusted for, which a warning says. Where degrees of freedom differ within
     a family, "tukey" and "max-t" use each estimate's own, as emmeans does.
 
-    Examples
-    --------
     >>> contrasts = pairwise(["a", "b", "c"])
     >>> found = linear_estimates(contrasts.weights, [0.9, 0.7, 0.6], 0.005 * np.eye(3))
     >>> adjusted(found, "tukey").p_adjusted.round(4).tolist()
@@ -290,10 +271,19 @@ def _one_family(
         m = 1 if method == "none" else members.size
         return raw if method == "none" else holm(raw), _quantile((1.0 - level) / m, df)
     if method == "tukey":
-        k = _n_means(n_differences)
+        k = round(0.5 * (1.0 + math.sqrt(1.0 + 8.0 * n_differences)))
+        if k * (k - 1) // 2 != n_differences:
+            raise InputError(
+                f"Tukey's law is that of all pairwise differences; {n_differences} are not all of any number of means: "
+                "use max-t or holm"
+            )
         p = np.array([range_p(math.sqrt(2.0) * abs(a), k, b) for a, b in zip(t.tolist(), df.tolist(), strict=True)])
         return np.maximum(p, raw), _for_each_df(df, lambda b: range_critical(level, k, b) / math.sqrt(2.0))
-    law = MaxLaw(_correlation(estimates, members))
+    together = estimates.covariance[np.ix_(members, members)]
+    scale = np.sqrt(np.diagonal(together))
+    correlation = together / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0)
+    law = MaxLaw(correlation)
     p = np.array([law.p(a, b)[0] for a, b in zip(t.tolist(), df.tolist(), strict=True)])
     return p, _for_each_df(df, lambda b: law.critical(level, b)[0])
 
@@ -315,24 +305,6 @@ def _for_each_df(df: FloatArray, critical: Callable[[float], float]) -> FloatArr
     if finite.size < free.size:
         values = np.append(values, critical(math.inf))
     return np.asarray(values, dtype=np.float64)[of]
-
-
-def _correlation(estimates: LinearEstimates, members: IntArray) -> FloatArray:
-    together = estimates.covariance[np.ix_(members, members)]
-    scale = np.sqrt(np.diagonal(together))
-    correlation = together / np.outer(scale, scale)
-    np.fill_diagonal(correlation, 1.0)
-    return correlation
-
-
-def _n_means(n_differences: int) -> int:
-    k = round(0.5 * (1.0 + math.sqrt(1.0 + 8.0 * n_differences)))
-    if k * (k - 1) // 2 != n_differences:
-        raise InputError(
-            f"Tukey's law is that of all pairwise differences; {n_differences} are not all of any number of means: "
-            "use max-t or holm"
-        )
-    return k
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,8 +335,6 @@ def joint_test(
     chi2 = (L b)' (L V L')^- (L b) with df the rank of L V L', and F = chi2/df where `df`, the denominator degrees of freedom,
     is given; rows may repeat one another. The chi-squared law is for many independent units.
 
-    Examples
-    --------
     >>> found = joint_test(np.eye(2), [0.6, -0.2], 0.04 * np.eye(2), df=20)
     >>> round(found.statistic, 3), found.df, round(found.p_value, 4)
     (5.0, 2, 0.0173)

@@ -1,4 +1,4 @@
-"""Small-sample tests of fixed effects of a linear mixed model: Satterthwaite's, and Kenward and Roger's, degrees of freedom.
+"""Degrees of freedom of fixed effects: Satterthwaite's and Kenward and Roger's of linear models, between-within of binomial ones.
 
 V = sigma^2 (I + Z Lambda Lambda' Z'), the covariance of the responses, is never formed. Every trace and quadratic form of its
 derivatives follows from Z' V^-1 Z, Z' V^-1 X and Z' V^-1 (y - X beta), which have one row for each random effect; and V itself
@@ -6,7 +6,8 @@ is a weighted sum of its derivatives, which gives the forms of the residual vari
 
 Giesbrecht & Burns 1985, doi:10.2307/2530872; Fai & Cornelius 1996, doi:10.1080/00949659608811740; Kuznetsova, Brockhoff &
 Christensen 2017, doi:10.18637/jss.v082.i13; Kenward & Roger 1997, doi:10.2307/2533558; Halekoh & Hojsgaard 2014,
-doi:10.18637/jss.v059.i09 (whose program, pbkrtest, is followed step by step).
+doi:10.18637/jss.v059.i09 (whose program, pbkrtest, is followed step by step). Between-within: Schluchter & Elashoff 1990,
+doi:10.1080/00949659008811286; Li & Redden 2015, doi:10.1186/s12874-015-0026-x (few clusters, binary outcomes).
 """
 
 from collections.abc import Iterator
@@ -14,17 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg, sparse
+from scipy import linalg, sparse, special
 from scipy.sparse import csgraph
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit
-from evalstats.stats.mixed.linear_criterion import LinearCriterion
-from evalstats.stats.mixed.structure import random_columns
+from evalstats.stats.estimate import positive_p
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit, RandomTerm, random_columns
+from evalstats.stats.mixed.linear import LinearCriterion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class IndependentCells:
     """Products of one set of cells that shares no random effect with any other cell; N holds the rows of each cell.
 
     `n_levels` are the levels of each term that occur here; zz = Z'NZ and zx = Z'NX, with effects running through the terms, in
@@ -67,13 +68,13 @@ class Forms:
         return self.trace_pairs - crossed - crossed.T + np.einsum("rij,sji->rs", inside, inside)
 
 
-def blocks(design: MixedDesign) -> list[Block]:
+def blocks(design: MixedDesign) -> list[IndependentCells]:
     """Split the cells into the largest number of sets that share no level of any grouping."""
     z = random_columns(design)
     offsets = np.cumsum([0] + [term.n_levels * term.n_columns for term in design.terms])
     member = independent_sets(design)
     order = np.argsort(member, kind="stable")
-    out: list[Block] = []
+    out: list[IndependentCells] = []
     for cells in np.split(order, np.cumsum(np.bincount(member))[:-1]):
         levels = [np.unique(term.level[cells]) for term in design.terms]
         columns = np.concatenate([
@@ -83,7 +84,7 @@ def blocks(design: MixedDesign) -> list[Block]:
         part = sparse.csr_array(z[cells][:, columns])
         weighted = sparse.csr_array(part.multiply(design.count[cells][:, None]))
         out.append(
-            Block(
+            IndependentCells(
                 cells=cells.astype(np.int64),
                 n_levels=tuple(len(at) for at in levels),
                 zz=np.asarray((part.T @ weighted).toarray(), dtype=np.float64),
@@ -117,7 +118,7 @@ def forms(fit: MixedFit) -> Forms:
     sums = _Sums.of(design.fixed.shape[1], 1 + len(entries))
     sums.single[0] = design.fixed.T @ (design.count[:, None] * design.fixed) / sigma2
     sums.quadratic[0] = (design.within + float(design.count @ residual**2)) / sigma2
-    alike: dict[bytes, list[Block]] = {}
+    alike: dict[bytes, list[IndependentCells]] = {}
     for block in blocks(design):
         alike.setdefault(block.zz.tobytes() + block.zx.tobytes(), []).append(block)
     for equal in alike.values():
@@ -185,7 +186,7 @@ class _Sums:
 
 def _add_blocks(
     sums: _Sums,
-    equal: list[Block],
+    equal: list[IndependentCells],
     residual: Floats,
     *,
     fit: MixedFit,
@@ -211,8 +212,11 @@ def _add_blocks(
 
     # G_r in the space of effects: e_row e_column' and its transpose for each level.
     halves = [[(at(t, i), at(t, j)) for i, j in {(row, column), (column, row)}] for t, row, column in entries]
-    gb = [_apply(half, b) for half in halves]
-    gu = [_apply(half, u) for half in halves]
+    gb, gu = ([np.zeros_like(x) for _ in halves] for x in (b, u))
+    for half, of_b, of_u in zip(halves, gb, gu, strict=True):
+        for i, j in half:
+            of_b[i] += b[j]
+            of_u[i] += u[j]
     for r, half in enumerate(halves, start=1):
         sums.trace[r] += times * sum(float(np.trace(m[j, i])) for i, j in half)
         sums.single[r] += times * (b.T @ gb[r - 1])
@@ -226,7 +230,7 @@ def _add_blocks(
             sums.quadratic_pairs[s, r] += float(np.sum(gu[s - 1] * m_gu))
 
 
-def _solved(block: Block, relative: list[Floats], right: Floats) -> Floats:
+def _solved(block: IndependentCells, relative: list[Floats], right: Floats) -> Floats:
     """Return (I + Z'NZ T)^-1 times `right`.
 
     The part of a term of one column is diagonal: the largest such term, often of most effects, is eliminated first.
@@ -247,7 +251,7 @@ def _solved(block: Block, relative: list[Floats], right: Floats) -> Floats:
     return out
 
 
-def _times_spread(a: Floats, block: Block, relative: list[Floats]) -> Floats:
+def _times_spread(a: Floats, block: IndependentCells, relative: list[Floats]) -> Floats:
     """Return `a` times the covariance of a block's effects over sigma^2, which is that of each level by itself."""
     out, start = np.empty(a.shape), 0
     for k, t in zip(block.n_levels, relative, strict=True):
@@ -258,13 +262,6 @@ def _times_spread(a: Floats, block: Block, relative: list[Floats]) -> Floats:
         else:
             out[:, own] = (a[:, own].reshape(len(a), k, len(t)) @ t).reshape(len(a), -1)
         start = own.stop
-    return out
-
-
-def _apply(half: list[tuple[slice, slice]], x: Floats) -> Floats:
-    out = np.zeros_like(x)
-    for i, j in half:
-        out[i] += x[j]
     return out
 
 
@@ -351,9 +348,13 @@ def variance_parameters(fit: MixedFit) -> VarianceParameters:
         raise InputError("degrees of freedom were asked for a binomial model; they are defined for linear models only")
     by_matrices = most_effects(fit.design) <= MOST_EFFECTS
     hessian, moved = _derivatives(fit) if by_matrices else _by_differences(fit)
-    held, names = held_at_zero(fit), _names(fit.design)
-    notes = tuple(f"{name} is held at its estimate of 0" for name in [names[int(k)] for k in held])
-    return VarianceParameters(covariance=_inverse(hessian, held), gradient=moved, notes=notes)
+    held, entries = held_at_zero(fit), list(covariance_entries(fit.design))
+    notes: list[str] = []
+    for t, row, _ in (entries[int(k)] for k in held):
+        term = fit.design.terms[t]
+        name = term.group if term.columns == ("(Intercept)",) else f"{term.columns[row]} by {term.group}"
+        notes.append(f"the variance of {name} is held at its estimate of 0")
+    return VarianceParameters(covariance=_inverse(hessian, held), gradient=moved, notes=tuple(notes))
 
 
 def most_effects(design: MixedDesign) -> int:
@@ -368,7 +369,11 @@ def _derivatives(fit: MixedFit) -> tuple[Floats, Floats]:
     """Hessian of the deviance, and gradient of the covariance of beta, by (theta, log sigma)."""
     found = forms(fit)
     jacobian, curvature = _chain(fit.design, fit.theta, fit.sigma)
-    gradient, hessian = _deviance_derivatives(found, restricted=fit.method == "REML")
+    # Of the deviance by the (co)variances psi, with beta at its best for each psi.
+    first, second = found.trace, found.trace_pairs
+    if fit.method == "REML":
+        first, second = found.restricted_trace(), found.restricted_trace_pairs()
+    gradient, hessian = first - found.quadratic, 2.0 * found.quadratic_pairs - second
     full = jacobian.T @ hessian @ jacobian + np.einsum("r,rkl->kl", gradient, curvature)
     # d Phi / d psi_r = Phi X' V^-1 G_r V^-1 X Phi.
     by_psi = found.covariance @ found.single @ found.covariance
@@ -427,10 +432,6 @@ def independent_rows(rows: Floats) -> Floats:
 
 def f_p(statistic: float, q: int, df: float) -> float:
     """P(F >= statistic) with q and `df` degrees of freedom; never 0."""
-    from scipy import special
-
-    from evalstats.stats.estimate import positive_p
-
     if np.isinf(df):
         return positive_p(float(special.chdtrc(q, q * statistic)))
     return positive_p(float(special.fdtrc(q, df, statistic)))
@@ -454,15 +455,6 @@ def _pooled_df(df: Floats) -> float:
     return 2.0 * expected / (expected - len(df))
 
 
-def _deviance_derivatives(found: Forms, *, restricted: bool) -> tuple[Floats, Floats]:
-    """Gradient and Hessian of the deviance by the (co)variances psi, with beta at its best for each psi."""
-    if restricted:
-        first, second = found.restricted_trace(), found.restricted_trace_pairs()
-    else:
-        first, second = found.trace, found.trace_pairs
-    return first - found.quadratic, 2.0 * found.quadratic_pairs - second
-
-
 def _chain(design: MixedDesign, theta: Floats, sigma: float) -> tuple[Floats, Floats]:
     """First and second derivatives of psi by (theta, log sigma), shapes (R, n_theta + 1) and (R, n_theta + 1, n_theta + 1).
 
@@ -472,7 +464,9 @@ def _chain(design: MixedDesign, theta: Floats, sigma: float) -> tuple[Floats, Fl
     factors = design.factors(theta)
     size = len(entries) + 1
     first, second = np.zeros((size, size)), np.zeros((size, size, size))
-    units = [_unit(len(factors[t]), a, b) for t, a, b in entries]
+    units = [np.zeros_like(factors[t]) for t, _, _ in entries]
+    for unit, (_, a, b) in zip(units, entries, strict=True):
+        unit[a, b] = 1.0
     for r, (t, a, b) in enumerate(entries):
         own = [k for k, (other, _, _) in enumerate(entries) if other == t]
         for k in own:
@@ -486,12 +480,6 @@ def _chain(design: MixedDesign, theta: Floats, sigma: float) -> tuple[Floats, Fl
         first[r, -1], second[r, -1, -1] = 2.0 * product[a, b], 4.0 * product[a, b]
     first[-1, -1], second[-1, -1, -1] = 2.0, 4.0
     return sigma**2 * first, sigma**2 * second
-
-
-def _unit(size: int, row: int, column: int) -> Floats:
-    out = np.zeros((size, size))
-    out[row, column] = 1.0
-    return out
 
 
 def _inverse(hessian: Floats, held: Ints) -> Floats:
@@ -509,21 +497,6 @@ def _inverse(hessian: Floats, held: Ints) -> Floats:
     out = np.zeros_like(hessian)
     out[np.ix_(free, free)] = 2.0 * (turned / values[curved]) @ turned.T
     return out
-
-
-def _names(design: MixedDesign) -> list[str]:
-    """Names of the entries of theta, as they stand in messages."""
-    names: list[str] = []
-    for t, a, b in covariance_entries(design):
-        term = design.terms[t]
-        plain = term.columns == ("(Intercept)",)
-        what = (
-            f"the variance of {term.columns[a]}"
-            if a == b
-            else f"the covariance of {term.columns[b]} and {term.columns[a]}"
-        )
-        names.append(f"the variance of {term.group}" if plain else f"{what} by {term.group}")
-    return names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -583,12 +556,8 @@ def kenward_roger(fit: MixedFit) -> KenwardRoger:
 
     V is linear in the (co)variances here, so that the terms with second derivatives vanish. A variance that is estimated
     as 0 stays among the parameters, as in pbkrtest: leaving it out would give the df of a model that knew it to be 0.
-
-    Raises
-    ------
-    InputError
-        If the fit is not a linear model fitted by REML, or has more than 5,000 rows: take `satterthwaite` then, which
-        differs little there.
+    InputError if the fit is not a linear model fitted by REML, or has more than 5,000 rows: take `satterthwaite` then, which
+    differs little there.
     """
     if fit.family != "gaussian" or fit.method != "REML":
         raise InputError(
@@ -602,17 +571,20 @@ def kenward_roger(fit: MixedFit) -> KenwardRoger:
         )
     found = forms(fit)
     phi = found.covariance
+    # Inverse of the expected information; directions without information are left out.
     information = 0.5 * found.restricted_trace_pairs()
-    variances = _inverse_information(information)
+    scale = np.sqrt(np.diag(information))
+    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
+    kept = values > 1e-10
+    turned = vectors[:, kept] / scale[:, None]
+    variances = np.asarray((turned / values[kept]) @ turned.T, dtype=np.float64)
     # 2 Phi {sum over r, s of W_rs (Q_rs - P_r Phi P_s)} Phi, in the symbols of the paper.
-    correction = np.einsum("rs,rsij->ij", variances, found.pairs - _products(found))
+    products = np.einsum("rij,sjk->rsik", found.single @ phi, found.single)
+    correction = np.einsum("rs,rsij->ij", variances, found.pairs - products)
     adjusted = phi + 2.0 * phi @ correction @ phi
     held = len(held_at_zero(fit))
-    notes = (
-        (f"{held} variance{'s are' if held > 1 else ' is'} estimated as 0 and counted as estimated, not as known",)
-        if held
-        else ()
-    )
+    are = "s are" if held > 1 else " is"
+    notes = (f"{held} variance{are} estimated as 0 and counted as estimated, not as known",) if held else ()
     return KenwardRoger(
         covariance=0.5 * (adjusted + adjusted.T),
         unadjusted=phi,
@@ -643,16 +615,45 @@ def kenward_roger_f(fit: MixedFit, contrasts: ArrayLike, *, corrected: KenwardRo
     )
 
 
-def _products(found: Forms) -> Floats:
-    """P_r Phi P_s for all pairs, shape (R, R, p, p)."""
-    left = found.single @ found.covariance
-    return np.einsum("rij,sjk->rsik", left, found.single)
+ENOUGH_GROUPS = 30
+_ROUNDING = 1e-9
+_WITHIN = 0.1  # a smaller share between groups is within them: 100 times the df are as good as the normal law
 
 
-def _inverse_information(information: Floats) -> Floats:
-    """Inverse of the expected information; directions without information are left out."""
-    scale = np.sqrt(np.diag(information))
-    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
-    kept = values > 1e-10
-    turned = vectors[:, kept] / scale[:, None]
-    return np.asarray((turned / values[kept]) @ turned.T, dtype=np.float64)
+def few_groups(design: MixedDesign) -> list[RandomTerm]:
+    """Return the random terms with fewer than 30 levels, which the normal law takes for more than they are."""
+    return [term for term in design.terms if term.n_levels < ENOUGH_GROUPS]
+
+
+def between_within_df(design: MixedDesign, rows: Floats) -> Floats:
+    """Return the degrees of freedom of contrasts of the fixed effects, shape (n_rows,); infinite where few groups play no part.
+
+    Of a contrast, the share b of its least-squares weights that lies in the space of a term's random effects is what differs
+    between groups: 1 for a factor between groups, 0 for one balanced within them. With G levels and r fixed columns in that
+    space, G - r degrees of freedom are between groups, those within are many, and Satterthwaite's formula puts both
+    together: (G - r) / b^2; infinite for b below 0.1. Of several terms the fewest count.
+    """
+    x, count = design.fixed, design.count
+    weights = rows @ np.linalg.pinv(x.T @ (count[:, None] * x)) @ x.T
+    size = np.square(weights) @ count
+    df = np.full(len(rows), np.inf)
+    for term in few_groups(design):
+        inside = np.square(_projected(term, count, weights.T)).T @ count
+        share = np.where(size > 0.0, inside / np.maximum(size, 1e-300), 0.0)
+        share = np.where(share > 1.0 - _ROUNDING, 1.0, share)  # whole degrees of freedom are shown as such
+        own = _projected(term, count, x)
+        there = np.abs(own - x).max(axis=0) <= _ROUNDING * np.maximum(np.abs(x).max(axis=0), 1e-300)
+        used = np.linalg.matrix_rank(x[:, there]) if there.any() else 0
+        between = max(1.0, term.n_levels - np.ceil(used / term.n_columns))
+        df = np.minimum(df, np.where(share >= _WITHIN, between / np.maximum(share, _WITHIN) ** 2, np.inf))
+    return df
+
+
+def _projected(term: RandomTerm, count: Floats, columns: Floats) -> Floats:
+    """Return columns, shape (n_cells, n_columns), projected onto what the random effects of a term can make, by rows."""
+    out = np.zeros_like(columns)
+    order = np.argsort(term.level, kind="stable")
+    for cells in np.split(order, np.cumsum(np.bincount(term.level, minlength=term.n_levels))[:-1]):
+        z, n = term.values[cells], count[cells, None]
+        out[cells] = z @ (np.linalg.pinv(z.T @ (n * z)) @ (z.T @ (n * columns[cells])))
+    return out

@@ -1,11 +1,13 @@
 """What a mixed model is fitted to, cells of rows that share everything and the terms of the model, and what a fit is."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array, hstack
 
 from evalstats.errors import InputError
 
@@ -83,6 +85,27 @@ def semidefinite_factor(covariance: Floats, least: Floats) -> Floats:
             out[j:, j] = left[j:, j] / np.sqrt(left[j, j])
             left = left - np.outer(out[:, j], out[:, j])
     return out
+
+
+def within_owner(owner: Ints, n_owners: int) -> Ints:
+    """Return the rank of every member within its owner, from 0."""
+    order = np.argsort(owner, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_owners))])[owner[order]]
+    rank = np.empty_like(owner)
+    rank[order] = np.arange(len(owner)) - starts
+    return rank
+
+
+def central_differences(
+    function: Callable[[Floats], Floats], x: Floats, lengths: Floats, which: Sequence[int] | None = None
+) -> Floats:
+    """Return the derivative of a function by some entries of x, all if None: shape (n, len(which)) for n values."""
+    columns: list[Floats] = []
+    for i in range(x.size) if which is None else which:
+        step = np.zeros_like(x)
+        step[i] = lengths[i]
+        columns.append((function(x + step) - function(x - step)) / (2.0 * lengths[i]))
+    return np.stack(columns, axis=1)
 
 
 def nested_in(inner: Ints, outer: Ints) -> bool:
@@ -268,3 +291,16 @@ class MixedFit:
     def covariances(self) -> tuple[npt.NDArray[np.float64], ...]:
         """Covariance matrix of the effects of one level, for each term: sigma^2 L L'."""
         return tuple(self.sigma**2 * factor @ factor.T for factor in self.design.factors(self.theta))
+
+
+def term_columns(term: RandomTerm) -> csr_array:
+    """Z of one term, shape (n_cells, n_levels * n_columns): the columns of a level stand together."""
+    n, k = len(term.level), term.n_columns
+    rows = np.repeat(np.arange(n), k)
+    columns = (term.level[:, None] * k + np.arange(k)).reshape(-1)
+    return csr_array((term.values.reshape(-1), (rows, columns)), (n, term.n_levels * k))
+
+
+def random_columns(design: MixedDesign) -> csr_array:
+    """Z, shape (n_cells, n_effects): effects run through the terms, in each through the levels, then the columns."""
+    return csr_array(hstack([term_columns(term) for term in design.terms], format="csr"))

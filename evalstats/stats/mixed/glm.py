@@ -15,7 +15,6 @@ from evalstats.stats.mixed.design import (
     Ints,
     MixedDesign,
     MixedFit,
-    RandomTerm,
     check_levels,
     nested_in,
 )
@@ -53,6 +52,11 @@ class Separation:
     columns: tuple[str, ...]
     complete: bool
 
+    def prior(self) -> Pseudo:
+        """Return the pseudo-observations for what is separated."""
+        n = len(self.rows)
+        return Pseudo(rows=self.rows, trials=np.full(n, self.n_directions / n))
+
 
 def find_separation(design: MixedDesign, distinct: Distinct | None = None) -> Separation | None:
     """Return what is separated in the fixed part of a binomial design of full rank, or None if nothing is.
@@ -67,9 +71,9 @@ def find_separation(design: MixedDesign, distinct: Distinct | None = None) -> Se
     successes = np.rint(distinct.of_cell.sums(design.count * design.response))
     side = np.where(successes >= trials, 1.0, np.where(successes <= 0.0, -1.0, 0.0))
     rows = distinct.rows / np.sqrt((distinct.rows**2).mean(axis=0))
-    free = _null_space(rows[side == 0.0])
+    free = _spaces(rows[side == 0.0])[1]
     if free.shape[1]:
-        free = _null_space(rows[_bounded_rows(rows, trials, successes, side)])
+        free = _spaces(rows[_bounded_rows(rows, trials, successes, side)])[1]
     if not free.shape[1]:
         return None
     moves = (side[:, None] * rows) @ free
@@ -78,7 +82,7 @@ def find_separation(design: MixedDesign, distinct: Distinct | None = None) -> Se
     which = candidates[_largest_separated(moves[candidates])]
     if which.size == 0:
         return None
-    directions = _null_space(np.delete(rows, which, axis=0))
+    directions = _spaces(np.delete(rows, which, axis=0))[1]
     runs = np.abs(directions).max(axis=1) > DEPENDENCE_TOLERANCE
     return Separation(
         rows=distinct.rows[which],
@@ -110,11 +114,6 @@ def dependent_columns(rows: Floats) -> Ints:
         else:
             out.append(j)
     return np.array(out, dtype=np.int64)
-
-
-def _null_space(rows: Floats) -> Floats:
-    """Orthonormal basis of the vectors that all rows send to 0, shape (n_columns, dimension)."""
-    return _spaces(rows)[1]
 
 
 def _spaces(rows: Floats) -> tuple[Floats, Floats]:
@@ -209,12 +208,6 @@ def _label(row: Floats, names: tuple[str, ...]) -> str:
     return " and ".join(parts) if parts else "the baseline of every factor"
 
 
-def prior_for(separation: Separation) -> Pseudo:
-    """Return the pseudo-observations for what is separated."""
-    n = len(separation.rows)
-    return Pseudo(rows=separation.rows, trials=np.full(n, separation.n_directions / n))
-
-
 def answer_in_words(separation: Separation) -> tuple[str, str]:
     """Say which prior answers a separation, and as a warning what is separated."""
     n, columns = len(separation.rows), separation.columns
@@ -242,7 +235,28 @@ def check_binomial(design: MixedDesign) -> tuple[str, ...]:
     check_shares(design)
     if not design.terms:
         raise InputError("the model has no random effect; a mixed model needs one, such as (1|item)")
-    return tuple(warning for term in design.terms for warning in _check_term(design, term))
+    warnings: list[str] = []
+    for term in design.terms:
+        warnings += check_levels(term, np.unique(term.level).size)
+        if not term.is_intercept:
+            continue
+        trials = np.bincount(term.level, weights=design.count)
+        if trials.max() <= 1.0 + ROUNDING:
+            raise CannotAnswerError(
+                f"every level of {term.group!r} has one trial: outcomes of 0 or 1 seen once say nothing about its "
+                "variance; leave the term out, or give repeated trials"
+            )
+        share = np.bincount(term.level, weights=design.count * design.response) / trials
+        if not ((share < ROUNDING) | (share > 1.0 - ROUNDING)).all():
+            continue
+        # No level holds both outcomes: harmless only where a fixed effect explains each already.
+        rows = np.unique(design.fixed, axis=0, return_inverse=True)[1].ravel()
+        if not nested_in(term.level, rows) or np.unique(rows).size < np.unique(term.level).size:
+            warnings.append(
+                f"every level of {term.group} has only successes or only failures: the likelihood rises as its variance runs to "
+                "infinity, so the estimate only says that it is large"
+            )
+    return tuple(warnings)
 
 
 def check_rank(distinct: Distinct, names: tuple[str, ...]) -> None:
@@ -280,54 +294,11 @@ def check_shares(design: MixedDesign) -> None:
         raise CannotAnswerError(f"all {design.n_rows} trials are {what}: there is nothing to tell effects from")
 
 
-def _check_term(design: MixedDesign, term: RandomTerm) -> list[str]:
-    seen = np.unique(term.level).size
-    out = check_levels(term, seen)
-    if term.is_intercept:
-        trials = np.bincount(term.level, weights=design.count)
-        if trials.max() <= 1.0 + ROUNDING:
-            raise CannotAnswerError(
-                f"every level of {term.group!r} has one trial: outcomes of 0 or 1 seen once say nothing about its "
-                "variance; leave the term out, or give repeated trials"
-            )
-    if term.is_intercept and _outcomes_constant(design, term):
-        out.append(
-            f"every level of {term.group} has only successes or only failures: the likelihood rises as its variance runs to "
-            "infinity, so the estimate only says that it is large"
-        )
-    return out
-
-
-def _outcomes_constant(design: MixedDesign, term: RandomTerm) -> bool:
-    """Whether no level holds both outcomes, which no fixed effect already explains."""
-    share = np.bincount(term.level, weights=design.count * design.response) / np.bincount(
-        term.level, weights=design.count
-    )
-    constant = bool(((share < ROUNDING) | (share > 1.0 - ROUNDING)).all())
-    if not constant:
-        return False
-    rows = np.unique(design.fixed, axis=0, return_inverse=True)[1].ravel()
-    return not nested_in(term.level, rows) or np.unique(rows).size < np.unique(term.level).size
-
-
 def fit_ordinary(design: MixedDesign) -> MixedFit:
     """Fit y = X beta + e with independent normal e by least squares to cells without random terms.
 
     `sigma` has n - p in its denominator; `log_likelihood` is the maximised one, as R's `logLik` of `lm` gives it. InputError for
     values that are not finite or no more rows than effects, CannotAnswerError where the effects fit exactly.
-
-    Examples
-    --------
-    >>> design = MixedDesign(
-    ...     fixed=np.column_stack([np.ones(4), [0.0, 0.0, 1.0, 1.0]]),
-    ...     fixed_names=("(Intercept)", "model[b]"),
-    ...     terms=(),
-    ...     count=np.ones(4),
-    ...     response=np.array([1.0, 2.0, 3.0, 5.0]),
-    ... )
-    >>> fit = fit_ordinary(design)
-    >>> fit.beta.round(6).tolist(), round(fit.sigma**2, 6)
-    ([1.5, 2.5], 1.25)
     """
     x, w = design.fixed, design.count
     y = design.response if design.offset is None else design.response - design.offset
@@ -365,18 +336,6 @@ def fit_logistic(design: MixedDesign) -> MixedFit:
     Where the likelihood has no maximum, half a success and half a failure are added to what is separated, as `fit_binomial`
     does, and the fit says so. InputError where the response is no share of whole successes, CannotAnswerError where all trials
     end alike. McCullagh & Nelder 1989, Generalized Linear Models, section 4.4.
-
-    Examples
-    --------
-    >>> design = MixedDesign(
-    ...     fixed=np.column_stack([np.ones(2), [0.0, 1.0]]),
-    ...     fixed_names=("(Intercept)", "model[b]"),
-    ...     terms=(),
-    ...     count=np.array([10.0, 10.0]),
-    ...     response=np.array([0.5, 0.8]),
-    ... )
-    >>> (fit_logistic(design).beta.round(6) + 0.0).tolist(), round(math.log(4), 6)
-    ([0.0, 1.386294], 1.386294)
     """
     check_shares(design)
     separation = find_separation(design)
@@ -387,7 +346,7 @@ def fit_logistic(design: MixedDesign) -> MixedFit:
     if separation is not None:
         penalty, warning = answer_in_words(separation)
         warnings = (warning,)
-        pseudo = prior_for(separation)
+        pseudo = separation.prior()
         x = np.vstack([x, pseudo.rows])
         n, won = np.concatenate([n, pseudo.trials]), np.concatenate([won, 0.5 * pseudo.trials])
         offset = np.concatenate([offset, np.zeros(len(pseudo.trials))])

@@ -42,25 +42,11 @@ def parallelism_test(
 ) -> ParallelismTest:
     """Test that a group of questions does the same to every model, by permutation of the groups.
 
-    With a single model: that groups do not differ.
+    With a single model: that groups do not differ. `scores`, shape (n_questions, n_models), are NaN where a model has none, and
+    right or wrong answers where `binary`; `group` and `unit` are codes from 0 of the group that each question belongs to, and of
+    the independent unit. A unit in one group is permuted whole; in a unit that is in several groups, its own groups are.
+    CannotAnswerError if there are fewer than six units, or nothing varies.
 
-    Parameters
-    ----------
-    scores
-        float64, shape (n_questions, n_models); NaN where a model has no score.
-    group, unit
-        int64, shape (n_questions,): codes from 0 of the group that each question belongs to, and of the independent unit. A unit
-        in one group is permuted whole; in a unit that is in several groups, its own groups are.
-    binary
-        Whether a score is one right or wrong answer.
-
-    Raises
-    ------
-    CannotAnswerError
-        If there are fewer than six units, or nothing varies.
-
-    Notes
-    -----
     Right or wrong: questions are laid in strata of the same number of successes over the models. If the log-odds of
     success are a model's skill less a question's difficulty (the Rasch model, 1960), then which models succeed does not depend
     on the group within a stratum, however hard the groups are and however unlike the models. So groups are permuted within
@@ -72,8 +58,6 @@ def parallelism_test(
     that groups may scatter unlike (Chung & Romano 2013, doi:10.1214/13-AOS1090; Friedrich, Brunner & Pauly 2017,
     doi:10.1016/j.jmva.2016.10.004).
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> skill = np.array([2.0, 0.0, 0.0])
     >>> group = np.arange(300) % 3
@@ -84,14 +68,14 @@ def parallelism_test(
     n_questions, n_models = scores.shape
     n_units = len(np.unique(unit))
     if n_units < _MIN_UNITS:
-        message = f"{n_units} independent units are too few to permute; {_MIN_UNITS} are needed"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(f"{n_units} independent units are too few to permute; {_MIN_UNITS} are needed")
     n_groups = int(group.max()) + 1
     stratified = binary and n_models > 1
     level = _level(scores)
     stratum = _strata(level, _IN_EACH * n_groups) if stratified else np.zeros(n_questions, dtype=np.int64)
     residual = _within(scores, stratum) if stratified or n_models == 1 else _within(scores - level[:, None], stratum)
-    variance = _variance(residual, stratum)
+    spread = _sums(residual**2, stratum) / np.maximum(np.bincount(stratum)[:, None] - 1.0, 1.0)
+    variance = spread[stratum]  # of each model within the stratum of each question
     varied = (variance > _ROUNDING * max(float(variance.max()), _ROUNDING)).any(axis=1)
     if not varied.any():
         message = "no question is answered better by some models than by others" if n_models > 1 else "no score differs"
@@ -147,12 +131,6 @@ def _within(scores: FloatArray, stratum: IntArray) -> FloatArray:
     total, count = _sums(filled, stratum), _sums(known.astype(np.float64), stratum)
     mean = total / np.maximum(count, 1.0)
     return np.where(known, filled - mean[stratum], 0.0)
-
-
-def _variance(residual: FloatArray, stratum: IntArray) -> FloatArray:
-    """Variance of each model within the stratum of each question."""
-    counts = np.bincount(stratum)[:, None]
-    return (_sums(residual**2, stratum) / np.maximum(counts - 1.0, 1.0))[stratum]
 
 
 def _sums(values: FloatArray, code: IntArray) -> FloatArray:
@@ -269,7 +247,7 @@ class Swap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankingChange:
+class OrderSwaps:
     """Every pair of models, in the order given, and what may be said of their order, in words."""
 
     swaps: tuple[Swap, ...]
@@ -284,33 +262,19 @@ def ranking_change(
     scenarios: Sequence[str],
     df: float | None = None,
     conf_level: float = 0.95,
-) -> RankingChange:
+) -> OrderSwaps:
     """Find pairs of models whose order is shown to differ between scenarios.
 
     "A is ahead here and not there" is no swap; both orders must be shown. An interaction, too, may leave the order as it is.
+    `estimates`, shape (n_models, n_scenarios), are better where higher, on any scale that keeps the order; NaN where null.
+    `covariance` is theirs together, scenarios running fastest; `df` the degrees of freedom of the differences, None for the
+    normal law.
 
-    Parameters
-    ----------
-    estimates
-        float64, shape (n_models, n_scenarios), higher is better, on any scale that keeps the order; NaN where null.
-    covariance
-        Of the estimates together, shape (n_models * n_scenarios,) squared, scenarios running fastest.
-    df
-        Degrees of freedom of the differences; None for the normal law.
+    A swap is shown by intersection-union (Berger 1982, doi:10.1080/00401706.1982.10487790; Piantadosi & Gail 1993,
+    doi:10.1002/sim.4780121308): "A is never better" and "B is never better" must both be rejected, each by the smallest one-sided
+    p over scenarios times their number, so the larger p counts and needs no further adjustment; Holm (1979, Scandinavian Journal
+    of Statistics 6:65) over pairs of models.
 
-    Notes
-    -----
-    A swap is shown by intersection-union: "A is never better" and "B is never better" must both be rejected, each by the
-    smallest one-sided p over scenarios times their number, so the larger p counts and needs no further adjustment; Holm
-    over pairs of models.
-
-    References
-    ----------
-    Piantadosi & Gail 1993, doi:10.1002/sim.4780121308; Berger 1982, doi:10.1080/00401706.1982.10487790
-    (intersection-union); Holm 1979, Scandinavian Journal of Statistics 6:65.
-
-    Examples
-    --------
     >>> found = ranking_change(
     ...     [[0.9, 0.2], [0.6, 0.5]], 0.002 * np.eye(4), models=["A", "B"], scenarios=["ideal", "rude"]
     ... )
@@ -326,20 +290,26 @@ def ranking_change(
         )
     pairs = list(combinations(range(len(models)), 2))
     found = [_one_pair(theta, sigma, i, j, df=df) for i, j in pairs]
-    adjusted = _holm_of([p for _, _, p in found])
+    made = [p for _, _, p in found if p is not None]
+    stepped = iter(holm(made).tolist() if made else [])
+    adjusted = [None if p is None else next(stepped) for _, _, p in found]
+
+    def clearest(p: FloatArray) -> str | None:
+        return scenarios[int(np.nanargmin(p))] if (p < 0.5).any() else None
+
     swaps = [
         Swap(
             first=models[i],
             second=models[j],
-            first_better=_clearest(ahead, scenarios),
-            second_better=_clearest(behind, scenarios),
+            first_better=clearest(ahead),
+            second_better=clearest(behind),
             p_value=p,
             p_adjusted=after,
             shown=after is not None and after <= 1.0 - conf_level,
         )
         for (i, j), (ahead, behind, p), after in zip(pairs, found, adjusted, strict=True)
     ]
-    return RankingChange(swaps=tuple(swaps), conclusion=_in_words(swaps))
+    return OrderSwaps(swaps=tuple(swaps), conclusion=_in_words(swaps))
 
 
 def _one_pair(
@@ -365,18 +335,6 @@ def _upper(z: FloatArray, df: float | None) -> FloatArray:
     """Return P(Z >= z), in (0, 1]; NaN stays NaN."""
     tail = special.ndtr(-z) if df is None or math.isinf(df) else special.stdtr(df, -z)
     return np.maximum(np.asarray(tail, dtype=np.float64), SMALLEST_P)
-
-
-def _holm_of(p_values: Sequence[float | None]) -> list[float | None]:
-    made = [p for p in p_values if p is not None]
-    stepped = iter(holm(made).tolist() if made else [])
-    return [None if p is None else next(stepped) for p in p_values]
-
-
-def _clearest(p: FloatArray, scenarios: Sequence[str]) -> str | None:
-    if not (p < 0.5).any():
-        return None
-    return scenarios[int(np.nanargmin(p))]
 
 
 def _in_words(swaps: Sequence[Swap]) -> str:

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Pseudo:
         return self.rows.T @ ((self.trials * mean * (1.0 - mean))[:, None] * self.rows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Modes:
     """Random effects at their conditional modes, and the model there.
 
@@ -65,7 +66,7 @@ class Modes:
         return self.elimination.weights
 
 
-class Cells:
+class BinomialCells:
     """A binomial model's cells with the plan of its eliminations."""
 
     def __init__(self, design: MixedDesign) -> None:
@@ -77,13 +78,13 @@ class Cells:
         n_fixed = design.fixed.shape[1]
         self.pseudo = Pseudo(rows=np.zeros((0, n_fixed)), trials=np.zeros(0))
 
-    def with_response(self, design: MixedDesign) -> "Cells":
+    def with_response(self, design: MixedDesign) -> "BinomialCells":
         """Return the same cells with the trials and successes of another response."""
         out = copy.copy(self)
         out.design, out.trials, out.successes = design, design.count, design.count * design.response
         return out
 
-    def with_prior(self, pseudo: Pseudo) -> "Cells":
+    def with_prior(self, pseudo: Pseudo) -> "BinomialCells":
         """Return the same cells with pseudo-observations beside them."""
         out = copy.copy(self)
         out.pseudo = pseudo
@@ -136,7 +137,7 @@ class Cells:
         return self.trials * failure - self.successes * eta, mean
 
 
-def find_modes(cells: Cells, theta: Floats, beta: Floats, start: Blocks, *, with_fixed: bool = False) -> Modes:
+def find_modes(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks, *, with_fixed: bool = False) -> Modes:
     """Return the modes of the random effects given theta and beta, or of both (`with_fixed`), given theta.
 
     The criterion is strictly convex in the random effects, so Newton steps, halved until it falls, find the one minimum.
@@ -172,15 +173,7 @@ def find_modes(cells: Cells, theta: Floats, beta: Floats, start: Blocks, *, with
             part *= 0.5
         effects, beta, criterion, eta = moved, moved_beta, value, eta + part * change
         n_steps += 1
-    return Modes(
-        theta=theta,
-        beta=beta,
-        effects=effects,
-        criterion=criterion,
-        mean=mean,
-        residual=residual,
-        elimination=elimination,
-    )
+    return Modes(theta, beta, effects, criterion, mean, residual, elimination)
 
 
 def _half_square(effects: Blocks) -> float:
@@ -193,8 +186,7 @@ def _log_failure(eta: Floats) -> tuple[Floats, Floats]:
     return np.maximum(eta, 0.0) + np.log1p(small), np.where(eta >= 0.0, 1.0, small) / (1.0 + small)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class Point(NamedTuple):
     """The deviance and its gradient at one (theta, beta).
 
     `gradient` is in (theta, beta), or in theta alone where beta was profiled out; `deviance` has the binomial constants
@@ -208,8 +200,7 @@ class Point:
     effects: Blocks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellScores:
+class CellScores(NamedTuple):
     """What every cell adds to the gradient of half the deviance.
 
     `fixed`, shape (n_cells,), is to be multiplied by the cell's row of X; `theta` has shape (n_theta, n_cells).
@@ -219,35 +210,23 @@ class CellScores:
     theta: Floats
 
 
-def laplace(cells: Cells, theta: Floats, beta: Floats, start: Blocks) -> Point:
+def laplace(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks) -> Point:
     """Return the Laplace deviance at (theta, beta) and its gradient; `start` are effects to begin from."""
     modes = find_modes(cells, theta, beta, start)
     scores = cell_scores(cells, modes)
     prior = cells.pseudo.gradient(beta)
     gradient = np.concatenate([scores.theta.sum(axis=1), cells.fixed_sums(scores.fixed) - prior])
-    return Point(
-        theta=theta,
-        beta=beta,
-        deviance=deviance_at(modes),
-        gradient=2.0 * gradient,
-        effects=modes.effects,
-    )
+    return Point(theta, beta, deviance_at(modes), 2.0 * gradient, modes.effects)
 
 
-def profiled(cells: Cells, theta: Floats, beta: Floats, start: Blocks) -> Point:
+def profiled(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks) -> Point:
     """Return the same with beta at the mode it shares with the random effects (lme4's nAGQ = 0), and the gradient in theta.
 
     `beta` is where the search for the mode begins.
     """
     modes = find_modes(cells, theta, beta, start, with_fixed=True)
     scores = cell_scores(cells, modes)
-    return Point(
-        theta=theta,
-        beta=modes.beta,
-        deviance=deviance_at(modes),
-        gradient=2.0 * scores.theta.sum(axis=1),
-        effects=modes.effects,
-    )
+    return Point(theta, modes.beta, deviance_at(modes), 2.0 * scores.theta.sum(axis=1), modes.effects)
 
 
 def deviance_at(modes: Modes) -> float:
@@ -255,7 +234,7 @@ def deviance_at(modes: Modes) -> float:
     return 2.0 * modes.criterion + modes.elimination.log_determinant
 
 
-def cell_scores(cells: Cells, modes: Modes) -> CellScores:
+def cell_scores(cells: BinomialCells, modes: Modes) -> CellScores:
     """Return every cell's part of the gradient of half the deviance at given modes.
 
     Where beta was found together with the modes the solve for q takes it along, and only the part of theta is a gradient.
@@ -277,26 +256,16 @@ def cell_scores(cells: Cells, modes: Modes) -> CellScores:
     return CellScores(fixed=fixed, theta=theta)
 
 
-def quadrature(cells: Cells, theta: Floats, beta: Floats, start: Blocks, n_points: int) -> Point:
+def quadrature(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks, n_points: int) -> Point:
     """Return the deviance by quadrature at (theta, beta) and its gradient; `start` are effects to begin from."""
     modes = find_modes(cells, theta, beta, start)
-    value, scores = _integrate(cells, modes, n_points)
+    value, scores = integrate(cells, modes, n_points)
     gradient = np.concatenate([scores.theta.sum(axis=1), cells.fixed_sums(scores.fixed) - cells.pseudo.gradient(beta)])
-    return Point(
-        theta=theta,
-        beta=beta,
-        deviance=2.0 * (value - cells.pseudo.log_likelihood(beta)),
-        gradient=2.0 * gradient,
-        effects=modes.effects,
-    )
+    return Point(theta, beta, 2.0 * (value - cells.pseudo.log_likelihood(beta)), 2.0 * gradient, modes.effects)
 
 
-def quadrature_scores(cells: Cells, modes: Modes, n_points: int) -> CellScores:
-    """Return every cell's part of the gradient of half the deviance at given modes."""
-    return _integrate(cells, modes, n_points)[1]
-
-
-def _integrate(cells: Cells, modes: Modes, n_points: int) -> tuple[float, CellScores]:
+def integrate(cells: BinomialCells, modes: Modes, n_points: int) -> tuple[float, CellScores]:
+    """Return half the deviance by quadrature at given modes, but for the prior, and every cell's part of its gradient."""
     (block,) = cells.plan.blocks
     groups, z, a = block.groups, block.values[0], modes.elimination.columns[0][0]
     mode, weights = modes.effects[0][0], modes.weights
@@ -331,8 +300,7 @@ def _integrate(cells: Cells, modes: Modes, n_points: int) -> tuple[float, CellSc
     return value, CellScores(fixed=own - mean_residual, theta=theta[None, :])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inverse:
+class Inverse(NamedTuple):
     """Covariances under precision H: `of_predictor` that of the linear predictor of every cell with itself, a_c' H^-1 a_c.
 
     `at_cells` holds for every block the covariance of the effects of a cell's level with the linear predictor of that cell,
@@ -403,7 +371,9 @@ class _Walk:
         }
         coupling: Floats | None = None
         if self.plan.n_rest:
-            coupling = self._coupling(s)  # N_s' times the columns of the rest
+            pairs, scaling = e.system.gram(s), self.layout.scaling(e.factors, with_fixed=False)
+            rows = [self.layout.along(pairs.columns(pairs.pairs.sums(row))) for row in left]
+            coupling = np.stack([scaling.right(row) for row in rows])  # N_s' times the columns of the rest
             moved = self._times_rest(s, coupling)
             for t in later:
                 moved -= np.einsum("ijl,jlr->ilr", cross[t], self.toward[t][:, self.parent(s, t)])
@@ -428,11 +398,6 @@ class _Walk:
         if v <= t:
             return self.within[v, t][:, :, self.parent(s, v)]
         return self.within[t, v][:, :, self.parent(s, t)].transpose(1, 0, 2)
-
-    def _coupling(self, s: int) -> Floats:
-        pairs = self.e.system.gram(s)
-        scaling = self.layout.scaling(self.e.factors, with_fixed=False)
-        return np.stack([scaling.right(self.layout.along(pairs.columns(pairs.sums(row)))) for row in self.e.left[s]])
 
     def _times_rest(self, s: int, coupling: Floats) -> Floats:
         """Return rows, one for each level of s, times the covariance of the rest."""

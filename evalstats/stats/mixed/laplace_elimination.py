@@ -1,16 +1,22 @@
-"""Elimination of the random effects of a binomial model at given weights of the cells: order, sums over cells, solution."""
+"""Elimination of the random effects of a binomial model at given weights of the cells: order, sums over cells, solution.
 
-from dataclasses import dataclass, field
+First the leaf (a grouping with one cell a level), then a chain of nested groupings, by sums over their levels; what is left, the
+rest, is solved component by component where it falls apart.
+"""
+
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+from scipy import linalg, sparse
 from scipy.sparse import csgraph
 
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, nested_in
-from evalstats.stats.mixed.laplace_rest import RestFactor, RestLayout, lay_out
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, nested_in, within_owner
+from evalstats.stats.mixed.linear_elimination import Scaling, invert_blocks
+from evalstats.stats.mixed.linear_stages import Slot
 
+Bools = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint64]
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits of neighbouring numbers
 
@@ -39,6 +45,206 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestLayout:
+    """Where the effects that stay stand: `n_local` in each of `n_components`, and a border that meets all components.
+
+    An axis of one component is [local effects, border, fixed effects], the first padded to the largest component. `slots` say
+    where the effects of each block stand on it; `component` and `place` the same of every column of [rest, fixed], with the
+    component 0 for what meets all; `is_local`, shape (n_rest,), which random effects do not.
+    """
+
+    n_components: int
+    n_local: int
+    n_border: int
+    n_fixed: int
+    slots: tuple[Slot, ...]
+    of_cell: Ints
+    component: Ints
+    place: Ints
+    is_local: Bools
+
+    @property
+    def n_random(self) -> int:
+        """Random effects on the axis of a component."""
+        return self.n_local + self.n_border
+
+    @property
+    def width(self) -> int:
+        """Length of that axis."""
+        return self.n_random + self.n_fixed
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of a symmetric matrix on [rest, fixed], in this layout."""
+        return self.n_components, self.width, self.width
+
+    def where(self, row: Ints, column: Ints) -> Ints:
+        """Return the flattened position of entries of such a matrix; a row and a column of two components have none."""
+        component = np.maximum(self.component[row], self.component[column])
+        return (component * self.width + self.place[row]) * self.width + self.place[column]
+
+    def scaling(self, factors: tuple[Floats, ...], *, with_fixed: bool) -> Scaling:
+        """Return the covariance factors along the axis of a component; `factors` are those of all blocks."""
+        return Scaling.of(self.width if with_fixed else self.n_random, self.slots, factors)
+
+    def along(self, rows: "sparse.csr_array[np.float64]") -> Floats:
+        """Lay rows over [rest, fixed] out along the axis of the component that each lies in, without the fixed effects."""
+        entries = rows.tocoo()
+        row, column = entries.coords
+        kept = column < self.is_local.size
+        out = np.zeros((int(rows.shape[0]), self.n_random))
+        out[row[kept], self.place[column[kept]]] = entries.data[kept]
+        return out
+
+
+def lay_out(rest: dict[int, tuple[Groups, int]], top: Groups | None, n_cells: int, n_fixed: int) -> RestLayout:
+    """Divide the effects that stay into components, where that pays.
+
+    `rest` holds for every block its grouping and the effects of a level, from the most levels; `top` is the coarsest grouping
+    that is eliminated before them. A grouping that joins everything goes to the border, and so do all where little is won.
+    """
+    n_rest = sum(groups.n_levels * size for groups, size in rest.values())
+    of_cell: Ints = np.zeros(n_cells, dtype=np.int64)
+    local: list[int] = []
+    if not _one_is_cheaper(n_rest + n_fixed):
+        joined = [] if top is None else [top]
+        for b, (groups, _) in rest.items():
+            trial = _components([*joined, groups], n_cells)
+            if trial.max() > 0:
+                joined.append(groups)
+                local.append(b)
+                of_cell = trial
+    found = _placed(rest, local, of_cell, n_fixed)
+    if _one_is_cheaper(n_rest + n_fixed, found):
+        return _placed(rest, [], np.zeros(n_cells, dtype=np.int64), n_fixed)
+    return found
+
+
+def _one_is_cheaper(size: int, by_component: RestLayout | None = None) -> bool:
+    """Say whether one dense factor of that size takes no time, or not much more than those of the components."""
+    small, repaid = 200, 0.3  # effects; share of the multiplications at which components are worth their bookkeeping
+    if by_component is None:
+        return size <= small
+    return by_component.n_components * by_component.width**3 > repaid * size**3
+
+
+def _components(groupings: list[Groups], n_cells: int) -> Ints:
+    """Component of every cell, where cells that share a level are joined."""
+    starts = np.cumsum([0, *(groups.n_levels for groups in groupings)])
+    first = groupings[0].level
+    rows = np.concatenate([first] * len(groupings))
+    columns = np.concatenate([groups.level + start for groups, start in zip(groupings, starts, strict=False)])
+    size = int(starts[-1])
+    graph = sparse.coo_array((np.ones(rows.size, dtype=np.int8), (rows, columns)), shape=(size, size))
+    labels = csgraph.connected_components(graph, directed=False)[1]
+    return np.unique(labels[first], return_inverse=True)[1].reshape(n_cells).astype(np.int64)
+
+
+def _placed(rest: dict[int, tuple[Groups, int]], local: list[int], of_cell: Ints, n_fixed: int) -> RestLayout:
+    """Give every effect its component and place."""
+    n_components = int(of_cell.max()) + 1 if local else 1
+    slots: dict[int, Slot] = {}
+    component: dict[int, Ints] = {}
+    start = 0
+    for b in (*local, *(b for b in rest if b not in local)):
+        groups, size = rest[b]
+        owner: Ints = np.zeros(groups.n_levels, dtype=np.int64)
+        rank: Ints = np.arange(groups.n_levels)
+        if b in local:
+            owner[groups.level] = of_cell
+            rank = within_owner(owner, n_components)
+        slots[b] = Slot(term=b, start=start, n_places=int(rank.max()) + 1, n_columns=size, place=start + rank * size)
+        component[b] = owner
+        start = slots[b].stop
+    n_local = max((slots[b].stop for b in local), default=0)
+    nothing: list[Ints] = [np.empty(0, dtype=np.int64)]
+    places = [(slots[b].place[:, None] + np.arange(slots[b].n_columns)).ravel() for b in rest]
+    return RestLayout(
+        n_components=n_components,
+        n_local=n_local,
+        n_border=start - n_local,
+        n_fixed=n_fixed,
+        slots=tuple(slots[b] for b in rest),
+        of_cell=of_cell,
+        component=np.concatenate(
+            [*(np.repeat(component[b], slots[b].n_columns) for b in rest), np.zeros(n_fixed, dtype=np.int64)]
+        ),
+        place=np.concatenate([*places, start + np.arange(n_fixed)]),
+        is_local=np.concatenate([place < n_local for place in places or nothing]),
+    )
+
+
+class RestFactor:
+    """The rest factored: I + S of the random effects that stay, and what they leave of the fixed effects.
+
+    `gram` is S scaled by the covariance factors, shape (n_components, width, width) without the fixed effects or with them;
+    then `extra` is added to their part.
+    """
+
+    def __init__(self, layout: RestLayout, gram: Floats, extra: Floats | None) -> None:
+        self.layout = layout
+        m, q = layout.n_local, layout.n_border
+        border = gram[:, m:, m:].sum(axis=0)
+        border[np.arange(q), np.arange(q)] += 1.0
+        if extra is not None:
+            border[q:, q:] += extra
+        self.log_determinant = 0.0
+        self.inverse: Floats = np.empty((layout.n_components, 0, 0))
+        self.gain: Floats = np.empty((layout.n_components, 0, border.shape[0]))
+        if m:
+            coupling = gram[:, :m, m:]
+            self.inverse, logdets = invert_blocks(gram[:, :m, :m] + np.eye(m))
+            self.log_determinant = float(logdets.sum())
+            self.gain = self.inverse @ coupling
+            border -= np.tensordot(coupling, self.gain, axes=((0, 1), (0, 1)))
+        self.lower: Floats = border
+        if border.size:
+            self.lower = np.asarray(linalg.cholesky(border, lower=True, check_finite=False), dtype=np.float64)
+            self.log_determinant += 2.0 * float(np.log(np.diagonal(self.lower)[:q]).sum())
+
+    def solve(self, right: Floats) -> Floats:
+        """Solve for [rest, fixed], in the order of the columns."""
+        layout, n_rest = self.layout, self.layout.is_local.size
+        if not layout.n_local:
+            return self._solve_border(right)
+        local, others = np.flatnonzero(layout.is_local), np.flatnonzero(~layout.is_local)
+        component, place = layout.component[local], layout.place[local]
+        inside = np.zeros((layout.n_components, layout.n_local))
+        inside[component, place] = right[local]
+        border = np.concatenate([right[others], right[n_rest:]])
+        border = self._solve_border(border - np.einsum("kmi,km->i", self.gain, inside))
+        inside = np.einsum("kmn,kn->km", self.inverse, inside) - self.gain @ border
+        out = np.empty(right.size)
+        out[local], out[others], out[n_rest:] = inside[component, place], border[: others.size], border[others.size :]
+        return out
+
+    def _solve_border(self, right: Floats) -> Floats:
+        return linalg.cho_solve((self.lower, True), right, check_finite=False) if right.size else right
+
+    def fixed_precision(self) -> Floats:
+        """Precision of the fixed effects once every random effect is eliminated."""
+        lower = self.lower[self.layout.n_border :, self.layout.n_border :]
+        return lower @ lower.T
+
+    def covariance(self) -> Floats:
+        """Covariance of the random effects of each component and the border, shape (n_components, n_random, n_random)."""
+        m, q = self.layout.n_local, self.layout.n_border
+        border = np.empty((0, 0))
+        if q:
+            lower = np.asfortranarray(self.lower[:q, :q])
+            border = np.asarray(linalg.cho_solve((lower, True), np.eye(q), check_finite=False), dtype=np.float64)
+        if not m:
+            return border[None]
+        out = np.empty((self.layout.n_components, m + q, m + q))
+        gain = self.gain[:, :, :q]
+        across = gain @ border
+        out[:, :m, :m] = self.inverse + across @ gain.transpose(0, 2, 1)
+        out[:, :m, m:], out[:, m:, :m] = -across, -across.transpose(0, 2, 1)
+        out[:, m:, m:] = border
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Distinct:
     """Distinct rows of X, shape (n_rows, n_fixed); the row of every cell; and a cell that has each."""
 
@@ -48,7 +254,7 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class GroupingBlock:
     """All terms of one grouping: `(1|g)` and `(0 + x|g)` are eliminated together.
 
     `values` has shape (n_columns, n_cells): what each effect of a level is multiplied by. In a leaf the levels are numbered
@@ -72,7 +278,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class EliminationOrder:
     """Order of elimination, and the distinct rows of everything that stays.
 
     `blocks` are all groupings: the leaf if there is one, the chain (`n_chain` of them) from its finest, then the rest. `entries`
@@ -81,7 +287,7 @@ class Plan:
     the effects of the rest stand.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[GroupingBlock, ...]
     has_leaf: bool
     n_chain: int
     entries: tuple[tuple[int, int, int], ...]
@@ -122,16 +328,23 @@ class Plan:
         return tuple(factor.T @ block.values for factor, block in zip(factors, self.blocks, strict=True))
 
 
-def make_plan(design: MixedDesign) -> Plan:
+def make_plan(design: MixedDesign) -> EliminationOrder:
     """Order the groupings of a design and find its distinct rows."""
     merged = _merge(design)
     leaf, chain, rest = _order([block.groups for block in merged])
+    cells = np.arange(design.n_cells, dtype=np.int64)
+    leaves = [replace(merged[b], groups=Groups(cells, cells.size), given=merged[b].groups.level) for b in leaf]
     stays = [merged[b] for b in rest]
-    blocks = tuple([_as_leaf(merged[b]) for b in leaf] + [merged[b] for b in chain] + stays)
+    blocks = (*leaves, *(merged[b] for b in chain), *stays)
     distinct = distinct_rows(design.fixed)
-    profile, first = _profiles(distinct, stays)
+    # The distinct rows of [rest, fixed].
+    key = distinct.of_cell.level.astype(np.uint64)
+    for block in stays:
+        key = _mix(key ^ _mix(block.groups.level.astype(np.uint64)))
+        key ^= hash_rows(np.ascontiguousarray(block.values.T))
+    profile, first = _numbered(key)
     fixed = sparse.csr_array(distinct.rows[distinct.of_cell.level[first]])
-    return Plan(
+    return EliminationOrder(
         blocks=blocks,
         has_leaf=bool(leaf),
         n_chain=len(chain),
@@ -142,13 +355,13 @@ def make_plan(design: MixedDesign) -> Plan:
         layout=lay_out(
             {len(leaf) + len(chain) + k: (block.groups, block.size) for k, block in enumerate(stays)},
             merged[chain[-1]].groups if chain else None,
-            profile.level.size,
+            design.n_cells,
             design.fixed.shape[1],
         ),
     )
 
 
-def _entries(design: MixedDesign, blocks: tuple[Block, ...]) -> tuple[tuple[int, int, int], ...]:
+def _entries(design: MixedDesign, blocks: tuple[GroupingBlock, ...]) -> tuple[tuple[int, int, int], ...]:
     """Find the block, row and column of every entry of theta."""
     found: dict[int, list[tuple[int, int, int]]] = {}
     for b, block in enumerate(blocks):
@@ -161,12 +374,7 @@ def _entries(design: MixedDesign, blocks: tuple[Block, ...]) -> tuple[tuple[int,
     return tuple(entry for term in range(len(design.terms)) for entry in found[term])
 
 
-def _as_leaf(block: Block) -> Block:
-    cells = np.arange(block.groups.level.size, dtype=np.int64)
-    return Block(terms=block.terms, groups=Groups(cells, cells.size), given=block.groups.level, values=block.values)
-
-
-def _merge(design: MixedDesign) -> list[Block]:
+def _merge(design: MixedDesign) -> list[GroupingBlock]:
     """Put terms of the same grouping together."""
     found: list[tuple[list[int], Groups]] = []
     for t, term in enumerate(design.terms):
@@ -177,7 +385,7 @@ def _merge(design: MixedDesign) -> list[Block]:
         else:
             found.append(([t], Groups(term.level, term.n_levels)))
     return [
-        Block(
+        GroupingBlock(
             terms=tuple(terms),
             groups=groups,
             values=np.concatenate([np.ascontiguousarray(design.terms[t].values.T) for t in terms]),
@@ -208,15 +416,6 @@ def distinct_rows(fixed: Floats) -> Distinct:
     """Find the distinct rows of X."""
     groups, first = _numbered(hash_rows(fixed))
     return Distinct(rows=np.ascontiguousarray(fixed[first]), of_cell=groups, first=first)
-
-
-def _profiles(distinct: Distinct, rest: list[Block]) -> tuple[Groups, Ints]:
-    """Return the distinct row of [rest, fixed] of every cell, and a cell for each."""
-    key = distinct.of_cell.level.astype(np.uint64)
-    for block in rest:
-        key = _mix(key ^ _mix(block.groups.level.astype(np.uint64)))
-        key ^= hash_rows(np.ascontiguousarray(block.values.T))
-    return _numbered(key)
 
 
 def _numbered(keys: Bits) -> tuple[Groups, Ints]:
@@ -251,7 +450,7 @@ def hash_rows(rows: Floats) -> Bits:
     return out
 
 
-def _columns_of_rest(rest: list[Block], rows: Ints) -> "sparse.csr_array[np.float64]":
+def _columns_of_rest(rest: list[GroupingBlock], rows: Ints) -> "sparse.csr_array[np.float64]":
     """Unscaled columns of the effects that stay, one row for every distinct row."""
     start, parts = 0, list[Ints]()
     values: list[Floats] = []
@@ -267,7 +466,7 @@ def _columns_of_rest(rest: list[Block], rows: Ints) -> "sparse.csr_array[np.floa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class ComponentBatch:
     """Components of about the same size: levels and distinct rows that occur together, and only with each other.
 
     They stand in one array of `shape` (n_components, n_levels, n_rows), padded with zeros. `pairs` are positions in the list
@@ -295,11 +494,7 @@ class Gram:
     row: Ints
     starts: Ints
     profiles: "sparse.csr_array[np.float64]"
-    batches: tuple[Batch, ...] | None
-
-    def sums(self, values: Floats) -> Floats:
-        """Sum a value of every cell over the cells of each pair."""
-        return self.pairs.sums(values)
+    batches: tuple[ComponentBatch, ...] | None
 
     def columns(self, data: Floats) -> "sparse.csr_array[np.float64]":
         """Return T from the sums of every pair, shape (n_levels, columns of P)."""
@@ -337,24 +532,9 @@ def _take(out: Floats, where: Ints, values: Floats) -> None:
     out -= np.bincount(where.ravel(), weights=values.ravel(), minlength=out.size).reshape(out.shape)
 
 
-def make_gram(groups: Groups, profile: Groups, profiles: "sparse.csr_array[np.float64]") -> Gram:
-    """Find the pairs and components of one grouping."""
-    n_profiles = profile.n_levels
-    codes, inverse = np.unique(groups.level * n_profiles + profile.level, return_inverse=True)
-    level, row = codes // n_profiles, codes % n_profiles
-    return Gram(
-        pairs=Groups(inverse.ravel().astype(np.int64), codes.size),
-        level=level,
-        row=row,
-        starts=np.searchsorted(level, np.arange(groups.n_levels + 1)).astype(np.int64),
-        profiles=profiles,
-        batches=_batches(level, row, groups.n_levels, profiles),
-    )
-
-
 def _batches(
     level: Ints, row: Ints, n_levels: int, profiles: "sparse.csr_array[np.float64]"
-) -> tuple[Batch, ...] | None:
+) -> tuple[ComponentBatch, ...] | None:
     """Split pairs into components, or return None where T' T directly is the cheaper."""
     n_profiles = int(profiles.shape[0])
     n_all = n_levels + n_profiles
@@ -365,7 +545,7 @@ def _batches(
         return None
     order = np.argsort(part_of[level], kind="stable")
     ends = np.cumsum(np.bincount(part_of[level], minlength=n_parts))
-    alike: dict[tuple[int, int, int], list[tuple[Ints, Ints, Ints, Floats, Ints]]] = {}
+    alike: dict[tuple[int, int, int], list[tuple[Ints, Ints, Ints, Floats, Ints]]] = {}  # by size
     for pairs in np.split(order, ends[:-1]):
         if pairs.size == 0:  # a level that no cell has
             continue
@@ -375,7 +555,16 @@ def _batches(
         columns = np.unique(part.indices).astype(np.int64)
         size = (1 << int(levels.size - 1).bit_length(), rows.size, columns.size)
         alike.setdefault(size, []).append((pairs, i, j, part[:, columns].toarray(), columns))
-    return tuple(_stack(size, parts) for size, parts in alike.items())
+    return tuple(
+        ComponentBatch(
+            shape=(len(parts), n_levels, n_rows),
+            pairs=np.concatenate([part[0] for part in parts]),
+            cell=np.concatenate([(k * n_levels + part[1]) * n_rows + part[2] for k, part in enumerate(parts)]),
+            rows=np.stack([part[3] for part in parts]),
+            columns=np.stack([part[4] for part in parts]),
+        )
+        for (n_levels, n_rows, _), parts in alike.items()
+    )
 
 
 def _whole_is_cheaper(n_level: Ints, n_row: Ints, n_pairs: int, width: int) -> bool:
@@ -386,42 +575,35 @@ def _whole_is_cheaper(n_level: Ints, n_row: Ints, n_pairs: int, width: int) -> b
     return by_component > levels.sum() * width**2 + call + product * n_pairs * width
 
 
-def _stack(size: tuple[int, int, int], parts: "list[tuple[Ints, Ints, Ints, Floats, Ints]]") -> Batch:
-    """Put components of one size into one array."""
-    n_levels, n_rows, _ = size
-    cells = [(k * n_levels + i) * n_rows + j for k, (_, i, j, _, _) in enumerate(parts)]
-    return Batch(
-        shape=(len(parts), n_levels, n_rows),
-        pairs=np.concatenate([part[0] for part in parts]),
-        cell=np.concatenate(cells),
-        rows=np.stack([part[3] for part in parts]),
-        columns=np.stack([part[4] for part in parts]),
-    )
-
-
 Blocks = list[Floats]  # one array for each block, shape (n_columns, n_levels)
 
 
 class System:
     """What every elimination of one design shares."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: EliminationOrder) -> None:
         self.plan = plan
         self._grams: dict[int, Gram] = {}
-        self._squares = _Squares(plan.profiles, plan.layout)
+        self.squares = Squares(plan.profiles, plan.layout)
 
     def gram(self, block: int) -> Gram:
         """Return the pairs of a block's levels with the distinct rows, found when first asked for."""
         if block not in self._grams:
-            self._grams[block] = make_gram(self.plan.blocks[block].groups, self.plan.profile, self.plan.profiles)
+            groups, profile, profiles = self.plan.blocks[block].groups, self.plan.profile, self.plan.profiles
+            codes, inverse = np.unique(groups.level * profile.n_levels + profile.level, return_inverse=True)
+            level, row = codes // profile.n_levels, codes % profile.n_levels
+            self._grams[block] = Gram(
+                pairs=Groups(inverse.ravel().astype(np.int64), codes.size),
+                level=level,
+                row=row,
+                starts=np.searchsorted(level, np.arange(groups.n_levels + 1)).astype(np.int64),
+                profiles=profiles,
+                batches=_batches(level, row, groups.n_levels, profiles),
+            )
         return self._grams[block]
 
-    def weighted(self, weights: Floats) -> Floats:
-        """Return P' diag(weights) P for the distinct rows P of the rest and the fixed effects, in the layout of the rest."""
-        return self._squares.weighted(weights)
 
-
-class _Squares:
+class Squares:
     """Products of the entries of every row of P with each other, listed once where rows have few entries."""
 
     def __init__(self, profiles: "sparse.csr_array[np.float64]", layout: RestLayout) -> None:
@@ -444,6 +626,7 @@ class _Squares:
         self.where = layout.where(profiles.indices[first].astype(np.int64), profiles.indices[second].astype(np.int64))
 
     def weighted(self, weights: Floats) -> Floats:
+        """Return P' diag(weights) P for the distinct rows P of the rest and the fixed effects, in the layout of the rest."""
         if not self.listed:
             return ((self.dense.T * weights) @ self.dense)[None]
         total = np.bincount(self.where, weights=self.value * weights[self.row], minlength=int(np.prod(self.shape)))
@@ -512,7 +695,7 @@ class Elimination:
         """M v: the weights after eliminating the leaf and the chain (as far as they are), times a value of every cell."""
         out = self.effective * values
         for b in self.left:
-            out -= self._through(b, self._solved(b, self._sums(b, self.left[b] * values)))
+            out -= self._spread(b, self.left[b], self._solved(b, self._sums(b, self.left[b] * values)))
         return out
 
     def _sums(self, b: int, values: Floats) -> Floats:
@@ -522,9 +705,6 @@ class Elimination:
     def _solved(self, b: int, sums: Floats) -> Floats:
         inverse = self.inverse[b]
         return inverse[0] * sums if len(inverse) == 1 else np.einsum("ijl,jl->il", inverse, sums)
-
-    def _through(self, b: int, effects: Floats) -> Floats:
-        return self._spread(b, self.left[b], effects)
 
     def _spread(self, b: int, columns: Floats, effects: Floats) -> Floats:
         """Sum of columns times the effects of each cell's level."""
@@ -536,10 +716,10 @@ class Elimination:
 
     def _factor_rest(self, extra: Floats | None) -> RestFactor:
         plan, layout = self.plan, self.plan.layout
-        gram = self.system.weighted(plan.profile.sums(self.effective))
+        gram = self.system.squares.weighted(plan.profile.sums(self.effective))
         for b in plan.chain:
             pairs = self.system.gram(b)
-            sums = np.stack([pairs.sums(row) for row in self.left[b]])
+            sums = np.stack([pairs.pairs.sums(row) for row in self.left[b]])
             pairs.subtract(gram, np.einsum("ikp,ip->kp", self.root[b][:, :, pairs.level], sums), layout)
         width = layout.width if extra is not None else layout.n_random
         scaling = layout.scaling(self.factors, with_fixed=extra is not None)
@@ -559,7 +739,7 @@ class Elimination:
             carried += scaled * (self.columns[0] * sides[0]).sum(axis=0)
         for b in plan.chain:
             sides[b] = sides[b] - self._sums(b, self.columns[b] * carried)
-            carried += self._through(b, self._solved(b, sides[b]))
+            carried += self._spread(b, self.left[b], self._solved(b, sides[b]))
         effects: Blocks = [np.empty(0)] * len(plan.blocks)
         change = np.zeros(plan.n_cells)
         beta = np.empty(0)

@@ -1,6 +1,7 @@
 """Likelihood ratio tests of nested mixed models, by their laws or by parametric bootstrap, and bootstrap intervals."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -109,7 +110,7 @@ def check_nested(null: MixedFit, alternative: MixedFit) -> None:
     for found, wanted in zip(_totals(null), _totals(alternative), strict=True):
         if not np.isclose(found, wanted, rtol=_SAME, atol=_SAME):
             raise InputError("the two models are fitted to different responses; fit both to the same rows")
-    if _same_cells(null.design, alternative.design):
+    if np.array_equal(null.design.response, alternative.design.response):
         x, inner = alternative.design.fixed, null.design.fixed
         if np.array_equal(x, inner):
             return
@@ -132,10 +133,6 @@ def _totals(fit: MixedFit) -> tuple[float, float, float]:
     if fit.family == "binomial":
         return float(design.count.sum()), float(weighted.sum()), design.log_constant
     return float(design.count.sum()), float(weighted.sum()), float(weighted @ design.response) + design.within
-
-
-def _same_cells(first: MixedDesign, second: MixedDesign) -> bool:
-    return np.array_equal(first.response, second.response)
 
 
 def variance_ratio(null: MixedFit, alternative: MixedFit) -> LikelihoodRatio:
@@ -167,40 +164,29 @@ def variance_ratio(null: MixedFit, alternative: MixedFit) -> LikelihoodRatio:
 
 def _new_covariances(null: MixedDesign, alternative: MixedDesign) -> int:
     """Return how many covariances the one new random effect brings, or raise InputError."""
-    old, new = _by_group(null), _by_group(alternative)
     grown: list[int] = []
-    for group, sizes in new.items():
-        before = old.pop(group, [])
-        for size in list(sizes):
-            if size in before:
-                before.remove(size)
-                sizes.remove(size)
-        if sizes or before:
-            grown.append(_growth(sizes, before, group))
-    if old or len(grown) != 1:
+    for group in dict.fromkeys(term.group for term in (*null.terms, *alternative.terms)):
+        old, new = (Counter(t.n_columns for t in d.terms if t.group == group) for d in (null, alternative))
+        before, after = list((old - new).elements()), list((new - old).elements())
+        if old == new:
+            continue
+        if after == [1] and not before:
+            grown.append(0)
+        elif len(after) == len(before) == 1 and after[0] == before[0] + 1:
+            grown.append(before[0])
+        elif new:
+            raise InputError(
+                f"the random effects by {group} differ by more than one variance with its covariances; test one at a time, or "
+                "take the parametric bootstrap"
+            )
+        else:
+            grown.append(-1)  # a grouping of the smaller model that the larger has not
+    if len(grown) != 1 or grown[0] < 0:
         raise InputError(
             "the larger model does not have exactly one more random effect than the smaller; test one at a time, or take "
             "the parametric bootstrap"
         )
     return grown[0]
-
-
-def _growth(sizes: list[int], before: list[int], group: str) -> int:
-    if len(sizes) == 1 and not before and sizes[0] == 1:
-        return 0
-    if len(sizes) == 1 and len(before) == 1 and sizes[0] == before[0] + 1:
-        return before[0]
-    raise InputError(
-        f"the random effects by {group} differ by more than one variance with its covariances; test one at a time, or take "
-        "the parametric bootstrap"
-    )
-
-
-def _by_group(design: MixedDesign) -> dict[str, list[int]]:
-    out: dict[str, list[int]] = {}
-    for term in design.terms:
-        out.setdefault(term.group, []).append(term.n_columns)
-    return out
 
 
 _MANY_FAILED = 0.05  # share of failed replicates that is worth a warning
@@ -262,31 +248,14 @@ def parametric_bootstrap(
     among theirs. It needs no number of units to be large, serves fixed effects and variances alike, and is the test to
     take for binomial models and for fewer than about 20 units.
 
-    Parameters
-    ----------
-    null, alternative
-        Fits to the same cells in the same order (see `null_design`), by ML, Laplace or quadrature; by REML where the
-        fixed effects are the same.
-    n_resamples
-        Replicates. The p-value is at least 1 / (1 + n_resamples), with a standard error of sqrt(p (1 - p) / n_resamples).
-    seed, workers
-        The result depends on the seed alone, not on the number of processes.
-    on_step
-        Called with the number of replicates done and their total.
-
-    Raises
-    ------
-    InputError
-        If the two fits cannot be compared.
-    CannotAnswerError
-        If more than half of the replicates could not be fitted.
-
-    References
-    ----------
-    Halekoh & Hojsgaard 2014, doi:10.18637/jss.v059.i09 (PBmodcomp).
+    `null` and `alternative` are fits to the same cells in the same order (see `null_design`), by ML, Laplace or quadrature; by
+    REML where the fixed effects are the same. The p-value is at least 1 / (1 + n_resamples), with a standard error of sqrt(p (1
+    - p) / n_resamples); it depends on the seed alone, not on the number of processes (`workers`). `on_step` is called with the
+    number of replicates done and their total. InputError if the two fits cannot be compared, CannotAnswerError if more than
+    half of the replicates could not be fitted. Halekoh & Hojsgaard 2014, doi:10.18637/jss.v059.i09 (PBmodcomp).
     """
     check_nested(null, alternative)
-    if not _same_cells(null.design, alternative.design):
+    if not np.array_equal(null.design.response, alternative.design.response):
         raise InputError(
             f"the models have {null.design.n_cells} and {alternative.design.n_cells} cells; fit the smaller one to "
             "null_design(alternative.design, ...), so that both are refitted to the same draws"
@@ -448,11 +417,8 @@ def _failures(failed: int, total: int) -> tuple[str, ...]:
         )
     if failed == 0:
         return ()
-    share = (
-        " - more than 5 %, so that the result may lean to the replicates that are easy to fit"
-        if failed > _MANY_FAILED * total
-        else ""
-    )
+    lean = " - more than 5 %, so that the result may lean to the replicates that are easy to fit"
+    share = lean if failed > _MANY_FAILED * total else ""
     return (
         f"{failed} of {total} replicates could not be fitted (no convergence, or separation) and count neither way{share}",
     )

@@ -9,7 +9,7 @@ from scipy.linalg import lapack
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, lower_entries
-from evalstats.stats.mixed.structure import CrossProducts, Plan, Rest, Slot, cross_products, replace_response
+from evalstats.stats.mixed.linear_stages import CrossProducts, Rest, Slot, Stages, cross_products, replace_response
 
 _BATCH = 24  # matrices smaller than this are inverted in one batch, larger ones one by one
 _INDEFINITE = (
@@ -149,7 +149,7 @@ class Inner:
     stage, whose weights then are the numbers of rows.
     """
 
-    def __init__(self, plan: Plan, classes: tuple[CrossProducts, ...]) -> None:
+    def __init__(self, plan: Stages, classes: tuple[CrossProducts, ...]) -> None:
         self.plan, self.classes = plan, classes
         self.grouped = Grouped.of(classes[0]) if len(classes) == 1 else None
 
@@ -183,8 +183,13 @@ class Inner:
             factors, zz_bar = self._factors(state, w**2 * form)
             by_weight = doubled @ g.ww + np.vdot(zz_bar, g.zz) - 2.0 * w * np.vdot(state.gain, form)
             return factors, np.array([by_weight])
-        zm_bar, zr_bar = _times_rest(state.zm, state.zr, bar)
-        factors, zz_bar = self._factors(state, _row_products(zm_bar, state.zm) + _row_products(zr_bar, state.zr))
+        # z bar, divided as z is.
+        zm, zr = state.zm, state.zr
+        zm_bar, zr_bar = zm, (zr.reshape(-1, zr.shape[-1]) @ bar.rr).reshape(zr.shape)
+        if zm.size:
+            zm_bar = (_rows(zm) @ bar.mm + _rows(zr) @ np.swapaxes(bar.mr, -1, -2)).reshape(zm.shape)
+            zr_bar += (_rows(zm) @ bar.mr).reshape(zr.shape)
+        factors, zz_bar = self._factors(state, _row_products(zm_bar, zm) + _row_products(zr_bar, zr))
         stopping_is_cheaper = self.plan.cell_term is None  # nobody asks by weights that do not move
         if stopping_is_cheaper:
             return factors, np.zeros(0)
@@ -236,7 +241,10 @@ class Grouped:
     def of(cls, source: CrossProducts) -> "Grouped | None":
         """Group the blocks, or return None where too many differ."""
         _, n_blocks, s, r = source.zr.shape
-        values, which = _distinct_rows(source.zz.reshape(-1, s * s))
+        rows = source.zz.reshape(-1, s * s)
+        single_is_cheaper = s == 1
+        values, which = np.unique(rows[:, 0] if single_is_cheaper else rows, axis=0, return_inverse=True)
+        which = which.reshape(-1).astype(np.int64)
         ungrouped_is_cheaper = len(values) * s * (source.zm.shape[-1] + r) > _CHEAPER_AT * n_blocks
         if ungrouped_is_cheaper:
             return None
@@ -283,15 +291,6 @@ def _rows(array: Floats) -> Floats:
     return array.reshape(len(array), -1, array.shape[-1])
 
 
-def _times_rest(zm: Floats, zr: Floats, bar: Rest) -> tuple[Floats, Floats]:
-    """Return z bar, divided as z is."""
-    zr_bar = (zr.reshape(-1, zr.shape[-1]) @ bar.rr).reshape(zr.shape)
-    if not zm.size:
-        return zm, zr_bar
-    zm_bar = (_rows(zm) @ bar.mm + _rows(zr) @ np.swapaxes(bar.mr, -1, -2)).reshape(zm.shape)
-    return zm_bar, zr_bar + (_rows(zm) @ bar.mr).reshape(zr.shape)
-
-
 def _row_products(left: Floats, right: Floats) -> Floats:
     """Return left @ right' block by block."""
     if left.shape[-2] == 1:
@@ -307,14 +306,6 @@ def _combine(weight: Floats, arrays: list[Floats]) -> Floats:
     for w, array in zip(weight[1:], arrays[1:], strict=True):
         out += w * array
     return out
-
-
-def _distinct_rows(rows: Floats) -> tuple[Floats, Ints]:
-    if rows.shape[1] == 1:
-        values, which = np.unique(rows[:, 0], return_inverse=True)
-        return values[:, None], which.astype(np.int64)
-    values, which = np.unique(rows, axis=0, return_inverse=True)
-    return values, which.reshape(-1).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -355,12 +346,15 @@ class _Factored:
 class Structured:
     """Evaluations of one design, with its fixed part and response transformed as the caller wants them."""
 
-    def __init__(self, design: MixedDesign, plan: Plan, fixed: Floats, response: Floats, within: float) -> None:
+    def __init__(self, design: MixedDesign, plan: Stages, fixed: Floats, response: Floats, within: float) -> None:
         self.design, self.plan, self.within = design, plan, within
         self.fixed, self.response = fixed, response
         self._counts, self._weights = np.ones(1), [design.count]
         if plan.cell_term is not None:  # cells with the same number of rows keep a common weight
-            self._counts, which = _distinct_counts(design.count)
+            low = design.count.min()
+            self._counts, which = np.array([low]), np.zeros(design.n_cells, dtype=np.int64)
+            if low < design.count.max():  # sorting would cost more than a fit
+                self._counts, which = np.unique(design.count, return_inverse=True)
             self._weights = [np.asarray(which == k, dtype=np.float64) for k in range(len(self._counts))]
         self._n_cells = np.array([np.count_nonzero(w) for w in self._weights])
         self._inner = Inner(plan, tuple(cross_products(design, plan, fixed, response, w) for w in self._weights))
@@ -432,18 +426,14 @@ class Structured:
         middle, outer = f.middle.transposed(), f.outer.transposed()
         return scaled, Rest(middle.both(mm), outer.right(middle.left(scaled.mr)), outer.both(rest_bar))
 
-    def _class_weights(self, factors: tuple[Floats, ...]) -> tuple[Floats, float]:
-        """Weight of every class of cells, and the log-determinant of the cell stage."""
-        t2 = 0.0 if self.plan.cell_term is None else float(factors[self.plan.cell_term][0, 0]) ** 2
-        return self._counts / (1.0 + t2 * self._counts), float(self._n_cells @ np.log1p(t2 * self._counts))
-
     def _factor(self, theta: Floats) -> _Factored:
         if self._last is not None and np.array_equal(self._last.theta, theta):
             return self._last
         plan = self.plan
         r, p = plan.outer_size, self.fixed.shape[1]
         factors = self.design.factors(theta)
-        weight, logdet = self._class_weights(factors)
+        t2 = 0.0 if plan.cell_term is None else float(factors[plan.cell_term][0, 0]) ** 2
+        weight, logdet = self._counts / (1.0 + t2 * self._counts), float(self._n_cells @ np.log1p(t2 * self._counts))
         reduced, inner = self._inner.reduce(weight, Scaling.of(plan.inner_size, plan.inner, factors))
         middle = Scaling.of(plan.middle_size, plan.middle, factors)
         outer = Scaling.of(len(reduced.rr), plan.outer, factors)
@@ -482,11 +472,3 @@ def _rest_derivative(inverse_root: Floats, k: int, precision: float) -> Floats:
     out = precision * np.outer(v, v)
     out[:k, :k] += inverse_root[:k, :k].T @ inverse_root[:k, :k]
     return out
-
-
-def _distinct_counts(count: Floats) -> tuple[Floats, Ints]:
-    low = count.min()
-    if low == count.max():  # sorting would cost more than a fit
-        return np.array([low]), np.zeros(len(count), dtype=np.int64)
-    values, which = np.unique(count, return_inverse=True)
-    return values, which.astype(np.int64)

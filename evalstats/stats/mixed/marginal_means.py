@@ -4,7 +4,7 @@ For a logit model the probability is averaged over the population of units as we
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
@@ -17,7 +17,7 @@ from scipy import optimize, special
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.estimate import t_quantile
-from evalstats.stats.mixed.contrasts import Adjustment, LinearEstimates, adjusted, as_linear, linear_estimates
+from evalstats.stats.mixed.contrasts import Adjustment, adjusted, as_linear, linear_estimates
 
 Mix = Mapping[str, Mapping[str, float]]
 Weights = Literal["equal", "observed"] | Mix
@@ -65,33 +65,19 @@ class MarginalMeans:
 def marginal_means(grid: ReferenceGrid, over: Sequence[str], weights: Weights = "equal") -> MarginalMeans:
     """Average the rows of a grid over every factor that is not named in `over`.
 
-    Parameters
-    ----------
-    weights
-        "equal": every combination of the other factors alike, an average over conditions. "observed": by how often a
-        combination of the other factors occurs in the data, over all levels of `over` together, so that all means share one
-        mix. Or a mix of the user's: for a factor, the share of each level, such as live traffic; factors without one count
-        equally, and levels without one get 0.
+    `weights` are "equal": every combination of the other factors alike, an average over conditions; "observed": by how often a
+    combination of the other factors occurs in the data, over all levels of `over` together, so that all means share one mix; or
+    a mix of the user's: for a factor the share of each level, such as live traffic; factors without one count equally, and
+    levels without one get 0. InputError for a mix of an unknown factor or level, or with negative shares.
 
-    Raises
-    ------
-    InputError
-        A mix of an unknown factor or level, or with negative shares.
-
-    References
-    ----------
     Searle, Speed & Milliken 1980, doi:10.1080/00031305.1980.10483031; Lenth, emmeans, weights "equal" and "proportional".
 
-    Examples
-    --------
     >>> grid = ReferenceGrid(
     ...     factors=("model", "scenario"), levels=(("A", "B"), ("ideal", "rude")), rows=np.eye(4), count=np.ones(4)
     ... )
     >>> found = marginal_means(grid, ["model"], {"scenario": {"ideal": 3, "rude": 1}})
-    >>> found.names, found.weights.tolist()
-    (('A', 'B'), [[0.75, 0.25, 0.0, 0.0], [0.0, 0.0, 0.75, 0.25]])
-    >>> found.averaging
-    'averaged over scenario (given mix)'
+    >>> found.names, found.weights.tolist(), found.averaging
+    (('A', 'B'), [[0.75, 0.25, 0.0, 0.0], [0.0, 0.0, 0.75, 0.25]], 'averaged over scenario (given mix)')
     """
     kept = [grid.factors.index(name) for name in over]
     others = [j for j in range(len(grid.factors)) if j not in kept]
@@ -127,10 +113,14 @@ def expanded(
 def _shares(grid: ReferenceGrid, others: Sequence[int], weights: Weights) -> tuple[FloatArray, str, tuple[str, ...]]:
     """Return the share of every combination of the other factors, one axis each, how that is said, and notes."""
     names = [grid.factors[j] for j in others]
+
+    def words(how: Mapping[str, str]) -> str:
+        return "averaged over " + ", ".join(f"{name} ({how[name]})" for name in names) if names else "not averaged"
+
     if weights == "observed":
         count = grid.count.reshape([len(levels) for levels in grid.levels])
         count = count.sum(axis=tuple(j for j in range(count.ndim) if j not in others))
-        return np.asarray(count / count.sum()), _words(names, dict.fromkeys(names, "as observed")), ()
+        return np.asarray(count / count.sum()), words(dict.fromkeys(names, "as observed")), ()
     if isinstance(weights, str) and weights != "equal":
         raise InputError(f"weights are {weights!r}; use 'equal', 'observed' or a mix such as {{'scenario': {{...}}}}")
     given: Mix = {} if weights == "equal" else weights
@@ -141,7 +131,7 @@ def _shares(grid: ReferenceGrid, others: Sequence[int], weights: Weights) -> tup
     notes: list[str] = []
     single = [_one_factor(grid.levels[j], grid.factors[j], given.get(grid.factors[j]), notes) for j in others]
     how = {name: "given mix" if name in given else "equal weights" for name in names}
-    return np.asarray(reduce(np.multiply.outer, single, np.ones(()))), _words(names, how), tuple(notes)
+    return np.asarray(reduce(np.multiply.outer, single, np.ones(()))), words(how), tuple(notes)
 
 
 def _one_factor(levels: Sequence[str], factor: str, mix: Mapping[str, float] | None, notes: list[str]) -> FloatArray:
@@ -164,39 +154,18 @@ def _one_factor(levels: Sequence[str], factor: str, mix: Mapping[str, float] | N
     return share / total
 
 
-def _words(names: Sequence[str], how: Mapping[str, str]) -> str:
-    if not names:
-        return "not averaged"
-    return "averaged over " + ", ".join(f"{name} ({how[name]})" for name in names)
-
-
 def averaged_expit(eta: ArrayLike, s: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return p = E expit(eta + s T), T standard normal, with its derivatives in eta and in s.
 
-    The probability of success averaged over a population whose log-odds are normal with mean eta and standard deviation s;
-    eta and s are broadcast, and all three results have that shape, at least one-dimensional.
+    The probability of success averaged over a population whose log-odds are normal with mean eta and standard deviation s
+    (Zeger, Liang & Albert 1988, doi:10.2307/2531734); eta and s are broadcast, and all three results have that shape, at least
+    one-dimensional. InputError for NaN, infinite or negative s, or s above 50 or so: such a spread says that nothing was
+    averaged.
 
-    Notes
-    -----
-    The trapezoid rule. The integrand is analytic up to the poles of the logistic function, pi/s from the real line, so the
-    error falls as exp(-2 pi (pi/s) / step); Gauss-Hermite nodes grow too sparse for large s (at s = 10 it takes hundreds of
-    nodes for six digits). Absolute error below 1e-12 for every s up to 50, and relative error about the same where p or 1 - p
-    is small: for eta above 0 the rule is applied to 1 - p.
-
-    Raises
-    ------
-    InputError
-        NaN, infinite or negative s, or s above 50 or so: such a spread of log-odds says that nothing was averaged.
-
-    References
-    ----------
-    Trefethen & Weideman 2014, doi:10.1137/130932132 (the rule); Zeger, Liang & Albert 1988, doi:10.2307/2531734 (the mean).
-
-    Examples
-    --------
-    >>> p, by_eta, by_s = averaged_expit(-1.3983, 0.6421)
-    >>> p.round(4).tolist(), by_eta.round(4).tolist(), by_s.round(4).tolist()
-    ([0.2161], [0.1585], [0.0512])
+    The trapezoid rule (Trefethen & Weideman 2014, doi:10.1137/130932132). The integrand is analytic up to the poles of the
+    logistic function, pi/s from the real line, so the error falls as exp(-2 pi (pi/s) / step); Gauss-Hermite nodes grow too
+    sparse for large s (at s = 10 it takes hundreds of nodes for six digits). Absolute error below 1e-12 for every s up to 50, and
+    relative error about the same where p or 1 - p is small: for eta above 0 the rule is applied to 1 - p.
     """
     at, spread = np.broadcast_arrays(
         np.atleast_1d(np.asarray(eta, dtype=np.float64)), np.atleast_1d(np.asarray(s, dtype=np.float64))
@@ -262,12 +231,6 @@ def random_effect_sd(factors: Sequence[FloatArray], values: Sequence[FloatArray]
     `factors` are the relative covariance factors of the terms of a binomial model (`MixedDesign.factors(theta)`), `values` for
     each term what its effects are multiplied by at each row, shape (n_rows, n_columns). s^2 is the sum over terms of z' L L' z;
     ds/dtheta has shape (n_rows, n_theta), and is given as 0 where s is.
-
-    Examples
-    --------
-    >>> s, by_theta = random_effect_sd([np.array([[0.6]]), np.array([[0.8]])], [np.ones((1, 1)), np.ones((1, 1))])
-    >>> s.tolist(), by_theta.round(3).tolist()
-    ([1.0], [[0.6, 0.8]])
     """
     square, columns = np.zeros(1), list[FloatArray]()
     for factor, z in zip(factors, values, strict=True):
@@ -299,24 +262,13 @@ def population_means(
     p = sum_j w_j int expit(eta_j + s_j t) phi(t) dt, with derivatives in beta and theta under the integral; the delta method
     gives the covariance, and the interval is expit(logit(p) +- q se(logit p)), q a quantile of t.
 
-    Parameters
-    ----------
-    rows, beta
-        Fixed effects of each combination of levels, shape (n_grid, n_fixed), and their estimates.
-    sd, sd_jacobian
-        Standard deviation of all random effects at each row, and d sd / d theta (`random_effect_sd`), logits.
-    covariance
-        Of (theta, beta) together; or of beta alone, without `sd_jacobian`: `sd` is then taken as known, which a warning says.
-    weights
-        float64, shape (n_means, n_grid), rows adding up to 1: probabilities are averaged with these
-        (`MarginalMeans.weights`). By default every row of the grid is a mean.
-    reasons
-        Why a mean is null from the start; None where it is not.
-    df
-        Degrees of freedom, of all means or one number a mean; infinite for the normal law.
+    `rows`, shape (n_grid, n_fixed), are the fixed effects of each combination of levels; `sd` is the standard deviation of all
+    random effects at each and `sd_jacobian` its derivative by theta (`random_effect_sd`). `covariance` is that of (theta, beta)
+    together; or of beta alone, without `sd_jacobian`: `sd` is then taken as known, which a warning says. Probabilities are
+    averaged with `weights`, shape (n_means, n_grid) and rows adding up to 1 (`MarginalMeans.weights`); by default every row of
+    the grid is a mean. `reasons` say why a mean is null from the start. `df` are those of all means or one number a mean;
+    infinite for the normal law.
 
-    Examples
-    --------
     >>> found = population_means([[1.0]], [-1.4], [0.64], np.diag([0.03, 0.05]), sd_jacobian=[[1.0]])
     >>> found.estimate.round(3).tolist(), found.conf_low.round(3).tolist(), found.conf_high.round(3).tolist()
     ([0.216], [0.153], [0.296])
@@ -329,55 +281,35 @@ def population_means(
     failure, _, _ = averaged_expit(-eta, spread)
     mix = np.eye(n) if weights is None else np.asarray(weights, dtype=np.float64)
     gradient = mix @ np.hstack([by_s[:, np.newaxis] * slopes, by_eta[:, np.newaxis] * grid])
-    known = "the standard deviation of the random effects is taken as known"
-    return _on_logit_scale(
-        mix @ p,
-        mix @ failure,
-        gradient @ joint @ gradient.T,
-        names=tuple(f"mean {i}" for i in range(len(mix))) if names is None else tuple(names),
-        reasons=[None] * len(mix) if reasons is None else reasons,
-        df=np.broadcast_to(np.asarray(df, dtype=np.float64), (len(mix),)),
-        level=check_level(conf_level),
-        warnings=(known,) if sd_jacobian is None else (),
-    )
-
-
-def _on_logit_scale(
-    p: FloatArray,
-    q: FloatArray,
-    covariance: FloatArray,
-    *,
-    names: tuple[str, ...],
-    reasons: Sequence[str | None],
-    df: FloatArray,
-    level: float,
-    warnings: tuple[str, ...],
-) -> ProbabilityMeans:
-    """Build the result from p, its complement q (kept apart for p near 1) and the covariance of p."""
-    given = np.array([reason is None for reason in reasons])
-    variance = np.diagonal(covariance)
+    # The complement is kept apart for means near 1.
+    mean, complement, of_means = mix @ p, mix @ failure, gradient @ joint @ gradient.T
+    level = check_level(conf_level)
+    why: list[str | None] = [None] * len(mix) if reasons is None else list(reasons)
+    given = np.array([reason is None for reason in why])
+    variance = np.diagonal(of_means)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logit = np.where(given, np.log(p) - np.log(q), np.nan)
-        slope = np.where(given, 1.0 / (p * q), np.nan)
-    why = list(reasons)
+        logit = np.where(given, np.log(mean) - np.log(complement), np.nan)
+        slope = np.where(given, 1.0 / (mean * complement), np.nan)
     certain = given & ~(variance * np.square(slope) > 1e-20)
     for i in np.flatnonzero(certain):
         why[i] = "its standard error is 0: the model leaves it no uncertainty, or it is too near 0 or 1 to tell"
     open_ = given & ~certain
-    reach = np.array([t_quantile(level, each) for each in df.tolist()])
+    free = np.broadcast_to(np.asarray(df, dtype=np.float64), (len(mix),))
+    reach = np.array([t_quantile(level, each) for each in free.tolist()])
     half = reach * np.where(open_, np.sqrt(variance) * slope, np.nan)
+    known = "the standard deviation of the random effects is taken as known"
     return ProbabilityMeans(
-        names=names,
-        estimate=np.where(given, p, np.nan),
+        names=tuple(f"mean {i}" for i in range(len(mix))) if names is None else tuple(names),
+        estimate=np.where(given, mean, np.nan),
         std_error=np.where(open_, np.sqrt(variance), np.nan),
         conf_low=special.expit(logit - half),
         conf_high=special.expit(logit + half),
         conf_level=level,
         logit=logit,
-        logit_covariance=slope[:, np.newaxis] * covariance * slope,
-        covariance=covariance,
+        logit_covariance=slope[:, np.newaxis] * of_means * slope,
+        covariance=of_means,
         reasons=tuple(why),
-        warnings=warnings,
+        warnings=(known,) if sd_jacobian is None else (),
     )
 
 
@@ -416,18 +348,11 @@ def probability_differences(
     `method` and `family` adjust within families, as in `adjusted`; the intervals then hold together. `df` is as in
     `population_means`, one number a difference.
 
-    Notes
-    -----
     The two logits are taken as jointly normal, the scale on which that is nearest to the truth, and the interval ends are the
-    quantiles of the difference of the two probabilities under that law, by integration. As the difference is below 0
-    exactly where that of the logits is, p is that of the Wald test of equal logits, and interval and p never disagree.
+    quantiles of the difference of the two probabilities under that law, by integration (Mandel 2013,
+    doi:10.1080/00031305.2013.783880). As the difference is below 0 exactly where that of the logits is, p is that of the Wald
+    test of equal logits, and interval and p never disagree.
 
-    References
-    ----------
-    Mandel 2013, doi:10.1080/00031305.2013.783880 (quantiles of a transformed normal estimate).
-
-    Examples
-    --------
     >>> m = population_means(np.eye(2), [3.0, 1.0], [0.0, 0.0], 0.2 * np.eye(2))
     >>> d = probability_differences(m, [0], [1])
     >>> d.estimate.round(3).tolist(), d.conf_low.round(3).tolist(), d.conf_high.round(3).tolist()
@@ -443,7 +368,12 @@ def probability_differences(
         conf_level=means.conf_level,
         names=names,
     )
-    logits = _without(logits, [means.reasons[a] or means.reasons[b] for a, b in zip(first, second, strict=True)])
+    null = [means.reasons[a] or means.reasons[b] for a, b in zip(first, second, strict=True)]
+    if any(null):
+        gone = np.array([reason is not None for reason in null])
+        fields = ("estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high")
+        blank = {name: np.where(gone, np.nan, getattr(logits, name)) for name in fields}
+        logits = replace(logits, **blank, reasons=tuple(a or b for a, b in zip(null, logits.reasons, strict=True)))
     together = adjusted(logits, method, family=family)
     z = (together.conf_high - logits.estimate) / logits.std_error
     variance = np.diagonal(means.covariance)
@@ -464,16 +394,6 @@ def probability_differences(
         reasons=logits.reasons,
         warnings=(*means.warnings, *together.warnings),
     )
-
-
-def _without(estimates: LinearEstimates, null: Sequence[str | None]) -> LinearEstimates:
-    """Return the estimates with those that have a reason made null."""
-    gone = np.array([reason is not None for reason in null])
-    if not gone.any():
-        return estimates
-    names = ("estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high")
-    blank = {name: np.where(gone, np.nan, getattr(estimates, name)) for name in names}
-    return replace(estimates, **blank, reasons=tuple(a or b for a, b in zip(null, estimates.reasons, strict=True)))
 
 
 def _quantiles(logit: FloatArray, covariance: FloatArray, z: float) -> tuple[float, float]:
@@ -498,10 +418,9 @@ def _quantiles(logit: FloatArray, covariance: FloatArray, z: float) -> tuple[flo
         reached = np.asarray(special.ndtr((centre - least) / (own * spread[b])), dtype=np.float64)
         return float(weight @ reached)
 
+    def quantile(goal: float) -> float:
+        return float(optimize.brentq(lambda d: below(d) - goal, -1.0, 1.0, xtol=1e-12))
+
     tail = float(special.ndtr(-z))
-    low, high = _where(below, tail), _where(below, 1.0 - tail)
+    low, high = quantile(tail), quantile(1.0 - tail)
     return (-high, -low) if turned else (low, high)
-
-
-def _where(below: Callable[[float], float], goal: float) -> float:
-    return float(optimize.brentq(lambda d: below(d) - goal, -1.0, 1.0, xtol=1e-12))

@@ -1,20 +1,21 @@
-"""Shrunken predictions for named levels: errors of a fit's predictions, and partial pooling of a table of estimates."""
+"""Shrunken predictions for named levels: their errors, also averaged over the standard deviations, and pooling of a table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.sparse import block_diag, csc_array, csr_array, diags_array, eye_array, hstack, kron
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.design import Floats, Ints, MixedFit
+from evalstats.stats.mixed.binomial import binomial_given_theta
+from evalstats.stats.mixed.design import Floats, Ints, MixedFit, term_columns, within_owner
+from evalstats.stats.mixed.linear import linear_given_theta
 from evalstats.stats.mixed.linear_elimination import invert_blocks
-from evalstats.stats.mixed.structure import term_columns, within_owner
 
 # Golden-section steps end when the variance is known to this share of the largest that is tried.
 _TOLERANCE = 1e-8
@@ -22,6 +23,17 @@ _RIDGE = 1e-9
 _ROUNDING = 1e-9  # a singular value below this share of the largest is rounding
 # Share of a matrix that its blocks fill, above which it is kept whole.
 _FULL = 0.2
+
+# Points along each standard deviation, by how many there are.
+_POINTS = {1: 9, 2: 7, 3: 5}
+_FEWEST = 3
+# The lattice ends where the likelihood has fallen by this factor's logarithm.
+_FALL = 4.5
+_MOST_DOUBLINGS = 40
+# An end of the lattice is known to this share of its distance from the estimate.
+_END = 0.05
+# Points of less weight are left out.
+_NEGLIGIBLE = 1e-3
 
 Sparse = csr_array
 
@@ -49,54 +61,17 @@ class PredictionErrors:
         given: Floats = csr_array(effects.multiply(spread)) @ np.ones(len(self.gain))
         return np.asarray(given + ((direct @ self.fixed) * direct).sum(axis=1), dtype=np.float64)
 
-    def whole(self) -> Floats:
-        """Return all of it."""
-        inside = self.inside if isinstance(self.inside, np.ndarray) else self.inside.toarray()
-        across = self.gain @ self.fixed
-        covariance = np.block([[self.fixed, -across.T], [-across, inside + across @ self.gain.T]])
-        return np.asarray((covariance + covariance.T) / 2, dtype=np.float64)
-
-
-def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
-    """Covariance of (beta - its estimate, b - its prediction) for the fixed effects and the effects of some terms.
-
-    Henderson's mixed-model equations (1975, doi:10.2307/2529430); the effects of all other terms are eliminated. It holds theta
-    as estimated. For a binomial fit the equations are those of the last weighted step, the usual approximation.
-
-    `terms` are places in `fit.design.terms`, each once; none for the fixed effects alone. The result, shape
-    (n_fixed + n_effects,) squared, has the fixed effects first, then term by term, levels in order, a level's effects together.
-    Effects whose variance is estimated as 0 are 0 without error.
-
-    Examples
-    --------
-    Three groups of four rows, with means -1, 0 and 1 and a sum of squares of 9 within groups. The residual variance is 9 / 9;
-    the mean square between groups, 4, is 1 + 4 tau^2, so that tau^2 is 3 / 4. The mean of all has the variance 4 / 12. An
-    effect given the mean has 3 / 4 x (1 - 3 / 4), and what is not known of the mean adds (3 / 4)^2 x 4 / 12.
-
-    >>> from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-    >>> from evalstats.stats.mixed.linear import fit_linear
-    >>> groups = RandomTerm(
-    ...     group="item", columns=("(Intercept)",), levels=("a", "b", "c"), level=np.arange(3), values=np.ones((3, 1))
-    ... )
-    >>> design = MixedDesign(
-    ...     fixed=np.ones((3, 1)),
-    ...     fixed_names=("(Intercept)",),
-    ...     terms=(groups,),
-    ...     count=np.full(3, 4.0),
-    ...     response=np.array([-1.0, 0.0, 1.0]),
-    ...     within=9.0,
-    ... )
-    >>> found = prediction_covariance(fit_linear(design), [0])
-    >>> [round(float(entry), 4) for entry in found[0]], round(float(found[1, 1]), 4)
-    ([0.3333, -0.25, -0.25, -0.25], 0.375)
-    """
-    return prediction_errors(fit, terms).whole()
-
 
 def prediction_errors(fit: MixedFit, terms: Sequence[int], reduced: Sparse | None = None) -> PredictionErrors:
-    """Return what `prediction_covariance` does, by its structure: where effects fall into components, at a cost linear in them.
+    """Return the covariance of (beta - its estimate, b - its prediction) for the fixed effects and the effects of some terms.
 
-    `terms` are as there; `reduced` is what `reduced_system` returns for the same working weights and theta of all other terms.
+    Henderson's mixed-model equations (1975, doi:10.2307/2529430); the effects of all other terms are eliminated. It holds theta
+    as estimated. For a binomial fit the equations are those of the last weighted step, the usual approximation. Where effects
+    fall into components, at a cost linear in them.
+
+    `terms` are places in `fit.design.terms`, each once; none for the fixed effects alone. Effects run term by term, levels in
+    order, a level's effects together; those whose variance is estimated as 0 are 0 without error. `reduced` is what
+    `reduced_system` returns for the same working weights and theta of all other terms.
     """
     design = fit.design
     factors = design.factors(fit.theta)
@@ -181,6 +156,110 @@ def _block_inverse(matrix: Sparse) -> Sparse | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PredictiveLaw:
+    """A mixture of what is predicted at several values of some standard deviations.
+
+    `fits` are the model at each of them, `weights`, shape (n_points,), their shares, which sum to 1, and `errors` those of the
+    predictions there.
+    """
+
+    fits: tuple[MixedFit, ...]
+    weights: Floats
+    errors: tuple[PredictionErrors, ...]
+
+    def mean(self, values: Floats) -> Floats:
+        """Return the mean of what is predicted; `values` has a row for each point."""
+        return np.asarray(self.weights @ values, dtype=np.float64)
+
+    def variance(self, values: Floats, variances: Floats) -> Floats:
+        """Return the variance of what is predicted: within the points, and between them; a row for each point."""
+        return self.mean(variances + (values - self.mean(values)) ** 2)
+
+
+def predictive_law(fit: MixedFit, terms: Sequence[int]) -> PredictiveLaw:
+    """Average the predictions of some random intercepts over the likelihood of their standard deviations.
+
+    Errors of predictions at the estimated standard deviations take those for known. Where an estimate is 0 by chance, all levels
+    are predicted alike, and nothing of what they differ by is in the interval. Here predictions are made at the points of a
+    lattice (Gauss-Legendre, out to where the likelihood has fallen by e^-4.5), each with the weight of its restricted likelihood
+    and a flat prior of each standard deviation; all other variances are held at their estimates. Linear models: of standard
+    deviations relative to the residual one, which is at its best at each point. Rue, Martino & Chopin 2009,
+    doi:10.1111/j.1467-9868.2008.00700.x, section 3; for the prior Gelman 2006, doi:10.1214/06-BA117A: flat needs five levels.
+
+    `terms` are places in `fit.design.terms`, random intercepts. A fit that did not converge gives one point: its own.
+    """
+    at = binomial_given_theta(fit) if fit.family == "binomial" else linear_given_theta(fit)
+    points = _lattice(fit, at, terms) if terms and fit.convergence.converged else []
+    if not points:
+        return PredictiveLaw(fits=(fit,), weights=np.ones(1), errors=(prediction_errors(fit, terms),))
+    heights = np.array([height for _, height in points])
+    weights = np.exp(heights - heights.max())
+    weights /= weights.sum()
+    kept = [k for k, weight in enumerate(weights) if weight > _NEGLIGIBLE * weights.max()]
+    fits = tuple(points[k][0] for k in kept)
+    # Working weights of a binomial model change with the standard deviations.
+    reduced = None if fit.family == "binomial" else reduced_system(fit, terms)
+    return PredictiveLaw(
+        fits=fits,
+        weights=weights[kept] / weights[kept].sum(),
+        errors=tuple(prediction_errors(each, terms, reduced) for each in fits),
+    )
+
+
+def _lattice(
+    fit: MixedFit, at: Callable[[Floats], tuple[MixedFit, float]], terms: Sequence[int]
+) -> list[tuple[MixedFit, float]]:
+    """Return the model at each point of the lattice, with the logarithm of the point's weight."""
+    sizes = [term.n_theta for term in fit.design.terms]
+    places = [sum(sizes[:k]) for k in terms]
+    nodes, shares = np.polynomial.legendre.leggauss(_POINTS.get(len(terms), _FEWEST))
+    axes: list[list[tuple[float, float]]] = []
+    for k, place in zip(terms, places, strict=True):
+        low, high = _ends(fit, at, term=k, place=place)
+        axes.append(list(zip(low + (high - low) * (nodes + 1) / 2, np.log(shares), strict=True)))
+    out: list[tuple[MixedFit, float]] = []
+    for point in product(*axes):
+        theta = fit.theta.copy()
+        theta[places] = [value for value, _ in point]
+        try:
+            found, likelihood = at(theta)
+        except CannotAnswerError:
+            # Effects that fit the response exactly.
+            continue
+        out.append((found, likelihood + sum(share for _, share in point)))
+    return out
+
+
+def _ends(
+    fit: MixedFit, at: Callable[[Floats], tuple[MixedFit, float]], *, term: int, place: int
+) -> tuple[float, float]:
+    """Return where the likelihood has fallen far, below and above the estimate, the other standard deviations held."""
+    estimate = float(fit.theta[place])
+    top = at(fit.theta)[1]
+
+    def left(value: float) -> float:
+        """Roots are nearly straight lines where the likelihood is a parabola."""
+        theta = fit.theta.copy()
+        theta[place] = value
+        try:
+            return float(np.sqrt(_FALL) - np.sqrt(max(top - at(theta)[1], 0.0)))
+        except CannotAnswerError:
+            return -float(np.sqrt(_FALL))
+
+    step = 1 / np.sqrt(fit.working_weights().sum() / fit.design.terms[term].n_levels)
+    inner, outer = estimate, estimate + step
+    for _ in range(_MOST_DOUBLINGS):
+        if left(outer) <= 0:
+            break
+        inner, outer = outer, estimate + 2 * (outer - estimate)
+    else:
+        return 0.0, outer
+    high = float(brentq(left, inner, outer, xtol=_END * (outer - estimate)))
+    low = 0.0 if left(0.0) >= 0 else float(brentq(left, 0.0, estimate, xtol=_END * estimate))
+    return low, high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PooledTable:
     """Cells of a table, partially pooled: predictions of the true cell values, NaN where there was no estimate.
 
@@ -204,38 +283,23 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
     unbiased ones at that value, which is empirical Bayes. The estimate of tau^2 is noisy where there are few cells; the
     prediction errors do not count that in. Morris 1983, doi:10.2307/2287098; Harville 1977, doi:10.2307/2286796.
 
-    Parameters
-    ----------
-    estimates
-        float64, shape (n_rows, n_columns); NaN where a cell has none. At least two rows and two columns.
-    covariance
-        float64, the covariance V of the cells that have an estimate, in row-major order.
-
-    Raises
-    ------
-    InputError
-        If an estimate is infinite, or a variance is none.
-    CannotAnswerError
-        If no degree of freedom is left for the interaction, or no estimate has any error.
-
-    Examples
-    --------
-    >>> found = pooled_table(np.array([[0.0, 1.0], [1.0, 2.0]]), 0.01 * np.eye(4))
-    >>> found.variance, np.abs(found.values - [[0, 1], [1, 2]]).max() < 1e-9
-    (0.0, np.True_)
+    `estimates`, shape (n_rows, n_columns), is NaN where a cell has none, and has at least two rows and two columns; `covariance`
+    is that of the cells that have an estimate, in row-major order. InputError if an estimate is infinite, or a variance is none;
+    CannotAnswerError if no degree of freedom is left for the interaction, or no estimate has any error.
     """
     has = ~np.isnan(estimates)
     y = estimates[has]
     if not (np.isfinite(y).all() and np.isfinite(covariance).all() and (np.diag(covariance) >= 0).all()):
-        message = "an estimate is infinite, or a variance is negative or no number"
-        raise InputError(message)
+        raise InputError("an estimate is infinite, or a variance is negative or no number")
     if not np.diag(covariance).max(initial=0.0) > 0:
-        message = "no estimate has any error; cells that are known exactly are not pooled"
-        raise CannotAnswerError(message)
-    design = _row_and_column(has)
+        raise CannotAnswerError("no estimate has any error; cells that are known exactly are not pooled")
+    codes = (np.unique(each, return_inverse=True) for each in np.nonzero(has))
+    sides = [np.eye(len(levels))[code] for levels, code in codes]
+    # All sums of a row and a column; one column too many, and one more for every part that shares no row or column.
+    left, size, _ = np.linalg.svd(np.hstack(sides), full_matrices=False)
+    design = left[:, size > _ROUNDING * size[0]]
     if design.shape[1] >= len(y):
-        message = f"{len(y)} cells leave no degree of freedom for an interaction of rows and columns"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(f"{len(y)} cells leave no degree of freedom for an interaction of rows and columns")
     scale = float(np.mean(np.diag(covariance)))
     noise = covariance + _RIDGE * scale * np.eye(len(y))
     top = max(float(np.var(y)), scale) * 4
@@ -247,24 +311,22 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
     )
     at_zero = _criterion(y, design, noise, 0.0)
     variance = 0.0 if found.fun >= at_zero - 1e-6 else float(found.x) ** 2
-    values, errors = _predictions(y, design, noise, variance)
+    # With K = tau^2 (V + tau^2 I)^-1 the prediction is X b + K (y - X b), and its error has covariance
+    # (tau^2 I - K tau^2) + (X - K X) (X' W X)^-1 (X - K X)' (Harville 1977).
+    inverse = np.linalg.inv(noise + variance * np.eye(len(y)))
+    spread = np.linalg.inv(design.T @ inverse @ design)
+    beta = spread @ (design.T @ (inverse @ y))
+    gain = variance * inverse
+    rest = design - gain @ design
+    errors = variance * (np.eye(len(y)) - gain) + rest @ spread @ rest.T
     table = np.full(estimates.shape, np.nan)
-    table[has] = values
+    table[has] = design @ beta + gain @ (y - design @ beta)
     return PooledTable(
         values=table,
-        covariance=errors,
+        covariance=(errors + errors.T) / 2,
         variance=variance,
         deviance_drop=max(0.0, at_zero - float(found.fun)) if variance else 0.0,
     )
-
-
-def _row_and_column(has: npt.NDArray[np.bool_]) -> Floats:
-    """Orthogonal basis of all sums of a row and a column; empty rows and columns have no part in it."""
-    codes = (np.unique(each, return_inverse=True) for each in np.nonzero(has))
-    sides = [np.eye(len(levels))[code] for levels, code in codes]
-    # One column too many, and one more for every part of the table that shares no row or column with the rest.
-    left, size, _ = np.linalg.svd(np.hstack(sides), full_matrices=False)
-    return left[:, size > _ROUNDING * size[0]]
 
 
 def _criterion(y: Floats, design: Floats, noise: Floats, variance: float) -> float:
@@ -276,18 +338,3 @@ def _criterion(y: Floats, design: Floats, noise: Floats, variance: float) -> flo
     rest = y - design @ beta
     log_determinant = 2 * float(np.log(np.diag(factor[0])).sum()) + float(np.linalg.slogdet(information)[1])
     return log_determinant + float(rest @ cho_solve(factor, rest))
-
-
-def _predictions(y: Floats, design: Floats, noise: Floats, variance: float) -> tuple[Floats, Floats]:
-    """Predict the true values, and give the covariance of the errors (Harville 1977).
-
-    With K = tau^2 (V + tau^2 I)^-1 the prediction is X b + K (y - X b), and its error has covariance
-    (tau^2 I - K tau^2) + (X - K X) (X' W X)^-1 (X - K X)'.
-    """
-    inverse = np.linalg.inv(noise + variance * np.eye(len(y)))
-    spread = np.linalg.inv(design.T @ inverse @ design)
-    beta = spread @ (design.T @ (inverse @ y))
-    gain = variance * inverse
-    left = design - gain @ design
-    errors = variance * (np.eye(len(y)) - gain) + left @ spread @ left.T
-    return design @ beta + gain @ (y - design @ beta), (errors + errors.T) / 2

@@ -15,10 +15,9 @@ from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.degrees_of_freedom import as_contrasts, variance_parameters
 from evalstats.stats.mixed.design import Floats, MixedDesign, MixedFit
-from evalstats.stats.mixed.laplace import Cells, laplace, quadrature
+from evalstats.stats.mixed.laplace import BinomialCells, laplace, quadrature
 from evalstats.stats.mixed.likelihood_ratio import null_design
-from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.linear_criterion import LinearCriterion
+from evalstats.stats.mixed.linear import LinearCriterion, fit_linear
 
 _STEP = 1e-6
 Surface = Callable[[Floats], tuple[float, Floats]]  # deviance and gradient
@@ -30,7 +29,7 @@ _FARTHEST_STEPS = 60  # each longer than the one before, after which a profile i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class VarianceTarget:
     """One quantity; `row` and `other` are effects of the term."""
 
     name: str
@@ -91,14 +90,14 @@ class Target:
         return np.stack(columns, axis=1)
 
 
-def variance_targets(fit: MixedFit) -> list[Target]:
+def variance_targets(fit: MixedFit) -> list[VarianceTarget]:
     """Return all standard deviations and correlations, term by term, and sigma where there is one."""
-    out: list[Target] = []
+    out: list[VarianceTarget] = []
     for t, term in enumerate(fit.design.terms):
         for row, name in enumerate(term.columns):
-            out.append(Target(name=f"sd of {name} by {term.group}", kind="sd", term=t, row=row))
+            out.append(VarianceTarget(name=f"sd of {name} by {term.group}", kind="sd", term=t, row=row))
             out += [
-                Target(
+                VarianceTarget(
                     name=f"correlation of {other} and {name} by {term.group}",
                     kind="correlation",
                     term=t,
@@ -108,7 +107,7 @@ def variance_targets(fit: MixedFit) -> list[Target]:
                 for k, other in enumerate(term.columns[:row])
             ]
     if fit.family == "gaussian":
-        out.append(Target(name="sigma", kind="sigma"))
+        out.append(VarianceTarget(name="sigma", kind="sigma"))
     return out
 
 
@@ -153,21 +152,11 @@ def profile(
     errors it need not be symmetric, which matters for variances of few units. Ends are approximate where the true value
     lies on the boundary (they are too wide then).
 
-    Parameters
-    ----------
-    fit
-        A linear fit (the likelihood is profiled, also after REML, as lme4 does) or a Laplace or quadrature fit.
-    names
-        Which of the variance parameters: "sd of (Intercept) by item", "correlation of (Intercept) and x by item", "sigma".
-        None for all of them.
-    contrasts
-        float64, shape (n_contrasts, n_fixed): combinations of the fixed effects, which follow the variance parameters.
-    on_step
-        Called with the number of intervals done and their total.
-
-    References
-    ----------
-    Bates et al. 2015, doi:10.18637/jss.v067.i01, section 5.1; Venzon & Moolgavkar 1988, doi:10.2307/2347496.
+    `fit` is linear (the likelihood is profiled, also after REML, as lme4 does), or by Laplace or quadrature. `names` are those
+    of variance parameters, such as "sd of (Intercept) by item", "correlation of (Intercept) and x by item" or "sigma"; None for
+    all. `contrasts`, shape (n_contrasts, n_fixed), are combinations of the fixed effects, which follow them. `on_step` is
+    called with the number of intervals done and their total. Bates et al. 2015, doi:10.18637/jss.v067.i01, section 5.1; Venzon
+    & Moolgavkar 1988, doi:10.2307/2347496.
     """
     check_level(conf_level)
     if fit.method == "nAGQ=0" or fit.penalty:
@@ -193,7 +182,7 @@ def profile(
     return tuple(out)
 
 
-def _variance_interval(fit: MixedFit, target: Target, conf_level: float) -> ProfileInterval:
+def _variance_interval(fit: MixedFit, target: VarianceTarget, conf_level: float) -> ProfileInterval:
     estimate = target.value(fit)
     if math.isnan(estimate):
         reason = "one of the two variances is estimated as 0, so they have no correlation"
@@ -211,7 +200,10 @@ def _variance_interval(fit: MixedFit, target: Target, conf_level: float) -> Prof
         return constrained
 
     best = np.concatenate([fit.theta, [math.log(fit.sigma)], fit.beta if fit.family == "binomial" else []])
-    start, spread = _away_from_zero(fit, best, _spread(fit))
+    # A root of the covariance of the parameters of `surface`: along its columns they vary independently.
+    gaussian = fit.family == "gaussian"
+    spread = _root(variance_parameters(fit).covariance, None) if gaussian else _root(_joint(fit), len(fit.theta))
+    start, spread = _away_from_zero(fit, best, spread)
     walk = _Walk(held, start=start, spread=spread, least=surface(best)[0], what=target.name)
     if target.kind == "correlation":
         step = 0.1
@@ -233,7 +225,7 @@ def _contrast_interval(fit: MixedFit, row: Floats, conf_level: float) -> Profile
     name = design.fixed_names[int(np.argmax(row))] if single else "contrast"
     best = np.append(fit.theta, math.log(fit.sigma))
     if fit.family == "gaussian":
-        spread = _spread(fit)
+        spread = _root(variance_parameters(fit).covariance, None)
         criterion = LinearCriterion(smaller, reml=False)
 
         def held(value: float) -> Surface:
@@ -355,7 +347,7 @@ def _surface(fit: MixedFit) -> Surface:
     n = len(fit.theta)
     if fit.family == "gaussian":
         return partial(_with_sigma, LinearCriterion(fit.design, reml=False))
-    cells = Cells(fit.design)
+    cells = BinomialCells(fit.design)
     criterion = laplace if fit.n_quadrature == 1 else partial(quadrature, n_points=fit.n_quadrature)
 
     def binomial(x: Floats) -> tuple[float, Floats]:
@@ -370,13 +362,6 @@ def _with_sigma(criterion: LinearCriterion, x: Floats) -> tuple[float, Floats]:
     gradient = criterion.gradient_at(theta, sigma)
     gradient[-1] *= sigma
     return criterion.deviance_at(theta, sigma), gradient
-
-
-def _spread(fit: MixedFit) -> Floats:
-    """Return a root of the covariance of the parameters of `_surface`: along its columns they vary independently."""
-    if fit.family == "gaussian":
-        return _root(variance_parameters(fit).covariance, None)
-    return _root(_joint(fit), len(fit.theta))
 
 
 def _joint(fit: MixedFit) -> Floats:
@@ -399,10 +384,6 @@ def _root(covariance: Floats, fixed: int | None) -> Floats:
     return root
 
 
-def _theta_sizes(design: MixedDesign) -> Floats:
-    return np.concatenate([np.full(t.n_theta, size) for t, size in zip(design.terms, _sizes(design), strict=True)])
-
-
 def _sizes(design: MixedDesign) -> Floats:
     """For each term the relative standard deviation whose share of the deviance is like that of the residual."""
     return np.array([math.sqrt(t.n_levels / float(design.count @ (t.values**2).mean(axis=1))) for t in design.terms])
@@ -410,7 +391,8 @@ def _sizes(design: MixedDesign) -> Floats:
 
 def _away_from_zero(fit: MixedFit, start: Floats, spread: Floats) -> tuple[Floats, Floats]:
     """Leave a variance of 0, where the deviance is flat by symmetry."""
-    sizes = _theta_sizes(fit.design)
+    by_term = zip(fit.design.terms, _sizes(fit.design), strict=True)
+    sizes = np.concatenate([np.full(term.n_theta, size) for term, size in by_term])
     diagonal = np.concatenate([np.equal(*np.triu_indices(term.n_columns)) for term in fit.design.terms])
     n = len(sizes)
     start, spread = start.copy(), spread.copy()

@@ -12,8 +12,7 @@ from evalstats.stats.checks import as_codes, too_few_clusters
 from evalstats.stats.computation import one_thread
 from evalstats.stats.mixed.binomial import cluster_scores
 from evalstats.stats.mixed.degrees_of_freedom import FTest, f_p, independent_rows, response_residual
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit
-from evalstats.stats.mixed.structure import random_columns
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit, random_columns
 
 _NO_ROOT = 1e-10  # relative: directions in which the residuals of a cluster have no variance at all
 _CHUNK = 64  # contrasts at a time
@@ -138,19 +137,9 @@ def robust_covariance(fit: MixedFit, clusters: ArrayLike) -> RobustCovariance:
     linearised model. In simulations with 10, 20 and 50 clusters, right models and wrong, a contrast of two models alarmed
     falsely in .02 to .05 (nominal .05); the plain sandwich with normal quantiles in .05 to .10.
 
-    Parameters
-    ----------
-    clusters
-        Integer codes, shape (n_cells,): the independent clusters. Every level of every random term lies in one of them.
-
-    Raises
-    ------
-    CannotAnswerError
-        If a random term has levels in several clusters, so that clusters are not independent; or there are fewer than 5.
-
-    References
-    ----------
-    Bell & McCaffrey 2002, Survey Methodology 28:169; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004.
+    `clusters` are integer codes of the cells: every level of every random term lies in one of them. CannotAnswerError if not,
+    since clusters are not independent then, or if there are fewer than 5. Bell & McCaffrey 2002, Survey Methodology 28:169;
+    Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004.
     """
     codes, n_clusters = as_codes(clusters, fit.design.n_cells)
     crossing = crossing_term(fit.design, codes)
@@ -295,17 +284,7 @@ def _adjusted(x: Floats, v: Floats, bread: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellMeans:
-    """Means of cells, and how they vary together.
-
-    Attributes
-    ----------
-    mean
-        float64, shape (n_cells,).
-    influence
-        float64, shape (n_clusters, n_cells): what each cluster contributes to the means.
-    covariance
-        float64, shape (n_cells, n_cells): CR2, the sum of squared contributions.
-    """
+    """Means of cells, what each cluster contributes to them, shape (n_clusters, n_cells), and their CR2 covariance."""
 
     mean: Floats
     influence: Floats = field(repr=False)
@@ -337,8 +316,6 @@ def cell_means(scores: Floats, cell: Ints, cluster: Ints) -> CellMeans:
     `cell` and `cluster`, one for each score, are codes from 0 without gaps; clusters are independent. CannotAnswerError where
     there are fewer than 5. In a saturated design Bell and McCaffrey's adjustment is a factor for each cluster and cell.
 
-    Examples
-    --------
     >>> found = cell_means(np.array([0.0, 1, 1, 1, 0, 1]), np.array([0, 0, 0, 1, 1, 1]), np.arange(6))
     >>> found.mean.round(3).tolist(), (np.diag(found.covariance) * 9).round(3).tolist()
     ([0.667, 0.667], [1.0, 1.0])

@@ -6,7 +6,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import InputError
-from evalstats.stats.mixed.between_within import between_within_df
+from evalstats.stats.mixed.degrees_of_freedom import between_within_df
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 
 

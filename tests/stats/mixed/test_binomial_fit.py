@@ -226,18 +226,18 @@ class TestQuadrature:
 
 
 def quadrature_deviance(design, theta, beta, n_points):
-    from evalstats.stats.mixed.laplace import Cells, quadrature
+    from evalstats.stats.mixed.laplace import BinomialCells, quadrature
 
-    cells = Cells(design)
+    cells = BinomialCells(design)
     return quadrature(cells, theta, beta, cells.no_effects(), n_points).deviance
 
 
 @pytest.mark.parametrize("n_points", [1, 3, 9])
 def test_gradient_of_the_quadrature(n_points):
-    from evalstats.stats.mixed.laplace import Cells, quadrature
+    from evalstats.stats.mixed.laplace import BinomialCells, quadrature
 
     for name in ("item", "only a level for each cell"):
-        cells = Cells(some_designs(4, 60)[name])
+        cells = BinomialCells(some_designs(4, 60)[name])
         theta, beta = np.array([-0.8]), 0.3 * np.arange(cells.design.fixed.shape[1])
         gradient = quadrature(cells, theta, beta, cells.no_effects(), n_points).gradient
         for k, step in enumerate(1e-5 * np.eye(gradient.size)):

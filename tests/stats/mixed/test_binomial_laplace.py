@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 
 import evalstats.stats.mixed.laplace_elimination as gram_module
-import evalstats.stats.mixed.laplace_rest as rest_module
 from evalstats.stats.mixed.design import MixedDesign
-from evalstats.stats.mixed.laplace import Cells, Pseudo, cell_scores, deviance_at, find_modes, invert, laplace, profiled
+from evalstats.stats.mixed.laplace import (
+    BinomialCells,
+    Pseudo,
+    cell_scores,
+    deviance_at,
+    find_modes,
+    invert,
+    laplace,
+    profiled,
+)
 from evalstats.stats.mixed.laplace_elimination import Elimination, System, hash_rows, make_plan
 from tests.stats.mixed.binomial_by_definition import dense_columns, dense_laplace, some_designs
 from tests.stats.mixed.dense import dummies, term
@@ -62,7 +70,7 @@ def test_elimination_is_the_dense_system(design, by_component, monkeypatch):
     schur = inner - across.T @ np.linalg.solve(h, across)
     np.testing.assert_allclose(elimination.fixed_precision(), schur, rtol=1e-8, atol=1e-8)
 
-    cells = Cells(design)
+    cells = BinomialCells(design)
     values, side = rng.normal(size=design.n_cells), rng.normal(size=x.shape[1])
     effects, beta, change = elimination.solve(cells.random_sums(elimination.columns, values), side)
     solution = np.linalg.solve(np.block([[h, across], [across.T, inner]]), np.concatenate([a.T @ values, side]))
@@ -92,7 +100,7 @@ def test_elimination_is_the_dense_system(design, by_component, monkeypatch):
 @pytest.mark.parametrize("design", DESIGNS)
 def test_deviance_is_the_dense_one(design):
     theta, beta = parameters(design)
-    cells = Cells(design)
+    cells = BinomialCells(design)
     expected, modes, _ = dense_laplace(design, theta, beta)
     point = laplace(cells, theta, beta, cells.no_effects())
     assert point.deviance == pytest.approx(expected, rel=1e-11)
@@ -102,7 +110,7 @@ def test_deviance_is_the_dense_one(design):
 @pytest.mark.parametrize("design", DESIGNS)
 def test_gradient_is_that_of_differences(design):
     theta, beta = parameters(design)
-    cells = Cells(design)
+    cells = BinomialCells(design)
     at = np.concatenate([theta, beta])
 
     def deviance(x):
@@ -118,7 +126,7 @@ def test_gradient_is_that_of_differences(design):
 def test_gradient_with_beta_profiled(design):
     """Also with pseudo-observations, which stand beside the cells."""
     theta, beta = parameters(design)
-    cells = Cells(design).with_prior(Pseudo(rows=design.fixed[:3], trials=np.array([0.5, 0.3, 1.0])))
+    cells = BinomialCells(design).with_prior(Pseudo(rows=design.fixed[:3], trials=np.array([0.5, 0.3, 1.0])))
     gradient = profiled(cells, theta, beta, cells.no_effects()).gradient
     for k, step in enumerate(1e-5 * np.eye(theta.size)):
         ends = [profiled(cells, theta + s * step, beta, cells.no_effects()).deviance for s in (1.0, -1.0)]
@@ -131,7 +139,7 @@ def test_profiled_beta_is_the_mode():
     design = some_designs()["item, model"]
     theta, beta = parameters(design)
     prior = Pseudo(rows=design.fixed[:2], trials=np.array([2.0, 3.0]))
-    cells = Cells(design).with_prior(prior)
+    cells = BinomialCells(design).with_prior(prior)
     modes = find_modes(cells, theta, beta, cells.no_effects(), with_fixed=True)
     np.testing.assert_allclose(design.fixed.T @ modes.residual + prior.gradient(modes.beta), 0.0, atol=1e-7)
     pulls = cells.random_sums(modes.elimination.columns, modes.residual)
@@ -142,7 +150,7 @@ def test_profiled_beta_is_the_mode():
 def test_scores_of_cells_add_up_to_the_gradient_in_any_grouping():
     design = some_designs()["nested in nested"]
     theta, beta = parameters(design)
-    cells = Cells(design)
+    cells = BinomialCells(design)
     modes = find_modes(cells, theta, beta, cells.no_effects())
     scores = cell_scores(cells, modes)
     gradient = laplace(cells, theta, beta, cells.no_effects()).gradient
@@ -154,7 +162,7 @@ def test_modes_are_found_from_a_hopeless_start():
     """Newton's first step from effects of 50 logits overshoots by far; halving brings it back to the one minimum."""
     design = some_designs()["slopes and crossed slopes"]
     theta, beta = parameters(design)
-    cells = Cells(design)
+    cells = BinomialCells(design)
     near = find_modes(cells, theta, beta, cells.no_effects())
     far = find_modes(cells, theta, beta, [effect + 50.0 for effect in cells.no_effects()])
     assert far.criterion == pytest.approx(near.criterion, rel=1e-12)
@@ -201,9 +209,9 @@ def test_rest_by_components_is_the_whole_one(model_effects, slopes, by_component
     monkeypatch.setattr(gram_module, "_whole_is_cheaper", lambda *_: not by_component)
     design = scenarios_of_models(model_effects=model_effects, slopes=slopes)
     theta, beta = parameters(design)
-    whole = Cells(design)
-    monkeypatch.setattr(rest_module, "_one_is_cheaper", lambda *_: False)
-    parts = Cells(design)
+    whole = BinomialCells(design)
+    monkeypatch.setattr(gram_module, "_one_is_cheaper", lambda *_: False)
+    parts = BinomialCells(design)
     assert whole.plan.layout.n_components == 1
     assert parts.plan.layout.n_components == 12
     assert (parts.plan.layout.n_border > 0) == model_effects
@@ -222,7 +230,7 @@ def test_rest_by_components_is_the_whole_one(model_effects, slopes, by_component
 
 def test_rest_of_a_small_design_stays_in_one_piece():
     """And one whose groupings all meet does too, whatever its size."""
-    assert Cells(scenarios_of_models(model_effects=False, slopes=False)).plan.layout.n_components == 1
+    assert BinomialCells(scenarios_of_models(model_effects=False, slopes=False)).plan.layout.n_components == 1
     item, model, topic = (each.ravel() for each in np.indices((150, 3, 2)))
     crossed = MixedDesign(
         fixed=np.ones((item.size, 1)),
@@ -231,7 +239,7 @@ def test_rest_of_a_small_design_stays_in_one_piece():
         count=np.ones(item.size),
         response=np.arange(item.size) % 2.0,
     )
-    assert Cells(crossed).plan.layout.n_components == 1
+    assert BinomialCells(crossed).plan.layout.n_components == 1
 
 
 def test_levels_without_cells_change_nothing_component_by_component(monkeypatch):
@@ -239,7 +247,9 @@ def test_levels_without_cells_change_nothing_component_by_component(monkeypatch)
     design = some_designs()["crossed"]
     theta, beta = parameters(design)
     wider = replace(design, terms=tuple(replace(t, levels=("new", *t.levels), level=t.level + 1) for t in design.terms))
-    one, other = (laplace(Cells(each), theta, beta, Cells(each).no_effects()) for each in (design, wider))
+    one, other = (
+        laplace(BinomialCells(each), theta, beta, BinomialCells(each).no_effects()) for each in (design, wider)
+    )
     assert other.deviance == pytest.approx(one.deviance, rel=1e-12)
     np.testing.assert_allclose(other.gradient, one.gradient, rtol=1e-9, atol=1e-9)
     for ours, theirs in zip(other.effects, one.effects, strict=True):

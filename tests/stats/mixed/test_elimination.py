@@ -9,10 +9,9 @@ from scipy import linalg
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed import linear_elimination
 from evalstats.stats.mixed.design import RandomTerm, check_levels, semidefinite_factor
-from evalstats.stats.mixed.linear import _reduce, _words, boundary, canonical
-from evalstats.stats.mixed.linear_criterion import LinearCriterion, _alike, _FixedPart
-from evalstats.stats.mixed.linear_elimination import Scaling, _distinct_rows, invert_blocks, invert_lower, slot_products
-from evalstats.stats.mixed.structure import Rest, Slot
+from evalstats.stats.mixed.linear import LinearCriterion, _FixedPart, _reduce, _words, boundary, canonical
+from evalstats.stats.mixed.linear_elimination import Scaling, invert_blocks, invert_lower, slot_products
+from evalstats.stats.mixed.linear_stages import Rest, Slot
 from tests.stats.mixed.dense import rows_design, term
 
 ALGEBRA = 1e-10
@@ -100,14 +99,6 @@ def test_what_is_left_is_laid_flat_and_back():
     assert one.flat(doubled=True) @ other.flat() == pytest.approx((whole(one) * whole(other)).sum())
 
 
-@pytest.mark.parametrize("columns", [1, 3])
-def test_rows_that_are_alike_have_one_number(columns):
-    rows = np.random.default_rng(2).integers(0, 2, size=(40, columns)).astype(float)
-    values, which = _distinct_rows(rows)
-    np.testing.assert_array_equal(values[which], rows)
-    assert len(values) == len({tuple(row) for row in rows.tolist()}) == which.max() + 1
-
-
 def flat(arrays):
     return np.concatenate([array.ravel() for array in arrays])
 
@@ -156,16 +147,15 @@ def test_the_fixed_part_is_turned_and_turned_back():
         )
         for work in (2e7, 0.0):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("evalstats.stats.mixed.linear_criterion._QR_WORK", work)
+                patch.setattr("evalstats.stats.mixed.linear._QR_WORK", work)
                 part, weighted = _FixedPart(design), _FixedPart(replace(design, count=count))
             for found, n in ((part, np.ones(20)), (weighted, count)):
                 information = x.T @ (n[:, None] * x)
                 beta = np.linalg.solve(information, x.T @ (n * design.response))
-                assert found.untransform(found.fit(design.response)) == pytest.approx(beta, rel=1e-8)
+                assert found.back_inverse @ found.fit(design.response) == pytest.approx(beta, rel=1e-8)
                 turned = found.columns.T @ (n[:, None] * found.columns)
-                assert found.untransform_covariance(np.linalg.inv(turned)) == pytest.approx(
-                    np.linalg.inv(information), rel=1e-7
-                )
+                covariance = found.back_inverse @ np.linalg.inv(turned) @ found.back_inverse.T
+                assert covariance == pytest.approx(np.linalg.inv(information), rel=1e-7)
                 assert found.logdet + np.linalg.slogdet(turned)[1] == pytest.approx(np.linalg.slogdet(information)[1])
 
 
@@ -249,22 +239,3 @@ def test_a_factor_of_a_singular_covariance():
         assert np.all(np.diag(factor) >= 0.0)
     least = np.array([0.0, 0.5, 0.0])
     assert semidefinite_factor(np.diag([1.0, 0.5, 4.0]), least) == pytest.approx(np.diag([1.0, 0.0, 2.0]))
-
-
-@pytest.mark.parametrize(
-    ("block", "gain", "same"),
-    [
-        ([[1.0, 0.0]], 2.0, True),
-        ([[0.0, 0.0]], 5.0, True),
-        ([[1.0, 3.0]], 2.0, False),
-        ([[0.0, 3.0]], 2.0, False),
-        ([[1.0, 0.0]], 5.0, False),
-    ],
-)
-@pytest.mark.parametrize("place", [1, 2])
-def test_blocks_are_alike_that_are_equal_or_hold_nothing(block, gain, same, place):
-    z, gains = np.tile([[1.0, 0.0]], (1, 3, 1, 1)), np.full((1, 3, 1, 1), 2.0)
-    assert _alike(z, gains)
-    z[0, place], gains[0, place] = block, gain
-    # Padding stands behind the blocks; where the second is some, nothing is gained by looking further.
-    assert _alike(z, gains) == (same and (place == 2 or gain == 2.0))

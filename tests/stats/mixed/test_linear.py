@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed import linear, linear_criterion
+from evalstats.stats.mixed import linear
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.linear import Refitter, fit_linear, minimise
-from evalstats.stats.mixed.linear_criterion import LinearCriterion
+from evalstats.stats.mixed.linear import LinearCriterion, Refitter, fit_linear, minimise
 from tests.stats.mixed.dense import (
     deviance,
     fit_dense,
@@ -72,7 +71,7 @@ def random_theta(design, rng):
 @pytest.fixture(params=["eliminated", "sparse"])
 def path(request, monkeypatch):
     if request.param == "sparse":
-        monkeypatch.setattr(linear_criterion, "_DENSE_ENTRIES", -1)
+        monkeypatch.setattr(linear, "_DENSE_ENTRIES", -1)
     return request.param
 
 
@@ -87,7 +86,7 @@ def test_criterion_is_the_normal_likelihood(shape, reml, path):
         expected = deviance(rows, theta, sigma, restricted=reml)
         for design in (rows, merged(rows)):
             criterion = LinearCriterion(design, reml=reml)
-            assert isinstance(criterion._core, linear_criterion.Structured) == (path == "eliminated")
+            assert isinstance(criterion._core, linear.Structured) == (path == "eliminated")
             assert criterion.deviance_at(theta, sigma) == pytest.approx(expected, abs=ROUNDING)
             at = criterion.at(theta)
             assert at.deviance == pytest.approx(criterion.deviance_at(theta, at.sigma), abs=ROUNDING)
@@ -283,7 +282,7 @@ def test_many_fixed_columns_and_their_covariance(monkeypatch):
     ]
     rows = rows_design(x, rows.terms, rows.response)
     fit = fit_linear(rows)
-    monkeypatch.setattr(linear_criterion, "_QR_WORK", 0)
+    monkeypatch.setattr(linear, "_QR_WORK", 0)
     other = fit_linear(rows)
     assert other.deviance == pytest.approx(fit.deviance, abs=1e-7)
     assert other.covariance == pytest.approx(fit.covariance, rel=1e-5, abs=1e-7)
@@ -402,7 +401,7 @@ def test_large_sparse_design_takes_the_sparse_path():
         fixed=np.ones((n, 1)), fixed_names=("(Intercept)",), terms=terms, count=np.ones(n), response=y
     )  # fmt: skip
     criterion = LinearCriterion(design)
-    assert isinstance(criterion._core, linear_criterion.Sparse)
+    assert isinstance(criterion._core, linear.Sparse)
     assert np.isfinite(criterion.deviance(np.ones(2)))
 
 

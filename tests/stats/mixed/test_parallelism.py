@@ -14,7 +14,6 @@ from evalstats.stats.mixed.interaction import (
     _level,
     _strata,
     _sum_of_squares,
-    _variance,
     _within,
     parallelism_test,
 )
@@ -230,12 +229,11 @@ def test_questions_of_one_level_are_together_and_strata_hold_enough():
     assert _strata(np.repeat([0.2, 0.4], 3), 3).tolist() == [0, 0, 0, 1, 1, 1]
 
 
-def test_residuals_and_variances_within_strata():
+def test_residuals_within_strata():
     scores = np.array([[1.0, 0.0], [3.0, np.nan], [5.0, 1.0], [2.0, 2.0]])
     stratum = np.array([0, 0, 0, 1])
     residual = _within(scores, stratum)
     assert residual == pytest.approx(np.array([[-2.0, -0.5], [0.0, 0.0], [2.0, 0.5], [0.0, 0.0]]))
-    assert _variance(residual, stratum) == pytest.approx(np.array([[4.0, 0.25]] * 3 + [[0.0, 0.0]]))
     assert _level(scores) == pytest.approx([(-1.75 - 1) / 2, 0.25, (2.25 + 0) / 2, (-0.75 + 1) / 2])
 
 
@@ -341,11 +339,7 @@ def test_why_nothing_can_be_tested_depends_on_how_many_models_there_are():
 
 
 def test_small_groups_and_strata():
-    """Two questions have a variance, one has none; a group of one adds none to the t of the others."""
-    scores = np.array([[1.0], [3.0], [7.0], [5.0], [2.0]])
-    assert _variance(_within(scores, np.array([0, 0, 1, 1, 2])), np.array([0, 0, 1, 1, 2])).ravel() == pytest.approx(
-        [2.0, 2.0, 2.0, 2.0, 0.0]
-    )
+    """A group of one question adds no variance to the t of the others."""
     labels, residual = np.array([[0, 0, 1, 1, 1, 2]]), np.array([[1.0], [2.0], [-1.0], [0.5], [0.0], [4.0]])
     parts = [residual[labels[0] == group, 0] for group in range(3)]
     means = np.array([part.mean() for part in parts])

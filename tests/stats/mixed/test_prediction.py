@@ -10,11 +10,20 @@ from scipy import sparse, stats
 
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.prediction import _block_inverse, prediction_covariance, prediction_errors
+from evalstats.stats.mixed.prediction import _block_inverse, prediction_errors
 from tests.stats.mixed.dense import dummies, random_matrices, rows_design, term
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "mixed_prediction.json"
 ALGEBRA = 1e-8
+
+
+def prediction_covariance(fit, terms):
+    """All of the covariance that `prediction_errors` keeps by its structure."""
+    errors = prediction_errors(fit, terms)
+    inside = errors.inside if isinstance(errors.inside, np.ndarray) else errors.inside.toarray()
+    across = errors.gain @ errors.fixed
+    covariance = np.block([[errors.fixed, -across.T], [-across, inside + across @ errors.gain.T]])
+    return (covariance + covariance.T) / 2
 
 
 def crossed(seed, *, slopes=False, none=False, merge=False):

@@ -8,7 +8,7 @@ import pytest
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.design import MixedDesign
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.predictive_law import predictive_law
+from evalstats.stats.mixed.prediction import predictive_law
 from tests.stats.mixed.dense import deviance, relative_covariance, rows_design, term
 from tests.stats.mixed.test_prediction import by_conditioning, crossed, effects_covariance, effects_matrix
 

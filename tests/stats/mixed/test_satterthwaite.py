@@ -9,7 +9,7 @@ from scipy import linalg, sparse, stats
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.mixed.degrees_of_freedom import (
-    Block,
+    IndependentCells,
     _inverse,
     _pooled_df,
     _solved,
@@ -182,7 +182,9 @@ def test_effects_of_a_block_are_solved_as_with_the_whole_matrix(columns):
     relative = [root @ root.T for root in roots]
     spread = linalg.block_diag(*[np.kron(np.eye(k), t) for k, t in zip(n_levels, relative, strict=True)])
     zz = whole.T @ whole
-    block = Block(cells=np.arange(n), n_levels=n_levels, zz=zz, zx=whole.T @ np.ones((n, 1)), z=sparse.csr_array(whole))
+    block = IndependentCells(
+        cells=np.arange(n), n_levels=n_levels, zz=zz, zx=whole.T @ np.ones((n, 1)), z=sparse.csr_array(whole)
+    )
     right = rng.normal(size=(len(zz), 5))
     expected = np.linalg.solve(np.eye(len(zz)) + zz @ spread, right)
     np.testing.assert_allclose(_solved(block, relative, right), expected, rtol=1e-8, atol=1e-10)

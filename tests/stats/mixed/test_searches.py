@@ -1,7 +1,5 @@
 """Searches for an optimum on functions whose optimum, slope and curvature are known."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,16 +10,15 @@ from evalstats.stats.mixed.binomial import (
     _fall,
     _polish,
     _try_zeros,
-    difference_columns,
     held_entries,
     positive,
     quasi_newton,
 )
-from evalstats.stats.mixed.design import MixedDesign
+from evalstats.stats.mixed.design import MixedDesign, central_differences, lower_entries
 from evalstats.stats.mixed.glm import fit_logistic
 from evalstats.stats.mixed.laplace import Point
 from evalstats.stats.mixed.linear import (
-    _scales,
+    LinearCriterion,
     _standard,
     difference_hessian,
     fit_linear,
@@ -29,7 +26,6 @@ from evalstats.stats.mixed.linear import (
     symmetric_update,
     trust_step,
 )
-from evalstats.stats.mixed.linear_criterion import LinearCriterion
 from evalstats.stats.mixed.linear_elimination import _combine
 from tests.stats.mixed.binomial_by_definition import design_of, term
 from tests.stats.mixed.dense import rows_design
@@ -47,7 +43,7 @@ def test_differences_of_the_gradient_are_the_hessian(x):
     wanted = at @ at * np.eye(3) + 2.0 * np.outer(at, at)
     assert difference_hessian(_quartic, at, _quartic(at)[1]) == pytest.approx(wanted, rel=1e-4, abs=1e-3)
     lengths = np.array([1e-4, 2e-4, 1e-3])
-    columns = difference_columns(lambda x: _point(*_quartic(x)), at, [2, 0], lengths[[2, 0, 1]])
+    columns = central_differences(lambda x: _quartic(x)[1], at, lengths[[2, 0, 1]], [2, 0])
     assert columns == pytest.approx(wanted[:, [2, 0]], rel=1e-4, abs=1e-4)
 
 
@@ -253,9 +249,9 @@ def test_variances_that_cost_nothing_are_set_to_zero_together_the_larger_first()
 
         def evaluate(x):
             seen.append(x.copy())
-            return replace(_point(cost(x), np.zeros(7)), theta=x)
+            return _point(cost(x), np.zeros(7))._replace(theta=x)
 
-        return _try_zeros(design, replace(_point(cost(theta), np.zeros(7)), theta=theta), evaluate), seen
+        return _try_zeros(design, _point(cost(theta), np.zeros(7))._replace(theta=theta), evaluate), seen
 
     both, seen = tried(lambda _: 0.0)
     assert both.theta == pytest.approx([1.0, 0.1, 0.2, 0.0, 0.0, 0.0, 0.0])
@@ -278,7 +274,7 @@ def test_a_theta_of_negative_diagonals_is_told_by_its_covariances():
 
     def evaluate(x):
         asked.append(x)
-        return replace(_point(0.0, np.zeros(7)), theta=x)
+        return _point(0.0, np.zeros(7))._replace(theta=x)
 
     found = _try_zeros(design, evaluate(theta), evaluate)
     assert len(asked) == 2
@@ -403,6 +399,8 @@ def test_a_search_begins_near_its_end_where_levels_have_many_rows(columns, off):
     y = rng.normal(size=3000) + sum(effects[level, k] * values for k, (_, values) in enumerate(slopes))
     design = rows_design([ones], [term_of("item", level, *slopes)], y)
     criterion = LinearCriterion(design)
-    first, found = _standard(criterion, _scales(design)), fit_linear(design)
+    (drawn,) = design.terms
+    information = np.sqrt(design.count @ drawn.values**2 / drawn.n_levels)[lower_entries(columns)[0]]
+    first, found = _standard(criterion, information), fit_linear(design)
     (begun,), (ended,) = design.factors(first), design.factors(found.theta)
     assert begun @ begun.T == pytest.approx(ended @ ended.T, rel=off, abs=off * np.trace(ended @ ended.T))

@@ -15,7 +15,6 @@ from evalstats.stats.mixed.glm import (
     _last_newton_step,
     dependent_columns,
     find_separation,
-    prior_for,
 )
 from tests.stats.mixed.binomial_by_definition import dense_laplace, design_of, dummies, interaction, term
 
@@ -158,7 +157,7 @@ def test_one_direction_over_several_cells_weighs_one_trial():
     design = design_of(dummies(model, scenario), [term("item", item)], successes, trials, NAMES)
     found = find_separation(design)
     assert found.columns == ("model[c]",)
-    np.testing.assert_allclose(prior_for(found).trials, 1 / 3)
+    np.testing.assert_allclose(found.prior().trials, 1 / 3)
     fit = fit_binomial(design)
     assert "added to each of the 3 separated combinations" in fit.penalty
     assert 2.0 < fit.beta[2] < 8.0
@@ -213,7 +212,7 @@ def test_log_likelihood_is_that_of_the_data(perfect):
 def test_scores_leave_out_the_prior(perfect):
     """They are of the data: what they do not add up to 0 by is the prior's score."""
     fit = fit_binomial(perfect)
-    prior = prior_for(find_separation(perfect))
+    prior = find_separation(perfect).prior()
     scores = cluster_scores(fit, perfect.terms[0].level).sum(axis=0)
     np.testing.assert_allclose(scores[1:], -prior.gradient(fit.beta), atol=1e-5)
 

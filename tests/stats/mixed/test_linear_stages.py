@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstats.stats.mixed.design import nested_in
-from evalstats.stats.mixed.structure import _all_joined, _candidates, _components, plan_elimination, within_owner
+from evalstats.stats.mixed.linear_stages import _all_joined, _candidates, _components, plan_elimination, within_owner
 from tests.stats.mixed.dense import rows_design, term
 
 
@@ -116,7 +116,7 @@ def test_stages_do_not_meet(design):
             # Every cell finds its effects in its own block or component, within the positions of the term.
             assert np.array_equal(slot.place[t.level] // size, home[at])
             inside = slot.place % size - slot.start
-            assert np.all((inside >= 0) & (inside < slot.size) & (inside % t.n_columns == 0))
+            assert np.all((inside >= 0) & (inside < slot.stop - slot.start) & (inside % t.n_columns == 0))
             taken += [p + k for p in slot.place for k in range(t.n_columns)]
         assert len(set(taken)) == len(taken)
     assert sorted(seen) == list(range(len(design.terms)))

@@ -1,4 +1,8 @@
-"""The order in which random effects are eliminated, block by block, and the cross-products of the cells it works on."""
+"""How a linear mixed model is eliminated: which random effects at which stage, and the sums over cells that it works on.
+
+Effects go in three stages and then the fixed effects: inner (block diagonal over the levels of a grouping T), middle (falls into
+components), outer (dense).
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,10 +10,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array, hstack
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm, nested_in
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm, nested_in, within_owner
 
 _SAMPLE = 4  # cells for each block or level in which components are sought first
 _STEPS = 3  # from a block over shared levels to others, in a first look
@@ -36,18 +40,13 @@ class Slot:
     place: Ints
 
     @property
-    def size(self) -> int:
-        """Positions taken."""
-        return self.n_places * self.n_columns
-
-    @property
     def stop(self) -> int:
         """First position after the term."""
-        return self.start + self.size
+        return self.start + self.n_places * self.n_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Stages:
     """Which effects are eliminated at which stage.
 
     `cell_term` is the index of the term with one level for each cell, if there is one; `inner` is never empty. `component` and
@@ -81,24 +80,36 @@ class Plan:
         return self.outer[-1].stop if self.outer else 0
 
 
-def plan_elimination(design: MixedDesign) -> Plan:
+def plan_elimination(design: MixedDesign) -> Stages:
     """Choose the stages that make one evaluation cheapest.
 
     The largest groupings are tried as T, each with and without components. Work is counted with padding, so blocks of very
     unequal size lose against another T. A random intercept with one level for each cell is a stage of its own beside others.
     """
     terms = design.terms
-    several = len(terms) > 1  # a single term makes a good T
-    cell_term = next((k for k, term in enumerate(terms) if _one_level_a_cell(term)), None) if several else None
+    cell_term = next(
+        (
+            k
+            for k, term in enumerate(terms)
+            if len(terms) > 1  # a single term makes a good T
+            and term.is_intercept
+            and term.n_levels == len(term.level)
+            and np.bincount(term.level).max() == 1
+        ),
+        None,
+    )
     others = [k for k in range(len(terms)) if k != cell_term]
-    cells = [_some_cell(term) for term in terms]
+    cells = [np.zeros(term.n_levels, dtype=np.int64) for term in terms]  # one cell of every level
+    for cell, term in zip(cells, terms, strict=True):
+        cell[term.level] = np.arange(len(term.level))
+    n_fixed = design.fixed.shape[1]
     choices = [choice for k in _candidates(terms, others) for choice in _choices(terms, others, k, cells)]
-    best = min(choices, key=lambda choice: _cheaper_by(terms, choice, others, design.fixed.shape[1])[0])
-    return _lay_out(design, cell_term, best, cells)
+    costs = [_cost(terms, choice, others, n_fixed) for choice in choices]
+    best = min(range(len(choices)), key=lambda place: costs[place][0])
+    return _lay_out(design, cell_term, choices[best], costs[best][1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Choice:
+class _Choice(NamedTuple):
     """A way to divide the terms: the level of T (`top`) as block of every cell, and the component of every block.
 
     `cells` has for each term one cell of every level.
@@ -116,21 +127,6 @@ class _Choice:
         return self.top[self.cells[term]]
 
 
-def _some_cell(term: RandomTerm) -> Ints:
-    """Return one cell of every level."""
-    cell = np.zeros(term.n_levels, dtype=np.int64)
-    cell[term.level] = np.arange(len(term.level))
-    return cell
-
-
-def _one_level_a_cell(term: RandomTerm) -> bool:
-    return term.is_intercept and term.n_levels == len(term.level) and _counts(term.level, term.n_levels).max() == 1
-
-
-def _counts(codes: Ints, size: int) -> Ints:
-    return np.bincount(codes, minlength=size).astype(np.int64)
-
-
 def _candidates(terms: tuple[RandomTerm, ...], others: list[int]) -> list[int]:
     """Terms whose grouping may be T: the largest, one for each grouping."""
     out: list[int] = []
@@ -146,21 +142,16 @@ def _choices(terms: tuple[RandomTerm, ...], others: list[int], chosen: int, cell
     top, n_blocks = terms[chosen].level, terms[chosen].n_levels
     inner = [k for k in others if terms[k].n_levels >= n_blocks and nested_in(terms[k].level, top)]
     rest = sorted((k for k in others if k not in inner), key=lambda k: -terms[k].n_levels)
-    plain = _Choice(
-        top=top, n_blocks=n_blocks, inner=inner, middle=[], component=np.zeros(n_blocks, dtype=np.int64), cells=cells
-    )
+    plain = _Choice(top, n_blocks, inner, [], np.zeros(n_blocks, dtype=np.int64), cells)
     middle: list[int] = []
     component = plain.component
     for k in rest:
-        if _all_joined(top, n_blocks, terms[k]):
-            continue
-        trial = _components(top, n_blocks, [terms[j] for j in [*middle, k]])
-        if trial.max() > 0:
-            middle.append(k)
-            component = trial
-    if not middle:
-        return [plain]
-    return [plain, _Choice(top=top, n_blocks=n_blocks, inner=inner, middle=middle, component=component, cells=cells)]
+        if not _all_joined(top, n_blocks, terms[k]):
+            trial = _components(top, n_blocks, [terms[j] for j in [*middle, k]])
+            if trial.max() > 0:
+                middle.append(k)
+                component = trial
+    return [plain, plain._replace(middle=middle, component=component)] if middle else [plain]
 
 
 def _sample(n: int, size: int) -> Ints | slice:
@@ -209,13 +200,15 @@ def _joined(rows: Ints, columns: Ints, size: int) -> Ints:
     return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
-def _cheaper_by(terms: tuple[RandomTerm, ...], choice: _Choice, others: list[int], n_fixed: int) -> tuple[float, float]:
-    """Multiplications of one evaluation, by which the cheaper choice is told, and numbers held, with padding."""
+def _cost(terms: tuple[RandomTerm, ...], choice: _Choice, others: list[int], n_fixed: int) -> tuple[float, float]:
+    """Multiplications of one evaluation, and numbers held, with padding."""
     n_components = int(choice.component.max()) + 1
-    blocks = float(_counts(choice.component, n_components).max() * n_components)
-    s = sum(terms[k].n_columns * _most(choice.block_of(k), choice.n_blocks) for k in choice.inner)
+    blocks = float(np.bincount(choice.component).max() * n_components)
+    s = sum(terms[k].n_columns * int(np.bincount(choice.block_of(k)).max()) for k in choice.inner)
     in_component = [choice.component[choice.block_of(k)] for k in choice.middle]
-    ell = sum(terms[k].n_columns * _most(of, n_components) for k, of in zip(choice.middle, in_component, strict=True))
+    ell = sum(
+        terms[k].n_columns * int(np.bincount(of).max()) for k, of in zip(choice.middle, in_component, strict=True)
+    )
     taken = choice.inner + choice.middle
     r = n_fixed + 1 + sum(terms[k].n_columns * terms[k].n_levels for k in others if k not in taken)
     m = float(ell + r)
@@ -224,37 +217,20 @@ def _cheaper_by(terms: tuple[RandomTerm, ...], choice: _Choice, others: list[int
     return work, blocks * s * (s + m) + n_components * m**2
 
 
-def _most(owner: Ints, n_owners: int) -> int:
-    return int(_counts(owner, n_owners).max())
-
-
-def within_owner(owner: Ints, n_owners: int) -> Ints:
-    """Return the rank of every member within its owner, from 0."""
-    order = np.argsort(owner, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(_counts(owner, n_owners))])[owner[order]]
-    rank = np.empty_like(owner)
-    rank[order] = np.arange(len(owner)) - starts
-    return rank
-
-
-def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice, cells: list[Ints]) -> Plan:
+def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice, entries: float) -> Stages:
     terms = design.terms
     n_components = int(choice.component.max()) + 1
-    n_blocks = _most(choice.component, n_components)
+    n_blocks = int(np.bincount(choice.component).max())
     block_of = choice.component * n_blocks + within_owner(choice.component, n_components)
     block = block_of[choice.top]
     component = block // n_blocks
     used = {cell_term, *choice.inner, *choice.middle}
-    inner = _slots(terms, choice.inner, cells, block, n_components * n_blocks)
-    middle = _slots(terms, choice.middle, cells, component, n_components)
-    outer = _slots(terms, [k for k in range(len(terms)) if k not in used], cells, np.zeros_like(block), 1)
-    others = [k for k in range(len(terms)) if k != cell_term]
-    _, entries = _cheaper_by(terms, choice, others, design.fixed.shape[1])
-    return Plan(
+    outer = [k for k in range(len(terms)) if k not in used]
+    return Stages(
         cell_term=cell_term,
-        inner=inner,
-        middle=middle,
-        outer=outer,
+        inner=_slots(terms, choice.inner, choice.cells, block, n_components * n_blocks),
+        middle=_slots(terms, choice.middle, choice.cells, component, n_components),
+        outer=_slots(terms, outer, choice.cells, np.zeros_like(block), 1),
         component=component,
         block=block,
         n_components=n_components,
@@ -268,7 +244,7 @@ def _slots(
 ) -> tuple[Slot, ...]:
     """Give every term its positions within a block, component or the outer stage."""
     owners = [of_cell[cells[k]] for k in which]
-    places = [_most(owner, n_owners) for owner in owners]
+    places = [int(np.bincount(owner).max()) for owner in owners]
     starts = np.concatenate([[0], np.cumsum([terms[k].n_columns * n for k, n in zip(which, places, strict=True)])])
     size = int(starts[-1])
     return tuple(
@@ -283,19 +259,6 @@ def _slots(
     )
 
 
-def term_columns(term: RandomTerm) -> csr_array:
-    """Z of one term, shape (n_cells, n_levels * n_columns): the columns of a level stand together."""
-    n, k = len(term.level), term.n_columns
-    rows = np.repeat(np.arange(n), k)
-    columns = (term.level[:, None] * k + np.arange(k)).reshape(-1)
-    return csr_array((term.values.reshape(-1), (rows, columns)), (n, term.n_levels * k))
-
-
-def random_columns(design: MixedDesign) -> csr_array:
-    """Z, shape (n_cells, n_effects): effects run through the terms, in each through the levels, then the columns."""
-    return csr_array(hstack([term_columns(term) for term in design.terms], format="csr"))
-
-
 class Rest(NamedTuple):
     """A symmetric matrix on the middle effects and R, whose middle part falls into components.
 
@@ -308,8 +271,7 @@ class Rest(NamedTuple):
 
     def flat(self, *, doubled: bool = False) -> Floats:
         """Return all entries in a row; `doubled` counts mr twice, as an inner product of whole matrices does."""
-        mr = self.mr.reshape(-1)
-        return np.concatenate([self.mm.reshape(-1), 2.0 * mr if doubled else mr, self.rr.reshape(-1)])
+        return np.concatenate([self.mm.ravel(), 2.0 * self.mr.ravel() if doubled else self.mr.ravel(), self.rr.ravel()])
 
     def like(self, flat: Floats) -> "Rest":
         """Return the reverse of `flat()`."""
@@ -342,7 +304,7 @@ class _Column(NamedTuple):
     values: Floats | None
 
 
-def cross_products(design: MixedDesign, plan: Plan, fixed: Floats, response: Floats, weight: Floats) -> CrossProducts:
+def cross_products(design: MixedDesign, plan: Stages, fixed: Floats, response: Floats, weight: Floats) -> CrossProducts:
     """Sum over cells. `fixed` and `response` are those of the cells, perhaps transformed."""
     n, s, ell = plan.n_components, plan.inner_size, plan.middle_size
     outer_size, r = plan.outer_size, plan.outer_size + fixed.shape[1] + 1
@@ -382,7 +344,7 @@ def cross_products(design: MixedDesign, plan: Plan, fixed: Floats, response: Flo
 
 
 def replace_response(
-    products: CrossProducts, design: MixedDesign, plan: Plan, dense: tuple[Floats, Floats], weight: Floats
+    products: CrossProducts, design: MixedDesign, plan: Stages, dense: tuple[Floats, Floats], weight: Floats
 ) -> None:
     """Write the sums that involve the response, in place; `dense` is the fixed part and the response."""
     fixed, response = dense
