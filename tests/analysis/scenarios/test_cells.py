@@ -9,8 +9,7 @@ import pytest
 
 from evalstats.analysis.scenarios import cells
 from evalstats.analysis.scenarios.scenarios import scenarios
-from evalstats.stats.mixed.prediction import prediction_errors
-from evalstats.stats.mixed.prediction import PredictiveLaw
+from evalstats.stats.mixed.prediction import PredictiveLaw, prediction_errors
 from evalstats.stats.paired.means import paired_t
 from tests.analysis.builders import data_of
 from tests.analysis.scenarios.tables import binary, graded, table
