@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dev.validation.study import SEED, Promise, Question, Tallies, Tally
-from evalstats.datasets.validation import ENOUGH, Claim
+from evalstats.datasets.validation import ENOUGH, PromisedRate
 from evalstats.stats.one_sample import wilson
 
 FOLDER = Path(__file__).resolve().parents[2] / "evalstats" / "datasets" / "validation"
@@ -79,7 +79,7 @@ def _replicates(tally: Tally) -> int | None:
     return None if abs(tally.total - 1.0) < 1e-6 else round(tally.total)
 
 
-def _claim(promise: Promise, question: Question, tallies: Tallies) -> Claim | None:
+def _claim(promise: Promise, question: Question, tallies: Tallies) -> PromisedRate | None:
     named = promise.cases or tuple(case.name for case in question.cases)
     found = {case: tallies[case, promise.method] for case in named if (case, promise.method) in tallies}
     if len(found) < len(promise.cases) or not found:
@@ -95,7 +95,7 @@ def _claim(promise: Promise, question: Question, tallies: Tallies) -> Claim | No
         return min(below, above)
 
     tightest = min(found, key=room)
-    return Claim(
+    return PromisedRate(
         text=promise.text,
         method=promise.method,
         cases=promise.cases,

@@ -50,7 +50,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class PromisedRate:
     """What is promised of a method in some cases, and what was found.
 
     The rates must lie between `low` and `high`; None for no limit. `found` is the rate that is closest to a limit, or furthest
@@ -88,9 +88,9 @@ class Claim:
         below.
 
         >>> told = dict(text="", method="", cases=(), low=None, high=0.06, up_to_chance=False, holds=True)
-        >>> [Claim(found=0.05, replicates=n, tables=n, **told).standing for n in (None, 200, 2_000, 20_000)]
+        >>> [PromisedRate(found=0.05, replicates=n, tables=n, **told).standing for n in (None, 200, 2_000, 20_000)]
         ['kept', 'not judged', 'undecided', 'kept']
-        >>> Claim(found=0.055, replicates=2_000, tables=2_000, **{**told, "up_to_chance": True}).standing
+        >>> PromisedRate(found=0.055, replicates=2_000, tables=2_000, **{**told, "up_to_chance": True}).standing
         'at the limit'
         """
         if self.tables is not None and self.tables < ENOUGH:
@@ -129,7 +129,7 @@ class Study:
     seed: int | None
     version: str
     rows: tuple[Rate, ...]
-    claims: tuple[Claim, ...]
+    claims: tuple[PromisedRate, ...]
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pl.DataFrame:
@@ -186,5 +186,5 @@ def _study(read: dict[str, Any]) -> Study:
     return Study(**plain, rows=rows, claims=claims, notes=tuple(read["notes"]))
 
 
-def _claim(*, cases: list[str], **rest: Any) -> Claim:
-    return Claim(cases=tuple(cases), **rest)
+def _claim(*, cases: list[str], **rest: Any) -> PromisedRate:
+    return PromisedRate(cases=tuple(cases), **rest)

@@ -25,7 +25,7 @@ from evalstats.exporters.scored_results import (
     COMPUTED,
     GROUP,
     Key,
-    MetricFacts,
+    ScoredMetrics,
     agrees,
     computed_score,
     evaluation_name,
@@ -47,7 +47,7 @@ _SETTINGS: Final = ("n_shots", "prompt_hash", "task_version", "item_limit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class ExportedLogs:
     """What became of an export: logs that are new, logs that were there, samples in all, and what a reader should know."""
 
     n_new: int
@@ -102,7 +102,7 @@ def write_records(
     organization: str | None = None,
     relationship: str | None = None,
     developers: Mapping[str, str] | None = None,
-) -> Published:
+) -> ExportedLogs:
     """Write every run with outcomes or published numbers into a datastore.
 
     `developers` names who made a model whose own name does not say it ("" stands for every such model).
@@ -126,7 +126,7 @@ def write_records(
         made = [logs.draft(run, place / f"{k}.jsonl") for k, run in enumerate(runs)]
         n_new, n_there = publish(folder, made)
     n_samples = sum(draft.n_samples for draft in made)
-    return Published(n_new=n_new, n_there=n_there, n_samples=n_samples, notes=tuple(_told(logs)))
+    return ExportedLogs(n_new=n_new, n_there=n_there, n_samples=n_samples, notes=tuple(_told(logs)))
 
 
 def _told(logs: "_Logs") -> Iterator[str]:
@@ -224,7 +224,7 @@ class _Logs:
 
     def draft(self, run: _Run, place: Path) -> Draft:
         """Make the log of a run, and write its samples to `place`."""
-        facts = MetricFacts(self.data, run.benchmark)
+        facts = ScoredMetrics(self.data, run.benchmark)
         model = run.model if run.model.strip() else UNKNOWN
         about = self._by.model_info(run, model)
         developer = as_text(about.get("developer"))
@@ -253,7 +253,7 @@ class _Logs:
         digest, n = write_samples(run.outcomes, place, fixed, results.linked, facts)
         return Draft(folder=folder, log=log, samples=place, digest=digest, n_samples=n)
 
-    def _results(self, run: _Run, facts: MetricFacts) -> "_Results":
+    def _results(self, run: _Run, facts: ScoredMetrics) -> "_Results":
         groups: dict[Key, pl.DataFrame] = _grouped(run.outcomes, *GROUP)
         computed = {key: computed_score(self.data, part, key) for key, part in groups.items()}
         results = _Results(run, facts)
@@ -279,7 +279,7 @@ def _evaluation_id(run: _Run, model: str, taken: set[tuple[str, str]]) -> str:
     return name
 
 
-def _source(run: _Run, facts: MetricFacts, by: _By) -> dict[str, Any]:
+def _source(run: _Run, facts: ScoredMetrics, by: _By) -> dict[str, Any]:
     before = as_dict(run.config.get("source_metadata"))
     row = {name: value for name, value in run.row.items() if name not in _FILLED_IN}
     annex = {
@@ -326,7 +326,7 @@ def _model_info(run: _Run, model: str, about: Mapping[str, object]) -> dict[str,
 class _Results:
     """The results of one log, and by which id the samples of each group name theirs."""
 
-    def __init__(self, run: _Run, facts: MetricFacts) -> None:
+    def __init__(self, run: _Run, facts: ScoredMetrics) -> None:
         self.records: list[dict[str, Any]] = []
         self.linked: dict[Key, str] = {}
         self._run, self._facts = run, facts

@@ -29,7 +29,7 @@ _PARTS: Final = {"standard error: ": "standard_error", "interval: ": "confidence
 Key = tuple[str | None, ...]
 
 
-class MetricFacts:
+class ScoredMetrics:
     """What is declared of the metrics of a benchmark, as the schema writes it."""
 
     def __init__(self, data: EvalData, benchmark: str) -> None:
@@ -212,7 +212,7 @@ _NO_ITEM: Final = "(none)"
 
 
 def write_samples(
-    outcomes: pl.DataFrame, path: Path, fixed: Mapping[str, str], linked: Mapping[Key, str], facts: MetricFacts
+    outcomes: pl.DataFrame, path: Path, fixed: Mapping[str, str], linked: Mapping[Key, str], facts: ScoredMetrics
 ) -> tuple[str, int]:
     """Write a line for each row; return the digest of the file and the number of lines."""
     digest, n = hashlib.sha256(), 0

@@ -12,7 +12,7 @@ from typing import Final
 from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.files import bounded_lines, encoding_message, open_text
-from evalstats.loaders.published_numbers import Numbers
+from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.rows import told
 from evalstats.loaders.values import as_count, as_number, as_text, day_of
 from evalstats.schema.data import Problem
@@ -65,7 +65,7 @@ class AiderLoader(SingleFileLoader):
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield aggregates, their metrics, the run, and notes."""
-        numbers, counts = Numbers(), Counter[str]()
+        numbers, counts = PublishedRows(), Counter[str]()
         odd: list[int] = []
         for run in _runs(source, odd):
             _add(run, numbers, counts)
@@ -123,7 +123,7 @@ def _plain(value: str) -> str:
     return quoted["text"] if quoted else _COMMENT.sub("", value).strip()
 
 
-def _add(run: Mapping[str, str], numbers: Numbers, counts: Counter[str]) -> None:
+def _add(run: Mapping[str, str], numbers: PublishedRows, counts: Counter[str]) -> None:
     """Add the numbers of one run."""
     cases, tests = as_count(run.get("test_cases")), as_count(run.get("total_tests"))
     counts[_FEWER] += cases is not None and tests is not None and cases < tests

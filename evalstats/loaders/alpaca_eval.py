@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from evalstats.loaders.arena_cells import Winner
+from evalstats.loaders.arena_cells import VoteOutcome
 from evalstats.loaders.arena_records import Judgements, columns_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source
 from evalstats.loaders.rows import Row
@@ -98,7 +98,7 @@ def _rows(file: Judgements) -> Iterator[Row]:
         share, reason = share_of_baseline(record.get("preference"))
         outcome = None if share is None else "tie" if share == 0.5 else "a" if share > 0.5 else "b"
         yield file.comparison(
-            Winner(raw=as_text(record.get("preference")), outcome=outcome, reason=reason),
+            VoteOutcome(raw=as_text(record.get("preference")), outcome=outcome, reason=reason),
             run=run,
             battle=str(number),
             model_a=model_a,

@@ -69,7 +69,7 @@ _HARD_PROMPT_FROM = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Winner:
+class VoteOutcome:
     """What a vote says: an outcome, or the reason why there is none.
 
     `raw` is the label as the file holds it, `words` the vocabulary that it belongs to (None for one that all share).
@@ -109,15 +109,15 @@ def _json_token(match: re.Match[str]) -> str:
     return _JSON_WORD.get(token) or f'"{token[1:-1]}"'
 
 
-def winner_of(record: Mapping[str, object], model_a: str, model_b: str) -> Winner:
+def winner_of(record: Mapping[str, object], model_a: str, model_b: str) -> VoteOutcome:
     """Read who won. A label that is missing or not known gives no outcome; it is never taken for a tie."""
     found = _labelled(record, model_a, model_b)
     if model_a == model_b:
-        return Winner(raw=found.raw, reason="a model against itself")
+        return VoteOutcome(raw=found.raw, reason="a model against itself")
     return found
 
 
-def _labelled(record: Mapping[str, object], model_a: str, model_b: str) -> Winner:
+def _labelled(record: Mapping[str, object], model_a: str, model_b: str) -> VoteOutcome:
     if "acceptedIndex" in record:
         return _accepted(record["acceptedIndex"])
     if "winner" not in record and "win" not in record and "winner_model_a" in record:
@@ -125,7 +125,7 @@ def _labelled(record: Mapping[str, object], model_a: str, model_b: str) -> Winne
     return labelled(record.get("winner", record.get("win")), model_a, model_b)
 
 
-def labelled(value: object, model_a: str, model_b: str) -> Winner:
+def labelled(value: object, model_a: str, model_b: str) -> VoteOutcome:
     """Read a label: of a side, of a draw, a verdict, or the winner's name.
 
     A name that is also the label of the other side (model a is called "B") could mean either, and gives no outcome.
@@ -135,40 +135,44 @@ def labelled(value: object, model_a: str, model_b: str) -> Winner:
     """
     label = as_text(value)
     if label is None or not label.strip() or label.strip().lower() in {"nan", "none", "null"}:
-        return Winner(raw=label, reason="there is no winner's label")
+        return VoteOutcome(raw=label, reason="there is no winner's label")
     key = label.strip().lower()
     named = {model_a: "a", model_b: "b"}.get(label) if model_a != model_b else None
     outcome, words = _LABELS.get(key, (None, None))
     if outcome is not None:
         if named is not None and outcome in {"a", "b"} and outcome != named:
-            return Winner(raw=label, reason="the winner's label names one side and the model on the other")
-        return Winner(raw=label, outcome=outcome, words=words)
+            return VoteOutcome(raw=label, reason="the winner's label names one side and the model on the other")
+        return VoteOutcome(raw=label, outcome=outcome, words=words)
     if key in _GRADED:
         outcome, strength = _GRADED[key]
-        return Winner(raw=label, outcome=outcome, strength=strength, words=_VERDICTS)
+        return VoteOutcome(raw=label, outcome=outcome, strength=strength, words=_VERDICTS)
     if named is not None:
-        return Winner(raw=label, outcome=named, words=_NAMES)
-    return Winner(raw=label, reason=UNKNOWN)
+        return VoteOutcome(raw=label, outcome=named, words=_NAMES)
+    return VoteOutcome(raw=label, reason=UNKNOWN)
 
 
-def _accepted(value: object) -> Winner:
+def _accepted(value: object) -> VoteOutcome:
     """Read which completion a programmer accepted: 0 is the first (a), 1 the second (b)."""
     raw = as_text(value)
     index = as_whole(value)
     if index in (0, 1):
-        return Winner(raw=raw, outcome="ab"[index])
+        return VoteOutcome(raw=raw, outcome="ab"[index])
     missing = raw is None or raw.strip().lower() in {"", "nan"}
-    return Winner(raw=raw, reason="neither completion was accepted" if missing else "the accepted index is not 0 or 1")
+    return VoteOutcome(
+        raw=raw, reason="neither completion was accepted" if missing else "the accepted index is not 0 or 1"
+    )
 
 
-def _one_hot(record: Mapping[str, object]) -> Winner:
+def _one_hot(record: Mapping[str, object]) -> VoteOutcome:
     """Read three columns of which exactly one must be 1."""
     marks = {name: as_truth(record.get(name)) for name, _ in _ONE_HOT}
     raw = ",".join(as_text(record.get(name)) or "" for name, _ in _ONE_HOT)
     marked = [outcome for name, outcome in _ONE_HOT if marks[name]]
     if len(marked) == 1 and None not in marks.values():
-        return Winner(raw=raw, outcome=marked[0])
-    return Winner(raw=raw, reason="the columns winner_model_a, winner_model_b and winner_tie do not mark exactly one")
+        return VoteOutcome(raw=raw, outcome=marked[0])
+    return VoteOutcome(
+        raw=raw, reason="the columns winner_model_a, winner_model_b and winner_tie do not mark exactly one"
+    )
 
 
 def as_truth(value: object) -> bool | None:

@@ -10,7 +10,7 @@ from typing import Final, cast
 import polars as pl
 
 from evalstats.errors import InputError, Option, UnreadableFileError, some_of
-from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, UNKNOWN, Winner
+from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, UNKNOWN, VoteOutcome
 from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, parquet_fault, read_head
 from evalstats.loaders.blocks import delimited_blocks, own_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_json, iter_json_lines, iter_rows
@@ -50,7 +50,7 @@ class VoteBlock:
     columns: dict[str, Cells]
     places: Sequence[int]
     numbers: Sequence[int]
-    winners: Sequence[Winner] | None = None
+    winners: Sequence[VoteOutcome] | None = None
 
     @property
     def height(self) -> int:
@@ -361,7 +361,7 @@ class Tally:
         if self.left_out:
             yield f"columns with long texts or nested values are left out: {', '.join(self.left_out)}"
 
-    def count_winner(self, winner: Winner, *, against_itself: bool, n: int = 1) -> None:
+    def count_winner(self, winner: VoteOutcome, *, against_itself: bool, n: int = 1) -> None:
         """Take note of the label of one vote, or of `n` that have it."""
         self.n_votes += n
         if winner.words is not None:
@@ -451,11 +451,11 @@ class Judgements:
         judges |= {judge} if judge else set()
         self.runs[run] = {**known, "run": run, "judge": next(iter(judges)) if len(judges) == 1 else None}
 
-    def comparison(self, winner: Winner, *, model_a: str, model_b: str, **more: object) -> Row:
+    def comparison(self, winner: VoteOutcome, *, model_a: str, model_b: str, **more: object) -> Row:
         """Make a row of `comparisons` of one judgement, and count its label."""
         itself = model_a == model_b
         if itself:
-            winner = Winner(raw=winner.raw, reason="a model against itself")
+            winner = VoteOutcome(raw=winner.raw, reason="a model against itself")
         self._tally.count_winner(winner, against_itself=itself)
         return {
             "model_a": model_a,

@@ -7,7 +7,7 @@ import polars as pl
 
 from evalstats.loaders.arena_cells import (
     WITH_ANSWERS,
-    Winner,
+    VoteOutcome,
     as_truth,
     covariates_of,
     names_itself,
@@ -62,14 +62,14 @@ def winners_of(
     ).to_series()
     keys = said.with_columns(named.alias("named"), itself)
     distinct = keys.group_by([*names, "named", "itself"], maintain_order=True).len("n")
-    read: list[Winner] = []
+    read: list[VoteOutcome] = []
     for row in distinct.iter_rows(named=True):
         if block.winners is not None:
             place: int = row[_PLACE]
             winner = block.winners[place]
         else:
             winner = _winner({name: row[name] for name in names}, row["named"], labels)
-            winner = Winner(raw=winner.raw, reason="a model against itself") if row["itself"] else winner
+            winner = VoteOutcome(raw=winner.raw, reason="a model against itself") if row["itself"] else winner
         tally.count_winner(winner, against_itself=row["itself"], n=row["n"])
         read.append(winner)
     reading = {
@@ -98,7 +98,7 @@ def _said(block: VoteBlock) -> pl.DataFrame:
     return pl.DataFrame({"winner": texts(block.first_of(*_LABELS))})
 
 
-def _winner(record: Mapping[str, str | None], named: str | None, labels: Mapping[str, str]) -> Winner:
+def _winner(record: Mapping[str, str | None], named: str | None, labels: Mapping[str, str]) -> VoteOutcome:
     label = record.get("winner")
     own = labels.get(label.strip().lower()) if label is not None else None
     if own is not None:

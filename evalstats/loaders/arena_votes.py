@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.loaders.arena_cells import MAX_CELL_CHARS, Winner, parsed_list, winner_of
+from evalstats.loaders.arena_cells import MAX_CELL_CHARS, VoteOutcome, parsed_list, winner_of
 from evalstats.loaders.arena_records import (
     ANSWERS,
     TEXTS,
@@ -27,7 +27,7 @@ from evalstats.loaders.arena_records import (
 )
 from evalstats.loaders.arena_rows import Arena, comparisons
 from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.blocks import LeftOut, TableFile, open_table, own_name
+from evalstats.loaders.blocks import SkippedRows, TableFile, open_table, own_name
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
 from evalstats.loaders.rows import SeenKeys
@@ -48,7 +48,7 @@ def is_event(names: frozenset[str]) -> bool:
     return "models" in names and bool(names & {"winner", "ranking"}) and "model_a" not in names
 
 
-def pairs_of(record: Mapping[str, object], number: int) -> Iterator[tuple[dict[str, object], Winner]]:
+def pairs_of(record: Mapping[str, object], number: int) -> Iterator[tuple[dict[str, object], VoteOutcome]]:
     """Yield the pairs of one event, each with what the user said of it; nothing where fewer than two models are named.
 
     The model that was shown first is model a, so that which side won tells nothing of who won. A ranking gives all pairs,
@@ -81,7 +81,7 @@ def models_of(record: Mapping[str, object]) -> list[str]:
     return named if len(named) == len(models) <= MAX_MODELS else []
 
 
-_Verdict = tuple[tuple[int, int], Winner, tuple[int | None, int | None]]
+_Verdict = tuple[tuple[int, int], VoteOutcome, tuple[int | None, int | None]]
 
 
 def _verdicts(record: Mapping[str, object], models: list[str]) -> Iterator[_Verdict]:
@@ -96,19 +96,19 @@ def _verdicts(record: Mapping[str, object], models: list[str]) -> Iterator[_Verd
         for other in range(len(models)):
             if other != best:
                 place = (min(best, other), max(best, other))
-                yield place, Winner(raw=raw, outcome="a" if place[0] == best else "b"), (None, None)
+                yield place, VoteOutcome(raw=raw, outcome="a" if place[0] == best else "b"), (None, None)
         return
     draw = _DRAWS.get(label.lower())
     if draw is not None:
         for place in combinations(range(len(models)), 2):
-            yield place, Winner(raw=raw, outcome=draw), (None, None)
+            yield place, VoteOutcome(raw=raw, outcome=draw), (None, None)
         return
     missing = not label or label.lower() in {"nan", "none", "null"}
     reason = "there is no winner's label" if missing else "the winner is not one of the event's models"
     if raw in models:
         reason = "the winner stands more than once among the event's models"
     for other in range(1, len(models)):
-        yield (0, other), Winner(raw=raw, reason=reason), (None, None)
+        yield (0, other), VoteOutcome(raw=raw, reason=reason), (None, None)
 
 
 def _ranked(ranking: object, models: list[str]) -> Iterator[_Verdict]:
@@ -117,10 +117,10 @@ def _ranked(ranking: object, models: list[str]) -> Iterator[_Verdict]:
     for i, j in combinations(range(len(models)), 2):
         if ranks is None:
             reason = "the ranking does not rank the event's models, each once"
-            yield (i, j), Winner(raw=raw, reason=reason), (None, None)
+            yield (i, j), VoteOutcome(raw=raw, reason=reason), (None, None)
         else:
             outcome = "tie" if ranks[i] == ranks[j] else "a" if ranks[i] < ranks[j] else "b"
-            yield (i, j), Winner(raw=raw, outcome=outcome), (ranks[i], ranks[j])
+            yield (i, j), VoteOutcome(raw=raw, outcome=outcome), (ranks[i], ranks[j])
 
 
 def _ranks(ranking: object, models: list[str]) -> list[int] | None:
@@ -247,7 +247,7 @@ class ArenaVotesLoader(SingleFileLoader):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Votes:
+class VoteFile:
     """The votes of a file: their columns by standard names, and the blocks, read from the beginning each time.
 
     `left_out` holds the lines that the last reading left out.
@@ -255,7 +255,7 @@ class Votes:
 
     names: frozenset[str]
     blocks: Callable[[], Iterator[VoteBlock]]
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: SkippedRows = field(default_factory=SkippedRows)
 
 
 def _inner_blocks(table: TableFile, names: frozenset[str], rename: Mapping[str, str]) -> Iterator[VoteBlock]:
@@ -268,7 +268,7 @@ def _inner_blocks(table: TableFile, names: frozenset[str], rename: Mapping[str, 
         number += block.frame.height
 
 
-def open_votes(head: Head, map_: ColumnMap) -> Votes:
+def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
     """Open a file of votes and give its columns the names of the map."""
     names = columns_of(head)
     table = None
@@ -302,7 +302,7 @@ def open_votes(head: Head, map_: ColumnMap) -> Votes:
         missing = next(name for name in ("model_a", "model_b") if name not in found)
         raise InputError(f"no column names {missing}; say which one does: {Option('map', blank='COLUMN', of=missing)}")
 
-    left_out = LeftOut()
+    left_out = SkippedRows()
 
     def blocks() -> Iterator[VoteBlock]:
         for block in (
@@ -323,7 +323,7 @@ def open_votes(head: Head, map_: ColumnMap) -> Votes:
                 ).to_series()
             yield from _pairs(replace(block, columns={**block.columns, **fixed}), events=is_event(found))
 
-    return Votes(names=found, blocks=blocks, left_out=left_out)
+    return VoteFile(names=found, blocks=blocks, left_out=left_out)
 
 
 def _scores_of_sides(map_: ColumnMap, names: frozenset[str]) -> tuple[str, str] | None:
@@ -399,13 +399,13 @@ def _pairs(block: VoteBlock, *, events: bool) -> Iterator[VoteBlock]:
         yield block
         return
     records: list[dict[str, object]] = []
-    winners: list[Winner] = []
+    winners: list[VoteOutcome] = []
     places: list[int] = []
     numbers: list[int] = []
     for place, number, record in zip(block.places, block.numbers, block.records(), strict=True):
         known = {name: value for name, value in record.items() if value is not None}
         unnamed: dict[str, object] = {"models": None}
-        pairs = list(pairs_of(known, number)) if len(models_of(known)) > 1 else [(unnamed, Winner(raw=None))]
+        pairs = list(pairs_of(known, number)) if len(models_of(known)) > 1 else [(unnamed, VoteOutcome(raw=None))]
         for pair, winner in pairs:
             records.append(pair)
             winners.append(winner)
@@ -428,7 +428,7 @@ def _check_ids(ids: pl.Series, places: Sequence[int], seen: SeenKeys, word: str)
         )
 
 
-def _event_sizes(votes: Votes) -> pl.DataFrame:
+def _event_sizes(votes: VoteFile) -> pl.DataFrame:
     """Count the models of every event, in a first pass over the file; an event is one turn with K answers."""
     known = pl.DataFrame(schema={"event": pl.String, "model": pl.String})
     for block in votes.blocks():

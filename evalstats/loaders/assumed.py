@@ -15,9 +15,9 @@ import polars as pl
 
 from evalstats.errors import InputError, Option, UnreadableFileError, some_of, together
 from evalstats.loaders.base import Head, Source, read_head
-from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, open_table, safe_name
+from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, open_table, safe_name
 from evalstats.loaders.bound_columns import Survey, surveyed
-from evalstats.loaders.column_map import NO_SCORE, ORDER, ROW, ColumnMap, MetricFacts, column_named
+from evalstats.loaders.column_map import NO_SCORE, ORDER, ROW, ColumnMap, DeclaredMetric, column_named
 from evalstats.loaders.rows import Row, metric_row, scored, unscored
 from evalstats.loaders.values import (
     Places,
@@ -29,7 +29,7 @@ from evalstats.loaders.values import (
     read_standard,
     text_of,
 )
-from evalstats.schema.columns import OUTCOMES, Column
+from evalstats.schema.columns import OUTCOMES, GlossaryColumn
 
 SHAPES: Final = frozenset({"text", "lines", "array", "parquet"})
 # Glossary columns that a file may hold under their own names, beside the columns of its form.
@@ -37,7 +37,7 @@ _KEPT: Final = (
     *("trial", "n_trials", "weight", "setting", "user_kind", "tags", "judge", "user", "session", "n_turns"),
     *("cost_usd", "latency_s", "input_tokens", "output_tokens", "timestamp"),
 )
-KEPT: Final[Mapping[str, Column]] = {column.name: column for column in OUTCOMES if column.name in _KEPT}
+KEPT: Final[Mapping[str, GlossaryColumn]] = {column.name: column for column in OUTCOMES if column.name in _KEPT}
 
 _GLOSSARY: Final = frozenset(column.name for column in OUTCOMES)
 _MAX_FACTORS = 200
@@ -70,7 +70,7 @@ SHARED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class AssumedForm:
     """The columns that the results of a benchmark are assumed to have.
 
     `loader` is the name of the format in the command line; `made` are factors that the rows get besides; `choice` is what
@@ -94,7 +94,11 @@ class Form:
     def how_to_map(self, option: Option) -> str:
         """Say how a column map is given to this format.
 
-        >>> print(Form(benchmark="HarmAmp", loader="harmamp", fields=()).how_to_map(Option("map", "kind", of="label")))
+        >>> print(
+        ...     AssumedForm(benchmark="HarmAmp", loader="harmamp", fields=()).how_to_map(
+        ...         Option("map", "kind", of="label")
+        ...     )
+        ... )
         format='harmamp', label='kind'
         """
         return together(Option("input_format", self.loader), option)
@@ -135,13 +139,13 @@ def looks_like(head: Head, needed: frozenset[str], some: frozenset[str]) -> bool
     return head.shape in SHAPES and names >= needed and bool(names & some)
 
 
-def bind_form(form: Form, map_: ColumnMap, columns: Sequence[str]) -> Bound:
+def bind_form(form: AssumedForm, map_: ColumnMap, columns: Sequence[str]) -> Bound:
     """Find the columns of a form: those that the map names, then those that are called as the form calls them.
 
     Every other column is a factor.
 
     >>> plan = Field(name="plan", meaning="the plan", also=("item",), needed=True)
-    >>> form = Form(benchmark="b", loader="b", fields=(plan,))
+    >>> form = AssumedForm(benchmark="b", loader="b", fields=(plan,))
     >>> bound = bind_form(form, ColumnMap.from_options(["item=id"]), ["id", "size"])
     >>> bound.fields, bound.factors
     ({'plan': 'id'}, {'size': 'size'})
@@ -190,13 +194,13 @@ def bind_form(form: Form, map_: ColumnMap, columns: Sequence[str]) -> Bound:
     return bound
 
 
-def _refuse_strange(form: Form, name: str) -> None:
+def _refuse_strange(form: AssumedForm, name: str) -> None:
     if name in _GLOSSARY or name in form.made:
         known = ", ".join(each.name for each in form.fields)
         raise InputError(f"{form.benchmark} results have no {name} that could be mapped; their columns are {known}")
 
 
-def _constant_name(form: Form, name: str) -> str:
+def _constant_name(form: AssumedForm, name: str) -> str:
     known = form.meant(name)
     if known is None:
         if name not in KEPT:
@@ -219,7 +223,7 @@ def _source(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> str:
     return source
 
 
-def _dependent(form: Form, name: str, columns: Mapping[str, str], fields: Mapping[str, str]) -> str:
+def _dependent(form: AssumedForm, name: str, columns: Mapping[str, str], fields: Mapping[str, str]) -> str:
     """Return what a column that the map calls dependence is called in the outcomes."""
     usable = {**{own: source for own, source in fields.items() if own in form.made}, **columns}
     found = name if name in usable else next((own for own, source in usable.items() if source == name), None)
@@ -228,7 +232,7 @@ def _dependent(form: Form, name: str, columns: Mapping[str, str], fields: Mappin
     return found
 
 
-def _require(form: Form, bound: Bound, columns: Sequence[str]) -> None:
+def _require(form: AssumedForm, bound: Bound, columns: Sequence[str]) -> None:
     for each in form.fields:
         if each.needed and not bound.has(each.name):
             fixed = f", or for all rows {each.name}=@VALUE" if each.constant else ""
@@ -256,15 +260,15 @@ class Record:
 class AssumedTable:
     """A table that is read by a form, row by row."""
 
-    form: Form
+    form: AssumedForm
     map_: ColumnMap
     bound: Bound
     word: str
     _survey: Survey = field(repr=False)
-    _blocks: Iterator[Block] = field(repr=False)
+    _blocks: Iterator[TableBlock] = field(repr=False)
 
     @classmethod
-    def open(cls, path: Path, form: Form, map_: ColumnMap) -> "AssumedTable":
+    def open(cls, path: Path, form: AssumedForm, map_: ColumnMap) -> "AssumedTable":
         """Look at all of a file and find the form's columns."""
         head = read_head(path)
         if head.shape not in SHAPES:
@@ -302,14 +306,14 @@ class AssumedTable:
             how = self.form.how_to_map(Option("map", blank="COLUMN", of="NAME"))
             yield f"{self.bound.n_left_out} more columns are left out; name those that you need: {how}"
 
-    def _field(self, block: Block, name: str, source: str) -> pl.Series:
+    def _field(self, block: TableBlock, name: str, source: str) -> pl.Series:
         cells = self._cells(block, name, source)
         if name in _FAILURES:
             return failures_of(cells).alias(name)
         text = text_of(cells).str.strip_chars()
         return text.set(text == "", None).alias(name)
 
-    def _kept(self, block: Block) -> Iterator[pl.Series]:
+    def _kept(self, block: TableBlock) -> Iterator[pl.Series]:
         places = Places(self.word, block.places)
         for name, column in KEPT.items():
             if name in self.bound.kept:
@@ -320,12 +324,12 @@ class AssumedTable:
                 continue
             yield read_standard(column, cells, places).alias(name)
 
-    def _factors(self, block: Block) -> Iterator[pl.Series]:
+    def _factors(self, block: TableBlock) -> Iterator[pl.Series]:
         for name, source in self.bound.factors.items():
             if self._survey.is_factor(source):
                 yield factor_of(block.cells(source), self._survey.dtype(source)).alias(name)
 
-    def _cells(self, block: Block, name: str, source: str) -> pl.Series:
+    def _cells(self, block: TableBlock, name: str, source: str) -> pl.Series:
         """Return a column with the words that the map gives for its labels, and whole numbers without a point."""
         cells = self._survey.cells(block, source, name)
         known = self.form.called(name)
@@ -346,7 +350,7 @@ Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CellValue:
     """A value, or None with the status and the reason; `raw` is what the file held where it is not the value."""
 
     value: float | None
@@ -355,7 +359,7 @@ class Reading:
     raw: str | None = None
 
 
-def flag(text: str | None, name: str) -> Reading:
+def flag(text: str | None, name: str) -> CellValue:
     """Read what must be yes or no: 1, 0, true, false, yes, no.
 
     >>> flag("True", "harmful").value, flag("0", "harmful").value
@@ -365,14 +369,14 @@ def flag(text: str | None, name: str) -> Reading:
     """
     nothing = _without_value(text, name)
     if nothing is not None or text is None:
-        return nothing or Reading(None, "unscored")
+        return nothing or CellValue(None, "unscored")
     number = _FLAGS.get(text.lower(), as_number(text))
     if number in (0.0, 1.0):
-        return Reading(number)
-    return Reading(None, "error", f"{name} is {_shown(text)}, neither 0 nor 1", text[:_RAW_CHARS])
+        return CellValue(number)
+    return CellValue(None, "error", f"{name} is {_shown(text)}, neither 0 nor 1", text[:_RAW_CHARS])
 
 
-def on_scale(text: str | None, name: str, bounds: Bounds, *, percent: bool = False) -> Reading:
+def on_scale(text: str | None, name: str, bounds: Bounds, *, percent: bool = False) -> CellValue:
     """Read a number that must lie within bounds, both inclusive; None is no bound.
 
     >>> on_scale("4", "safety", (1, 5)).value, on_scale("7", "safety", (1, 5)).reason
@@ -380,23 +384,23 @@ def on_scale(text: str | None, name: str, bounds: Bounds, *, percent: bool = Fal
     """
     nothing = _without_value(text, name)
     if nothing is not None or text is None:
-        return nothing or Reading(None, "unscored")
+        return nothing or CellValue(None, "unscored")
     number = as_number(text)
     if number is None and percent:
         number = percent_score(text)
     if number is None:
-        return Reading(None, "error", f"{name} is {_shown(text)}, which is no number", text[:_RAW_CHARS])
+        return CellValue(None, "error", f"{name} is {_shown(text)}, which is no number", text[:_RAW_CHARS])
     low, high = bounds
     if (low is not None and number < low) or (high is not None and number > high):
-        return Reading(None, "error", f"{name} is {number:g}, not within {_span(bounds)}", text[:_RAW_CHARS])
-    return Reading(number)
+        return CellValue(None, "error", f"{name} is {number:g}, not within {_span(bounds)}", text[:_RAW_CHARS])
+    return CellValue(number)
 
 
-def _without_value(text: str | None, name: str) -> Reading | None:
+def _without_value(text: str | None, name: str) -> CellValue | None:
     if text in NO_SCORE:
-        return Reading(None, text, f"{name} stands for {text}", text)
+        return CellValue(None, text, f"{name} stands for {text}", text)
     if text is None or text.lower() in _NO_VALUE:
-        return Reading(None, "unscored", f"{name} is empty: there is no score", text)
+        return CellValue(None, "unscored", f"{name} is empty: there is no score", text)
     return None
 
 
@@ -470,7 +474,7 @@ class Scales:
         """Return score and status of a metric that is yes or no in a column."""
         return self._outcome(record, column, flag(record.fields.get(column), column))
 
-    def _outcome(self, record: Record, column: str, reading: Reading) -> Row:
+    def _outcome(self, record: Record, column: str, reading: CellValue) -> Row:
         """Make the outcome: a failure outranks a value, which then stands in `value_raw` only."""
         raw = reading.raw if reading.value is None else f"{reading.value:g}"
         crash, judge = record.fields.get("error"), record.fields.get("judge_error")
@@ -509,12 +513,12 @@ class Scales:
 
     def of(self, metric: str) -> Bounds:
         """Return the bounds of a metric; None where there is no bound."""
-        facts = self.map_.metrics.get(metric, MetricFacts())
+        facts = self.map_.metrics.get(metric, DeclaredMetric())
         low, high = (facts.low, facts.high) if (facts.low, facts.high) != (None, None) else self._common()
         return low, high
 
     def _is_percent(self, metric: str) -> bool:
-        unit = self.map_.metrics.get(metric, MetricFacts()).unit
+        unit = self.map_.metrics.get(metric, DeclaredMetric()).unit
         return (unit or (self.map_.scale.unit if self.map_.scale else None)) == "percent"
 
     def metric(self, benchmark: str, metric: str, *, higher_is_better: bool, primary: bool) -> Row:
@@ -533,7 +537,7 @@ class Scales:
         )
         return row | facts_of(self.map_, metric)
 
-    def notes(self, form: Form) -> Iterator[str]:
+    def notes(self, form: AssumedForm) -> Iterator[str]:
         """Say which values could not be read, and which metrics have no known scale."""
         for name in (each.name for each in form.fields if each.name in self.strange.labels):
             n, shown = self.strange.labels[name].total(), self.strange.shown(name)
@@ -553,7 +557,7 @@ class Scales:
 
 def facts_of(map_: ColumnMap, metric: str) -> Row:
     """Return what a column map says of a metric."""
-    facts = map_.metrics.get(metric, MetricFacts())
+    facts = map_.metrics.get(metric, DeclaredMetric())
     said = {name: getattr(facts, name) for name in ("kind", "low", "high", "higher_is_better", "unit", "primary")}
     return {name: value for name, value in said.items() if value is not None}
 

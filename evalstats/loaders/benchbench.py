@@ -13,7 +13,7 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.published_numbers import Numbers
+from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.rows import told
 from evalstats.loaders.score_table import LOADER as SCORE_TABLE
 from evalstats.loaders.score_table import ScoreRows, is_absent
@@ -68,7 +68,10 @@ class BenchBenchLoader(SingleFileLoader):
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield aggregates, their metrics, the run, and notes."""
         table = ScoreRows(read_head(source.path))
-        counts, numbers = Counter[str](), {True: Numbers(higher_is_better=True), False: Numbers(higher_is_better=False)}
+        counts, numbers = (
+            Counter[str](),
+            {True: PublishedRows(higher_is_better=True), False: PublishedRows(higher_is_better=False)},
+        )
         long = frozenset(table.columns) >= _LONG
         told_of = dict[str, None]()
         seen: set[tuple[str | None, ...]] = set()
@@ -107,7 +110,7 @@ class BenchBenchLoader(SingleFileLoader):
 
 
 def _add(
-    into: Numbers, record: Mapping[str, object], column: str, about: Mapping[str, object], counts: Counter[str]
+    into: PublishedRows, record: Mapping[str, object], column: str, about: Mapping[str, object], counts: Counter[str]
 ) -> None:
     cell = record.get(column)
     if is_absent(cell):

@@ -135,7 +135,7 @@ def as_options(pairs: Iterable[str]) -> str:
     return together(*(Option("map", column, of=name) for name, _, column in (pair.partition("=") for pair in pairs)))
 
 
-class Column:
+class SampledColumn:
     """One column of the rows that are looked at: its name in plain words, and what its cells have in common."""
 
     def __init__(self, name: str, records: Sequence[Record]) -> None:
@@ -256,7 +256,7 @@ def assigned(columns: Sequence[str], records: Sequence[Record], asked: Collectio
     """
     records = list(records)[:_LOOKED_AT]
     found = [
-        Column(name, records)
+        SampledColumn(name, records)
         for name in columns
         if name and not any(isinstance(row.get(name), dict | list) for row in records)
     ]
@@ -266,14 +266,14 @@ def assigned(columns: Sequence[str], records: Sequence[Record], asked: Collectio
     return Assignment(options=votes) if votes else _wide(found, asked) or _long(found, asked)
 
 
-def _called(names: Sequence[str], columns: Sequence[Column]) -> Column | None:
+def _called(names: Sequence[str], columns: Sequence[SampledColumn]) -> SampledColumn | None:
     """Return the first column that is called so, else the first whose name ends so."""
     exact = (column for name in names for column in columns if column.words == name)
     ending = (column for name in names for column in columns if column.words.endswith(f"_{name}"))
     return next(chain(exact, ending), None)
 
 
-def _votes(columns: Sequence[Column]) -> tuple[str, ...]:
+def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
     by_words = {column.words: column for column in columns}
     for first, second in _PAIRS:
         if first in by_words and second in by_words:
@@ -291,12 +291,12 @@ def _votes(columns: Sequence[Column]) -> tuple[str, ...]:
     return ()
 
 
-def _best(columns: Sequence[Column], weights: Sequence[float]) -> list[tuple[float, Column]]:
+def _best(columns: Sequence[SampledColumn], weights: Sequence[float]) -> list[tuple[float, SampledColumn]]:
     ranked = [(weight, column) for weight, column in zip(weights, columns, strict=True) if weight > 0]
     return sorted(ranked, key=lambda pair: -pair[0])[:_MOST]
 
 
-def _wide(columns: Sequence[Column], asked: Collection[str]) -> Assignment | None:
+def _wide(columns: Sequence[SampledColumn], asked: Collection[str]) -> Assignment | None:
     """Fit a table with a column of scores for each model: those asked for by name, those called like models, or all."""
     numbers = [column for column in columns if column.is_measured and "," not in column.name]
     if sum(bool(_QUALITIES & column.tokens) for column in numbers) > 1:
@@ -344,12 +344,16 @@ class _Fit:
     """Item, score and model, how well they fit the rows, and what tells rows of one item and model apart."""
 
     weight: float
-    chosen: tuple[Column | None, Column | None, Column | None]
+    chosen: tuple[SampledColumn | None, SampledColumn | None, SampledColumn | None]
     apart: tuple[str, ...]
     is_key: bool
 
 
-def _fit(chosen: tuple[Column | None, Column | None, Column | None], columns: Sequence[Column], weight: float) -> _Fit:
+def _fit(
+    chosen: tuple[SampledColumn | None, SampledColumn | None, SampledColumn | None],
+    columns: Sequence[SampledColumn],
+    weight: float,
+) -> _Fit:
     """Take from the weight of the names what speaks against the key that they make."""
     item, _, model = chosen
     n_rows = len(columns[0].values)
@@ -378,7 +382,7 @@ def _fit(chosen: tuple[Column | None, Column | None, Column | None], columns: Se
     return _Fit(weight, chosen, apart, is_key)
 
 
-def _long(columns: Sequence[Column], asked: Collection[str]) -> Assignment:
+def _long(columns: Sequence[SampledColumn], asked: Collection[str]) -> Assignment:
     """Fit a table with a row for each item and model."""
     models = _best(columns, [column.as_model(asked) for column in columns])
     scores = _best(columns, [column.as_score() for column in columns])
@@ -420,7 +424,12 @@ def _long(columns: Sequence[Column], asked: Collection[str]) -> Assignment:
     )
 
 
-def _options(columns: Sequence[Column], item: Column | None, score: Column | None, model: Column | None) -> list[str]:
+def _options(
+    columns: Sequence[SampledColumn],
+    item: SampledColumn | None,
+    score: SampledColumn | None,
+    model: SampledColumn | None,
+) -> list[str]:
     """Write the roles as options, with whoever judged, and whom rows without an item of their own depend on."""
     options = [
         f"item={item.name if item else (ROW if score else 'COLUMN')}",
@@ -438,8 +447,8 @@ def _options(columns: Sequence[Column], item: Column | None, score: Column | Non
 
 
 def _nothing_rivals(
-    chosen: tuple[Column | None, Column | None, Column | None],
-    candidates: tuple[Sequence[tuple[float, Column]], ...],
+    chosen: tuple[SampledColumn | None, SampledColumn | None, SampledColumn | None],
+    candidates: tuple[Sequence[tuple[float, SampledColumn]], ...],
 ) -> bool:
     """Whether the names of item, score and model are enough, and no other column has as good a claim to them."""
     item, score, model = chosen
@@ -469,7 +478,7 @@ def _nothing_rivals(
     return of_item >= _SURE and not rivals and (model is not None or not models)
 
 
-def _in_order(columns: Sequence[Column]) -> tuple[str, ...]:
+def _in_order(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
     """Return the option that numbers repeats as they come, where other columns are answers, measures or constant."""
     silent = all(
         is_answer(column.name) or column.is_measured or column.chars > _NAME_CHARS or len(column.levels) < 2
@@ -478,24 +487,24 @@ def _in_order(columns: Sequence[Column]) -> tuple[str, ...]:
     return (f"trial={ORDER}",) if silent else ()
 
 
-def repeats_told_apart(columns: Sequence[Column], keys: Sequence[tuple[object, ...]]) -> list[str]:
+def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[object, ...]]) -> list[str]:
     """Say what tells rows with the same key apart: a column of trials, another column, or both; [] if none does.
 
     An answer's text tells nothing: two answers to a question are two trials of it.
 
     >>> rows = [{"dataset": d, "trial": t} for d in "xy" for t in "01"]
-    >>> repeats_told_apart([Column("dataset", rows), Column("trial", rows)], [("q1",)] * 4)
+    >>> repeats_told_apart([SampledColumn("dataset", rows), SampledColumn("trial", rows)], [("q1",)] * 4)
     ['trial=trial', 'task=dataset']
     """
 
-    def tells(*others: Column) -> bool:
+    def tells(*others: SampledColumn) -> bool:
         with_it = {
             (*key, *values)
             for key, values in zip(keys, zip(*(column.values for column in others), strict=True), strict=True)
         }
         return len(with_it) == len(keys)
 
-    def option(column: Column) -> str:
+    def option(column: SampledColumn) -> str:
         if _JUDGES & column.tokens:
             return f"judge={column.name}"
         return f"trial={column.name}"

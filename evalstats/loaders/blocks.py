@@ -201,7 +201,7 @@ Place = tuple[int, dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TableBlock:
     """Some rows of a table: its columns, and where each row stands in the file.
 
     `texts` are columns known to hold text where all columns are handed on as text; `nested` hold lists or objects;
@@ -226,7 +226,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class LeftOut:
+class SkippedRows:
     """Rows of a table that are none: how many, and what is wrong with the first of them."""
 
     n: int = 0
@@ -265,8 +265,8 @@ class TableFile:
     """
 
     word: str
-    blocks: Callable[[], Iterator[Block]]
-    left_out: LeftOut = field(default_factory=LeftOut)
+    blocks: Callable[[], Iterator[TableBlock]]
+    left_out: SkippedRows = field(default_factory=SkippedRows)
 
 
 def open_table(head: Head, rows: str | None = None, *, lenient: bool = False, deep: Sequence[str] = ()) -> TableFile:
@@ -279,7 +279,7 @@ def open_table(head: Head, rows: str | None = None, *, lenient: bool = False, de
     path = head.path
     if rows is not None or head.shape == "object":
         return _inside(head, rows, deep)
-    left_out = LeftOut()
+    left_out = SkippedRows()
 
     def bad() -> BadRow:
         return left_out.anew() if lenient else partial(_refuse, path)
@@ -343,7 +343,7 @@ def check_width(n_columns: int) -> None:
         )
 
 
-def frame_block(frame: pl.DataFrame, *, first: int = 0) -> Block:
+def frame_block(frame: pl.DataFrame, *, first: int = 0) -> TableBlock:
     """Make a block of a frame; structs become columns `name.field`, one level deep.
 
     Durations become text in ISO 8601, labels text; a column of a dtype that has no text (an interval, a map) counts as nested.
@@ -361,7 +361,7 @@ def frame_block(frame: pl.DataFrame, *, first: int = 0) -> Block:
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
     made = pl.DataFrame([(nothing if series is None else series).alias(name) for name, series in plain.items()])
     nested = frozenset(name for name, series in plain.items() if series is None)
-    return Block(made, _places(range(first, first + frame.height)), nested=nested, kind="typed")
+    return TableBlock(made, _places(range(first, first + frame.height)), nested=nested, kind="typed")
 
 
 def _plain(series: pl.Series) -> pl.Series | None:
@@ -377,7 +377,7 @@ def _plain(series: pl.Series) -> pl.Series | None:
     return series
 
 
-def delimited_blocks(path: Path, delimiter: str, bad: BadRow | None = None) -> Iterator[Block]:
+def delimited_blocks(path: Path, delimiter: str, bad: BadRow | None = None) -> Iterator[TableBlock]:
     """Read delimited text; an empty cell is null, a column without a name is left out."""
     header = header_of(path, delimiter)
     check_width(len(header))
@@ -385,10 +385,10 @@ def delimited_blocks(path: Path, delimiter: str, bad: BadRow | None = None) -> I
     size = {"most_rows": BLOCK_ROWS, "most_chars": BLOCK_CHARS}
     for frame, lines in iter_frames(path, delimiter, n_columns=len(header), bad=bad, **size):
         columns = [frame[f"{place}"].alias(safe_name(header[place])) for place in keep]
-        yield Block(pl.DataFrame(columns), _places(lines))
+        yield TableBlock(pl.DataFrame(columns), _places(lines))
 
 
-def parquet_blocks(path: Path) -> Iterator[Block]:
+def parquet_blocks(path: Path) -> Iterator[TableBlock]:
     """Read a Parquet file some row groups at a time; columns of bytes are left out."""
     try:
         with open_regular(path) as stream:
@@ -427,7 +427,7 @@ def _elements(path: Path, bad: BadRow) -> Iterator[Place]:
             bad(f"record {place} (counted from 0) is not a JSON object; every element must be one")
 
 
-def json_blocks(records: Iterable[Place], deep: Sequence[str] = ()) -> Iterator[Block]:
+def json_blocks(records: Iterable[Place], deep: Sequence[str] = ()) -> Iterator[TableBlock]:
     """Put records, each with its place, together in blocks; `deep` are paths that become columns where they lead anywhere."""
     cells: list[dict[str, object]] = []
     places: list[int] = []
@@ -488,7 +488,7 @@ def _name(name: str) -> str:
     return safe_name(name if name.isascii() else as_text(name) or "")
 
 
-def _cell_block(cells: list[dict[str, object]], places: list[int]) -> Block:
+def _cell_block(cells: list[dict[str, object]], places: list[int]) -> TableBlock:
     names = dict.fromkeys(chain.from_iterable(cells))
     names.pop("", None)
     check_width(len(names))
@@ -510,7 +510,7 @@ def _cell_block(cells: list[dict[str, object]], places: list[int]) -> Block:
             values = [as_text(value) if isinstance(value, float) else value for value in values]
         repaired.update([name] if any(map(_is_unfit, values)) else [])
         columns[name] = pl.Series(name, [_cell(value) for value in values], dtype=pl.String)
-    return Block(
+    return TableBlock(
         pl.DataFrame(columns),
         _places(places),
         texts=frozenset(texts),

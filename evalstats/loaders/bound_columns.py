@@ -9,7 +9,7 @@ from evalstats.errors import InputError, Option, some_of
 from evalstats.loaders.blocks import (
     MAX_FACTOR_CHARS,
     SHOWN_COLUMNS,
-    Block,
+    TableBlock,
     TableFile,
     check_width,
     is_nested,
@@ -94,7 +94,7 @@ class Survey:
     n_rows: int = 0
     _together: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict[tuple[str, str], pl.DataFrame])
 
-    def add(self, block: Block) -> None:
+    def add(self, block: TableBlock) -> None:
         """Take one more block into account."""
         self.n_rows += block.frame.height
         for series in block.frame.iter_columns():
@@ -137,7 +137,7 @@ class Survey:
         """Whether a column holds plain values, and no texts too long for a factor."""
         return not (self.seen[name].nested or self.seen[name].long)
 
-    def cells(self, block: Block, source: str, role: str) -> pl.Series:
+    def cells(self, block: TableBlock, source: str, role: str) -> pl.Series:
         """Take the column for something out of a block, the whole numbers in it written without a point."""
         if self.seen[source].nested and role != "tags":
             raise InputError(f"column {source!r} holds lists or objects; {role} needs one plain value a row")
@@ -186,10 +186,10 @@ class Survey:
         return self.seen[name].kind()
 
 
-def surveyed(table: TableFile, watched: tuple[tuple[str, str], ...] = ()) -> tuple[Survey, Iterator[Block]]:
+def surveyed(table: TableFile, watched: tuple[tuple[str, str], ...] = ()) -> tuple[Survey, Iterator[TableBlock]]:
     """Look at all of a table, then hand on its blocks. Only a table too large to be kept is read twice."""
     survey = Survey(watched=watched, word=table.word)
-    kept: list[Block] | None = []
+    kept: list[TableBlock] | None = []
     size = 0
     for block in table.blocks():
         survey.add(block)
@@ -201,7 +201,7 @@ def surveyed(table: TableFile, watched: tuple[tuple[str, str], ...] = ()) -> tup
     return survey, table.blocks() if kept is None else _given_away(kept)
 
 
-def _given_away(blocks: list[Block]) -> Iterator[Block]:
+def _given_away(blocks: list[TableBlock]) -> Iterator[TableBlock]:
     """Yield blocks and keep none of those that were handed on."""
     blocks.reverse()
     while blocks:
@@ -221,7 +221,7 @@ def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:
     seen.long = seen.long or (isinstance(longest, int) and longest > MAX_FACTOR_CHARS)
 
 
-def _holds_numbers(series: pl.Series, block: Block) -> bool:
+def _holds_numbers(series: pl.Series, block: TableBlock) -> bool:
     """Whether a column of text can only have been written from numbers."""
     if block.kind != "text":
         return block.kind == "json" and series.name not in block.texts

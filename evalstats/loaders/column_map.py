@@ -51,7 +51,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetricFacts:
+class DeclaredMetric:
     """What the user says of a metric; None leaves it to what is seen in the column."""
 
     kind: str | None = None
@@ -99,7 +99,7 @@ class ColumnMap:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     constants: Mapping[str, str] = field(default_factory=dict[str, str])
     values: Mapping[str, Mapping[str, str | float]] = field(default_factory=dict[str, Mapping[str, str | float]])
-    metrics: Mapping[str, MetricFacts] = field(default_factory=dict[str, MetricFacts])
+    metrics: Mapping[str, DeclaredMetric] = field(default_factory=dict[str, DeclaredMetric])
     scale: Scale | None = None
     dependence: tuple[str, ...] = ()
     rows: str | None = None
@@ -373,7 +373,7 @@ def _labels(value: object, name: str) -> dict[str, str | float]:
     return labels
 
 
-def metric_facts(value: object, name: str) -> MetricFacts:
+def metric_facts(value: object, name: str) -> DeclaredMetric:
     """Read what is declared of one metric, as in the tables [metrics.NAME] of a TOML file.
 
     >>> metric_facts({"scale": "1..5", "higher_is_better": False}, "harm").high
@@ -382,7 +382,7 @@ def metric_facts(value: object, name: str) -> MetricFacts:
     given = _table({f"metrics.{name}": value}, f"metrics.{name}")
     for fact, found in given.items():
         if not _is_fact(fact, found):
-            allowed = ", ".join((*(entry.name for entry in fields(MetricFacts)), "scale"))
+            allowed = ", ".join((*(entry.name for entry in fields(DeclaredMetric)), "scale"))
             raise InputError(f"[metrics.{name}] {fact} = {found!r} is not understood; it may hold {allowed}")
     if "scale" in given:
         scale = scale_of(str(given["scale"]))
@@ -390,7 +390,7 @@ def metric_facts(value: object, name: str) -> MetricFacts:
     low, high = as_number(given.get("low")), as_number(given.get("high"))
     if low is not None and high is not None and low >= high:
         raise InputError(f"[metrics.{name}] low = {low:g} is not below high = {high:g}")
-    return MetricFacts(
+    return DeclaredMetric(
         kind=as_text(given.get("kind")),
         low=low,
         high=high,
@@ -412,6 +412,6 @@ def _is_fact(fact: str, value: object) -> bool:
     return fact == "unit" and isinstance(value, str)
 
 
-def _present(facts: MetricFacts | Scale) -> dict[str, object]:
+def _present(facts: DeclaredMetric | Scale) -> dict[str, object]:
     found = {entry.name: cast("object", getattr(facts, entry.name)) for entry in fields(facts)}
     return {name: value for name, value in found.items() if value is not None}

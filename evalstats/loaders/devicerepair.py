@@ -15,9 +15,9 @@ from typing import Final
 from evalstats.errors import InputError, Option
 from evalstats.loaders.assumed import (
     SHARED,
+    AssumedForm,
     AssumedTable,
     Field,
-    Form,
     Ledger,
     Scales,
     looks_like,
@@ -31,7 +31,7 @@ BENCHMARK: Final = "device-repair"
 CRITERIA: Final = ("correctness", "completeness", "practicality", "safety")
 PRIMARY: Final = "correctness"
 
-FORM: Final = Form(
+FORM: Final = AssumedForm(
     benchmark=BENCHMARK,
     loader="devicerepair",
     fields=(

@@ -21,9 +21,9 @@ from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head
 from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
 from evalstats.loaders.every_eval_ever_annex import Annex, NotExportedError, annex_of
-from evalstats.loaders.published_numbers import Numbers
+from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.records import Records
-from evalstats.loaders.rows import Ranges, Row, Trials, held, metric_row, scored, told, unscored
+from evalstats.loaders.rows import Ranges, Row, TrialNumbers, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -180,12 +180,12 @@ class _Reading:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.runs: dict[tuple[str, str], _Log] = {}
-        self.numbers = Numbers()
+        self.numbers = PublishedRows()
         self._ranges = Ranges()
         self._metrics: dict[tuple[str, str], Row] = {}
         self._own_metrics: dict[tuple[str, str], Row] = {}
         self._counts: Counter[str] = Counter()
-        self._trials = Trials()
+        self._trials = TrialNumbers()
         self._shared: dict[tuple[object, ...], _Shared | None] = {}
         # names met in `metadata`: whether each is kept as a factor
         self._factors: dict[str, bool] = {}

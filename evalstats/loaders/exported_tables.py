@@ -25,7 +25,7 @@ from evalstats.schema.interchange import (
     FORMAT,
     TABLE_FILES,
     VERSION,
-    Cells,
+    ExportedColumn,
     TableFormat,
     cells_of,
     from_cells,
@@ -121,7 +121,7 @@ def _table(path: Path, entry: dict[str, object]) -> tuple[TableName, pl.DataFram
     return table, check_table(pl.DataFrame(series), table, source=str(path))
 
 
-def _held(path: Path, to: TableFormat, columns: Sequence[Cells]) -> pl.DataFrame:
+def _held(path: Path, to: TableFormat, columns: Sequence[ExportedColumn]) -> pl.DataFrame:
     """Read the columns that a file holds, by their names: whoever looked at it in a spreadsheet may have moved them."""
     with open_regular(path) as stream:
         if to == "parquet":

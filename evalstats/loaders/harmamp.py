@@ -14,9 +14,9 @@ from typing import Final
 from evalstats.errors import InputError, Option
 from evalstats.loaders.assumed import (
     SHARED,
+    AssumedForm,
     AssumedTable,
     Field,
-    Form,
     Ledger,
     Record,
     Scales,
@@ -41,7 +41,7 @@ _TURN: Final = "/turn"
 _METRICS: Final = {HARMFULNESS: "harmful", OVER_REFUSAL: "refused", HARM_SCORE: "harm_score"}
 _OF_LABEL: Final = {"malicious": (HARMFULNESS, HARM_SCORE), "benign": (OVER_REFUSAL,)}
 
-FORM: Final = Form(
+FORM: Final = AssumedForm(
     benchmark=BENCHMARK,
     loader="harmamp",
     fields=(

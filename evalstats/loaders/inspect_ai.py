@@ -262,7 +262,7 @@ class _Waiting:
     scorers: tuple[str, ...]
 
 
-class SampleReader:
+class InspectSamples:
     """Turns samples into rows; those that lack scores wait until all metrics of the run are known."""
 
     def __init__(self, log: EvalLog, run: str, ranges: Ranges) -> None:
@@ -492,7 +492,7 @@ class InspectLoader:
         """Yield outcomes sample by sample, those without scores last, then metrics, published numbers and the run."""
         log = read_log(source.path)
         run = source.run_id()
-        reader = SampleReader(log, run, Ranges())
+        reader = InspectSamples(log, run, Ranges())
         if is_archive(source.path):
             with open_archive(source.path) as archive:
                 if n := archive.n_repeated:
@@ -526,7 +526,7 @@ def _rank(log: EvalLog) -> tuple[bool, str, bool]:
 _Placed = tuple[str, str, object]
 
 
-def _rows(reader: SampleReader, samples: Iterable[_Placed]) -> Iterator[dict[str, object]]:
+def _rows(reader: InspectSamples, samples: Iterable[_Placed]) -> Iterator[dict[str, object]]:
     for where, locator, sample in samples:
         yield from reader.rows(sample, where, locator)
 
@@ -554,7 +554,7 @@ def _archive_samples(path: Path, archive: EvalArchive) -> Iterator[_Placed]:
     yield from by_key.values()
 
 
-def _notes(log: EvalLog, reader: SampleReader) -> Iterator[str]:
+def _notes(log: EvalLog, reader: InspectSamples) -> Iterator[str]:
     """Say what a reader of the numbers should know."""
     if log.status != "success":
         ended = "did not end" if log.status == "started" else f"ended with status {log.status}"

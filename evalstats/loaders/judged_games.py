@@ -11,7 +11,7 @@ April 2025 (`question_id`, no baseline), which WildVision-Bench still has, with 
 from collections.abc import Iterator
 from typing import Final
 
-from evalstats.loaders.arena_cells import Winner, labelled
+from evalstats.loaders.arena_cells import VoteOutcome, labelled
 from evalstats.loaders.arena_records import Judgements, columns_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source
 from evalstats.loaders.rows import Row
@@ -107,14 +107,14 @@ def _hard_rows(file: Judgements) -> Iterator[Row]:
         row["benchmark"] = _benchmark(file.source, categories)
 
 
-def _hard_verdict(game: object) -> Winner:
+def _hard_verdict(game: object) -> VoteOutcome:
     """Read the verdict of one game; prose of a judge that gave none is cut short."""
     score = as_dict(game).get("score")
     if not isinstance(score, str) or not score.strip():
-        return Winner(raw=as_text(score), reason="the judge gave no verdict")
+        return VoteOutcome(raw=as_text(score), reason="the judge gave no verdict")
     found = labelled(score, "", "")
     if found.outcome is None or found.words != "A>B":
-        return Winner(raw=score[:_MAX_LABEL_CHARS], reason="the verdict is none of A>>B, A>B, A=B, B>A, B>>A")
+        return VoteOutcome(raw=score[:_MAX_LABEL_CHARS], reason="the verdict is none of A>>B, A>B, A=B, B>A, B>>A")
     return found
 
 
@@ -180,13 +180,13 @@ def _pair_rows(file: Judgements) -> Iterator[Row]:
             )
 
 
-def _pair_verdict(label: str | None, first: int) -> Winner:
+def _pair_verdict(label: str | None, first: int) -> VoteOutcome:
     said = (label or "").strip().lower()
     won = _WINS.get(said)
     if won is None:
         lost = said in {"", "error", "nan"}
-        return Winner(raw=label, reason="the judge gave no verdict" if lost else "the winner's label is not known")
-    return Winner(raw=label, outcome="tie" if not won else "a" if won == first else "b")
+        return VoteOutcome(raw=label, reason="the judge gave no verdict" if lost else "the winner's label is not known")
+    return VoteOutcome(raw=label, outcome="tie" if not won else "a" if won == first else "b")
 
 
 ARENA_HARD: Final = ArenaHardLoader()

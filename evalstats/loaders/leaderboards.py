@@ -9,7 +9,7 @@ from typing import Final
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.files import header_of, iter_cells, iter_rows, load_json
-from evalstats.loaders.published_numbers import Numbers, between, offsets, plus_minus
+from evalstats.loaders.published_numbers import PublishedRows, between, offsets, plus_minus
 from evalstats.loaders.values import as_count, as_dict, as_number, day_of, dicts, get
 from evalstats.schema.data import Problem
 
@@ -37,7 +37,7 @@ class LeaderboardLoader(SingleFileLoader):
         found = _kind_of(head)
         if found is None:
             raise UnreadableFileError(f"{source.path}: is no leaderboard that this loader knows")
-        numbers = Numbers(higher_is_better=True)
+        numbers = PublishedRows(higher_is_better=True)
         benchmark = found[1](head, source, numbers)
         if not numbers.rows:
             raise UnreadableFileError(f"{source.path}: holds no published number of any model")
@@ -48,7 +48,7 @@ class LeaderboardLoader(SingleFileLoader):
         yield from source.notes(numbers.doubts())
 
 
-def _kind_of(head: Head) -> tuple[str, Callable[[Head, Source, Numbers], str]] | None:
+def _kind_of(head: Head) -> tuple[str, Callable[[Head, Source, PublishedRows], str]] | None:
     return _kind_of_text(head) if head.shape == "text" else _kind_of_json(head)
 
 
@@ -56,7 +56,7 @@ LOADER = LeaderboardLoader()
 
 
 Record = Mapping[str, str]
-Reader = Callable[[Head, Source, Numbers], str]
+Reader = Callable[[Head, Source, PublishedRows], str]
 
 _ARENA: Final = frozenset({"model", "arena_score", "95_pct_ci"})
 _HARD: Final = frozenset({"model", "score", "rating_q025", "rating_q975"})
@@ -102,7 +102,7 @@ def _loose_records(head: Head) -> Iterator[Record]:
         yield dict(zip(header, cells, strict=False))
 
 
-def _arena(head: Head, source: Source, numbers: Numbers) -> str:
+def _arena(head: Head, source: Source, numbers: PublishedRows) -> str:
     """Read a dump of Chatbot Arena's table; its part of the arena is named by the file (lmarena_text)."""
     task = source.stem.removeprefix("lmarena_") if source.stem.startswith("lmarena_") else ""
     for record in _records(head):
@@ -127,7 +127,7 @@ def _arena(head: Head, source: Source, numbers: Numbers) -> str:
     return "LMArena"
 
 
-def _arena_hard(head: Head, _: Source, numbers: Numbers) -> str:
+def _arena_hard(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read Arena-Hard-Auto's leaderboard; its interval stands as ends and as distances, which must agree."""
     n_apart = 0
     for record in _records(head):
@@ -151,7 +151,7 @@ def _arena_hard(head: Head, _: Source, numbers: Numbers) -> str:
     return "Arena-Hard"
 
 
-def _alpaca_eval(head: Head, source: Source, numbers: Numbers) -> str:
+def _alpaca_eval(head: Head, source: Source, numbers: PublishedRows) -> str:
     """Read AlpacaEval's leaderboards, also those of its site; the annotator, which the file names, is the task."""
     annotator = source.stem.removeprefix("docs_").removesuffix("_leaderboard")
     for record in _records(head):
@@ -174,7 +174,7 @@ def _alpaca_eval(head: Head, source: Source, numbers: Numbers) -> str:
     return "AlpacaEval"
 
 
-def _many_benchmarks(head: Head, _: Source, numbers: Numbers) -> str:
+def _many_benchmarks(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read AlpacaEval's table that sets many benchmarks beside two states of Chatbot Arena."""
     for record in _loose_records(head):
         for column, value in record.items():
@@ -215,7 +215,7 @@ _OF_REWARDS: Final = ("mixture_of_rewards", "task_macro_reward", "RewardScore_Av
 _NO_SCORES: Final = ("Rank_", "Length")
 
 
-def _kind_of_json(head: Head) -> tuple[str, Callable[[Head, Source, Numbers], str]] | None:
+def _kind_of_json(head: Head) -> tuple[str, Callable[[Head, Source, PublishedRows], str]] | None:
     """Say what a JSON object holds, and by what it is read."""
     if head.shape not in {"object", "lines"}:
         return None
@@ -244,7 +244,7 @@ def _content(head: Head) -> dict[str, object]:
     return as_dict(load_json(head.path, max_chars=_MAX_CHARS))
 
 
-def _catalog(head: Head, _: Source, numbers: Numbers) -> str:
+def _catalog(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read the arena catalog: category to model to rating; or model to rating, without categories."""
     content = _content(head)
     flat = any("rating" in as_dict(value) for value in content.values())
@@ -258,7 +258,7 @@ def _catalog(head: Head, _: Source, numbers: Numbers) -> str:
     return "LMArena"
 
 
-def _comparia(head: Head, _: Source, numbers: Numbers) -> str:
+def _comparia(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read ComparIA's dump: medians and percentiles of resampled ratings, and win rates."""
     content = _content(head)
     day = day_of(content.get("timestamp"))
@@ -272,7 +272,7 @@ def _comparia(head: Head, _: Source, numbers: Numbers) -> str:
     return "ComparIA"
 
 
-def _evalplus(head: Head, _: Source, numbers: Numbers) -> str:
+def _evalplus(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read EvalPlus' leaderboard: model to its share of solved tasks, with and without the added tests."""
     for model, value in _content(head).items():
         record = as_dict(value)
@@ -283,7 +283,7 @@ def _evalplus(head: Head, _: Source, numbers: Numbers) -> str:
     return "EvalPlus"
 
 
-def _wildbench_elo(head: Head, _: Source, numbers: Numbers) -> str:
+def _wildbench_elo(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read WildBench's Elo. Its `ci` and `std` are over orders of the same judgements, so they are no sampling error.
 
     So `leaderboard/wb_elo.py` of allenai/WildBench makes them: every round shuffles the same list.
@@ -312,7 +312,7 @@ def _wildbench_elo(head: Head, _: Source, numbers: Numbers) -> str:
     return _WILDBENCH
 
 
-def _wildbench_rewards(head: Head, source: Source, numbers: Numbers) -> str:
+def _wildbench_rewards(head: Head, source: Source, numbers: PublishedRows) -> str:
     """Read WildBench's rewards against one reference model, which the file's name tells."""
     found = _REFERENCE.match(source.stem)
     metric = f"reward/{found[1]}" if found else "reward"
@@ -330,7 +330,7 @@ def _wildbench_rewards(head: Head, source: Source, numbers: Numbers) -> str:
     return _WILDBENCH
 
 
-def _wildbench_scores(head: Head, _: Source, numbers: Numbers) -> str:
+def _wildbench_scores(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read WildBench's mean scores."""
     for model, value in _content(head).items():
         record = as_dict(value)
@@ -344,7 +344,7 @@ def _wildbench_scores(head: Head, _: Source, numbers: Numbers) -> str:
     return _WILDBENCH
 
 
-def _wildbench_all(head: Head, _: Source, numbers: Numbers) -> str:
+def _wildbench_all(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read WildBench's table of everything. It holds 0 for rewards that were never measured, which are left out."""
     n_unmeasured = 0
     for model, value in _content(head).items():

@@ -141,7 +141,7 @@ class TaskOfRun:
         return None, taken
 
 
-class SampleReader:
+class LmEvalSamples:
     """Turns the samples of one task into rows, remembering which documents were met."""
 
     def __init__(self, task: TaskOfRun, ranges: Ranges) -> None:
@@ -383,7 +383,7 @@ class _Reading:
     """What is gathered while the samples of one source are read."""
 
     ranges: Ranges = field(default_factory=Ranges)
-    readers: dict[str, SampleReader] = field(default_factory=dict[str, SampleReader])
+    readers: dict[str, LmEvalSamples] = field(default_factory=dict[str, LmEvalSamples])
 
 
 class LmEvalLoader:
@@ -438,7 +438,7 @@ class LmEvalLoader:
     def _read_samples(
         self, task: TaskOfRun, samples: Iterable[PlacedSample], reading: _Reading
     ) -> Iterator[Rows | Problem]:
-        reader = reading.readers.setdefault(task.task, SampleReader(task, reading.ranges))
+        reader = reading.readers.setdefault(task.task, LmEvalSamples(task, reading.ranges))
         return in_batches(reader.rows(samples), "outcomes")
 
     def _read_orphans(self, source: Source) -> Iterator[Rows | Problem]:

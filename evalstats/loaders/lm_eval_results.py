@@ -54,7 +54,7 @@ _PROPORTIONS: Final = ("acc", "exact_match", "em", "pass@", "prompt_level", "ins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PublishedNumber:
     """One published number of a task or group. `key` is the key in the file, `metric` its name here."""
 
     key: str
@@ -73,7 +73,7 @@ def metric_name(metric: str, filter_name: str | None) -> str:
     return metric if filter_name in (None, "", "none") else f"{metric},{filter_name}"
 
 
-def published(numbers: object) -> Iterator[Published]:
+def published(numbers: object) -> Iterator[PublishedNumber]:
     """Yield the published numbers of one task, without standard errors, names and counts.
 
     >>> [(p.metric, p.std_error) for p in published({"alias": "x", "acc,none": 0.5, "acc_stderr,none": "N/A"})]
@@ -88,7 +88,9 @@ def published(numbers: object) -> Iterator[Published]:
             continue
         error = as_amount(held.get(f"{base}{_STDERR}{comma}{filter_name}"))
         std_error = None if as_number(value) is None else error
-        yield Published(key=key, metric=metric_name(base, filter_name), base=base, value=value, std_error=std_error)
+        yield PublishedNumber(
+            key=key, metric=metric_name(base, filter_name), base=base, value=value, std_error=std_error
+        )
 
 
 def is_proportion(metric: str) -> bool:
@@ -297,7 +299,7 @@ class Results:
                     "value_raw": None if as_number(number.value) is not None else str(number.value),
                 }
 
-    def _n(self, name: str, number: Published, group: object) -> int | None:
+    def _n(self, name: str, number: PublishedNumber, group: object) -> int | None:
         if group is None:
             return self.effective(name)
         counted = as_count(get(group, "sample_count", number.key))
@@ -309,7 +311,7 @@ class Results:
         return sum(part for part in parts if part is not None)
 
 
-def _method(number: Published, *, is_group: bool) -> str:
+def _method(number: PublishedNumber, *, is_group: bool) -> str:
     if number.std_error is None:
         return "published, no stderr"
     return "published, pooled stderr" if is_group else "published"

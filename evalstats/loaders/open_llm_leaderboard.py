@@ -15,7 +15,7 @@ from evalstats.errors import UnreadableFileError, some_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.open_llm_scores import GPQA_CHOICES, MMLU_PRO_CHOICES, NORMALISED, V1, V2, above_chance
-from evalstats.loaders.published_numbers import Numbers
+from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.rows import Row, told
 from evalstats.loaders.score_table import Record, ScoreRows
 from evalstats.loaders.values import as_number, as_text, day_of
@@ -107,7 +107,7 @@ class OpenLLMLeaderboardLoader(SingleFileLoader):
                 f"{source.path}: has not the tasks of the Open LLM Leaderboard with their average, and columns that only it has "
                 f"({some_of(table.columns, 8)}); take the `contents` dataset as it is published"
             )
-        numbers, counts = Numbers(higher_is_better=True), Counter[str]()
+        numbers, counts = PublishedRows(higher_is_better=True), Counter[str]()
         for record in table.records:
             _add(numbers, record, columns, counts)
         if not numbers.rows:
@@ -143,7 +143,7 @@ def _columns(names: tuple[str, ...]) -> _Columns | None:
     return None
 
 
-def _add(numbers: Numbers, record: Record, columns: _Columns, counts: Counter[str]) -> None:
+def _add(numbers: PublishedRows, record: Record, columns: _Columns, counts: Counter[str]) -> None:
     known = _about(record, columns)
     counts[_FLAGGED] += str(known.get("flagged")).lower() == "true"
     metric = NORMALISED if columns.version == V2 else "score"

@@ -25,7 +25,7 @@ _OUTSIDE: Final = "{n} numbers lie outside their own interval; the interval is l
 
 
 @dataclass(slots=True)
-class Numbers:
+class PublishedRows:
     """Rows read so far, and what is worth telling of them.
 
     `higher_is_better` is what the format says of all its metrics; None where it says nothing.
@@ -195,7 +195,7 @@ _SPREADS: Final = re.compile(r"(?:.*_)?(?:std|sd|stdev|std_dev|stddev|variance|v
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class ScoreColumns:
     """A column of scores with the columns that say how certain they are (None where there is none)."""
 
     column: str
@@ -210,7 +210,7 @@ class Roles:
     """What every column of a table is for."""
 
     model: str
-    metrics: list[Metric] = field(default_factory=list[Metric])
+    metrics: list[ScoreColumns] = field(default_factory=list[ScoreColumns])
     labels: dict[str, str] = field(default_factory=dict[str, str])
     level: str | None = None
     facts: list[str] = field(default_factory=list[str])
@@ -261,7 +261,7 @@ def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str) -> Role
 
     >>> found = roles_of(["model", "acc", "acc_se", "votes"], ["acc", "acc_se", "votes"], "model")
     >>> found.metrics
-    [Metric(column='acc', error='acc_se', ends=None, n='votes', level=None)]
+    [ScoreColumns(column='acc', error='acc_se', ends=None, n='votes', level=None)]
     """
     roles = Roles(model=model)
     numbers = set(numeric)
@@ -285,7 +285,7 @@ def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str) -> Role
     return roles
 
 
-def _metric(name: str, column: str, beside: Mapping[str, str], used: set[str], *, alone: bool) -> Metric:
+def _metric(name: str, column: str, beside: Mapping[str, str], used: set[str], *, alone: bool) -> ScoreColumns:
     """Find what stands beside a column of scores: under its own name, or under a general one if it is the only one."""
     own = [beside[form] for form in _forms(name, _ERRORS) if form in beside]
     if alone:
@@ -298,7 +298,7 @@ def _metric(name: str, column: str, beside: Mapping[str, str], used: set[str], *
             if ends is None and first in beside and second in beside:
                 ends = beside[first], beside[second]
                 level = 0.95 if low in _LEVEL_95 else None
-    found = Metric(column=column, error=next(iter(own), None), ends=ends, n=next(iter(counts), None), level=level)
+    found = ScoreColumns(column=column, error=next(iter(own), None), ends=ends, n=next(iter(counts), None), level=level)
     used.update(each for each in (found.error, found.n, *(ends or ())) if each)
     return found
 

@@ -123,7 +123,7 @@ _BARE = re.compile(r"test_run_\d{8}_\d{6}(?:_\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class MatchedSource:
     """A source and the loader that will read it."""
 
     loader: Loader
@@ -258,7 +258,7 @@ def plan(
     where: Mapping[str, Sequence[str]] | None = None,
     stored: Iterable[Path] = (),
     sides: Collection[str] = (),
-) -> tuple[list[Planned], list[Problem]]:
+) -> tuple[list[MatchedSource], list[Problem]]:
     """Find sources and their loaders. A file that no loader knows is a problem; a manifest is passed over.
 
     Inside folders, files whose ending no result file has (READMEs, scripts) are passed over.
@@ -286,7 +286,7 @@ def plan(
         elif named:
             message = f"holds no results but {beside}; it goes with {loader.title} and is passed over"
             problems.append(Problem(path=str(path), message=message, severity="note"))
-    planned: list[Planned] = []
+    planned: list[MatchedSource] = []
     for found, files in by_loader.values():
         loader = found if not isinstance(found, TableLoader) else replace(table, column_map=found.column_map)
         for part in _grouped(loader, files):
@@ -294,14 +294,14 @@ def plan(
                 problems.append(part)
                 continue
             try:
-                planned.append(Planned(loader=loader, source=with_digest(part)))
+                planned.append(MatchedSource(loader=loader, source=with_digest(part)))
             except OSError as error:
                 message = f"cannot be read ({error.strerror or error})"
                 problems.append(Problem(path=str(error.filename or part.path), message=message))
     return _told_apart(planned, stored), problems
 
 
-def _told_apart(planned: Sequence[Planned], stored: Iterable[Path]) -> list[Planned]:
+def _told_apart(planned: Sequence[MatchedSource], stored: Iterable[Path]) -> list[MatchedSource]:
     """Name sources by what differs in their paths where their files have the same name: three runs are not one system."""
     paths = [item.source.path for item in planned]
     own = {path.absolute() for path in paths}

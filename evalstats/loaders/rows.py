@@ -17,13 +17,13 @@ _BITS: Final = 64
 _MASK: Final = (1 << _BITS) - 1
 
 
-class Trials:
+class TrialNumbers:
     """Numbers the trials of samples that come in any order, and tells apart those that stand there twice.
 
     A sample is remembered by two hashes of 64 bits, some 140 bytes of memory (240 where epochs are given), whatever its id and
     text. Two of a million samples share one with probability 3e-8.
 
-    >>> trials = Trials()
+    >>> trials = TrialNumbers()
     >>> [
     ...     trials.next(("q1",), "a"),
     ...     trials.next(("q1",), "a"),

@@ -24,9 +24,9 @@ from evalstats.loaders.files import (
 )
 from evalstats.loaders.published_numbers import (
     COUNT_NAMES,
-    Metric,
-    Numbers,
+    PublishedRows,
     Roles,
+    ScoreColumns,
     between,
     is_capacity,
     is_price,
@@ -153,7 +153,7 @@ def is_absent(cell: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class ScoreCell:
     """A number as a cell holds it; whether a percent sign follows, and what stands behind ± (None where nothing does)."""
 
     number: float
@@ -161,22 +161,22 @@ class Cell:
     spread: float | None = None
 
 
-def cell_of(value: object) -> Cell | None:
+def cell_of(value: object) -> ScoreCell | None:
     """Read a cell with one number; None where it holds something else.
 
     >>> cell_of("54.0% ± 1.2"), cell_of("3.1x"), cell_of("1,234")
-    (Cell(number=54.0, percent=True, spread=1.2), None, None)
+    (ScoreCell(number=54.0, percent=True, spread=1.2), None, None)
     """
     if isinstance(value, bool):
         return None
     if not isinstance(value, str):
         number = as_number(value)
-        return None if number is None else Cell(number=number)
+        return None if number is None else ScoreCell(number=number)
     found = _CELL.fullmatch(value.strip())
     number = as_number(found[1].replace("−", "-")) if found else None
     if found is None or number is None:
         return None
-    return Cell(number=number, percent=bool(found[2]), spread=as_number(found[3]) if found[3] else None)
+    return ScoreCell(number=number, percent=bool(found[2]), spread=as_number(found[3]) if found[3] else None)
 
 
 def count_of(value: object) -> object:
@@ -241,7 +241,7 @@ class ScoreTableLoader(SingleFileLoader):
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
         roles = _roles(head, table)
-        numbers = Numbers()
+        numbers = PublishedRows()
         notes = _add_all(table.records, roles, UNNAMED if of_one else source.stem, numbers)
         if not numbers.rows:
             raise UnreadableFileError(f"{source.path}: holds no published number of any model")
@@ -342,7 +342,7 @@ def _roles(head: Head, table: ScoreRows) -> Roles:
     return roles
 
 
-def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: Numbers) -> list[str]:
+def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: PublishedRows) -> list[str]:
     """Add every number; return what there is to tell of rows and cells."""
     seen: set[tuple[str | None, ...]] = set()
     told: Counter[str] = Counter()
@@ -361,7 +361,7 @@ def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: Number
     return [f"{what}: {n}" for what, n in told.items()]
 
 
-def _add(record: Record, metric: Metric, roles: Roles, stem: str, numbers: Numbers) -> None:
+def _add(record: Record, metric: ScoreColumns, roles: Roles, stem: str, numbers: PublishedRows) -> None:
     def label(name: str) -> str | None:
         column = roles.labels.get(name)
         return ((as_text(record.get(column)) or "").strip() or None) if column else None
@@ -402,7 +402,7 @@ def _facts(record: Record, roles: Roles) -> dict[str, object]:
     return found
 
 
-def _assumed(roles: Roles, numbers: Numbers) -> list[str]:
+def _assumed(roles: Roles, numbers: PublishedRows) -> list[str]:
     """Say what a table of scores does not tell and was taken to be so."""
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
     notes: list[str] = []

@@ -10,7 +10,7 @@ import polars as pl
 from evalstats.errors import InputError, Option, UnreadableFileError, some_of, together
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.binder import Record, as_options, assigned
-from evalstats.loaders.blocks import SHOWN_COLUMNS, Block, flat, listings, open_table, oriented, rows_at, seen
+from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, flat, listings, open_table, oriented, rows_at, seen
 from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
@@ -102,7 +102,7 @@ class TableLoader(SingleFileLoader):
             where=self.where,
             reread=table.blocks,
         )
-        last: Block | None = None
+        last: TableBlock | None = None
         for block in blocks:
             yield Frame(table="outcomes", frame=tidier.outcomes(block))
             last = block
@@ -128,7 +128,7 @@ class TableLoader(SingleFileLoader):
         yield from source.notes(table.left_out.told(survey.n_rows), "error")
 
 
-def _open_end(path: Path, last: Block) -> Iterator[str]:
+def _open_end(path: Path, last: TableBlock) -> Iterator[str]:
     """Say where a file may have been cut off inside its last value: no line ends there, and no other row has that value."""
     frame = last.frame
     with open_regular(path) as stream:

@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 
 from evalstats.errors import InputError, Option, some_of
-from evalstats.loaders.binder import Column, as_options, repeats_told_apart
-from evalstats.loaders.blocks import Block
+from evalstats.loaders.binder import SampledColumn, as_options, repeats_told_apart
+from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
-from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts
+from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, DeclaredMetric
 from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
 from evalstats.loaders.values import (
     FAILURE,
@@ -64,7 +64,7 @@ class Tidier:
     name_run: Callable[[Sequence[str]], str]
     where: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     merged: bool = False
-    reread: Callable[[], Iterable[Block]] = tuple
+    reread: Callable[[], Iterable[TableBlock]] = tuple
     _ranges: Ranges = field(default_factory=Ranges)
     _runs: dict[str, tuple[str, str, str]] = field(default_factory=dict[str, tuple[str, str, str]])
     _keys: SeenKeys = field(default_factory=SeenKeys)
@@ -83,7 +83,7 @@ class Tidier:
         sources = {**self.binding.columns, **self.binding.factors}
         self._presumed = Presumed(name for name in self.binding.presumed if self.survey.is_factor(sources[name]))
 
-    def outcomes(self, block: Block) -> pl.DataFrame:
+    def outcomes(self, block: TableBlock) -> pl.DataFrame:
         """Make the outcomes of one block."""
         frame = self._rows(block)
         self._check_range(frame)
@@ -96,7 +96,7 @@ class Tidier:
         form = "[{}]" if self.word == "record" else f"{self.word} {{}}"
         return frame.with_columns(pl.format(form, PLACE).alias("locator")).drop(PLACE)
 
-    def _rows(self, block: Block) -> pl.DataFrame:
+    def _rows(self, block: TableBlock) -> pl.DataFrame:
         shared = self._shared(block, Places(self.word, block.places))
         parts = [self._scored(shared, block, metric, source) for metric, source in self.binding.scores.items()]
         return self._kept(self._numbered(self._with_run(pl.concat(parts))))
@@ -146,7 +146,7 @@ class Tidier:
             rows.append({**row, **{name: value for name, value in said.items() if value is not None}})
         return rows
 
-    def _refuse_shares_called_percent(self, benchmark: str, metric: str, facts: MetricFacts) -> None:
+    def _refuse_shares_called_percent(self, benchmark: str, metric: str, facts: DeclaredMetric) -> None:
         """Refuse a metric whose name says percent and whose scores, of no declared scale, all lie in 0 to 1."""
         low, high = self._ranges.ends(benchmark, metric)
         undeclared = (facts.low, facts.high, facts.unit) == (None, None, None)
@@ -204,9 +204,9 @@ class Tidier:
                 f"if there are bounds, say so: {Option('map', 'percent', of='scale')}, or 1..5 in its place"
             )
 
-    def _facts(self, metric: str) -> MetricFacts:
+    def _facts(self, metric: str) -> DeclaredMetric:
         """Return what the user says of a metric: of it alone, else of all scores of its column or of the table."""
-        facts, scale = self.map_.metrics.get(metric, MetricFacts()), self.map_.scale
+        facts, scale = self.map_.metrics.get(metric, DeclaredMetric()), self.map_.scale
         if scale is not None and (facts.low, facts.high, facts.kind, facts.unit) == (None,) * 4:
             facts = replace(facts, low=scale.low, high=scale.high, unit=scale.unit)
         if facts.higher_is_better is None and self.map_.directions:
@@ -215,7 +215,7 @@ class Tidier:
             facts = replace(facts, higher_is_better=said)
         return facts
 
-    def _shared(self, block: Block, places: Places) -> pl.DataFrame:
+    def _shared(self, block: TableBlock, places: Places) -> pl.DataFrame:
         """Read every column but the scores and the failures."""
         columns = {PLACE: block.places}
         for column in OUTCOMES:
@@ -257,7 +257,7 @@ class Tidier:
             self._trial_labels.setdefault(label, len(self._trial_labels))
         return labels.replace_strict(self._trial_labels, default=None, return_dtype=pl.Int64)
 
-    def _given(self, name: str, block: Block) -> pl.Series | None:
+    def _given(self, name: str, block: TableBlock) -> pl.Series | None:
         """Return the cells of a standard column, their labels put in the standard words for them."""
         source = self.binding.columns.get(name)
         if source is None:
@@ -269,7 +269,7 @@ class Tidier:
             return cells
         return text_of(cells).replace({label: str(meaning) for label, meaning in labels.items()})
 
-    def _scored(self, shared: pl.DataFrame, block: Block, metric: str | None, source: str) -> pl.DataFrame:
+    def _scored(self, shared: pl.DataFrame, block: TableBlock, metric: str | None, source: str) -> pl.DataFrame:
         """Put the scores of one column, and the states that follow from them, beside the other columns."""
         if self.binding.model_from_columns:
             own = pl.lit(source)
@@ -422,7 +422,7 @@ class Tidier:
         keys = repeated.select(pl.col(names).cast(pl.String)).rows()
         free = [name for name in ("variant", "task") if name not in self.binding.columns]
         cells = records.to_dicts()
-        found = repeats_told_apart([Column(source, cells) for source in factors], keys)
+        found = repeats_told_apart([SampledColumn(source, cells) for source in factors], keys)
         if free == ["task"]:
             found = [option.replace("variant=", "task=", 1) for option in found]
         if not found:

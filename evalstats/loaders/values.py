@@ -14,7 +14,7 @@ from typing import cast
 import polars as pl
 
 from evalstats.errors import InputError, Option, some_of
-from evalstats.schema.columns import STATUSES, Column
+from evalstats.schema.columns import STATUSES, GlossaryColumn
 from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, in_utc, time_of_number
 
 # Letter grades and words that harnesses use for right and wrong.
@@ -231,7 +231,7 @@ _WHOLE_WITH_POINT = r"^(-?(?:0|[1-9]\d*))\.0+$"
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ScoreValues:
     """Scores of one column: the numbers, and the labels behind those that were not plain numbers.
 
     `state` is the status that a label stands for instead of a number. `unknown` marks labels that stand for nothing
@@ -290,7 +290,9 @@ def word_score(word: str) -> float | None:
     return letter_grade(word) if known is None else known
 
 
-def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None, *, percent: bool = False) -> Scores:
+def scores_of(
+    values: pl.Series, labels: Mapping[str, str | float] | None = None, *, percent: bool = False
+) -> ScoreValues:
     """Read scores: numbers, booleans, words (`word_score`), and labels that the user has given a meaning.
 
     A label counts as the user wrote it, and its word in another case is then unknown: "PASS" is not read as 1 where
@@ -306,7 +308,7 @@ def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None
     number, unread = numbers_of(values)
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
     if not labels and not unread.any():
-        return Scores(number, nothing, nothing, unread)
+        return ScoreValues(number, nothing, nothing, unread)
     text = without_points(text_of(values).str.strip_chars())
     known = {label: meaning for label, meaning in (labels or {}).items() if not isinstance(meaning, str)}
     states = {label: meaning for label, meaning in (labels or {}).items() if isinstance(meaning, str)}
@@ -327,7 +329,7 @@ def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None
             same = (number == code).fill_null(value=False) & state.is_null()
             state = state.set(same, meaning)
     plain = meant.is_null() & state.is_null()
-    return Scores(number.zip_with(plain, meant), nothing.zip_with(plain, text), state, unread & plain)
+    return ScoreValues(number.zip_with(plain, meant), nothing.zip_with(plain, text), state, unread & plain)
 
 
 def percent_score(text: str) -> float | None:
@@ -540,7 +542,7 @@ def _likely_meaning(label: str) -> float:
     return float(f"{float(fraction[1]) / whole:g}") if fraction and whole else 1
 
 
-def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Series:
+def read_standard(column: GlossaryColumn, series: pl.Series, places: Places) -> pl.Series:
     """Return a column in its glossary dtype."""
     if isinstance(column.dtype, pl.List):
         return tags_of(series)
@@ -561,10 +563,10 @@ def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Serie
     return _read_number(column, series, places)
 
 
-def misfit(column: Column, series: pl.Series, places: Places) -> str:
+def misfit(column: GlossaryColumn, series: pl.Series, places: Places) -> str:
     """Say why a column that merely bears a standard name cannot be that column; "" where it can.
 
-    >>> turns = Column(name="n_turns", dtype=pl.Int64(), meaning="Turns")
+    >>> turns = GlossaryColumn(name="n_turns", dtype=pl.Int64(), meaning="Turns")
     >>> misfit(turns, pl.Series(["two"]), Places("line", pl.Series([2])))
     "a row has a n_turns that is no number (line 2: 'two')"
     """
@@ -575,7 +577,7 @@ def misfit(column: Column, series: pl.Series, places: Places) -> str:
     return ""
 
 
-def _read_number(column: Column, series: pl.Series, places: Places) -> pl.Series:
+def _read_number(column: GlossaryColumn, series: pl.Series, places: Places) -> pl.Series:
     read, unread = numbers_of(series)
     by_order = f"to number repetitions in the order of the file, write {Option('map', '#order', of='trial')}"
     remedy = by_order if column.name == "trial" else ""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evalstats.loaders.arena_cells import Winner
+from evalstats.loaders.arena_cells import VoteOutcome
 from evalstats.loaders.arena_records import Judgements, columns_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source
 from evalstats.loaders.rows import Row, metric_row, scored, unscored
@@ -93,16 +93,16 @@ def _pairs(file: Judgements) -> Iterator[Row]:
         )
 
 
-def _verdict(record: Mapping[str, object], model_a: str, model_b: str) -> Winner:
+def _verdict(record: Mapping[str, object], model_a: str, model_b: str) -> VoteOutcome:
     winner = as_text(record.get("winner"))
     extent = as_whole(record.get("extent"))
     choice = as_text(get(record, "parsed_result", "choice"))
     said = {model_a: "a", model_b: "b", "tie": "tie"}.get(winner or "") if model_a != model_b else None
     if said is None:
-        return Winner(raw=choice or winner, reason="the winner is neither model, nor a tie")
+        return VoteOutcome(raw=choice or winner, reason="the winner is neither model, nor a tie")
     if choice is not None and _CHOICES.get(choice) != (said, extent):
-        return Winner(raw=choice, reason=_CONTRADICTS)
-    return Winner(raw=choice or winner, outcome=said, strength=_STRENGTHS.get(extent or 0))
+        return VoteOutcome(raw=choice, reason=_CONTRADICTS)
+    return VoteOutcome(raw=choice or winner, outcome=said, strength=_STRENGTHS.get(extent or 0))
 
 
 def _scores(file: Judgements) -> Iterator[Row]:

@@ -13,8 +13,8 @@ from evalstats.errors import InputError, Option
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.data import EvalData, Problem
 from evalstats.schema.pseudonyms import (
-    Kept,
     Pseudonyms,
+    ReadableColumn,
     Watch,
     holds_ids,
     holds_labels,
@@ -150,7 +150,7 @@ class Anonymizer:
         self._account = Account()
         self._watch = Watch()
         self._looked = False  # whether something was looked at since the account was last told
-        self._kept: list[Kept] = []
+        self._kept: list[ReadableColumn] = []
         self._rules: Mapping[str, _Rule] = {
             **dict.fromkeys(_LABELS, self._labels),
             "run": lambda series, _: mapped(series, self.names.of_run),
@@ -206,7 +206,7 @@ class Anonymizer:
         if name in _ALWAYS.get(table, ()):
             return self._hash(series, frame)
         if series.dtype.is_numeric() and name not in _RESULTS:
-            self._kept.append(Kept(series=series, measure=True))
+            self._kept.append(ReadableColumn(series=series, measure=True))
         rule = self._rules.get(name)
         return series if rule is None else rule(series, frame)
 
@@ -216,7 +216,7 @@ class Anonymizer:
         if is_personal(name) or (holds_text(name) and is_text):
             return self._gone(series)
         if series.dtype == pl.Boolean:
-            self._kept.append(Kept(series=series))
+            self._kept.append(ReadableColumn(series=series))
             return series
         if holds_ids(name) or holds_text(name):
             return self._hash(series, frame)
@@ -263,7 +263,7 @@ class Anonymizer:
         self._account.telling[series.name] += int(hidden.sum())
         readable = series.set(hidden, None)
         if (readable != "").any():  # absent parts and variants are ""
-            self._kept.append(Kept(series=readable))
+            self._kept.append(ReadableColumn(series=readable))
         return self._where(series, hidden)
 
     def _where(self, series: pl.Series, hidden: pl.Series) -> pl.Series:
@@ -275,7 +275,7 @@ class Anonymizer:
         told = long.filter(matching(long, is_no_label))
         self._account.telling["tags"] += len(told)
         readable = series.list.set_difference(pl.Series([told.unique().to_list()])) if len(told) else series
-        self._kept.append(Kept(series=readable))
+        self._kept.append(ReadableColumn(series=readable))
         return readable
 
     def _reasons(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series:
@@ -299,7 +299,7 @@ class Anonymizer:
         large = (series.abs() >= _LARGEST).fill_null(value=False)
         self._account.telling[series.name] += int(large.sum())
         small = series.set(large, None)
-        self._kept.append(Kept(series=small, measure=measure or series.dtype.is_float()))
+        self._kept.append(ReadableColumn(series=small, measure=measure or series.dtype.is_float()))
         return small
 
     def _null(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:

@@ -21,7 +21,7 @@ METRIC_KINDS = ("binary", "proportion", "bounded", "continuous", "ordinal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class GlossaryColumn:
     """One column: its name, dtype, unit and meaning.
 
     `required` columns may hold no null. `fill` replaces a null (or an absent column) before that check.
@@ -58,21 +58,25 @@ def _text(
     fill: str | None = None,
     levels: tuple[str, ...] = (),
     since: int = 1,
-) -> Column:
-    return Column(name=name, dtype=_S, meaning=meaning, required=required, fill=fill, levels=levels, since=since)
+) -> GlossaryColumn:
+    return GlossaryColumn(
+        name=name, dtype=_S, meaning=meaning, required=required, fill=fill, levels=levels, since=since
+    )
 
 
-def _number(name: str, meaning: str, unit: str = "", *, low: float | None = None, high: float | None = None) -> Column:
-    return Column(name=name, dtype=_F, meaning=meaning, unit=unit, low=low, high=high)
+def _number(
+    name: str, meaning: str, unit: str = "", *, low: float | None = None, high: float | None = None
+) -> GlossaryColumn:
+    return GlossaryColumn(name=name, dtype=_F, meaning=meaning, unit=unit, low=low, high=high)
 
 
 def _count(
     name: str, meaning: str, unit: str = "", *, low: float | None = 0, high: float | None = None, since: int = 1
-) -> Column:
-    return Column(name=name, dtype=_I, meaning=meaning, unit=unit, low=low, high=high, since=since)
+) -> GlossaryColumn:
+    return GlossaryColumn(name=name, dtype=_I, meaning=meaning, unit=unit, low=low, high=high, since=since)
 
 
-_TIMESTAMP = Column(name="timestamp", dtype=_T, meaning="When the row came into being", unit="UTC")
+_TIMESTAMP = GlossaryColumn(name="timestamp", dtype=_T, meaning="When the row came into being", unit="UTC")
 _SETTING = _text("setting", "Where the outcome was seen", fill="lab", levels=("lab", "live"))
 
 # Helper columns begin with this, which no column of a result file does: a factor may be called anything else.
@@ -82,7 +86,7 @@ TRIAL_LABEL = "trial_label"
 # A column called so names what stands behind a trial, be it a text or a number; any other number only counts.
 NAMED_TRIALS = re.compile(r"judge|rater|grader|annotator|evaluator|assessor|scorer|seed|simulator|persona")
 
-OUTCOMES: tuple[Column, ...] = (
+OUTCOMES: tuple[GlossaryColumn, ...] = (
     _text("run", "One execution of one system on one benchmark; key into `runs`", required=True),
     _text("model", "Name of the language model", required=True),
     _text(
@@ -112,7 +116,7 @@ OUTCOMES: tuple[Column, ...] = (
     _SETTING,
     _text("scenario", "Scenario type: judgment dimension, user behaviour, category"),
     _text("user_kind", "Whether the user cooperates", levels=("ideal", "non_ideal")),
-    Column(name="tags", dtype=_LS, meaning="Labels of which a row may have several"),
+    GlossaryColumn(name="tags", dtype=_LS, meaning="Labels of which a row may have several"),
     _text("judge", "Model or person that gave the score"),
     _text("user", "Live or simulated user"),
     _text("session", "Conversation or session the row belongs to"),
@@ -129,7 +133,7 @@ OUTCOMES: tuple[Column, ...] = (
     ),
 )
 
-COMPARISONS: tuple[Column, ...] = (
+COMPARISONS: tuple[GlossaryColumn, ...] = (
     _text("run", "The file or arena the vote came from; key into `runs`", required=True),
     _text("battle", "Id of the judged pair", required=True),
     _text("event", "Several battles that share one event (one user turn with K answers)"),
@@ -149,7 +153,7 @@ COMPARISONS: tuple[Column, ...] = (
     _text("judge", "Model that judged, when it was not a person"),
     _text("app", "Application in which the vote was given"),
     _text("scenario", "Scenario type or category"),
-    Column(name="tags", dtype=_LS, meaning="Labels of which a vote may have several"),
+    GlossaryColumn(name="tags", dtype=_LS, meaning="Labels of which a vote may have several"),
     _text("language", "Language of the conversation"),
     _count("turn", "Turn of the conversation at which the vote was given", "turns"),
     _text("phase", "Phase of the arena's sampling (placement, proximity, random)"),
@@ -162,7 +166,7 @@ COMPARISONS: tuple[Column, ...] = (
     _text("value_raw", "The winner's label as the file held it"),
 )
 
-RATINGS: tuple[Column, ...] = (
+RATINGS: tuple[GlossaryColumn, ...] = (
     _text("item", "What was rated", required=True),
     _text("variant", "Version of the item", required=True, fill=""),
     _text("run", "The run whose answer was rated"),
@@ -176,7 +180,7 @@ RATINGS: tuple[Column, ...] = (
     _TIMESTAMP,
 )
 
-AGGREGATES: tuple[Column, ...] = (
+AGGREGATES: tuple[GlossaryColumn, ...] = (
     _text("model", "Name of the model", required=True),
     _text("benchmark", "Name of the benchmark", required=True),
     _text("task", "Part of the benchmark", required=True, fill=""),
@@ -192,12 +196,12 @@ AGGREGATES: tuple[Column, ...] = (
     _count("n", "Units behind the number"),
     _text("unit", "Unit of the number: proportion, percent, points, rating, US dollars"),
     _SETTING,
-    Column(name="date", dtype=pl.Date(), meaning="Date of publication or evaluation"),
+    GlossaryColumn(name="date", dtype=pl.Date(), meaning="Date of publication or evaluation"),
     _text("run", "Run behind the number; key into `runs`"),
     _text("value_raw", "The number as the file held it"),
 )
 
-RUNS: tuple[Column, ...] = (
+RUNS: tuple[GlossaryColumn, ...] = (
     _text("run", "Key", required=True),
     _text("model", "Name of the model; null for a file of votes"),
     _text("system", "What is compared when it is not the model alone"),
@@ -215,8 +219,8 @@ RUNS: tuple[Column, ...] = (
     _text("judge", "Judge model"),
     _count("item_limit", "Limit on the number of items, when the run was cut", "items"),
     _text("status", "What the harness said of the run: success, error, cancelled, started"),
-    Column(name="factor_names", dtype=_LS, meaning="Source's own names of standard columns, as `own=standard`"),
-    Column(
+    GlossaryColumn(name="factor_names", dtype=_LS, meaning="Source's own names of standard columns, as `own=standard`"),
+    GlossaryColumn(
         name="dependence",
         dtype=_LS,
         meaning="Columns whose levels make rows dependent (passage, template, user, session)",
@@ -230,18 +234,18 @@ RUNS: tuple[Column, ...] = (
     _TIMESTAMP,
 )
 
-METRICS: tuple[Column, ...] = (
+METRICS: tuple[GlossaryColumn, ...] = (
     _text("benchmark", "Name of the benchmark", required=True),
     _text("metric", "Name of the score; `scorer/key` for a scorer that returns several", required=True),
     _text("kind", "What values it takes", required=True, levels=METRIC_KINDS),
     _number("low", "Lowest possible value"),
     _number("high", "Highest possible value"),
-    Column(name="higher_is_better", dtype=_B, meaning="Whether more is better; null where nothing declares it"),
+    GlossaryColumn(name="higher_is_better", dtype=_B, meaning="Whether more is better; null where nothing declares it"),
     _text("unit", "Unit: proportion, points, seconds, US dollars, ..."),
-    Column(name="primary", dtype=_B, meaning="The headline metric of its benchmark", required=True, fill=False),
+    GlossaryColumn(name="primary", dtype=_B, meaning="The headline metric of its benchmark", required=True, fill=False),
 )
 
-TABLES: Mapping[TableName, tuple[Column, ...]] = MappingProxyType(
+TABLES: Mapping[TableName, tuple[GlossaryColumn, ...]] = MappingProxyType(
     {
         "outcomes": OUTCOMES,
         "comparisons": COMPARISONS,

@@ -42,7 +42,7 @@ _DTYPES: Final[Mapping[str, pl.DataType]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cells:
+class ExportedColumn:
     """One column of an exported table: its name and dtype, and how its file holds it.
 
     `form` is "own" (as the file's format writes the dtype), "text" (as text that `from_cells` reads), or "absent" (all null,
@@ -58,13 +58,13 @@ class Cells:
         return {"name": self.name, "dtype": str(self.dtype), "form": self.form}
 
 
-def cells_of(described: Mapping[str, object]) -> Cells:
+def cells_of(described: Mapping[str, object]) -> ExportedColumn:
     """Read what an export's description says of a column; ValueError if it says nothing that can be."""
     name, dtype, form = (described.get(key) for key in ("name", "dtype", "form"))
     known = isinstance(dtype, str) and dtype in _DTYPES and isinstance(form, str) and form in {"own", "text", "absent"}
     if not isinstance(name, str) or HALF_CHARACTER.search(name) or not known:
         raise ValueError(f"{str(described)[:200]} describes no column")
-    return Cells(name=name, dtype=_DTYPES[str(dtype)], form=cast("Any", form))
+    return ExportedColumn(name=name, dtype=_DTYPES[str(dtype)], form=cast("Any", form))
 
 
 def file_name(table: TableName, to: TableFormat) -> str:
@@ -82,7 +82,7 @@ TABLE_FILES: Final[Mapping[str, tuple[TableName, TableFormat]]] = {
 }
 
 
-def to_cells(series: pl.Series, to: TableFormat) -> tuple[pl.Series, Cells]:
+def to_cells(series: pl.Series, to: TableFormat) -> tuple[pl.Series, ExportedColumn]:
     """Return a column as its file is to hold it, and how that is.
 
     >>> to_cells(pl.Series("item", ["=1+1", "'", "plain"]), "csv")[0].to_list()
@@ -90,18 +90,18 @@ def to_cells(series: pl.Series, to: TableFormat) -> tuple[pl.Series, Cells]:
     """
     name, dtype = series.name, series.dtype
     if to == "parquet":
-        return series, Cells(name=name, dtype=dtype)
+        return series, ExportedColumn(name=name, dtype=dtype)
     if series.null_count() == len(series):
-        return series, Cells(name=name, dtype=dtype, form="absent")
+        return series, ExportedColumn(name=name, dtype=dtype, form="absent")
     if isinstance(dtype, pl.Date | pl.Datetime):
-        return _times_as_text(series), Cells(name=name, dtype=dtype, form="text")
+        return _times_as_text(series), ExportedColumn(name=name, dtype=dtype, form="text")
     if to == "json":
         if dtype.is_float() and not series.is_finite().all():  # JSON has no word for these
-            return series.cast(pl.String), Cells(name=name, dtype=dtype, form="text")
-        return series, Cells(name=name, dtype=dtype)
+            return series.cast(pl.String), ExportedColumn(name=name, dtype=dtype, form="text")
+        return series, ExportedColumn(name=name, dtype=dtype)
     if isinstance(dtype, pl.List):
-        return _lists_as_text(series), Cells(name=name, dtype=dtype, form="text")
-    return as_cells(series) if dtype == pl.String else series, Cells(name=name, dtype=dtype)
+        return _lists_as_text(series), ExportedColumn(name=name, dtype=dtype, form="text")
+    return as_cells(series) if dtype == pl.String else series, ExportedColumn(name=name, dtype=dtype)
 
 
 def as_cells(texts: pl.Series) -> pl.Series:
@@ -109,7 +109,7 @@ def as_cells(texts: pl.Series) -> pl.Series:
     return texts.str.replace(_FORMULA, "'${1}")
 
 
-def from_cells(series: pl.Series, cells: Cells, to: TableFormat, where: str) -> pl.Series:
+def from_cells(series: pl.Series, cells: ExportedColumn, to: TableFormat, where: str) -> pl.Series:
     """Return a column as it was before `to_cells`; InputError where a cell is not what its column holds."""
     dtype = cells.dtype
     if to == "parquet" or (to == "json" and cells.form == "own"):

@@ -265,7 +265,7 @@ _ITEMS: Final = ("item", "battle")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class ReadableColumn:
     """A column as it may be read, null where a pseudonym stands; values of a `measure` that occur once are nothing special."""
 
     series: pl.Series
@@ -279,7 +279,7 @@ class Watch:
     _rows: dict[TableName, int] = field(default_factory=dict[TableName, int])
     _parts: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
 
-    def look(self, table: TableName, frame: pl.DataFrame, columns: Sequence[Kept]) -> None:
+    def look(self, table: TableName, frame: pl.DataFrame, columns: Sequence[ReadableColumn]) -> None:
         """Look at kept columns of some more rows, beside the rows as they were read."""
         room = MAX_ROWS - self._rows.get(table, 0)
         if room <= 0:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError, some_of
-from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_names, schema_of
+from evalstats.schema.columns import KEYS, TABLES, GlossaryColumn, TableName, column_names, schema_of
 
 # Factors are kept in one of these dtypes; anything else becomes text.
 _FACTOR_DTYPES = (pl.String, pl.Boolean, pl.Int64, pl.Float64)
@@ -124,7 +124,7 @@ def check_table(frame: object, table: TableName, *, source: str = "") -> pl.Data
     return result
 
 
-def _standard_series(column: Column, values: list[object]) -> pl.Series:
+def _standard_series(column: GlossaryColumn, values: list[object]) -> pl.Series:
     if isinstance(column.dtype, pl.List):
         return _list_series(column, values)
     if column.dtype == pl.String:
@@ -135,7 +135,7 @@ def _standard_series(column: Column, values: list[object]) -> pl.Series:
         return pl.Series(column.name, values, strict=False)  # check_table names the value that does not fit
 
 
-def _list_series(column: Column, values: list[object]) -> pl.Series:
+def _list_series(column: GlossaryColumn, values: list[object]) -> pl.Series:
     """Make lists of texts: each that differs once, since Polars takes them one by one and rows seldom differ in them."""
     place_of: dict[tuple[str, ...] | None, int] = {}
     places = [
@@ -180,7 +180,7 @@ def _fits_int64(values: list[object]) -> bool:
     return all(value is None or -(1 << 63) <= cast("int", value) < 1 << 63 for value in values)
 
 
-def _checked_column(data: pl.DataFrame, column: Column, where: str) -> pl.Series:
+def _checked_column(data: pl.DataFrame, column: GlossaryColumn, where: str) -> pl.Series:
     if column.name not in data.columns:
         if column.required and column.fill is None and data.height:
             raise InputError(
@@ -205,12 +205,12 @@ def _checked_column(data: pl.DataFrame, column: Column, where: str) -> pl.Series
 
 
 @cache
-def _filled(column: Column) -> pl.Series:
+def _filled(column: GlossaryColumn) -> pl.Series:
     """Return one row of what stands in a column that a table lacks."""
     return pl.Series(column.name, [column.fill], dtype=column.dtype)
 
 
-def _check_finite(series: pl.Series, column: Column, where: str) -> None:
+def _check_finite(series: pl.Series, column: GlossaryColumn, where: str) -> None:
     if not len(series):
         return
     lowest, highest = cast("tuple[float, float]", (series.min(), series.max()))
@@ -232,7 +232,7 @@ def _check_finite(series: pl.Series, column: Column, where: str) -> None:
         raise InputError(_fault(where, column, series, beyond, f"is beyond {LARGEST:g}", remedy))
 
 
-def _check_bounds(series: pl.Series, column: Column, where: str) -> None:
+def _check_bounds(series: pl.Series, column: GlossaryColumn, where: str) -> None:
     if column.low is None and column.high is None:
         return
     lowest, highest = cast("float | None", series.min()), cast("float | None", series.max())
@@ -245,7 +245,7 @@ def _check_bounds(series: pl.Series, column: Column, where: str) -> None:
         raise InputError(_fault(where, column, series, series > column.high, f"is above {column.high:g}", remedy))
 
 
-def _cast(series: pl.Series, column: Column, where: str) -> pl.Series:
+def _cast(series: pl.Series, column: GlossaryColumn, where: str) -> pl.Series:
     if series.dtype == column.dtype:
         return series
     if series.dtype == pl.Null:
@@ -270,7 +270,7 @@ def _cast(series: pl.Series, column: Column, where: str) -> pl.Series:
     return cast_series
 
 
-def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
+def _cast_time(series: pl.Series, column: GlossaryColumn, where: str) -> pl.Series:
     if series.dtype == pl.String:
         counts = time_of_number(series.cast(pl.Float64, strict=False))  # a CSV file holds counts as text
         parsed = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).fill_null(counts)
@@ -410,7 +410,7 @@ def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None
     )
 
 
-def _fault(where: str, column: Column, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:  # noqa: PLR0917 - six words of one sentence
+def _fault(where: str, column: GlossaryColumn, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:  # noqa: PLR0917 - six words of one sentence
     rows = wrong.arg_true()
     shown = some_of((f"row {row}: {series[row]!r}" for row in rows), _SHOWN)
     return f"{where}: column {column.name!r} {problem} ({shown}); {remedy}"

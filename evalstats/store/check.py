@@ -18,7 +18,7 @@ from evalstats.store.manifest import (
     MANIFEST,
     SEE_TO_RIGHTS,
     SOURCES,
-    Part,
+    StoredFile,
     StoredSource,
     constant_columns,
     files_of,
@@ -104,7 +104,7 @@ def is_whole(source: StoredSource) -> bool:
     return not any(_fault_of(source.folder / part.file, part) for part in source.manifest.parts)
 
 
-def first_fault(files: Sequence[tuple[Path, Part]]) -> tuple[Path, Fault] | None:
+def first_fault(files: Sequence[tuple[Path, StoredFile]]) -> tuple[Path, Fault] | None:
     """Return the first part that is not what was written, and what is wrong with it."""
     if len(files) < 2:
         faults: Iterable[Fault | None] = [_fault_of(*file) for file in files]
@@ -167,7 +167,7 @@ def first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 
 
-def _fault_of(path: Path, part: Part) -> Fault | None:
+def _fault_of(path: Path, part: StoredFile) -> Fault | None:
     try:
         size = path.stat().st_size
         if size != part.bytes:
@@ -181,7 +181,7 @@ def _fault_of(path: Path, part: Part) -> Fault | None:
     return None
 
 
-def _misfit(path: Path, part: Part) -> Fault | None:
+def _misfit(path: Path, part: StoredFile) -> Fault | None:
     """Say in what a file whose bytes are right differs from its manifest: then the manifest is wrong."""
     try:
         table = scan_parts([(path, replace(part, constants={}))], part.table)

@@ -27,7 +27,7 @@ from polars.selectors import by_name
 
 from evalstats.errors import Option, StoreError
 from evalstats.regular import StrangeFileError, check_regular, read_regular
-from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_names, schema_of
+from evalstats.schema.columns import KEYS, TABLES, GlossaryColumn, TableName, column_names, schema_of
 from evalstats.schema.data import Problem, factor_cast, shared_dtypes
 
 # Raised when a standard column or the layout changes so that an older evalstats would misread the store.
@@ -70,7 +70,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class StoredFile:
     """One Parquet file: its table, size, digest, and the dtypes of its factors (`Null` where all values are null).
 
     `schema_version` is its source's: which standard columns the file has. `constants` are standard columns with the same text
@@ -105,7 +105,7 @@ class Manifest:
     """All that is known of one stored source without opening its Parquet files."""
 
     origin: Origin
-    parts: tuple[Part, ...]
+    parts: tuple[StoredFile, ...]
     runs: tuple[RunEntry, ...]
     problems: tuple[Problem, ...] = ()
     committed: str = ""
@@ -217,7 +217,7 @@ def read_manifest(folder: Path) -> Manifest:
 def _manifest(data: dict[str, Any]) -> Manifest:
     parts = [{**part, "schema_version": data["schema_version"]} for part in data["parts"]]
     found = msgspec.convert({**data, "parts": parts}, Manifest, dec_hook=lambda _, name: _DTYPES[name])
-    listed: dict[str, Part] = {}
+    listed: dict[str, StoredFile] = {}
     for part in found.parts:
         if listed.setdefault(part.file, part) != part:
             raise ValueError(f"{part.file!r} stands twice with other contents")
@@ -443,7 +443,7 @@ _OTHER: Final = object()
 _DIRECTION_SINCE = 3
 
 
-def files_of(sources: Iterable[StoredSource], table: TableName) -> list[tuple[Path, Part]]:
+def files_of(sources: Iterable[StoredSource], table: TableName) -> list[tuple[Path, StoredFile]]:
     """Return the parts of one table, with their paths."""
     return [
         (source.folder / part.file, part) for source in sources for part in source.manifest.parts if part.table == table
@@ -451,7 +451,7 @@ def files_of(sources: Iterable[StoredSource], table: TableName) -> list[tuple[Pa
 
 
 def scan_parts(
-    files: Iterable[tuple[Path, Part]], table: TableName, *, beside: Iterable[tuple[Path, Part]] = ()
+    files: Iterable[tuple[Path, StoredFile]], table: TableName, *, beside: Iterable[tuple[Path, StoredFile]] = ()
 ) -> pl.LazyFrame:
     """Return parts of one table as one lazy table: standard columns first, a factor that a part lacks is null there.
 
@@ -485,7 +485,7 @@ def scan_parts(
     return stacked.with_columns(constant_columns(fixed, table)).select(order) if fixed else stacked
 
 
-def shared_constants(parts: Sequence[Part], table: TableName) -> dict[str, str | None]:
+def shared_constants(parts: Sequence[StoredFile], table: TableName) -> dict[str, str | None]:
     """Return the standard columns that hold one value in all of these parts, with the value.
 
     One column is always left to be read: it says how many rows there are.
@@ -505,7 +505,7 @@ def constant_columns(constants: Mapping[str, str | None], table: TableName) -> l
     return [pl.lit(value, dtype=dtypes[name]).alias(name) for name, value in constants.items()]
 
 
-def _standard(column: Column, schema_version: int, factors: Mapping[str, pl.DataType]) -> pl.Expr:
+def _standard(column: GlossaryColumn, schema_version: int, factors: Mapping[str, pl.DataType]) -> pl.Expr:
     """Expression for a standard column of parts that were written under a schema version."""
     if column.name == "higher_is_better" and schema_version < _DIRECTION_SINCE:
         return pl.when(~pl.col(column.name)).then(pl.col(column.name))
@@ -521,7 +521,7 @@ def _standard(column: Column, schema_version: int, factors: Mapping[str, pl.Data
 _HASHES = 10_000_000
 
 
-def repeated_key(files: Iterable[tuple[Path, Part]], table: TableName) -> dict[str, object] | None:
+def repeated_key(files: Iterable[tuple[Path, StoredFile]], table: TableName) -> dict[str, object] | None:
     """Return a key of `table` that names more than one row, or None.
 
     Only hashes of keys are held, some `_HASHES` at a time: the same keys are read again for the next. Where two hashes agree,

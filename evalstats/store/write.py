@@ -30,9 +30,9 @@ from evalstats.store.manifest import (
     SOURCES,
     Manifest,
     Origin,
-    Part,
     RunEntry,
     Shelf,
+    StoredFile,
     StoredSource,
     check_marker,
     manifest_text,
@@ -311,7 +311,7 @@ class SourceWriter:
         self._shelf = shelf
         self._origin = origin
         self._held: dict[TableName, list[pl.DataFrame]] = {}
-        self._parts: list[Part] = []
+        self._parts: list[StoredFile] = []
         self._runs: list[RunEntry] = []
         self._named: set[str] = set()
         self._problems: list[Problem] = []
@@ -394,7 +394,7 @@ class SourceWriter:
         path = self._folder / f"{table}-{index:04d}.parquet"
         with writing_to(self._shelf.store):
             write_parquet(path, frame, row_group_size=PART_ROWS)
-            part = Part(
+            part = StoredFile(
                 file=path.name,
                 table=table,
                 rows=frame.height,

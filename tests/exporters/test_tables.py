@@ -14,7 +14,7 @@ import evalstats as es
 from evalstats.errors import InputError
 from evalstats.schema.columns import TABLES
 from evalstats.schema.data import EvalData, Problem
-from evalstats.schema.interchange import Cells, TableFormat, from_cells, to_cells
+from evalstats.schema.interchange import ExportedColumn, TableFormat, from_cells, to_cells
 from evalstats.schema.tables import check_table, frame_from_rows
 from tests.exporters.tidy_data import HOSTILE, tidy_data
 
@@ -199,7 +199,10 @@ def test_a_description_leads_to_no_other_file(tmp_path: Path) -> None:
 def test_a_cell_that_was_changed_is_named() -> None:
     with pytest.raises(InputError, match="is no list of labels"):
         from_cells(
-            pl.Series("tags", ["{}"]), Cells(name="tags", dtype=pl.List(pl.String()), form="text"), "csv", "x.csv"
+            pl.Series("tags", ["{}"]),
+            ExportedColumn(name="tags", dtype=pl.List(pl.String()), form="text"),
+            "csv",
+            "x.csv",
         )
     ancient = pl.Series("timestamp", [-(1 << 60)], dtype=pl.Int64).cast(pl.Datetime("us", "UTC"))
     with pytest.raises(InputError, match="which text cannot hold"):

@@ -7,7 +7,7 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.loaders.bound_columns import bind
-from evalstats.loaders.column_map import MAPPABLE, ColumnMap, MetricFacts, Scale, column_named, scale_of
+from evalstats.loaders.column_map import MAPPABLE, ColumnMap, DeclaredMetric, Scale, column_named, scale_of
 from evalstats.schema.columns import column_names
 
 TOML = """
@@ -62,7 +62,7 @@ def test_toml(tmp_path: Path) -> None:
     assert map_.scale == Scale(low=0.0, high=10.0)
     assert map_.dependence == ("passage",)
     assert map_.metrics == {
-        "f1": MetricFacts(kind="bounded", low=0.0, high=100.0, higher_is_better=True, unit="percent", primary=True)
+        "f1": DeclaredMetric(kind="bounded", low=0.0, high=100.0, higher_is_better=True, unit="percent", primary=True)
     }
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.loaders.assumed import Form
+from evalstats.loaders.assumed import AssumedForm
 from evalstats.loaders.base import read_head
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.devicerepair import CRITERIA, FORM
@@ -363,7 +363,7 @@ def test_counts_of_a_large_file_agree_with_a_plain_count(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("form", "heading"), [(HARM_FORM, "## HarmAmp"), (FORM, "## Device repair")])
-def test_the_guide_lists_the_columns_as_they_are(form: Form, heading: str) -> None:
+def test_the_guide_lists_the_columns_as_they_are(form: AssumedForm, heading: str) -> None:
     part = PAGE.read_text(encoding="utf-8").partition(heading)[2].partition("\n## ")[0]
     table = part.partition("also takes |\n")[2].partition("\n\n")[0].splitlines()[1:]
     listed = [tuple(cell.strip(" `") for cell in line.strip("|").split("|")) for line in table]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.leaderboards import LOADER
-from evalstats.loaders.published_numbers import Numbers, offsets, plus_minus
+from evalstats.loaders.published_numbers import PublishedRows, offsets, plus_minus
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
@@ -174,7 +174,7 @@ def test_distances_become_ends(up: float, down: float, centre: int) -> None:
 
 @given(st.none() | st.text() | st.floats() | st.integers() | st.lists(st.integers()), st.floats() | st.none())
 def test_whatever_a_number_is_nothing_is_made_up(value: object, error: object) -> None:
-    numbers = Numbers()
+    numbers = PublishedRows()
     numbers.add(value, {"model": "m", "benchmark": "b", "metric": "x"}, ends=(0.0, 0.0), error=error)
     for row in numbers.rows:
         assert row["conf_low"] is None

@@ -5,7 +5,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.loaders.rows import Trials
+from evalstats.loaders.rows import TrialNumbers
 
 SAMPLES = st.tuples(
     st.sampled_from(["q1", "q2"]), st.sampled_from([None, "a", "b"]), st.one_of(st.none(), st.integers(0, 3))
@@ -16,7 +16,7 @@ SAMPLES = st.tuples(
 def test_as_a_table_of_all_samples_would(samples: list[tuple[str, str | None, int | None]]) -> None:
     first: dict[str, str | None] = {}
     taken: dict[str, list[int]] = {}
-    trials = Trials()
+    trials = TrialNumbers()
     for key, content, epoch in samples:
         met = first.setdefault(key, content)
         taken.setdefault(key, [])
@@ -34,7 +34,7 @@ def test_as_a_table_of_all_samples_would(samples: list[tuple[str, str | None, in
 def test_a_sample_costs_no_more_memory_than_is_said() -> None:
     n = 20_000
     tracemalloc.start()
-    trials = Trials()
+    trials = TrialNumbers()
     for k in range(n):
         trials.next((f"a long id of an item {k}",), f"{k:064x}")
     size, _ = tracemalloc.get_traced_memory()

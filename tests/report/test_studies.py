@@ -14,7 +14,7 @@ import pytest
 
 import evalstats as es
 from dev.website.pages import run_page
-from evalstats.datasets.validation import Claim
+from evalstats.datasets.validation import PromisedRate
 from evalstats.report.engine import find_page, loads, page_script
 from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import STUDIES, report
@@ -98,9 +98,11 @@ def test_every_stored_question_has_its_place_and_all_its_rates(tmp_path: Path) -
         assert frame["rate"].to_list() == pytest.approx([row.rate for row in found.rows])
 
 
-def promise(**given: Any) -> Claim:
+def promise(**given: Any) -> PromisedRate:
     told = dict.fromkeys(("low", "high", "replicates", "tables"))
-    return Claim(**{**told, "text": "t", "method": "m", "cases": (), "up_to_chance": False, "holds": True, **given})
+    return PromisedRate(
+        **{**told, "text": "t", "method": "m", "cases": (), "up_to_chance": False, "holds": True, **given}
+    )
 
 
 @pytest.mark.parametrize(

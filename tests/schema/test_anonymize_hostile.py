@@ -10,7 +10,7 @@ import pytest
 from evalstats.cli.ingest_run import ingest
 from evalstats.schema.anonymize import Anonymizer, anonymized
 from evalstats.schema.data import EvalData
-from evalstats.schema.pseudonyms import MAX_ROWS, Kept, Watch, is_measure, is_no_label, reason_class
+from evalstats.schema.pseudonyms import MAX_ROWS, ReadableColumn, Watch, is_measure, is_no_label, reason_class
 from evalstats.schema.tables import frame_from_rows
 from evalstats.store.read import open_store
 
@@ -183,9 +183,11 @@ def test_only_so_many_rows_are_looked_at() -> None:
     watch, users = Watch(), pl.DataFrame({"user": [f"u{i % 20}" for i in range(40)]})
     rows = MAX_ROWS // 40
     watch._rows["outcomes"] = 40 * rows - 10
-    watch.look("outcomes", users, [Kept(series=pl.Series("tier", ["a"] * 10 + [f"late{i}" for i in range(30)]))])
+    watch.look(
+        "outcomes", users, [ReadableColumn(series=pl.Series("tier", ["a"] * 10 + [f"late{i}" for i in range(30)]))]
+    )
     assert watch.alone() == {}
-    watch.look("outcomes", users, [Kept(series=pl.Series("tier", [f"late{i}" for i in range(40)]))])
+    watch.look("outcomes", users, [ReadableColumn(series=pl.Series("tier", [f"late{i}" for i in range(40)]))])
     assert watch.alone() == {}
 
 
