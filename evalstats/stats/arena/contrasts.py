@@ -295,7 +295,7 @@ def strength_ranks(
     draws = None if n_resamples is None else check_count(n_resamples, "n_resamples", least=1)
     found = _joint_law(fit, covariance, rows, seed=seed, n_resamples=draws)
     if isinstance(found, str):
-        sets = no_ranks(n, taus, level, found)
+        sets = no_ranks(n, taus, found)
     else:
         first, second, law, method = found
         own_p = contrast_p(fit, covariance, first, second)

@@ -9,6 +9,7 @@ doi:10.1080/01621459.1937.10503522.
 
 from dataclasses import dataclass
 from string import ascii_letters
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,6 +87,18 @@ def benjamini_yekutieli(p_values: ArrayLike) -> FloatArray:
     return _step_up(p, float((1.0 / np.arange(1, p.size + 1)).sum()))
 
 
+Adjust: TypeAlias = Literal["max-t", "holm", "bh", "by", "none"]
+
+
+def adjusted(p_values: FloatArray, adjust: str) -> FloatArray:
+    """Adjust p-values as one family, "max-t" by the closed form that keeps its promise; a NaN is no test and of no family."""
+    closed = {"max-t": holm, "holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli, "none": np.copy}
+    found, tested = np.full(len(p_values), np.nan), ~np.isnan(p_values)
+    if tested.any():
+        found[tested] = closed[adjust](p_values[tested])
+    return found
+
+
 def e_bh(e_values: ArrayLike) -> FloatArray:
     """Return adjusted p-like numbers of the e-BH procedure: those at most a are rejected at a false discovery rate of a.
 
@@ -159,7 +172,8 @@ def compact_letters(separated: ArrayLike, order: ArrayLike) -> tuple[str, ...]:
     letters = [""] * n
     for number, members in enumerate(held):
         for place in members:
-            letters[int(ranked[place])] += _letter(number)
+            turn, letter = divmod(number, len(ascii_letters))
+            letters[int(ranked[place])] += ascii_letters[letter] + (str(turn) if turn else "")
     return tuple(letters)
 
 
@@ -174,11 +188,6 @@ def _split(held: list[set[int]], i: int, j: int) -> list[set[int]]:
             if not any(part <= other for other in kept):
                 kept = [*(other for other in kept if not other < part), part]
     return kept
-
-
-def _letter(number: int) -> str:
-    turn, place = divmod(number, len(ascii_letters))
-    return ascii_letters[place] + (str(turn) if turn else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,10 +101,6 @@ def as_scores(scores: ArrayLike, *, least_models: int = 2) -> FloatArray:
     return y
 
 
-# Sums of whole numbers below this are exact.
-_WHOLE_BELOW = 2.0**53
-
-
 def pair_table(
     scores: ArrayLike | PairTable, pairs: Sequence[tuple[int, int]] | None = None, clusters: ArrayLike | None = None
 ) -> PairTable:
@@ -182,7 +178,7 @@ def canonical_order(scores: FloatArray) -> tuple[IntArray, IntArray]:
 
 def _exact_sum(values: FloatArray) -> float:
     """Return the sum rounded once; whole numbers add up without rounding, and right and wrong answers are such."""
-    if float(np.abs(values).sum()) < _WHOLE_BELOW and bool((values == np.rint(values)).all()):
+    if float(np.abs(values).sum()) < _WHOLE and bool((values == np.rint(values)).all()):
         return float(values.sum())
     return math.fsum(values.tolist())
 

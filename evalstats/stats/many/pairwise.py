@@ -4,7 +4,7 @@ References: Westfall & Young 1993; Romano & Wolf 2005, doi:10.1198/0162145040000
 doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -16,7 +16,7 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, check_bounds, check_count, check_level, few_items
 from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.many.max_t import TIE, TwoSided, collect
-from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
+from evalstats.stats.many.multiplicity import Adjust, adjusted
 from evalstats.stats.many.pair_table import PairTable, difference_blocks, pair_table
 from evalstats.stats.many.reference_laws import FLIPPED_CLUSTERS, enough_to_flip, flip_clusters, flip_items
 from evalstats.stats.one_sample import PairFailures, pair_failures
@@ -31,7 +31,6 @@ LABELS: dict[Kind, str] = {
     "t": "paired t",
     "CR2": "CR2 with Satterthwaite df",
 }
-Adjust: TypeAlias = Literal["max-t", "holm", "bh", "by", "none"]
 _FEW_DF = 4.0
 _WILD_LISTED = 2**14  # a quantile needs no more
 _WORDS: dict[str, str] = {
@@ -40,12 +39,6 @@ _WORDS: dict[str, str] = {
     "bh": "Benjamini-Hochberg, intervals not adjusted",
     "by": "Benjamini-Yekutieli, intervals not adjusted",
     "none": "not adjusted",
-}
-_ADJUSTMENTS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "holm": holm,
-    "bh": benjamini_hochberg,
-    "by": benjamini_yekutieli,
-    "none": np.copy,
 }
 
 
@@ -160,29 +153,30 @@ def pair_tests(
             raise InputError(f"scores hold {table.scores[wrong][0]:g}; right-or-wrong scores are 0 or 1")
         span = 1.0
     if table.codes is not None:
-        return _clustered(table, span)
+        enough = np.asarray(table.n_clusters) >= FEW_CLUSTERS
+        std_error, df = (np.where(enough, values, np.nan) for values in (table.std_error, table.df))
+        p = np.where(enough, _t_p(table, std_error, df), np.nan)
+        return PairTests(
+            kind="CR2", table=table, centre=table.estimate, std_error=std_error, df=df, p_value=p, span=span
+        )
     if binary:
-        return _score(table)
+        squares, sums = table.squares, table.n_items * np.nan_to_num(table.estimate)
+        wins, losses = np.rint(0.5 * (squares + sums)), np.rint(0.5 * (squares - sums))
+        z = (wins - losses) / np.sqrt(np.maximum(wins + losses, 1.0))
+        p = np.maximum(2.0 * _floats(special.ndtr(-np.abs(z))), SMALLEST_P)
+        return PairTests(
+            kind="score",
+            table=table,
+            centre=table.estimate,
+            std_error=table.std_error,
+            df=np.full(z.size, np.nan),
+            p_value=np.where(table.n_items > 0, p, np.nan),
+            wins=wins,
+            losses=losses,
+            span=span,
+            n_differing=np.asarray(wins + losses, dtype=np.int64),
+        )
     return _augmented(table, span) if shares and np.isfinite(span) else _plain(table, span)
-
-
-def _score(table: PairTable) -> PairTests:
-    squares, sums = table.squares, table.n_items * np.nan_to_num(table.estimate)
-    wins, losses = np.rint(0.5 * (squares + sums)), np.rint(0.5 * (squares - sums))
-    z = (wins - losses) / np.sqrt(np.maximum(wins + losses, 1.0))
-    p = np.maximum(2.0 * _floats(special.ndtr(-np.abs(z))), SMALLEST_P)
-    return PairTests(
-        kind="score",
-        table=table,
-        centre=table.estimate,
-        std_error=table.std_error,
-        df=np.full(z.size, np.nan),
-        p_value=np.where(table.n_items > 0, p, np.nan),
-        wins=wins,
-        losses=losses,
-        span=1.0,
-        n_differing=np.asarray(wins + losses, dtype=np.int64),
-    )
 
 
 def _augmented(table: PairTable, span: float) -> PairTests:
@@ -237,20 +231,6 @@ def _plain(table: PairTable, span: float) -> PairTests:
         p_value=p_value,
         span=span,
         n_differing=nonzero,
-    )
-
-
-def _clustered(table: PairTable, span: float) -> PairTests:
-    enough = np.asarray(table.n_clusters) >= FEW_CLUSTERS
-    std_error, df = (np.where(enough, values, np.nan) for values in (table.std_error, table.df))
-    return PairTests(
-        kind="CR2",
-        table=table,
-        centre=table.estimate,
-        std_error=std_error,
-        df=df,
-        p_value=np.where(enough, _t_p(table, std_error, df), np.nan),
-        span=span,
     )
 
 
@@ -415,22 +395,17 @@ def pairwise_differences(
         raise InputError(f"adjust is {adjust!r}; use one of {', '.join(_WORDS)}")
     table = pair_table(scores, pairs, clusters)
     tests = pair_tests(table, binary=binary, bounds=bounds, shares=shares)
-    alone = table.first.size == 1 and table.codes is None
-    if alone:
-        family = _alone(tests, level, adjust)
+    own = _own_differences(tests, level)
+    if table.first.size == 1 and table.codes is None:
+        found = replace(own, adjust=adjust)
+    elif adjust == "max-t":
+        found = _max_t(own, tests, seed, draws, intervals=intervals)
     else:
-        family = (
-            _max_t(tests, level, seed, draws, intervals=intervals)
-            if adjust == "max-t"
-            else _listed(tests, level, adjust)
-        )
-    if table.first.size == 1 and not alone:
-        low, high = tests.own_ends(level)
-        family = replace(family, low=low, high=high)
-    least = FLIPPED_CLUSTERS if family.adjust == "max-t" else FEW_CLUSTERS
-    std_error = np.where(tests.testable, tests.std_error, np.nan)
+        found = _stepped(own, tests, adjust)
+    if table.first.size == 1:
+        found = replace(found, conf_low=own.conf_low, conf_high=own.conf_high)
     place, sign = table.position, table.sign
-    ends = np.stack([sign * family.low[place], sign * family.high[place]])
+    ends = np.stack([sign * found.conf_low[place], sign * found.conf_high[place]])
     i, j = table.columns[table.first[place]], table.columns[table.second[place]]
     first, second = np.where(sign > 0, i, j), np.where(sign > 0, j, i)
     failures = None
@@ -438,57 +413,68 @@ def pairwise_differences(
         heights = np.empty_like(table.scores)
         heights[:, table.columns] = np.abs(table.scores - worst)
         failures = pair_failures(heights, first, second, conf_level=level)
-    return PairwiseDifferences(
+    least = FLIPPED_CLUSTERS if found.adjust == "max-t" else FEW_CLUSTERS
+    return replace(
+        found,
         first=first,
         second=second,
         estimate=sign * table.estimate[place] + 0.0,
-        std_error=std_error[place],
+        std_error=found.std_error[place],
         df=tests.df[place],
         p_value=tests.p_value[place],
-        p_adjusted=family.p_adjusted[place],
+        p_adjusted=found.p_adjusted[place],
         conf_low=ends.min(axis=0),
         conf_high=ends.max(axis=0),
         n_items=table.n_items[place],
         n_clusters=None if table.n_clusters is None else table.n_clusters[place],
-        critical=family.critical,
-        conf_level=level,
-        method=", ".join(filter(None, (LABELS[tests.kind], family.words))),
-        adjust=family.adjust,
-        exact=family.exact,
-        n_resamples=family.n_resamples,
-        seed=family.seed,
-        warnings=(*family.warnings, *_cautions(tests, least)),
+        warnings=(*found.warnings, *_cautions(tests, least)),
         n_differing=None if tests.n_differing is None else tests.n_differing[place],
         failures=failures,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Family:
-    """What the family adds to the pairs' own tests."""
-
-    p_adjusted: FloatArray
-    low: FloatArray
-    high: FloatArray
-    adjust: str
-    words: str
-    critical: float = np.nan
-    exact: bool = True
-    n_resamples: int | None = None
-    seed: int | None = None
-    warnings: tuple[str, ...] = ()
-
-
-def _max_t(tests: PairTests, level: float, seed: int, draws: int, *, intervals: bool) -> _Family:
+def _own_differences(tests: PairTests, level: float) -> PairwiseDifferences:
+    """Return every pair of the table by its own test and interval, as a comparison of the two gives them."""
     table = tests.table
+    low, high = tests.own_ends(level)
+    return PairwiseDifferences(
+        first=table.first,
+        second=table.second,
+        estimate=table.estimate,
+        std_error=np.where(tests.testable, tests.std_error, np.nan),
+        df=tests.df,
+        p_value=tests.p_value,
+        p_adjusted=tests.p_value,
+        conf_low=low,
+        conf_high=high,
+        n_items=table.n_items,
+        n_clusters=table.n_clusters,
+        critical=np.nan,
+        conf_level=level,
+        method=LABELS[tests.kind],
+        adjust="none",
+        exact=True,
+        n_resamples=None,
+        seed=None,
+        warnings=(),
+    )
+
+
+def _max_t(
+    own: PairwiseDifferences, tests: PairTests, seed: int, draws: int, *, intervals: bool
+) -> PairwiseDifferences:
+    table, level = tests.table, own.conf_level
     joint = np.flatnonzero((tests.testable | table.one_way) & enough_to_flip(table))
     if joint.size == 0:
-        return _without_flips(tests, level)
+        closed = _stepped(own, tests, "holm")
+        if not tests.testable.any():
+            return closed
+        few = int(np.max(np.asarray(table.n_clusters)))
+        needs = f"too few for max-T, which needs {FLIPPED_CLUSTERS}: p is adjusted by Holm's method instead"
+        return replace(closed, warnings=(f"{few} clusters are {needs}",))
     clustered = table.codes is not None
-    if clustered:
-        law = flip_clusters(table, joint, seed=seed, n_resamples=draws)
-    else:
-        law = flip_items(table, joint, seed=seed, n_resamples=draws)
+    flip = flip_clusters if clustered else flip_items
+    law = flip(table, joint, seed=seed, n_resamples=draws)
     found = TwoSided(law.observed)
     collect(law, [found])
     quantile, reached = found.critical(level)
@@ -497,19 +483,20 @@ def _max_t(tests: PairTests, level: float, seed: int, draws: int, *, intervals: 
         around = TwoSided(wild.observed)
         collect(wild, [around])
         quantile = max(quantile, around.critical(level)[0])
-    critical = np.where(enough_to_flip(table), quantile, np.nan)
-    # Where the patterns are too few for the level, Bonferroni's intervals are the least there is.
     low = high = np.full(tests.p_value.size, np.nan)
     if intervals:
+        critical = np.where(enough_to_flip(table), quantile, np.nan)
+        # Where the patterns are too few for the level, Bonferroni's intervals are the least there is.
         low, high = tests.joint_ends(critical, level if reached else 1.0 - (1.0 - level) / joint.size)
     p_adjusted = np.where(tests.p_value == 1.0, 1.0, np.nan)
     p_adjusted[joint] = np.maximum(found.p_adjusted(), tests.p_value[joint])
-    return _Family(
+    return replace(
+        own,
         p_adjusted=p_adjusted,
-        low=low,
-        high=high,
+        conf_low=low,
+        conf_high=high,
         adjust="max-t",
-        words=f"{_WORDS['max-t']} over sign flips of {'clusters' if clustered else 'items'}",
+        method=f"{own.method}, {_WORDS['max-t']} over sign flips of {'clusters' if clustered else 'items'}",
         critical=quantile,
         exact=law.exact,
         n_resamples=law.n_resamples,
@@ -517,32 +504,13 @@ def _max_t(tests: PairTests, level: float, seed: int, draws: int, *, intervals: 
     )
 
 
-def _alone(tests: PairTests, level: float, adjust: str) -> _Family:
-    """Answer for the one pair of a family as a comparison of the two would."""
-    low, high = tests.own_ends(level)
-    return _Family(p_adjusted=tests.p_value, low=low, high=high, adjust=adjust, words="")
-
-
-def _without_flips(tests: PairTests, level: float) -> _Family:
-    """Fall back on closed forms where no pair can be flipped."""
-    closed = _listed(tests, level, "holm")
-    if not tests.testable.any():
-        return closed
-    few = int(np.max(np.asarray(tests.table.n_clusters)))
-    warning = (
-        f"{few} clusters are too few for max-T, which needs {FLIPPED_CLUSTERS}: p is adjusted by Holm's method instead"
-    )
-    return replace(closed, warnings=(warning,))
-
-
-def _listed(tests: PairTests, level: float, adjust: str) -> _Family:
+def _stepped(own: PairwiseDifferences, tests: PairTests, adjust: Adjust) -> PairwiseDifferences:
     """Adjust the pairs' own p-values."""
-    tested = np.isfinite(tests.p_value)
-    p_adjusted = np.full(tested.size, np.nan)
-    p_adjusted[tested] = _ADJUSTMENTS[adjust](tests.p_value[tested])
-    count = max(1, int(tested.sum())) if adjust == "holm" else 1
-    low, high = tests.own_ends(1.0 - (1.0 - level) / count)
-    return _Family(p_adjusted=p_adjusted, low=low, high=high, adjust=adjust, words=_WORDS[adjust])
+    count = max(1, int(np.isfinite(tests.p_value).sum())) if adjust == "holm" else 1
+    low, high = tests.own_ends(1.0 - (1.0 - own.conf_level) / count)
+    method = f"{own.method}, {_WORDS[adjust]}"
+    p_adjusted = adjusted(tests.p_value, adjust)
+    return replace(own, p_adjusted=p_adjusted, conf_low=low, conf_high=high, adjust=adjust, method=method)
 
 
 def _cautions(tests: PairTests, least: int) -> tuple[str, ...]:

@@ -30,18 +30,15 @@ _FLIPPED = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierShares:
-    """How often each system lies on the frontier, as observed and as a share of resamples; arrays have shape (n_systems,).
+    """How often each system lies on the frontier, as a share of resamples; arrays have shape (n_systems,).
 
     `least` are the shares where savings that are not sure count as none; `errors` are Monte Carlo standard errors of the
     shares; never 0, since as many resamples again could differ.
     """
 
-    on_frontier: BoolArray
     shares: FloatArray
     least: FloatArray
     errors: FloatArray
-    n_resamples: int
-    seed: int
 
 
 def on_frontier(scores: ArrayLike, costs: ArrayLike, *, unsure: BoolArray | None = None) -> BoolArray:
@@ -105,8 +102,8 @@ def frontier_shares(
     Examples
     --------
     >>> found = frontier_shares([[1, 0, 1], [1, 1, 0], [1, 0, 0], [0, 1, 0]], [[1, 2, 3]] * 4)
-    >>> found.on_frontier.tolist(), [round(share, 1) for share in found.shares.tolist()]
-    ([True, False, False], [1.0, 0.2, 0.0])
+    >>> [round(share, 1) for share in found.shares.tolist()]
+    [1.0, 0.2, 0.0]
     """
     s, c = _tables(scores, costs)
     draws = check_count(n_resamples, "n_resamples", least=1)
@@ -119,8 +116,10 @@ def frontier_shares(
     chunk = max(1, CHUNK_BYTES // (8 * max(n_units, 4 * m)))
     for start in range(0, draws, chunk):
         rows = min(chunk, draws - start)
-        counts = _drawn_counts(rng, rows, n_units)
-        totals = counts @ sums  # of the same items for all systems, so that these lie to each other as the means do
+        # Of the same items for all systems, so that these lie to each other as the means do.
+        totals = _drawn_counts(rng, rows, n_units) @ sums
+            _drawn_counts(rng, rows, n_units) @ sums
+        )  # of the same items for all systems, so that these lie to each other as the means do
         hits += on_frontier(totals[:, :m], totals[:, m:]).sum(axis=0)
         if doubted is not None:
             least += on_frontier(totals[:, :m], totals[:, m:], unsure=doubted).sum(axis=0)
@@ -129,12 +128,9 @@ def frontier_shares(
     # As if half a resample more had gone either way.
     smoothed = (hits + 0.5) / (draws + 1.0)
     return FrontierShares(
-        on_frontier=on_frontier(s.mean(axis=0), c.mean(axis=0)),
         shares=hits / draws,
         least=(hits if doubted is None else least) / draws,
         errors=np.sqrt(smoothed * (1.0 - smoothed) / draws),
-        n_resamples=draws,
-        seed=seed,
     )
 
 
@@ -159,10 +155,8 @@ def _units(values: FloatArray, clusters: ArrayLike | None) -> FloatArray:
 
 def _drawn_counts(rng: np.random.Generator, rows: int, n_units: int) -> FloatArray:
     """Draw n_units of n_units with replacement, `rows` times: how often each was drawn, shape (rows, n_units)."""
-    drawn = rng.integers(0, n_units, size=(rows, n_units))
-    drawn += np.arange(rows)[:, np.newaxis] * n_units
-    counts = np.bincount(drawn.ravel(), minlength=rows * n_units)
-    return counts.reshape(rows, n_units).astype(np.float64)
+    drawn = rng.integers(0, n_units, size=(rows, n_units)) + np.arange(rows)[:, np.newaxis] * n_units
+    return np.bincount(drawn.ravel(), minlength=rows * n_units).reshape(rows, n_units).astype(np.float64)
 
 
 def unsure_savings(costs: ArrayLike, *, clusters: Sequence[ArrayLike] = (), conf_level: float = 0.95) -> BoolArray:
@@ -186,22 +180,13 @@ def unsure_savings(costs: ArrayLike, *, clusters: Sequence[ArrayLike] = (), conf
     c, _ = _tables(costs, costs)
     columns = [as_codes(each, len(c)) for each in clusters]
     pairs = list(combinations(range(c.shape[1]), 2))
-    tested = _tests(c, pairs, [codes for codes, _ in columns], None, binary=False) if pairs else None
-    return _unsure(c, pairs, tested, columns, conf_level)
-
-
-def _unsure(
-    c: FloatArray,
-    pairs: list[tuple[int, int]],
-    tested: tuple[FloatArray, FloatArray] | None,
-    columns: list[tuple[IntArray, int]],
-    conf_level: float,
-) -> BoolArray:
-    """Do that for pairs whose difference in cost was tested."""
     unsure = np.zeros((c.shape[1], c.shape[1]), dtype=np.bool_)
+    if not pairs:
+        return unsure
+    prices, p_values = _tests(c, pairs, [codes for codes, _ in columns], None, binary=False)
     coarsest = min(columns, key=lambda column: column[1], default=None)
     units = c if coarsest is None else _units(c - c.mean(axis=0), coarsest[0])
-    for (i, j), price, p in zip(pairs, *(tested or ((), ())), strict=True):
+    for (i, j), price, p in zip(pairs, prices, p_values, strict=True):
         cheap, dear = (i, j) if price < 0.0 else (j, i)
         unsure[cheap, dear] = price != 0.0 and rests_on_unseen_tail(
             -units[:, cheap], -units[:, dear], float(p), conf_level=conf_level, n_claims=len(pairs)
@@ -270,13 +255,15 @@ def certain_dominance(
     opposed = gain * price < 0.0
     p = np.where(opposed, np.maximum(p_gain, p_price), 1.0)
     coarsest = min(columns, key=lambda column: column[1], default=None)
-    unsure = _unsure(c, pairs, (price, p_price), columns, conf_level)
+    unsure = unsure_savings(c, clusters=codes, conf_level=conf_level)
+
     for place in np.flatnonzero(holm(p) <= alpha).tolist():
         i, j = pairs[place]
         better, worse = (i, j) if gain[place] > 0.0 else (j, i)
         more, saved = s[:, better] - s[:, worse], c[:, worse] - c[:, better]
-        firm = all(_firm(differences, coarsest, alpha, seed) for differences in (more, saved))
-        shown[worse, better] = firm and not unsure[better, worse]
+        shown[worse, better] = (
+            all(_firm(each, coarsest, alpha, seed) for each in (more, saved)) and not unsure[better, worse]
+        )
     return shown
 
 

@@ -35,22 +35,21 @@ class WithTheBest:
     low, high
         Simultaneous interval of that difference in the population; NaN where there is none. `high` is 0 where
         another model is shown to be at least as good, `low` is 0 only for a model shown to be the best (no other is as good).
-    not_best
-        Models shown to have another that is at least as good. The others are the shortlist: it holds the best model with
-        `conf_level`.
+        Models with a `high` above 0 are the shortlist, which holds the best model with the level asked for.
     """
 
     estimate: FloatArray
     low: FloatArray
     high: FloatArray
-    not_best: NDArray[np.bool_]
-    conf_level: float
     method: str
     exact: bool
-    n_resamples: int | None
-    seed: int | None
-    reason: str | None
-    warnings: tuple[str, ...]
+    reason: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def not_best(self) -> NDArray[np.bool_]:
+        """Models shown to have another that is at least as good. The others are the shortlist."""
+        return self.high <= 0.0
 
 
 def with_the_best(
@@ -107,10 +106,15 @@ def with_the_best(
     draws = check_count(n_resamples, "n_resamples", least=1)
     table = pair_table(scores, None, clusters)
     tests = pair_tests(table, binary=binary, bounds=bounds, shares=shares)
-    estimate = _least(_matrix(table, table.estimate, -table.estimate))
+    place = np.argsort(table.columns)
+    square = _matrix(table, table.estimate, -table.estimate)
+    estimate = np.fmin.reduce(square, axis=1, initial=np.inf)[place]
+    estimate[np.isinf(estimate)] = np.nan
     pairs = np.flatnonzero(tests.testable & enough_to_flip(table))
     if pairs.size == 0:
-        return _unknown(table, estimate, level)
+        none = np.full(place.size, np.nan)
+        reason = _too_few_clusters(table) or "no difference between two models has a standard error"
+        return WithTheBest(estimate=estimate, low=none, high=none, method="none", exact=True, reason=reason)
     law, words = fitting_law(table, pairs, seed=seed, n_resamples=draws, most_listed=_MOST_LISTED)
     found = _Controls(table.first[pairs], table.second[pairs], table.columns.size)
     collect(law, [found])
@@ -124,20 +128,14 @@ def with_the_best(
     low, high = _constrained(upper)
     low = np.where(np.isfinite(low), low, np.nan if bounds is None and not binary else -tests.span)
     high = np.where(np.isfinite(high), high, np.nan if bounds is None and not binary else tests.span)
-    place = np.argsort(table.columns)
     missing = table.first.size - pairs.size
     warning = f"{missing} of {table.first.size} pairs have no standard error (or share too little) and tell nothing"
     return WithTheBest(
-        estimate=estimate[place],
+        estimate=estimate,
         low=low[place],
         high=high[place],
-        not_best=(high <= 0.0)[place],
-        conf_level=level,
         method=f"comparisons with the best, {LABELS[tests.kind]}, {words}",
         exact=law.exact,
-        n_resamples=law.n_resamples,
-        seed=law.seed,
-        reason=None,
         warnings=(*([warning] if missing else []), *few_items(int(table.n_items[pairs].min()))),
     )
 
@@ -198,33 +196,11 @@ def _matrix(table: PairTable, above: FloatArray, below: FloatArray) -> FloatArra
     return square
 
 
-def _least(square: FloatArray) -> FloatArray:
-    known = [row[~np.isnan(row)] for row in square]
-    return np.array([float(row.min()) if row.size else np.nan for row in known])
-
-
-def _unknown(table: PairTable, estimate: FloatArray, level: float) -> WithTheBest:
-    place = np.argsort(table.columns)
-    none = np.full(place.size, np.nan)
-    few = table.codes is not None and table.n_groups < FLIPPED_CLUSTERS
-    reason = (
-        f"{table.n_groups} cluster{'s' if table.n_groups != 1 else ''}: at least {FLIPPED_CLUSTERS} are needed"
-        if few
-        else "no difference between two models has a standard error"
-    )
-    return WithTheBest(
-        estimate=estimate[place],
-        low=none,
-        high=none.copy(),
-        not_best=np.zeros(place.size, dtype=np.bool_),
-        conf_level=level,
-        method="none",
-        exact=True,
-        n_resamples=None,
-        seed=None,
-        reason=reason,
-        warnings=(),
-    )
+def _too_few_clusters(table: PairTable) -> str:
+    """Say that there are too few clusters for any pair; "" where there are enough."""
+    if table.codes is None or table.n_groups >= FLIPPED_CLUSTERS:
+        return ""
+    return f"{table.n_groups} cluster{'s' if table.n_groups != 1 else ''}: at least {FLIPPED_CLUSTERS} are needed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,13 +224,12 @@ class RankSets:
     marginal_low: IntArray
     marginal_high: IntArray
     top: dict[int, NDArray[np.bool_]]
-    conf_level: float
-    method: str
-    exact: bool
-    n_resamples: int | None
-    seed: int | None
-    reason: str | None
-    warnings: tuple[str, ...]
+    method: str = "none"
+    exact: bool = True
+    n_resamples: int | None = None
+    seed: int | None = None
+    reason: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def rank_sets(
@@ -318,12 +293,11 @@ def rank_sets(
     level, taus = check_level(conf_level), checked_top(top)
     draws = None if n_resamples is None else check_count(n_resamples, "n_resamples", least=1)
     table = pair_table(scores, None, clusters)
-    if table.codes is not None and table.n_groups < FLIPPED_CLUSTERS:
-        few = f"{table.n_groups} cluster{'s' if table.n_groups != 1 else ''}"
-        return no_ranks(table.columns.size, taus, level, f"{few}: at least {FLIPPED_CLUSTERS} are needed for rank sets")
+    if few := _too_few_clusters(table):
+        return no_ranks(table.columns.size, taus, f"{few} for rank sets")
     pairs = np.flatnonzero((table.testable | table.one_way) & enough_to_flip(table))
     if pairs.size == 0:
-        return no_ranks(table.columns.size, taus, level, "no difference between two models has a standard error")
+        return no_ranks(table.columns.size, taus, "no difference between two models has a standard error")
     law, method = fitting_law(table, pairs, seed=seed, n_resamples=draws or _draws(table, pairs))
     closed = None if barred is None else np.asarray(barred)[np.ix_(table.columns, table.columns)]
     missing = table.first.size - pairs.size
@@ -392,7 +366,7 @@ def rank_sets_normal(
     total = sigma[first, first] + sigma[second, second]
     known = total - 2.0 * sigma[first, second] > FLAT * total
     if not known.any():
-        return no_ranks(theta.size, taus, level, "no difference between two models has a standard error")
+        return no_ranks(theta.size, taus, "no difference between two models has a standard error")
     first, second = first[known], second[known]
     law = normal_known(theta, sigma, first, second, seed=seed, n_resamples=draws)
     method = "normal law, known standard errors"
@@ -456,34 +430,20 @@ def ranks_of_law(
         marginal_low=marginal_low[place],
         marginal_high=marginal_high[place],
         top={tau: low <= tau for tau in taus},
-        conf_level=level,
         method=f"rank sets, max-T step-down, {method}",
         exact=law.exact,
         n_resamples=law.n_resamples,
         seed=law.seed,
-        reason=None,
         warnings=warnings,
     )
     return sets, every
 
 
-def no_ranks(n_models: int, taus: tuple[int, ...], level: float, reason: str) -> RankSets:
+def no_ranks(n_models: int, taus: tuple[int, ...], reason: str) -> RankSets:
     """Say that every rank is possible."""
     low, high = np.ones(n_models, dtype=np.int64), np.full(n_models, n_models, dtype=np.int64)
-    return RankSets(
-        low=low,
-        high=high,
-        marginal_low=low.copy(),
-        marginal_high=high.copy(),
-        top={tau: low <= tau for tau in taus},
-        conf_level=level,
-        method="none",
-        exact=True,
-        n_resamples=None,
-        seed=None,
-        reason=reason,
-        warnings=(),
-    )
+    top = {tau: low <= tau for tau in taus}
+    return RankSets(low=low, high=high, marginal_low=low.copy(), marginal_high=high.copy(), top=top, reason=reason)
 
 
 def checked_top(top: Sequence[int]) -> tuple[int, ...]:

@@ -73,7 +73,8 @@ class SignPatterns:
         rng = np.random.default_rng(self.seed)
         n_units, single = self.copies.size, np.flatnonzero(self.copies == 1)
         several = np.flatnonzero(self.copies != 1).tolist()
-        run = _as_slice(single)
+        together = single.size and single[-1] - single[0] + 1 == single.size
+        run = slice(int(single[0]), int(single[-1]) + 1) if together else single  # a slice is faster to fill
         room = np.empty((min(rows * blocks, self.n_resamples), n_units), dtype=dtype)
         for done in range(0, self.n_resamples, rows * blocks):
             chunk = room[: self.n_resamples - done]
@@ -96,13 +97,6 @@ def sign_patterns(copies: IntArray, *, seed: int, n_resamples: int, most_listed:
     return SignPatterns(copies=copies, exact=exact, n_resamples=n_resamples, seed=seed)
 
 
-def drawn_apart(copies: IntArray) -> tuple[IntArray, IntArray]:
-    """Return for every column to be drawn its unit and copies: units of few copies stand once per copy."""
-    few = copies < _MANY
-    times = np.where(few, copies, 1)
-    return np.repeat(np.arange(copies.size), times), np.repeat(np.where(few, 1, copies), times)
-
-
 def _options(copies: IntArray) -> list[int]:
     """Return how many sums each unit can show; one unit with an odd number of copies is held above 0."""
     options = (copies + 1).tolist()
@@ -119,13 +113,6 @@ def _binomial(count: int) -> FloatArray:
     down = np.arange(count + 1)
     log_ways = special.gammaln(count + 1) - special.gammaln(down + 1) - special.gammaln(count - down + 1)
     return np.exp(log_ways - count * math.log(2.0))
-
-
-def _as_slice(places: IntArray) -> slice | IntArray:
-    """Return a run of places as a slice, which is faster to fill."""
-    if places.size and places[-1] - places[0] + 1 == places.size:
-        return slice(int(places[0]), int(places[-1]) + 1)
-    return places
 
 
 def enough_to_flip(table: PairTable) -> NDArray[np.bool_]:
@@ -199,8 +186,10 @@ def flip_items(
     units, copies = _item_units(table.scores[:, used])
     patterns = _patterns(copies, pairs.size, seed, n_resamples, most_listed)
     if not patterns.exact:
-        apart, copies = drawn_apart(copies)
-        units = units[apart]
+        # Units of few copies stand once per copy.
+        few = copies < _MANY
+        times = np.where(few, copies, 1)
+        units, copies = np.repeat(units, times, axis=0), np.repeat(np.where(few, 1, copies), times)
     partial = np.isnan(units).any(axis=1)
     # Units of one copy stand together: signs are filled in by runs.
     arranged = np.argsort(np.where(partial, 2 + (copies > 1), copies == 1), kind="stable")
@@ -208,8 +197,7 @@ def flip_items(
     patterns = replace(patterns, copies=copies)
     units, step = _on_lattice(units, copies)
     signed = _SignedSums(units[:n_complete], units[n_complete:], first, second)
-    n = table.n_items[pairs].astype(np.float64)
-    squares = table.squares[pairs]
+    n, squares = table.n_items[pairs].astype(np.float64), table.squares[pairs]
     sheet = _Sheet(pairs.size)
 
     def statistics(signs: Signs) -> FloatArray:
@@ -266,9 +254,15 @@ def flip_clusters(
     arranged = np.lexsort((*sums.T[::-1], *counts.T[::-1]))
     sums, counts = sums[arranged], counts[arranged]
     weight = 1.0 / (1.0 - counts / n.max() if complete else 1.0 - counts / n)
-    squares = _weighted_squares(sums, weight, first, second) if complete else (sums**2 * weight).sum(axis=0)
+    if complete:
+        blocks = difference_blocks(sums, first, second)
+        squares = np.concatenate([(d**2 * weight).sum(axis=0) for _, d in blocks])
+    else:
+        squares = (sums**2 * weight).sum(axis=0)
     sizes = np.broadcast_to((counts**2 * weight).sum(axis=0), n.shape)
-    telling = _telling(sums, complete=complete)
+    # The sign of a cluster in which all models have the same sum does not matter.
+    spread_of = np.ptp(sums, axis=1) if complete else np.abs(sums).max(axis=1)
+    telling = spread_of > FLAT * float(np.abs(sums).max())
     sums, lifted = sums[telling], (sums * counts * weight)[telling]
     patterns = _patterns(
         np.ones(int(np.count_nonzero(telling)), dtype=np.int64), pairs.size, seed, n_resamples, most_listed
@@ -431,7 +425,8 @@ class _Roots:
         self._factor = factor
         self._columns = None if first is None or second is None else (first, second)
         self.size = factor.shape[1] if first is None else first.size
-        squares = np.concatenate([np.square(self._of(part)).sum(axis=0) for part in self._parts()])
+        parts = (slice(start, start + ROWS) for start in range(0, self.size, ROWS))
+        squares = np.concatenate([np.square(self._of(part)).sum(axis=0) for part in parts])
         # A difference without spread is 0 in every draw.
         self._scale = np.where(squares > 0.0, np.sqrt(np.where(squares > 0.0, squares, 1.0)), np.inf)
 
@@ -454,9 +449,6 @@ class _Roots:
             return self._factor[:, part].astype(np.float64)
         first, second = self._columns
         return (self._factor[:, first[part]] - self._factor[:, second[part]]).astype(np.float64)
-
-    def _parts(self) -> Iterator[slice]:
-        return (slice(start, start + ROWS) for start in range(0, self.size, ROWS))
 
 
 def _normal_law(roots: _Roots, observed: FloatArray, *, seed: int, n_resamples: int, df: float | None) -> ReferenceLaw:
@@ -520,19 +512,6 @@ def _item_units(y: FloatArray) -> tuple[FloatArray, IntArray]:
     either = np.where(turned[:, np.newaxis], high - y, y - low)
     distinct, copies = np.unique(np.where(np.isnan(either), -1.0, either), axis=0, return_counts=True)
     return np.where(distinct < 0.0, np.nan, distinct), copies.astype(np.int64)
-
-
-def _weighted_squares(sums: FloatArray, weight: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
-    squares = np.empty(first.size)
-    for part, d in difference_blocks(sums, first, second):
-        squares[part] = (d**2 * weight).sum(axis=0)
-    return squares
-
-
-def _telling(sums: FloatArray, *, complete: bool) -> np.ndarray:
-    """Return the clusters whose signs matter: not those where all models have the same sum."""
-    spread = np.ptp(sums, axis=1) if complete else np.abs(sums).max(axis=1)
-    return spread > FLAT * float(np.abs(sums).max())
 
 
 def _correlation(y: FloatArray, first: IntArray, second: IntArray, estimate: FloatArray) -> FloatArray:

@@ -229,13 +229,6 @@ def test_directions_for_t_are_those_of_a_normal_law_that_falls_as_fast(df):
         assert _equivalent(c, np.inf) == c
 
 
-def test_a_run_of_places_is_a_slice_and_others_stay_places():
-    for first, n in ((0, 1), (3, 4)):
-        assert reference_laws._as_slice(np.arange(first, first + n)) == slice(first, first + n)
-    for places in (np.array([0, 2]), np.array([1, 3, 4]), np.empty(0, dtype=np.int64)):
-        assert reference_laws._as_slice(places) is places
-
-
 @pytest.mark.parametrize("k", [2, 5])
 def test_a_p_too_small_to_be_drawn_is_the_sum_over_the_estimates(k):
     for df in (np.inf, 300.0):
