@@ -118,8 +118,6 @@ def frontier_shares(
         rows = min(chunk, draws - start)
         # Of the same items for all systems, so that these lie to each other as the means do.
         totals = _drawn_counts(rng, rows, n_units) @ sums
-            _drawn_counts(rng, rows, n_units) @ sums
-        )  # of the same items for all systems, so that these lie to each other as the means do
         hits += on_frontier(totals[:, :m], totals[:, m:]).sum(axis=0)
         if doubted is not None:
             least += on_frontier(totals[:, :m], totals[:, m:], unsure=doubted).sum(axis=0)
