@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from evalstats.analysis.method_texts import MethodText, texts_for
-from evalstats.analysis.mixed.inference import TermTest
+from evalstats.analysis.mixed.inference import FixedTermTest
 from evalstats.analysis.mixed.means import Means
 from evalstats.analysis.mixed.result import MixedModel
 from evalstats.analysis.result import Estimate, columns
@@ -198,7 +198,7 @@ def _tests(result: MixedModel) -> list[Section]:
     return [Section(id="tests", heading=heading, blocks=(table,))]
 
 
-def _law(test: TermTest) -> tuple[str, str | None]:
+def _law(test: FixedTermTest) -> tuple[str, str | None]:
     if test.p_value is None:
         return "none", None
     if test.df_denominator is None:
@@ -206,7 +206,7 @@ def _law(test: TermTest) -> tuple[str, str | None]:
     return "F", f"{test.df}, {number(test.df_denominator, 1)}"
 
 
-def _lost(test: TermTest) -> str:
+def _lost(test: FixedTermTest) -> str:
     return f"{plural(test.n_lost, 'comparison')} lost to empty cells" if test.n_lost else ""
 
 

@@ -199,7 +199,21 @@ class _Parser:
             raise InputError(f"the formula {_short(self.text)} has no '~'; write it as 'score ~ model + (1 | item)'")
         if self._now() == "~":
             raise InputError(f"nothing stands before the '~' of {_short(self.text)}; name the column to be explained")
-        response = self._cbind() if self._now() == "cbind" else Response(column=self._name("the response"))
+        if self._now() == "cbind":
+            self._take("cbind")
+            self._take("(")
+            successes = self._name("the successes")
+            self._take(",")
+            second, total = self._name("the failures"), None
+            if self._now() == "-":
+                self._take("-")
+                if self._name("the successes") != successes:
+                    self._fail("cbind() understands (successes, failures) and (successes, total - successes)")
+                total = second
+            self._take(")")
+            response = Response(column=successes, failures=None if total else second, total=total)
+        else:
+            response = Response(column=self._name("the response"))
         if self._now() != "~":
             self._fail(
                 f"{self._shown()} stands before the '~'; the left-hand side is one column (compute a new one where it must be "
@@ -207,21 +221,6 @@ class _Parser:
             )
         self._take("~")
         return response
-
-    def _cbind(self) -> Response:
-        self._take("cbind")
-        self._take("(")
-        successes = self._name("the successes")
-        self._take(",")
-        second = self._name("the failures")
-        total = None
-        if self._now() == "-":
-            self._take("-")
-            if self._name("the successes") != successes:
-                self._fail("cbind() understands (successes, failures) and (successes, total - successes)")
-            total = second
-        self._take(")")
-        return Response(column=successes, failures=None if total else second, total=total)
 
     def _sum(self) -> _Sum:
         self.depth += 1
@@ -232,7 +231,7 @@ class _Parser:
         while True:
             self._operand(out, sign)
             if len(out.terms) > _MOST_TERMS:
-                self._too_many()
+                self._fail(f"the formula stands for more than {_MOST_TERMS} terms")
             next_sign = self._sign()
             if next_sign is None:
                 break
@@ -244,25 +243,22 @@ class _Parser:
         """Add the next product to a sum, or take it away."""
         now = self._now()
         if now is not None and now[0].isdigit():
-            self._number(out, sign)
+            number = self._pop()
+            if number not in ("0", "1"):
+                self._fail(f"the number {number} has no meaning here; only 0 and 1 (no intercept, an intercept) have")
+            if self._now() in ("*", "/", ":", "^", "**"):
+                self._fail(f"{number} can only be added or taken away, not combined by {self._now()!r}")
+            out.intercept = (number == "1") == (sign == "+")
+            out.numbers = True
             return
         found = self._product()
-        if found.random and sign == "-":
-            self._fail("a random part cannot be taken away; leave it out")
         if sign == "-":
+            if found.random:
+                self._fail("a random part cannot be taken away; leave it out")
             out.remove(found.terms)
-        else:
-            out.add(found.terms)
-            out.random.extend(found.random)
-
-    def _number(self, out: _Sum, sign: str) -> None:
-        number = self._pop()
-        if number not in ("0", "1"):
-            self._fail(f"the number {number} has no meaning here; only 0 and 1 (no intercept, an intercept) have")
-        if self._now() in ("*", "/", ":", "^", "**"):
-            self._fail(f"{number} can only be added or taken away, not combined by {self._now()!r}")
-        out.intercept = (number == "1") == (sign == "+")
-        out.numbers = True
+            return
+        out.add(found.terms)
+        out.random.extend(found.random)
 
     def _product(self) -> _Sum:
         left = self._interaction()
@@ -336,7 +332,11 @@ class _Parser:
         groups: list[Term] = []
         so_far: Term = ()
         while True:
-            so_far = columns_of([so_far, self._group()])
+            # The values of a grouping are levels anyway.
+            so_far = columns_of([so_far, (self._factor_name() or self._name("a grouping"),)])
+            if self._now() == ":":
+                self._pop()
+                continue
             groups.append(so_far)
             if self._now() != "/":
                 break
@@ -347,20 +347,9 @@ class _Parser:
             )
         return groups
 
-    def _group(self) -> Term:
-        names = [self._group_name()]
-        while self._now() == ":":
-            self._pop()
-            names.append(self._group_name())
-        return columns_of([tuple(names)])
-
-    def _group_name(self) -> str:
-        # The values of a grouping are levels anyway.
-        return self._factor_name() or self._name("a grouping")
-
     def _factor_name(self) -> str:
         """Take C(name) and return the name; "" where no such call stands."""
-        if self._now() not in ("C", "factor") or self._after() != "(":
+        if self._now() not in ("C", "factor") or self.tokens[self.at + 1 : self.at + 2] != ["("]:
             return ""
         call = self._pop()
         self._take("(")
@@ -387,7 +376,7 @@ class _Parser:
 
     def _crossed(self, left: Sequence[Term], right: Sequence[Term]) -> list[Term]:
         if len(left) * len(right) > _MOST_TERMS:
-            self._too_many()
+            self._fail(f"the formula stands for more than {_MOST_TERMS} terms")
         return [columns_of([a, b]) for a in left for b in right]
 
     def _no_part_twice(self, parts: Sequence[RandomPart]) -> None:
@@ -403,16 +392,10 @@ class _Parser:
                     )
                 seen.add(key)
 
-    def _too_many(self) -> None:
-        self._fail(f"the formula stands for more than {_MOST_TERMS} terms")
-
     # Tokens.
 
     def _now(self) -> str | None:
         return self.tokens[self.at] if self.at < len(self.tokens) else None
-
-    def _after(self) -> str | None:
-        return self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
 
     def _pop(self) -> str:
         token = self.tokens[self.at]

@@ -23,15 +23,14 @@ from evalstats.analysis.mixed.table import (
     Column,
     Covariate,
     Factor,
+    MergedTable,
     ResponseColumns,
-    TableRead,
     check_groups,
     check_response,
     combinations,
     dropped_warnings,
     empty_cell_warnings,
     empty_cells,
-    merged,
     read_covariate,
     read_table,
     used_slopes,
@@ -76,7 +75,8 @@ def code_columns(terms: Sequence[Term], columns: Mapping[str, Column], n: int, *
     _check_size(terms, columns, n)
     if not terms:
         return Coded(matrix=np.ones((n, 1)), names=(INTERCEPT_NAME,), term_of=(0,))
-    from formulaic.formula import SimpleFormula  # imports pandas: only where a model is built
+    import pandas as pd  # only where a model is built
+    from formulaic.formula import SimpleFormula
     from formulaic.parser.types import Factor as Part
     from formulaic.parser.types import Term as Product
 
@@ -90,9 +90,17 @@ def code_columns(terms: Sequence[Term], columns: Mapping[str, Column], n: int, *
     products = [product(term) for term in terms]
     if intercept:
         products.insert(0, Product([Part("1", eval_method="literal")]))
-    table = _pandas({ids[name]: columns[name] for name in names})
+    categorical: Any = pd.Categorical
+    table: dict[str, Any] = {}
+    for name in names:
+        column = columns[name]
+        table[ids[name]] = (
+            categorical.from_codes(column.codes, categories=range(len(column.levels)))
+            if isinstance(column, Factor)
+            else column.values
+        )
     formula: Any = SimpleFormula(products, _ordering="none")
-    made = formula.get_model_matrix(table, context={}, output="numpy")
+    made = formula.get_model_matrix(pd.DataFrame(table), context={}, output="numpy")
     spec = made.model_spec
     term_of: list[int] = [0] * len(spec.column_names)
     for at, part in enumerate(products):
@@ -100,19 +108,6 @@ def code_columns(terms: Sequence[Term], columns: Mapping[str, Column], n: int, *
             term_of[column] = at
     readable = tuple(_readable(str(name), names, columns) for name in spec.column_names)
     return Coded(matrix=np.ascontiguousarray(made, dtype=np.float64), names=readable, term_of=tuple(term_of))
-
-
-def _pandas(columns: Mapping[str, Column]) -> Any:
-    import pandas as pd
-
-    categorical: Any = pd.Categorical
-    made: dict[str, Any] = {}
-    for name, column in columns.items():
-        if isinstance(column, Factor):
-            made[name] = categorical.from_codes(column.codes, categories=range(len(column.levels)))
-        else:
-            made[name] = column.values
-    return pd.DataFrame(made)
 
 
 def _readable(name: str, names: Sequence[str], columns: Mapping[str, Column]) -> str:
@@ -140,22 +135,8 @@ def _check_size(terms: Sequence[Term], columns: Mapping[str, Column], n: int) ->
             )
 
 
-def grid_column(grid: pl.DataFrame, factor: Factor) -> Factor:
-    """Return the levels a grid holds as codes of a factor."""
-    if factor.name not in grid.columns:
-        raise InputError(f"the grid has no column {factor.name!r}; give a level of {', '.join(factor.levels[:5])}")
-    place = {level: at for at, level in enumerate(factor.levels)}
-    labels = [str(value) for value in grid[factor.name].to_list()]
-    unknown = sorted({label for label in labels if label not in place})
-    if unknown:
-        raise InputError(f"{factor.name!r} has no level {unknown[0]!r}; it has {some_of(factor.levels, 12)}")
-    return Factor(
-        name=factor.name, levels=factor.levels, codes=np.array([place[label] for label in labels], dtype=np.int64)
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptColumns:
     """Columns of a design that are kept, and what the others are made of.
 
     `columns` and `dropped` are int64 places; a dropped column is the kept ones times its column of `alias`, float64, shape
@@ -178,7 +159,7 @@ class Kept:
         return np.logical_not(off.any(axis=1))
 
 
-def independent_columns(matrix: Floats) -> Kept:
+def independent_columns(matrix: Floats) -> KeptColumns:
     """Keep columns from left to right that are no combination of those before, as R does.
 
     >>> kept = independent_columns(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]))
@@ -191,7 +172,7 @@ def independent_columns(matrix: Floats) -> Kept:
     if n >= p and bool(np.all(length > 0.0)):
         (triangle,) = qr(scaled, mode="r")
         if bool(np.all(np.abs(np.diag(triangle)) > TOLERANCE)):
-            return Kept(
+            return KeptColumns(
                 columns=np.arange(p, dtype=np.int64), dropped=np.empty(0, dtype=np.int64), alias=np.empty((p, 0))
             )
     basis = np.empty((n, min(n, p)))
@@ -207,7 +188,7 @@ def independent_columns(matrix: Floats) -> Kept:
     columns = np.array(kept, dtype=np.int64)
     dropped = np.setdiff1d(np.arange(p, dtype=np.int64), columns)
     alias = np.linalg.lstsq(scaled[:, columns], matrix[:, dropped])[0] / length[columns, None]
-    return Kept(columns=columns, dropped=dropped, alias=alias)
+    return KeptColumns(columns=columns, dropped=dropped, alias=alias)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +219,7 @@ class ModelFrame:
     covariates: Mapping[str, float]
     terms: Mapping[str, tuple[int, ...]]
     columns: tuple[str, ...]
-    kept: Kept
+    kept: KeptColumns
     n_given: int
     n_dropped: Mapping[str, int]
     cells: pl.DataFrame
@@ -273,16 +254,20 @@ class ModelFrame:
         for name in self.formula.fixed_columns:
             if name in self.factors:
                 levels = self.factors[name]
-                columns[name] = grid_column(grid, Factor(name=name, levels=levels, codes=np.empty(0, dtype=np.int64)))
+                if name not in grid.columns:
+                    raise InputError(f"the grid has no column {name!r}; give a level of {', '.join(levels[:5])}")
+                place = {level: at for at, level in enumerate(levels)}
+                labels = [str(value) for value in grid[name].to_list()]
+                unknown = sorted({label for label in labels if label not in place})
+                if unknown:
+                    raise InputError(f"{name!r} has no level {unknown[0]!r}; it has {some_of(levels, 12)}")
+                codes = np.array([place[label] for label in labels], dtype=np.int64)
+                columns[name] = Factor(name=name, levels=levels, codes=codes)
             elif name in grid.columns:
                 columns[name] = read_covariate(grid[name], name)
             else:
                 columns[name] = Covariate(name=name, values=np.full(grid.height, self.covariates[name]))
         return columns
-
-    def estimable(self, rows: Floats) -> Bools:
-        """Whether the data determine each combination of all columns, shape (n, n_columns)."""
-        return self.kept.estimable(rows)
 
     def kept_rows(self, rows: Floats) -> Floats:
         """Return those columns of `rows` that are in the design."""
@@ -310,22 +295,12 @@ def model_frame(
     of `levels`, else of the Enum or the ordered categories that the column is, else numbers by size and text by the alphabet;
     the first level is the reference of the treatment coding.
 
-    Parameters
-    ----------
-    frame
-        A pandas, Polars, pyarrow or DuckDB table, a dict of columns, or `EvalData`, of which the outcomes are used.
-    family
-        "gaussian", or "binomial" for 0/1, for a share with its trials in `count`, or for `cbind(successes, failures)`.
-    count, within
-        Binomial: column of trials behind each share. Gaussian: column of rows behind each mean, and of the sum of squared
-        deviations of those rows from it.
-    successes
-        Binomial: column of successes in `count` trials; the left-hand side is then only a name.
-    random
-        Whether a formula without random part is refused.
+    `frame` is a pandas, Polars, pyarrow or DuckDB table, a dict of columns, or `EvalData`, of which the outcomes are used. The
+    binomial family takes 0/1, a share with its trials in the column `count`, `cbind(successes, failures)`, or a column of
+    `successes` in `count` trials (the left-hand side is then only a name). A linear model of means takes the columns of rows
+    behind each mean (`count`) and of the sum of squared deviations of those rows from it (`within`). `random`: a formula
+    without random part is refused.
 
-    Examples
-    --------
     >>> table = {"score": [1, 0, 1, 1, 0, 0], "model": list("aabbab"), "item": ["i", "j", "i", "j", "i", "j"]}
     >>> made = model_frame(table, "score ~ model + (1 | item)", family="binomial")
     >>> made.design.n_cells, made.design.n_rows, made.factors, made.design.fixed_names
@@ -340,36 +315,39 @@ def model_frame(
     if not parsed.intercept and not parsed.fixed:
         raise InputError(f"the formula '{parsed}' has no fixed effect; write 1 for an intercept")
     named = ResponseColumns(response=parsed.response, family=family, count=count, within=within, successes=successes)
-    read = read_table(frame, parsed, named, levels or {})
-    cells = _cells(read)
-    fixed = _fixed(parsed, cells.effects, len(cells.count))
+    cells = read_table(frame, parsed, named, levels or {})
+    coded, fixed, kept, of_fixed = _fixed(parsed, cells.effects, len(cells.count))
     made = [_random_term(part, cells) for part in parsed.random]
     terms = tuple(term for term, _ in made)
+    lost = ", ".join(f"{reason}: {n:,}" for reason, n in cells.n_dropped.items())
+    of_rows = f"{sum(cells.n_dropped.values()):,} of {plural(cells.n_given, 'row')} left out ({lost})"
+    response, binomial = str(parsed.response), family == "binomial"
     warnings = [
-        *read.warnings,
-        *check_response(
-            cells.mean, cells.within, str(parsed.response), binomial=family == "binomial", count=cells.count
-        ),
-        *fixed.warnings,
+        *([of_rows] if cells.n_dropped else []),
+        *check_response(cells.mean, cells.within, response, binomial=binomial, count=cells.count),
+        *of_fixed,
         *(text for _, found in made for text in found),
-        *check_groups(terms, cells.n_rows, single=family == "gaussian" or read.rows.single()),
+        *check_groups(terms, cells.n_rows, single=not binomial or cells.single),
     ]
-    n_fixed = fixed.matrix.shape[1]
+    n_fixed = fixed.shape[1]
     if n_fixed >= cells.n_rows:
         raise InputError(
             f"there are {plural(n_fixed, 'fixed effect')} for {plural(cells.n_rows, 'row')}; leave terms out"
         )
     design = MixedDesign(
-        fixed=fixed.matrix,
-        fixed_names=tuple(fixed.coded.names[int(at)] for at in fixed.kept.columns),
+        fixed=fixed,
+        fixed_names=tuple(coded.names[int(at)] for at in kept.columns),
         terms=terms,
         count=cells.count,
         response=cells.mean,
         within=cells.within,
-        log_constant=read.rows.log_binomials() if family == "binomial" else 0.0,
+        log_constant=cells.log_binomials,
     )
     in_fixed = {name: cells.effects[name] for name in parsed.fixed_columns}
     factors = {name: column.levels for name, column in in_fixed.items() if isinstance(column, Factor)}
+    references = ", ".join(f"{name} = {levels[0]}" for name, levels in factors.items())
+    coding = f"Fixed effects of factors are differences from the reference levels {references}"
+    place = {column: at for at, column in enumerate(kept.columns.tolist())}
     return ModelFrame(
         formula=parsed,
         family=family,
@@ -380,80 +358,43 @@ def model_frame(
             for name, column in in_fixed.items()
             if isinstance(column, Covariate)
         },
-        terms=fixed.terms(parsed),
-        columns=fixed.coded.names,
-        kept=fixed.kept,
-        n_given=read.n_given,
-        n_dropped=read.n_dropped,
-        cells=_cells_frame(cells),
+        terms={
+            term_name(term): tuple(place[c] for c, of in enumerate(coded.term_of) if of == at and c in place)
+            for at, term in enumerate(_with_intercept(parsed))
+        },
+        columns=coded.names,
+        kept=kept,
+        n_given=cells.n_given,
+        n_dropped=cells.n_dropped,
+        cells=pl.DataFrame(
+            [
+                pl.Series(name, column.levels, dtype=pl.String).gather(column.codes)
+                if isinstance(column, Factor)
+                else pl.Series(name, column.values)
+                for name, column in {**cells.groups, **cells.effects}.items()
+            ]
+        ),
         warnings=tuple(dict.fromkeys(warnings)),
-        notes=(*read.notes, *_coding_notes(factors)),
+        notes=(*cells.notes, *((coding,) if factors else ())),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cells:
-    """Columns of the cells, and what was merged into each; `within` is the sum over all."""
-
-    effects: Mapping[str, Column]
-    groups: Mapping[str, Factor]
-    count: Floats
-    mean: Floats
-    within: float
-
-    @property
-    def n_rows(self) -> int:
-        return round(float(self.count.sum()))
+def _with_intercept(formula: MixedFormula) -> list[Term]:
+    return [INTERCEPT, *formula.fixed] if formula.intercept else list(formula.fixed)
 
 
-def _cells(read: TableRead) -> _Cells:
-    codes, first = combinations([*read.effects.values(), *read.groups.values()], len(read.rows.value))
-    count, mean, within = merged(read.rows, codes, len(first))
-    return _Cells(
-        effects={name: column.take(first) for name, column in read.effects.items()},
-        groups={name: column.take(first) for name, column in read.groups.items()},
-        count=count,
-        mean=mean,
-        within=0.0 if read.binomial else within,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FixedPart:
-    matrix: Floats
-    coded: Coded
-    kept: Kept
-    warnings: list[str]
-
-    def terms(self, formula: MixedFormula) -> dict[str, tuple[int, ...]]:
-        """Columns of the design of each term."""
-        place = {column: at for at, column in enumerate(self.kept.columns.tolist())}
-        names = [term_name(term) for term in _with_intercept(formula.fixed, intercept=formula.intercept)]
-        return {
-            name: tuple(place[c] for c, of in enumerate(self.coded.term_of) if of == at and c in place)
-            for at, name in enumerate(names)
-        }
-
-
-def _with_intercept(terms: Sequence[Term], *, intercept: bool) -> list[Term]:
-    return [INTERCEPT, *terms] if intercept else list(terms)
-
-
-def _fixed(formula: MixedFormula, effects: Mapping[str, Column], n: int) -> _FixedPart:
-    """Code the fixed part on its distinct rows, and leave out what cannot be told apart."""
+def _fixed(
+    formula: MixedFormula, effects: Mapping[str, Column], n: int
+) -> tuple[Coded, Floats, KeptColumns, list[str]]:
+    """Code the fixed part on its distinct rows, and leave out what cannot be told apart; return it for every cell."""
     coded, codes = _coded_once(formula.fixed, effects, n, intercept=formula.intercept)
     kept = independent_columns(coded.matrix)
     factors = {name: column for name, column in effects.items() if isinstance(column, Factor)}
     empty = empty_cells(formula.fixed, factors, n)
     warnings = empty_cell_warnings(empty) + dropped_warnings(
-        _with_intercept(formula.fixed, intercept=formula.intercept),
-        coded.names,
-        coded.term_of,
-        kept.dropped.tolist(),
-        empty,
+        _with_intercept(formula), coded.names, coded.term_of, kept.dropped.tolist(), empty
     )
-    matrix = np.ascontiguousarray(coded.matrix[:, kept.columns])[codes]
-    return _FixedPart(matrix=matrix, coded=coded, kept=kept, warnings=warnings)
+    return coded, np.ascontiguousarray(coded.matrix[:, kept.columns])[codes], kept, warnings
 
 
 def _coded_once(terms: Sequence[Term], effects: Mapping[str, Column], n: int, *, intercept: bool) -> tuple[Coded, Ints]:
@@ -464,36 +405,17 @@ def _coded_once(terms: Sequence[Term], effects: Mapping[str, Column], n: int, *,
     return code_columns(terms, distinct, len(first), intercept=intercept), codes
 
 
-def _random_term(part: RandomPart, cells: _Cells) -> tuple[RandomTerm, list[str]]:
+def _random_term(part: RandomPart, cells: MergedTable) -> tuple[RandomTerm, list[str]]:
     n = len(cells.count)
     coded, codes = _coded_once(part.effects, cells.effects, n, intercept=part.intercept)
     used, warnings = used_slopes(coded.matrix, coded.names, part.group_name)
     parts = [cells.groups[name] for name in part.group]
     level, first = combinations(parts, n)
-    levels = tuple(":".join(factor.levels[factor.codes[row]] for factor in parts) for row in first)
     term = RandomTerm(
         group=part.group_name,
         columns=tuple(coded.names[at] for at in used),
-        levels=levels,
+        levels=tuple(":".join(factor.levels[factor.codes[row]] for factor in parts) for row in first),
         level=level,
         values=np.ascontiguousarray(coded.matrix[:, used])[codes],
     )
     return term, warnings
-
-
-def _cells_frame(cells: _Cells) -> pl.DataFrame:
-    columns: dict[str, pl.Series] = {}
-    for name, column in {**cells.groups, **cells.effects}.items():
-        if isinstance(column, Factor):
-            columns[name] = pl.Series(name, column.levels, dtype=pl.String).gather(column.codes)
-        else:
-            columns[name] = pl.Series(name, column.values)
-    return pl.DataFrame(columns)
-
-
-def _coding_notes(factors: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Say what the levels of each factor are compared with."""
-    if not factors:
-        return []
-    references = ", ".join(f"{name} = {levels[0]}" for name, levels in factors.items())
-    return [f"Fixed effects of factors are differences from the reference levels {references}"]

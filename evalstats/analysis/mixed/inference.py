@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -29,7 +29,7 @@ from evalstats.stats.mixed.degrees_of_freedom import (
     satterthwaite_f,
     variance_parameters,
 )
-from evalstats.stats.mixed.design import Family, Floats, MixedFit
+from evalstats.stats.mixed.design import Floats, MixedFit
 
 MOST_GRID_ROWS = 50_000
 _RANK = 1e-9
@@ -61,14 +61,22 @@ def term_rows(frame: ModelFrame, term: Term) -> Floats:
     tests, free of which level is the reference. A factor whose margin is not in the model is taken level by level, as its
     coding does.
     """
-    values = _slopes(frame, term)
+    # Rows of the grid, one axis a factor; for the numbers of a term, what one unit more of each changes together.
+    grid = factor_grid(frame)
+    covariates = [name for name in term if name in frame.covariates]
+    total = np.zeros((grid.height, len(frame.columns)))
+    for raised in itertools.product((0, 1), repeat=len(covariates)):
+        at = grid.with_columns(
+            pl.lit(frame.covariates[name] + step).alias(name) for name, step in zip(covariates, raised, strict=True)
+        )
+        total += (-1.0) ** (len(covariates) - sum(raised)) * frame.all_rows(at)
+    values = total.reshape(*(len(levels) for levels in frame.factors.values()), -1)
     for axis, name in enumerate(frame.factors):
         if name not in term:
             values = values.mean(axis=axis, keepdims=True)
         elif _margin_is_in_model(frame, term, name):
             values = np.take(values, range(1, values.shape[axis]), axis=axis) - np.take(values, [0], axis=axis)
     rows = values.reshape(-1, values.shape[-1])
-    covariates = [name for name in term if name in frame.covariates]
     differenced = any(_margin_is_in_model(frame, term, name) for name in term if name in frame.factors)
     if not differenced and not covariates and frame.formula.intercept:
         rows = rows[1:] - rows[:1]
@@ -91,26 +99,13 @@ def estimable_part(frame: ModelFrame, rows: Floats) -> tuple[Floats, int]:
     return left, rank - kept
 
 
-def _slopes(frame: ModelFrame, term: Term) -> Floats:
-    """Rows of the grid, one axis a factor; for the numbers of a term, what one unit more of each changes together."""
-    grid = factor_grid(frame)
-    covariates = [name for name in term if name in frame.covariates]
-    total = np.zeros((grid.height, len(frame.columns)))
-    for raised in itertools.product((0, 1), repeat=len(covariates)):
-        at = grid.with_columns(
-            pl.lit(frame.covariates[name] + step).alias(name) for name, step in zip(covariates, raised, strict=True)
-        )
-        total += (-1.0) ** (len(covariates) - sum(raised)) * frame.all_rows(at)
-    return total.reshape(*(len(levels) for levels in frame.factors.values()), -1)
-
-
 def _margin_is_in_model(frame: ModelFrame, term: Term, name: str) -> bool:
     margin = frozenset(term) - {name}
     return margin == frozenset(INTERCEPT) or any(frozenset(other) == margin for other in frame.formula.fixed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TermTest:
+class FixedTermTest:
     """A test that a fixed term has no effect: a factor's equally weighted means are all equal, an interaction is 0.
 
     `statistic` is F, or chi-squared where `df_denominator` is None. `n_lost` counts hypotheses of the term that empty cells
@@ -162,12 +157,12 @@ class Inference:
         free = self.df(fit, rows)
         return linear_estimates(rows, fit.beta, self.covariance, df=free, conf_level=conf_level, names=names)
 
-    def test(self, fit: MixedFit, rows: Floats, *, term: str, n_lost: int) -> TermTest:
+    def test(self, fit: MixedFit, rows: Floats, *, term: str, n_lost: int) -> FixedTermTest:
         """Test that all rows are 0."""
         if self.corrected is None and self.parameters is None:
             # Of several rows the fewest degrees of freedom hold for all.
             wald = joint_test(rows, fit.beta, self.covariance, df=float(self.df(fit, rows).min(initial=np.inf)))
-            return TermTest(
+            return FixedTermTest(
                 term=term,
                 statistic=wald.statistic,
                 df=wald.df,
@@ -182,7 +177,7 @@ class Inference:
             if self.corrected is not None
             else satterthwaite_f(fit, rows, parameters=self.parameters)
         )
-        return TermTest(
+        return FixedTermTest(
             term=term,
             statistic=found.statistic,
             df=found.df_numerator,
@@ -208,8 +203,12 @@ def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
         raise InputError(
             "df='between-within' is for binomial models; a linear one has 'kenward-roger' or 'satterthwaite'"
         )
+
+    def normal(reason: str, *warnings: str) -> Inference:
+        return Inference(method="z", reason=reason, covariance=fit.covariance, warnings=warnings)
+
     if df == "z":
-        return _normal(fit, "asked for; right for many units only")
+        return normal("asked for; right for many units only")
     if fit.method == "OLS":
         # Kenward and Roger's and Satterthwaite's degrees of freedom are these where there is one variance.
         free = float(fit.design.n_rows - len(fit.beta))
@@ -226,7 +225,7 @@ def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
             continue
         return replace(found, warnings=(*tried, *found.warnings))
     said = "p-values and intervals are by the normal law, which is too sure of itself where units are few"
-    return _normal(fit, "no degrees of freedom could be had", (*tried, said))
+    return normal("no degrees of freedom could be had", *tried, said)
 
 
 def _binomial(fit: MixedFit, df: DfChoice) -> Inference:
@@ -237,7 +236,8 @@ def _binomial(fit: MixedFit, df: DfChoice) -> Inference:
         many = (
             f"no grouping has fewer than {ENOUGH_GROUPS} levels" if fit.design.terms else "there are no random effects"
         )
-        return _normal(fit, "asked for; right for many groups only" if df == "z" else f"{many}: the normal law")
+        why = "asked for; right for many groups only" if df == "z" else f"{many}: the normal law"
+        return Inference(method="z", reason=why, covariance=fit.covariance)
     named = several([f"{term.group} has {term.n_levels}" for term in few])
     why = f"{named} levels, fewer than {ENOUGH_GROUPS}: what differs between them has as many degrees of freedom as they leave"
     return Inference(method="between-within", reason=why, covariance=fit.covariance)
@@ -250,9 +250,8 @@ def _candidates(fit: MixedFit) -> list[tuple[DfMethod, str]]:
     if n_rows > MOST_ROWS:
         return [("satterthwaite", f"the model has more than {MOST_ROWS:,} rows")]
     if n_effects > MOST_EFFECTS:
-        return [
-            ("satterthwaite", f"{n_effects:,} random effects hang together, too many for Kenward and Roger's matrices")
-        ]
+        why = f"{n_effects:,} random effects hang together, too many for Kenward and Roger's matrices"
+        return [("satterthwaite", why)]
     few = f"{n_rows:,} rows are few enough for the correction of standard errors"
     return [("kenward-roger", few), ("satterthwaite", "the next best")]
 
@@ -271,69 +270,26 @@ def _one(fit: MixedFit, method: DfMethod, reason: str) -> Inference:
     )
 
 
-def _normal(fit: MixedFit, reason: str, warnings: tuple[str, ...] = ()) -> Inference:
-    return Inference(method="z", reason=reason, covariance=fit.covariance, warnings=warnings)
-
-
-def term_tests(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[TermTest, ...]:
+def term_tests(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[FixedTermTest, ...]:
     """Test every fixed term but the intercept."""
-    return tuple(_term_test(fit, frame, inference, term) for term in frame.formula.fixed)
-
-
-def _term_test(fit: MixedFit, frame: ModelFrame, inference: Inference, term: Term) -> TermTest:
-    name, n_lost = term_name(term), 0
-    try:
-        rows, n_lost = estimable_part(frame, term_rows(frame, term))
-        if len(rows):
-            return inference.test(fit, frame.kept_rows(rows), term=name, n_lost=n_lost)
-        reason = "empty cells leave nothing of it to test"
-    except (InputError, CannotAnswerError) as error:
-        reason = str(error)
-    return TermTest(term=name, n_lost=n_lost, reason=reason)
+    tests: list[FixedTermTest] = []
+    for term in frame.formula.fixed:
+        name, n_lost, reason = term_name(term), 0, "empty cells leave nothing of it to test"
+        try:
+            rows, n_lost = estimable_part(frame, term_rows(frame, term))
+            if len(rows):
+                tests.append(inference.test(fit, frame.kept_rows(rows), term=name, n_lost=n_lost))
+                continue
+        except (InputError, CannotAnswerError) as error:
+            reason = str(error)
+        tests.append(FixedTermTest(term=name, n_lost=n_lost, reason=reason))
+    return tuple(tests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
-    """What a fit found, from which further questions are answered; it is not saved."""
+class FittedModel:
+    """A fit, the table it was made from, and how its fixed effects are judged: what further questions are answered from."""
 
     fit: MixedFit
     frame: ModelFrame
     inference: Inference
-
-
-class Fitted:
-    """The fields of a `MixedModel` that further questions need; see there."""
-
-    __slots__ = ()
-
-    formula: str
-    response: str
-    family: Family
-    method: str
-    conf_level: float
-    df_method: str
-    groups: tuple[tuple[str, int], ...]
-    n_rows: int
-    n_trials: int
-    seed: int
-    numbers: Any
-
-    @property
-    def fit(self) -> MixedFit:
-        """Estimates, random effects and the design they were found from."""
-        return self._known().fit
-
-    @property
-    def frame(self) -> ModelFrame:
-        """The table as the model read it."""
-        return self._known().frame
-
-    @property
-    def inference(self) -> Inference:
-        """How fixed effects are judged."""
-        return self._known().inference
-
-    def _known(self) -> "Numbers":
-        if not isinstance(self.numbers, Numbers):
-            raise InputError("a saved model holds no data, and this needs them; fit it again with evalstats.mixed")
-        return self.numbers

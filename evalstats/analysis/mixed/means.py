@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.mixed.frame import ModelFrame
-from evalstats.analysis.mixed.inference import Fitted, factor_grid
+from evalstats.analysis.mixed.inference import FittedModel, factor_grid
 from evalstats.analysis.result import Estimate, Result, finite, frame_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -56,7 +56,7 @@ Scale = Literal["response", "link"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeanRow(Estimate):
+class MarginalMean(Estimate):
     """One marginal mean; `levels` holds (factor, level). `df` is None where the normal law is used."""
 
     name: str
@@ -101,7 +101,7 @@ class Means(Result):
     adjust: str
     conf_level: float
     df_method: str
-    rows: tuple[MeanRow, ...]
+    rows: tuple[MarginalMean, ...]
     contrasts: tuple[ContrastRow, ...] = ()
     notes: tuple[Note, ...] = ()
 
@@ -122,7 +122,7 @@ class Means(Result):
 
 
 def means(
-    result: Fitted,
+    fitted: FittedModel,
     specs: str | Sequence[str],
     *,
     by: str | Sequence[str] | None = (),
@@ -131,79 +131,62 @@ def means(
     reference: str | None = None,
     adjust: Adjustment = "holm",
     scale: Scale = "response",
-    conf_level: float | None = None,
+    conf_level: float,
 ) -> Means:
     """Return what `MixedModel.means` says it returns."""
+    frame, fit = fitted.frame, fitted.fit
     over, groups = _names(specs), _names(by)
-    level = check_level(result.conf_level if conf_level is None else conf_level)
+    level = check_level(conf_level)
     if scale not in ("response", "link"):
         raise InputError(f"scale is {scale!r}; it is 'response' (scores, probabilities) or 'link' (log-odds)")
-    _check_factors(result.frame, over, groups)
-    grid = _grid(result.frame)
-    marginal = marginal_means(grid.reference, [*groups, *over], weights)
-    wanted = _contrasts(result.frame, over, groups, contrasts, reference)
+    has = f"{', '.join(frame.factors) or 'none'}"
+    if not over:
+        raise InputError(f"no factor is named; the model has {has}")
+    unknown = [name for name in (*over, *groups) if name not in frame.factors]
+    if unknown:
+        raise InputError(f"{unknown[0]!r} is no fixed factor of the model, which has {has}")
+    if len({*over, *groups}) < len(over) + len(groups):
+        raise InputError("a factor is named twice in specs and by; name each once")
+    table, names = factor_grid(frame), tuple(frame.factors)
+    counted = frame.cells.select(names).with_columns(pl.Series("", fit.design.count))
+    joined = table.join(counted.group_by(names).agg(pl.col("").sum()), on=names, how="left", maintain_order="left")
+    grid = ReferenceGrid(
+        factors=names,
+        levels=tuple(frame.factors.values()),
+        rows=frame.all_rows(table),
+        count=joined[""].fill_null(0.0).to_numpy().astype(np.float64),
+    )
+    marginal = marginal_means(grid, [*groups, *over], weights)
+    wanted = _contrasts(frame, over, groups, contrasts, reference)
     levels = [
-        tuple((name, result.frame.factors[name][int(code)]) for name, code in zip([*groups, *over], codes, strict=True))
+        tuple((name, frame.factors[name][int(code)]) for name, code in zip([*groups, *over], codes, strict=True))
         for codes in marginal.codes
     ]
-    population = result.family == "binomial" and scale == "response"
-    if population:
-        rows, compared, warnings = _probabilities(result, grid, marginal, levels, wanted, adjust=adjust, level=level)
+    linear, unit = fit.family == "gaussian", str(frame.formula.response)
+    if not linear:
+        population = "probability, averaged over the random effects"
+        unit = population if scale == "response" else "log-odds at random effects of 0"
+    if linear or scale == "link":
+        rows, compared, warnings = _linear(fitted, marginal, levels, wanted, adjust=adjust, level=level)
     else:
-        rows, compared, warnings = _linear(result, marginal, levels, wanted, adjust=adjust, level=level)
+        rows, compared, warnings = _probabilities(fitted, table, grid, marginal, levels, wanted, adjust, level)
     return Means(
         specs=tuple(over),
         by=tuple(groups),
-        response=result.response,
-        scale=_unit(result, population=population),
+        response=str(frame.formula.response),
+        scale=unit,
         averaging=marginal.averaging,
         adjust=adjust if compared else "none",
         conf_level=level,
-        df_method=result.df_method,
+        df_method=fitted.inference.method,
         rows=rows,
         contrasts=compared,
         notes=as_notes("fit", dict.fromkeys([*marginal.notes, *warnings])),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Grid:
-    """Combinations of levels; `frame` and `rows` hold all fixed columns, dropped ones included."""
-
-    frame: pl.DataFrame
-    reference: ReferenceGrid
-
-
-def _grid(frame: ModelFrame) -> _Grid:
-    table = factor_grid(frame)
-    names = tuple(frame.factors)
-    counts = (
-        frame.cells.select(names).with_columns(pl.Series("", frame.design.count)).group_by(names).agg(pl.col("").sum())
-    )
-    joined = table.join(counts, on=names, how="left", maintain_order="left")
-    reference = ReferenceGrid(
-        factors=names,
-        levels=tuple(frame.factors.values()),
-        rows=frame.all_rows(table),
-        count=joined[""].fill_null(0.0).to_numpy().astype(np.float64),
-    )
-    return _Grid(frame=table, reference=reference)
-
-
 def _names(given: str | Sequence[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
-
-
-def _check_factors(frame: ModelFrame, over: Sequence[str], groups: Sequence[str]) -> None:
-    if not over:
-        raise InputError(f"no factor is named; the model has {', '.join(frame.factors) or 'none'}")
-    unknown = [name for name in (*over, *groups) if name not in frame.factors]
-    if unknown:
-        raise InputError(
-            f"{unknown[0]!r} is no fixed factor of the model, which has {', '.join(frame.factors) or 'none'}"
-        )
-    if len({*over, *groups}) < len(over) + len(groups):
-        raise InputError("a factor is named twice in specs and by; name each once")
 
 
 def _contrasts(
@@ -235,20 +218,27 @@ def _combinations(frame: ModelFrame, names: Sequence[str]) -> list[str]:
 
 
 def _linear(
-    result: Fitted,
+    fitted: FittedModel,
     marginal: MarginalMeans,
     levels: Sequence[Levels],
     wanted: MeanContrasts | None,
     *,
     adjust: Adjustment,
     level: float,
-) -> tuple[tuple[MeanRow, ...], tuple[ContrastRow, ...], tuple[str, ...]]:
-    frame, inference = result.frame, result.inference
-    beta, covariance = expanded(result.fit.beta, inference.covariance, frame.kept.columns, len(frame.columns))
-    nothing = _null_basis(frame)
+) -> tuple[tuple[MarginalMean, ...], tuple[ContrastRow, ...], tuple[str, ...]]:
+    frame, inference, fit = fitted.frame, fitted.inference, fitted.fit
+    beta, covariance = expanded(fit.beta, inference.covariance, frame.kept.columns, len(frame.columns))
+    nothing, kept = None, frame.kept
+    if len(
+        kept.dropped
+    ):  # directions of all fixed columns that the data say nothing about, one for each dropped column
+        basis = np.zeros((len(frame.columns), len(kept.dropped)))
+        basis[kept.columns] = -kept.alias
+        basis[kept.dropped] = np.eye(len(kept.dropped))
+        nothing = basis / np.linalg.norm(basis, axis=0)
 
     def estimates(rows: Floats, names: Sequence[str]) -> LinearEstimates:
-        free = inference.df(result.fit, frame.kept_rows(rows))
+        free = inference.df(fit, frame.kept_rows(rows))
         return linear_estimates(rows, beta, covariance, df=free, conf_level=level, names=names, null_basis=nothing)
 
     found = estimates(marginal.rows, marginal.names)
@@ -265,9 +255,9 @@ def _mean_rows(
     levels: Sequence[Levels],
     df: Floats,
     level: float,
-) -> tuple[MeanRow, ...]:
+) -> tuple[MarginalMean, ...]:
     return tuple(
-        MeanRow(
+        MarginalMean(
             name=found.names[at],
             levels=levels[at],
             estimate=finite(found.estimate[at]),
@@ -308,19 +298,34 @@ def _contrast_rows(
     )
 
 
-def _probabilities(
-    result: Fitted,
-    grid: _Grid,
+def _probabilities(  # noqa: PLR0917 - as `_linear`, and the grid
+    fitted: FittedModel,
+    table: pl.DataFrame,
+    grid: ReferenceGrid,
     marginal: MarginalMeans,
     levels: Sequence[Levels],
     wanted: MeanContrasts | None,
-    *,
     adjust: Adjustment,
     level: float,
-) -> tuple[tuple[MeanRow, ...], tuple[ContrastRow, ...], tuple[str, ...]]:
-    inference, fit, frame = result.inference, result.fit, result.frame
+) -> tuple[tuple[MarginalMean, ...], tuple[ContrastRow, ...], tuple[str, ...]]:
+    inference, fit, frame = fitted.inference, fitted.fit, fitted.frame
     free = inference.df(fit, frame.kept_rows(marginal.rows))
-    found = _population(result, grid, marginal, free, level)
+    sd, by_theta = random_effect_sd(fit.design.factors(fit.theta), frame.slope_rows(table))
+    lost = ~frame.kept.estimable(grid.rows)
+    said = "not estimable: the data hold nothing about some combination it needs"
+    joint = fit.joint_covariance
+    found = population_means(
+        frame.kept_rows(grid.rows),
+        fit.beta,
+        np.broadcast_to(sd, (table.height,)),
+        fit.covariance if joint is None else joint,
+        sd_jacobian=None if joint is None else np.broadcast_to(by_theta, (table.height, by_theta.shape[1])),
+        weights=marginal.weights,
+        names=marginal.names,
+        reasons=[said if bool(np.any(weight[lost] > 0.0)) else None for weight in marginal.weights],
+        df=free,
+        conf_level=level,
+    )
     rows = _mean_rows(found, levels, free, level)
     if wanted is None:
         return rows, (), found.warnings
@@ -341,42 +346,3 @@ def _probabilities(
     )
     made = _contrast_rows(wanted, compared, compared, of_pairs, level)
     return rows, made, (*found.warnings, *compared.warnings)
-
-
-def _population(result: Fitted, grid: _Grid, marginal: MarginalMeans, df: Floats, level: float) -> ProbabilityMeans:
-    frame, fit = result.frame, result.fit
-    sd, by_theta = random_effect_sd(fit.design.factors(fit.theta), frame.slope_rows(grid.frame))
-    n = grid.frame.height
-    lost = ~frame.estimable(grid.reference.rows)
-    said = "not estimable: the data hold nothing about some combination it needs"
-    reasons = [said if bool(np.any(weight[lost] > 0.0)) else None for weight in marginal.weights]
-    joint = fit.joint_covariance
-    return population_means(
-        frame.kept_rows(grid.reference.rows),
-        fit.beta,
-        np.broadcast_to(sd, (n,)),
-        fit.covariance if joint is None else joint,
-        sd_jacobian=None if joint is None else np.broadcast_to(by_theta, (n, by_theta.shape[1])),
-        weights=marginal.weights,
-        names=marginal.names,
-        reasons=reasons,
-        df=df,
-        conf_level=level,
-    )
-
-
-def _null_basis(frame: ModelFrame) -> Floats | None:
-    """Directions of all fixed columns that the data say nothing about, one for each dropped column."""
-    kept = frame.kept
-    if not len(kept.dropped):
-        return None
-    basis = np.zeros((len(frame.columns), len(kept.dropped)))
-    basis[kept.columns] = -kept.alias
-    basis[kept.dropped] = np.eye(len(kept.dropped))
-    return basis / np.linalg.norm(basis, axis=0)
-
-
-def _unit(result: Fitted, *, population: bool) -> str:
-    if result.family == "gaussian":
-        return f"{result.response}"
-    return "probability, averaged over the random effects" if population else "log-odds at random effects of 0"

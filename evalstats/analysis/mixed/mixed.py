@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from evalstats.analysis.mixed.frame import ModelFrame, model_frame
-from evalstats.analysis.mixed.inference import DfChoice, Inference, Numbers, choose_inference, term_tests
+from evalstats.analysis.mixed.inference import DfChoice, FittedModel, Inference, choose_inference, term_tests
 from evalstats.analysis.mixed.result import FixedEffect, MixedModel, VarianceComponent
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import finite
@@ -17,8 +17,16 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import check_level
-from evalstats.stats.mixed.contrasts import LinearEstimates
-from evalstats.stats.mixed.design import Convergence, Family, Floats, Ints, MixedDesign, MixedFit, RandomTerm
+from evalstats.stats.mixed.design import (
+    Convergence,
+    Family,
+    Floats,
+    Ints,
+    MixedDesign,
+    MixedFit,
+    RandomTerm,
+    lower_entries,
+)
 
 MOST_ROWS = 3000
 MOST_EFFECTS = 600
@@ -43,7 +51,13 @@ def fit_statsmodels(frame: ModelFrame, *, reml: bool = True) -> MixedFit:
     """
     design = frame.design
     _check(frame)
-    y, at = _rows(design)
+    # Rows that stand for the cells, and the cell of each. The likelihood hangs on the spread inside cells only through its sum,
+    # so all of it goes to one cell of several rows.
+    at = np.repeat(np.arange(design.n_cells), design.count.astype(np.int64))
+    y = design.response[at].copy()
+    if design.within > 0.0:
+        two = np.flatnonzero(at == int(np.argmax(np.bincount(at) > 1)))[:2]
+        y[two] += math.sqrt(design.within / 2.0) * np.array([1.0, -1.0])
     x = design.fixed[at]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -54,11 +68,40 @@ def fit_statsmodels(frame: ModelFrame, *, reml: bool = True) -> MixedFit:
                 f"statsmodels could not fit this model: {error}; use backend='evalstats'"
             ) from error
     scale = float(result.scale)
-    theta = (
-        _theta_correlated(result, scale) if _is_correlated(design) else np.sqrt(np.maximum(result.vcomp, 0.0) / scale)
+    sigma = math.sqrt(scale)
+    if _is_correlated(design):
+        # A triangular root also where the covariance is singular: QR of a square root.
+        values, vectors = np.linalg.eigh(np.asarray(result.cov_re, dtype=np.float64) / scale)
+        root = np.asarray(linalg.qr((vectors * np.sqrt(values.clip(min=0.0))).T)[1]).T
+        root = root * np.where(np.diag(root) < 0.0, -1.0, 1.0)
+        theta = np.asarray(root[lower_entries(len(root))], dtype=np.float64)
+    else:
+        theta = np.sqrt(np.maximum(result.vcomp, 0.0) / scale)
+    beta = np.asarray(result.fe_params, dtype=np.float64)
+    covariance = np.asarray(result.cov_params(), dtype=np.float64)[: len(beta), : len(beta)]
+    effects, spreads = _effects(design, theta, sigma, beta)
+    converged = bool(result.converged)
+    message = "converged by statsmodels' account" if converged else "statsmodels reports no convergence"
+    said = dict.fromkeys(f"statsmodels: {' '.join(str(item.message).split())}" for item in caught)
+    return MixedFit(
+        family="gaussian",
+        method="REML" if reml else "ML",
+        design=design,
+        theta=theta,
+        sigma=sigma,
+        beta=beta,
+        covariance=0.5 * (covariance + covariance.T),
+        log_likelihood=float(result.llf),
+        effects=effects,
+        effect_covariances=spreads,
+        convergence=Convergence(converged=converged, message=message, n_evaluations=0),
+        singular=tuple(
+            f"The variance of {term.group} is estimated as 0"
+            for term, factor in zip(design.terms, design.factors(theta), strict=True)
+            if bool(np.any(np.diag(factor) < _ZERO))
+        ),
+        warnings=(*said, *(() if converged else (f"the fit did not converge: {message}",))),
     )
-    said = [f"statsmodels: {' '.join(str(item.message).split())}" for item in caught]
-    return _made(design, result, theta, math.sqrt(scale), reml=reml, said=tuple(dict.fromkeys(said)))
 
 
 def _check(frame: ModelFrame) -> None:
@@ -85,20 +128,6 @@ def _check(frame: ModelFrame) -> None:
         )
 
 
-def _rows(design: MixedDesign) -> tuple[Floats, Ints]:
-    """Return responses of rows that stand for the cells, and the cell of each.
-
-    The likelihood hangs on the spread inside cells only through its sum, so all of it goes to one cell of several rows.
-    """
-    at = np.repeat(np.arange(design.n_cells), design.count.astype(np.int64))
-    y = design.response[at].copy()
-    if design.within > 0.0:
-        first = int(np.argmax(np.bincount(at) > 1))
-        two = np.flatnonzero(at == first)[:2]
-        y[two] += math.sqrt(design.within / 2.0) * np.array([1.0, -1.0])
-    return y, at
-
-
 def _by_statsmodels(design: MixedDesign, y: Floats, x: Floats, at: Ints, *, reml: bool) -> Any:
     from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
 
@@ -115,47 +144,6 @@ def _by_statsmodels(design: MixedDesign, y: Floats, x: Floats, at: Ints, *, reml
 def _is_correlated(design: MixedDesign) -> bool:
     """Whether the model has one grouping alone, with correlated slopes."""
     return len(design.terms) == 1 and design.terms[0].n_columns > 1
-
-
-def _theta_correlated(result: Any, scale: float) -> Floats:
-    relative = np.asarray(result.cov_re, dtype=np.float64) / scale
-    values, vectors = np.linalg.eigh(relative)
-    # A triangular root also where the covariance is singular: QR of a square root.
-    root = np.asarray(linalg.qr((vectors * np.sqrt(values.clip(min=0.0))).T)[1]).T
-    root = root * np.where(np.diag(root) < 0.0, -1.0, 1.0)
-    columns, rows = np.triu_indices(len(root))
-    return np.asarray(root[rows, columns], dtype=np.float64)
-
-
-def _made(
-    design: MixedDesign, result: Any, theta: Floats, sigma: float, *, reml: bool, said: tuple[str, ...]
-) -> MixedFit:
-    beta = np.asarray(result.fe_params, dtype=np.float64)
-    n_fixed = len(beta)
-    covariance = np.asarray(result.cov_params(), dtype=np.float64)[:n_fixed, :n_fixed]
-    effects, spreads = _effects(design, theta, sigma, beta)
-    singular = tuple(
-        f"The variance of {term.group} is estimated as 0"
-        for term, factor in zip(design.terms, design.factors(theta), strict=True)
-        if bool(np.any(np.diag(factor) < _ZERO))
-    )
-    converged = bool(result.converged)
-    message = "converged by statsmodels' account" if converged else "statsmodels reports no convergence"
-    return MixedFit(
-        family="gaussian",
-        method="REML" if reml else "ML",
-        design=design,
-        theta=theta,
-        sigma=sigma,
-        beta=beta,
-        covariance=0.5 * (covariance + covariance.T),
-        log_likelihood=float(result.llf),
-        effects=effects,
-        effect_covariances=spreads,
-        convergence=Convergence(converged=converged, message=message, n_evaluations=0),
-        singular=singular,
-        warnings=said if converged else (*said, f"the fit did not converge: {message}"),
-    )
 
 
 def _effects(
@@ -297,7 +285,22 @@ def describe(
         df_method=inference.method,
         df_reason=inference.reason,
         estimand=_estimand(frame),
-        fixed=_fixed(found, _METHODS[inference.method], conf_level),
+        fixed=tuple(
+            FixedEffect(
+                term=name,
+                estimate=float(found.estimate[at]),
+                std_error=finite(found.std_error[at]),
+                df=finite(found.df[at]),
+                statistic=finite(found.statistic[at]),
+                p_value=finite(found.p_value[at]),
+                conf_low=finite(found.conf_low[at]),
+                conf_high=finite(found.conf_high[at]),
+                conf_level=conf_level,
+                method=_METHODS[inference.method],
+                reason=found.reasons[at],
+            )
+            for at, name in enumerate(found.names)
+        ),
         tests=term_tests(fit, frame, inference),
         variances=variance_components(fit),
         groups=tuple({term.group: term.n_levels for term in design.terms}.items()),
@@ -315,7 +318,7 @@ def describe(
         seed=seed,
         version=toolkit_version(),
         notes=(*_cautions(fit, frame, inference), *as_notes("choice", frame.notes, caution=False)),
-        numbers=Numbers(fit=fit, frame=frame, inference=inference),
+        numbers=FittedModel(fit=fit, frame=frame, inference=inference),
     )
 
 
@@ -325,7 +328,11 @@ def _fitted(frame: ModelFrame, *, backend: str, reml: bool, n_quadrature: int) -
     if backend == "statsmodels":
         return fit_statsmodels(frame, reml=reml)
     if not frame.design.terms:
-        return _without_random(frame, n_quadrature)
+        from evalstats.stats.mixed.glm import fit_logistic, fit_ordinary
+
+        if n_quadrature != 1:
+            raise InputError("n_quadrature is for random effects, and the formula has none; leave it out")
+        return fit_ordinary(frame.design) if frame.family == "gaussian" else fit_logistic(frame.design)
     if frame.family == "gaussian":
         if n_quadrature != 1:
             raise InputError("n_quadrature is for binomial models; the likelihood of a linear one is exact")
@@ -337,36 +344,6 @@ def _fitted(frame: ModelFrame, *, backend: str, reml: bool, n_quadrature: int) -
     return fit_binomial(frame.design, n_quadrature=n_quadrature)
 
 
-def _without_random(frame: ModelFrame, n_quadrature: int) -> MixedFit:
-    from evalstats.stats.mixed.glm import fit_logistic, fit_ordinary
-
-    if n_quadrature != 1:
-        raise InputError("n_quadrature is for random effects, and the formula has none; leave it out")
-    return fit_ordinary(frame.design) if frame.family == "gaussian" else fit_logistic(frame.design)
-
-
-def _fixed(found: LinearEstimates, method: str, conf_level: float) -> tuple[FixedEffect, ...]:
-    rows: list[FixedEffect] = []
-    for at, name in enumerate(found.names):
-        free = float(found.df[at])
-        rows.append(
-            FixedEffect(
-                term=name,
-                estimate=float(found.estimate[at]),
-                std_error=finite(found.std_error[at]),
-                df=free if math.isfinite(free) else None,
-                statistic=finite(found.statistic[at]),
-                p_value=finite(found.p_value[at]),
-                conf_low=finite(found.conf_low[at]),
-                conf_high=finite(found.conf_high[at]),
-                conf_level=conf_level,
-                method=method,
-                reason=found.reasons[at],
-            )
-        )
-    return tuple(rows)
-
-
 def variance_components(fit: MixedFit) -> tuple[VarianceComponent, ...]:
     """Return variances and covariances of the random effects of a fit, the residual last."""
     terms, matrices = fit.design.terms, fit.covariances()
@@ -375,29 +352,30 @@ def variance_components(fit: MixedFit) -> tuple[VarianceComponent, ...]:
     total = sum(float(np.trace(matrix)) for matrix in matrices) + rest
     rows: list[VarianceComponent] = []
     for term, matrix in zip(terms, matrices, strict=True):
-        rows += _of_term(term, matrix, total if intercepts else None)
+        for i, name in enumerate(term.columns):
+            variance = float(matrix[i, i])
+            share = variance / total if intercepts else None
+            rows.append(
+                VarianceComponent(
+                    group=term.group, term=name, variance=variance, std_dev=math.sqrt(variance), share=share
+                )
+            )
+        for i, j in zip(*np.tril_indices(term.n_columns, -1), strict=True):
+            scale, covariance = math.sqrt(float(matrix[i, i]) * float(matrix[j, j])), float(matrix[i, j])
+            correlation = max(-1.0, min(1.0, covariance / scale)) if scale > 0.0 else None
+            rows.append(
+                VarianceComponent(
+                    group=term.group,
+                    term=term.columns[j],
+                    other=term.columns[i],
+                    variance=covariance,
+                    correlation=correlation,
+                )
+            )
     if fit.family == "gaussian":
         share = rest / total if intercepts else None
         rows.append(VarianceComponent(group="Residual", term="", variance=rest, std_dev=fit.sigma, share=share))
     return tuple(rows)
-
-
-def _of_term(term: RandomTerm, matrix: Floats, total: float | None) -> list[VarianceComponent]:
-    rows: list[VarianceComponent] = []
-    for i, name in enumerate(term.columns):
-        variance = float(matrix[i, i])
-        share = variance / total if total is not None else None
-        rows.append(
-            VarianceComponent(group=term.group, term=name, variance=variance, std_dev=math.sqrt(variance), share=share)
-        )
-    for i, j in zip(*np.tril_indices(term.n_columns, -1), strict=True):
-        scale, covariance = math.sqrt(float(matrix[i, i]) * float(matrix[j, j])), float(matrix[i, j])
-        correlation = max(-1.0, min(1.0, covariance / scale)) if scale > 0.0 else None
-        first, second = term.columns[j], term.columns[i]
-        rows.append(
-            VarianceComponent(group=term.group, term=first, other=second, variance=covariance, correlation=correlation)
-        )
-    return rows
 
 
 def _cautions(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[Note, ...]:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.mixed.inference import Fitted, TermTest
+from evalstats.analysis.mixed.frame import ModelFrame
+from evalstats.analysis.mixed.inference import FittedModel, FixedTermTest, Inference
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
 from evalstats.analysis.result import Estimate, Result, frame_of, json_safe, row_named
 from evalstats.document.model import Note
@@ -104,7 +105,7 @@ class ModelComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class MixedModel(Result, Fitted):
+class MixedModel(Result):
     """A fitted linear or binomial mixed model, and how it was reached.
 
     Attributes
@@ -142,7 +143,7 @@ class MixedModel(Result, Fitted):
     df_reason: str
     estimand: str
     fixed: tuple[FixedEffect, ...]
-    tests: tuple[TermTest, ...]
+    tests: tuple[FixedTermTest, ...]
     variances: tuple[VarianceComponent, ...]
     groups: tuple[tuple[str, int], ...]
     n_rows: int
@@ -170,6 +171,26 @@ class MixedModel(Result, Fitted):
     def converged(self) -> bool:
         """Whether the optimisation ended at an optimum."""
         return self.convergence.converged
+
+    @property
+    def fit(self) -> MixedFit:
+        """Estimates, random effects and the design they were found from."""
+        return self._fitted().fit
+
+    @property
+    def frame(self) -> ModelFrame:
+        """The table as the model read it."""
+        return self._fitted().frame
+
+    @property
+    def inference(self) -> Inference:
+        """How fixed effects are judged."""
+        return self._fitted().inference
+
+    def _fitted(self) -> FittedModel:
+        if not isinstance(self.numbers, FittedModel):
+            raise InputError("a saved model holds no data, and this needs them; fit it again with evalstats.mixed")
+        return self.numbers
 
     def effect(self, term: str) -> FixedEffect:
         """Return one fixed effect; an unknown name is an `InputError` that names the closest."""
@@ -236,7 +257,7 @@ class MixedModel(Result, Fitted):
         [('a', 3.217), ('b', 3.05)]
         """
         return means(
-            self,
+            self._fitted(),
             specs,
             by=by,
             weights=weights,
@@ -244,7 +265,7 @@ class MixedModel(Result, Fitted):
             reference=reference,
             adjust=adjust,
             scale=scale,
-            conf_level=conf_level,
+            conf_level=self.conf_level if conf_level is None else conf_level,
         )
 
     def profile(
@@ -269,20 +290,12 @@ class MixedModel(Result, Fitted):
             labels[len(found) - len(names) :] = names
         shown = ("estimate", "conf_low", "conf_high")
         rows = [
-            {
-                "term": label,
-                **{name: getattr(each, name) for name in shown},
-                "conf_level": level,
-                "method": "profile likelihood",
-                "reason": "; ".join(each.notes) or None,
-            }
+            {"term": label}
+            | {name: getattr(each, name) for name in shown}
+            | {"conf_level": level, "method": "profile likelihood", "reason": "; ".join(each.notes) or None}
             for label, each in zip(labels, found, strict=True)
         ]
-        return pl.DataFrame(
-            rows,
-            schema_overrides={name: pl.Float64() for name in shown} | {"reason": pl.String()},
-            infer_schema_length=None,
-        )
+        return _rows_frame(rows, shown)
 
     def bootstrap(
         self,
@@ -317,22 +330,12 @@ class MixedModel(Result, Fitted):
             on_step=on_step,
         )
         shown = ("estimate", "std_error", "conf_low", "conf_high")
+        names = (*shown, "conf_level", "method", "n_resamples", "reason")
         rows = [
-            {
-                **dict(zip(("kind", "group", "term"), parts, strict=True)),
-                **{name: getattr(each, name) for name in shown},
-                "conf_level": level,
-                "method": each.method,
-                "n_resamples": each.n_resamples,
-                "reason": each.reason,
-            }
+            dict(zip(("kind", "group", "term"), parts, strict=True)) | {name: getattr(each, name) for name in names}
             for parts, each in zip(named, found, strict=True)
         ]
-        return pl.DataFrame(
-            rows,
-            schema_overrides={name: pl.Float64() for name in shown} | {"reason": pl.String()},
-            infer_schema_length=None,
-        )
+        return _rows_frame(rows, shown)
 
     def _needs_random(self) -> None:
         if not self.groups:
@@ -343,7 +346,7 @@ class MixedModel(Result, Fitted):
 
     def likelihood_ratio(
         self,
-        smaller: Fitted,
+        smaller: "MixedModel",
         *,
         n_resamples: int | None = None,
         seed: int | None = None,
@@ -428,7 +431,7 @@ class MixedModel(Result, Fitted):
 
     def tests_frame(self) -> pl.DataFrame:
         """Return the tests of the terms, one row each."""
-        return frame_of(self.tests, TermTest, TermTest.__dataclass_fields__)
+        return frame_of(self.tests, FixedTermTest, FixedTermTest.__dataclass_fields__)
 
     def variances_frame(self) -> pl.DataFrame:
         """Return variances and covariances, one row each."""
@@ -465,6 +468,11 @@ class MixedModel(Result, Fitted):
         return {"result": type(self).__name__, **{name: json_safe(getattr(self, name)) for name in kept}}
 
 
+def _rows_frame(rows: list[dict[str, Any]], numbers: Sequence[str]) -> pl.DataFrame:
+    types = dict.fromkeys(numbers, pl.Float64()) | {"reason": pl.String()}
+    return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
+
+
 def _effects_and_deviations(fit: MixedFit) -> Floats:
     """Return the fixed effects of a fit, then its standard deviations: what is resampled."""
     from evalstats.stats.mixed.likelihood_ratio import standard_deviations
@@ -472,7 +480,7 @@ def _effects_and_deviations(fit: MixedFit) -> Floats:
     return np.concatenate([fit.beta, standard_deviations(fit)])
 
 
-def _check_same_rows(small: Fitted, large: Fitted) -> None:
+def _check_same_rows(small: "MixedModel", large: "MixedModel") -> None:
     if (small.family, small.response) != (large.family, large.response):
         raise InputError(
             f"the models explain {small.response} ({small.family}) and {large.response} ({large.family}); give one response"
@@ -490,28 +498,28 @@ def _smaller(small: MixedDesign, large: MixedDesign) -> MixedDesign:
     missing = [name for name in small.fixed_names if name not in large.fixed_names]
     if missing:
         raise InputError(f"the smaller model has the fixed effect {missing[0]}, which the larger has not: not nested")
-    columns = [large.fixed_names.index(name) for name in small.fixed_names]
-    order = sorted(columns)
+    order = sorted(large.fixed_names.index(name) for name in small.fixed_names)
+    terms: list[RandomTerm] = []
+    for term in small.terms:
+        wider = [
+            other for other in large.terms if other.group == term.group and set(term.columns) <= set(other.columns)
+        ]
+        if not wider:
+            raise InputError(
+                f"the smaller model has the random effects ({' + '.join(term.columns)} | {term.group}), which the larger has "
+                "not; give nested models"
+            )
+        at = [wider[0].columns.index(name) for name in term.columns]
+        terms.append(replace(wider[0], columns=term.columns, values=np.ascontiguousarray(wider[0].values[:, at])))
     return replace(
         large,
         fixed=np.ascontiguousarray(large.fixed[:, order]),
         fixed_names=tuple(large.fixed_names[at] for at in order),
-        terms=tuple(_within(term, large) for term in small.terms),
+        terms=tuple(terms),
     )
 
 
-def _within(term: RandomTerm, large: MixedDesign) -> RandomTerm:
-    for other in large.terms:
-        if other.group == term.group and set(term.columns) <= set(other.columns):
-            at = [other.columns.index(name) for name in term.columns]
-            return replace(other, columns=term.columns, values=np.ascontiguousarray(other.values[:, at]))
-    raise InputError(
-        f"the smaller model has the random effects ({' + '.join(term.columns)} | {term.group}), which the larger has not; give "
-        "nested models"
-    )
-
-
-def _refitted(model: Fitted, design: MixedDesign, *, reml: bool) -> MixedFit:
+def _refitted(model: "MixedModel", design: MixedDesign, *, reml: bool) -> MixedFit:
     if not design.terms:
         from evalstats.stats.mixed.glm import fit_logistic, fit_ordinary
 

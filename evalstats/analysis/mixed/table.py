@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy.special import gammaln
 
@@ -68,27 +67,6 @@ class Covariate:
 Column = Factor | Covariate
 
 
-def check_column(frame: pl.DataFrame, name: str, role: str) -> None:
-    """Raise InputError, with names that are near, if a frame has no such column.
-
-    >>> check_column(pl.DataFrame({"scenario": []}), "senario", "the formula")
-    Traceback (most recent call last):
-    evalstats.errors.InputError: the table has no column 'senario' (the formula); did you mean 'scenario'?
-    """
-    if name in frame.columns:
-        return
-    near = difflib.get_close_matches(name, frame.columns, n=2, cutoff=0.6)
-    shown = some_of(map(repr, frame.columns), 15)
-    hint = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"it has {shown}"
-    raise InputError(f"the table has no column {name!r} ({role}); {hint}")
-
-
-def is_missing(series: pl.Series) -> pl.Series:
-    """Whether each value is null or NaN."""
-    missing = series.is_null()
-    return missing | series.is_nan().fill_null(value=False) if series.dtype.is_float() else missing
-
-
 def read_factor(series: pl.Series, name: str, order: Sequence[str] | None = None) -> Factor:
     """Return a column without nulls as levels.
 
@@ -104,7 +82,7 @@ def read_factor(series: pl.Series, name: str, order: Sequence[str] | None = None
         raise InputError(f"column {name!r} holds several values a row ({series.dtype}); a factor has one level a row")
     if series.dtype.is_numeric():
         values, inverse = np.unique(series.to_numpy(), return_inverse=True)
-        levels = [_label(float(value)) if series.dtype.is_float() else str(value) for value in values]
+        levels = [str(int(v)) if math.isfinite(v) and v == int(v) else repr(v) for v in values.tolist()]
         codes = inverse.astype(np.int64)
     else:
         text = series.cast(pl.String)
@@ -116,7 +94,16 @@ def read_factor(series: pl.Series, name: str, order: Sequence[str] | None = None
             levels = present.sort().to_list()
         codes = text.cast(pl.Enum(levels)).to_physical().to_numpy().astype(np.int64)
     if order is not None:
-        wanted = _checked_order(order, levels, name)
+        named = [str(level) for level in order]
+        if len(set(named)) < len(named):
+            raise InputError(f"levels of {name!r} name a level twice; name each once")
+        left_out = [level for level in levels if level not in set(named)]
+        if left_out:
+            raise InputError(
+                f"levels of {name!r} lack {', '.join(repr(level) for level in left_out[:5])}, which the table has; "
+                "name every level, or filter the table first"
+            )
+        wanted = [level for level in named if level in set(levels)]
         place = {level: at for at, level in enumerate(wanted)}
         codes = np.array([place[level] for level in levels], dtype=np.int64)[codes]
         levels = wanted
@@ -152,24 +139,6 @@ def combinations(columns: Sequence[Column], n: int) -> tuple[Ints, Ints]:
         room *= max(size, 1)
     _, first, codes = np.unique(key, return_index=True, return_inverse=True)
     return codes.astype(np.int64), first.astype(np.int64)
-
-
-def _label(value: float) -> str:
-    return str(int(value)) if math.isfinite(value) and value == int(value) else repr(value)
-
-
-def _checked_order(order: Sequence[str], levels: Sequence[str], name: str) -> list[str]:
-    wanted = [str(level) for level in order]
-    if len(set(wanted)) < len(wanted):
-        raise InputError(f"levels of {name!r} name a level twice; name each once")
-    left_out = [level for level in levels if level not in set(wanted)]
-    if left_out:
-        raise InputError(
-            f"levels of {name!r} lack {', '.join(repr(level) for level in left_out[:5])}, which the table has; "
-            "name every level, or filter the table first"
-        )
-    here = set(levels)
-    return [level for level in wanted if level in here]
 
 
 def check_groups(terms: Sequence[RandomTerm], n_rows: int, *, single: bool) -> list[str]:
@@ -210,7 +179,7 @@ def check_response(value: Floats, within: float, column: str, *, binomial: bool,
         raise InputError(f"the response {column!r} is {low:g} in every row; there is nothing to explain")
     if binomial:
         return []
-    # Rows of 0 and 1 have no spread beyond what their means say: sum of y^2 = sum of y.
+    # ResponseRows of 0 and 1 have no spread beyond what their means say: sum of y^2 = sum of y.
     squares = float(count @ value**2) + within
     if low >= 0.0 and high <= 1.0 and abs(squares - float(count @ value)) <= 1e-9 * squares:
         said = f"every value of {column} is 0 or 1, and a linear model takes its noise for normal with one variance; "
@@ -288,7 +257,7 @@ def used_slopes(values: Floats, names: Sequence[str], group: str) -> tuple[list[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class ResponseRows:
     """What is known of each row: `value` is its mean, `count` the rows (binomial: trials) behind it, `within` their spread.
 
     All are float64, shape (n_rows,); `within` is the sum of squared deviations of a row's own rows from its mean.
@@ -298,17 +267,14 @@ class Rows:
     count: Floats
     within: Floats
 
+    @property
     def single(self) -> bool:
         """Whether every row is one trial."""
         return bool(np.all(self.count == 1.0))
 
-    def where(self, some: npt.NDArray[np.bool_]) -> "Rows":
-        """Return some of the rows."""
-        return Rows(value=self.value[some], count=self.count[some], within=self.within[some])
-
     def log_binomials(self) -> float:
         """Sum of the logarithms of the binomial coefficients of the rows."""
-        if self.single():
+        if self.single:
             return 0.0
         n, k = self.count, np.rint(self.value * self.count)
         return float((gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)).sum())
@@ -357,28 +323,24 @@ class ResponseColumns:
         }
         return first | {name: part for name, part in more.items() if name is not None}
 
-    def read(self, frame: pl.DataFrame) -> Rows:
+    def read(self, frame: pl.DataFrame) -> ResponseRows:
         """Return the response of rows without nulls."""
-        if self.family == "gaussian":
-            return self._means(frame)
-        if self.response.failures is not None:
-            good, bad = _numbers(frame, self.response.column), _numbers(frame, self.response.failures)
-            return _shares(good, good + bad, str(self.response))
-        if self.response.total is not None:
-            return _shares(
-                _numbers(frame, self.response.column), _numbers(frame, self.response.total), str(self.response)
-            )
-        if self.successes is not None and self.count is not None:
-            return _shares(_numbers(frame, self.successes), _numbers(frame, self.count), self.successes)
-        share = _numbers(frame, self.response.column)
-        _check_share(share, self.response.column, counted=self.count is not None)
-        trials = np.ones(len(share)) if self.count is None else _numbers(frame, self.count)
-        return _shares(share * trials, trials, self.response.column)
-
-    def _means(self, frame: pl.DataFrame) -> Rows:
-        value = _numbers(frame, self.response.column)
+        column, failures, total = self.response.column, self.response.failures, self.response.total
+        if self.family == "binomial":
+            if failures is not None:
+                good = _numbers(frame, column)
+                return _shares(good, good + _numbers(frame, failures), str(self.response))
+            if total is not None:
+                return _shares(_numbers(frame, column), _numbers(frame, total), str(self.response))
+            if self.successes is not None and self.count is not None:
+                return _shares(_numbers(frame, self.successes), _numbers(frame, self.count), self.successes)
+            share = _numbers(frame, column)
+            _check_share(share, column, counted=self.count is not None)
+            trials = np.ones(len(share)) if self.count is None else _numbers(frame, self.count)
+            return _shares(share * trials, trials, column)
+        value = _numbers(frame, column)
         if self.count is None or self.within is None:
-            return Rows(value=value, count=np.ones(len(value)), within=np.zeros(len(value)))
+            return ResponseRows(value=value, count=np.ones(len(value)), within=np.zeros(len(value)))
         count, within = _numbers(frame, self.count), _numbers(frame, self.within)
         _check_whole(count, self.count)
         if bool(np.any(within < 0.0)):
@@ -386,10 +348,10 @@ class ResponseColumns:
         alone = int(np.count_nonzero((count == 1.0) & (within > 0.0)))
         if alone:
             raise InputError(f"{self.within!r} is above 0 in {alone} rows with a count of 1; one value has no spread")
-        return Rows(value=value, count=count, within=within)
+        return ResponseRows(value=value, count=count, within=within)
 
 
-def _shares(successes: Floats, trials: Floats, what: str) -> Rows:
+def _shares(successes: Floats, trials: Floats, what: str) -> ResponseRows:
     _check_whole(trials, "the trials")
     whole = np.rint(successes)
     off = np.abs(successes - whole) > _WHOLE * np.maximum(trials, 1.0)
@@ -406,7 +368,7 @@ def _shares(successes: Floats, trials: Floats, what: str) -> Rows:
             f"{what!r} gives {whole[at]:g} successes in {trials[at]:g} trials; there can be 0 to {trials[at]:g}"
         )
     share = np.divide(whole, trials, out=np.zeros_like(whole), where=trials > 0.0)
-    return Rows(value=share, count=trials, within=np.zeros(len(whole)))
+    return ResponseRows(value=share, count=trials, within=np.zeros(len(whole)))
 
 
 def _check_share(share: Floats, column: str, *, counted: bool) -> None:
@@ -442,45 +404,38 @@ def _numbers(frame: pl.DataFrame, name: str) -> Floats:
     return values
 
 
-def merged(rows: Rows, cells: Ints, n_cells: int) -> tuple[Floats, Floats, float]:
-    """Merge rows to cells: counts and means of the cells, and the sum of squares inside them.
-
-    Rows are added up in the order of their values, so that the order of the table leaves no trace, not even in rounding.
-    """
-    order = np.lexsort((rows.within, rows.count, rows.value, cells))
-    start = np.searchsorted(cells[order], np.arange(n_cells))
-    value, weight = rows.value[order], rows.count[order]
-    count = np.add.reduceat(weight, start)
-    mean = np.add.reduceat(weight * value, start) / count
-    spread = weight * (value - np.repeat(mean, np.diff([*start, len(order)]))) ** 2 + rows.within[order]
-    return count, mean, float(np.add.reduceat(spread, start).sum())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableRead:
-    """Rows that are complete: columns of effects (levels or numbers) and of groupings (levels), and the response."""
+class MergedTable:
+    """Cells: complete rows that share every column of a formula, with columns of effects (levels or numbers) and groupings.
+
+    `count` and `mean` of the response have a number for each cell, `within` is the sum of squares inside all of them. `single`
+    and `log_binomials` are those of the rows; `n_dropped` counts rows that were left out, by reason.
+    """
 
     effects: Mapping[str, Column]
     groups: Mapping[str, Factor]
-    rows: Rows
-    binomial: bool
+    count: Floats
+    mean: Floats
+    within: float
+    single: bool
+    log_binomials: float
     n_given: int
     n_dropped: Mapping[str, int]
     notes: tuple[str, ...] = ()
 
     @property
-    def warnings(self) -> list[str]:
-        """How many rows were left out, and why."""
-        if not self.n_dropped:
-            return []
-        parts = ", ".join(f"{reason}: {n:,}" for reason, n in self.n_dropped.items())
-        return [f"{sum(self.n_dropped.values()):,} of {plural(self.n_given, 'row')} left out ({parts})"]
+    def n_rows(self) -> int:
+        """Rows, or trials, behind the cells."""
+        return round(float(self.count.sum()))
 
 
 def read_table(
     frame: object, formula: MixedFormula, named: ResponseColumns, levels: Mapping[str, Sequence[str]]
-) -> TableRead:
-    """Read the columns of a formula, and leave out rows that lack a value."""
+) -> MergedTable:
+    """Read the columns of a formula, leave out rows that lack a value, and merge the others to cells.
+
+    Rows are added up in the order of their values, so that the order of the table leaves no trace, not even in rounding.
+    """
     table, notes = _table(frame, formula, named, levels)
     used, n_dropped = _complete(table, formula, named)
     rows = named.read(used)
@@ -488,15 +443,26 @@ def read_table(
     if not bool(np.all(some)):
         n_dropped["no trials"] = int(np.count_nonzero(~some))
         used = used.filter(pl.Series(some))
-        rows = rows.where(some)
+        rows = ResponseRows(value=rows.value[some], count=rows.count[some], within=rows.within[some])
     if used.height == 0:
         raise InputError(f"none of {plural(table.height, 'row')} has a response and every column of the formula")
     effects, groups = _read_columns(used, formula, levels)
-    return TableRead(
-        effects=effects,
-        groups=groups,
-        rows=rows,
-        binomial=named.family == "binomial",
+    cells, first = combinations([*effects.values(), *groups.values()], used.height)
+    order = np.lexsort((rows.within, rows.count, rows.value, cells))
+    start = np.searchsorted(cells[order], np.arange(len(first)))
+    value, weight = rows.value[order], rows.count[order]
+    count = np.add.reduceat(weight, start)
+    mean = np.add.reduceat(weight * value, start) / count
+    spread = weight * (value - np.repeat(mean, np.diff([*start, len(order)]))) ** 2 + rows.within[order]
+    binomial = named.family == "binomial"
+    return MergedTable(
+        effects={name: column.take(first) for name, column in effects.items()},
+        groups={name: column.take(first) for name, column in groups.items()},
+        count=count,
+        mean=mean,
+        within=0.0 if binomial else float(np.add.reduceat(spread, start).sum()),
+        single=rows.single,
+        log_binomials=rows.log_binomials() if binomial else 0.0,
         n_given=table.height,
         n_dropped=n_dropped,
         notes=tuple(notes),
@@ -512,22 +478,25 @@ def _table(
         **named.named(),
     }
     notes: list[str] = []
-    table = _outcomes(frame, wanted, notes) if isinstance(frame, EvalData) else _as_table(frame)
+    if isinstance(frame, EvalData):
+        table = _outcomes(frame, wanted, notes)
+    elif isinstance(frame, Mapping):
+        # Lists of a dict may mix whole and other numbers.
+        table = pl.DataFrame(cast("Mapping[str, Sequence[Any]]", frame), strict=False)
+    else:
+        table = as_polars(frame)
     for name, role in wanted.items():
-        check_column(table, name, role)
+        if name not in table.columns:
+            near = difflib.get_close_matches(name, table.columns, n=2, cutoff=0.6)
+            shown = some_of(map(repr, table.columns), 15)
+            hint = f"did you mean {' or '.join(repr(each) for each in near)}?" if near else f"it has {shown}"
+            raise InputError(f"the table has no column {name!r} ({role}); {hint}")
     for name in levels:
         if name not in wanted:
             raise InputError(f"levels= names {name!r}, which is not in the formula; it has {', '.join(wanted)}")
     if table.height == 0:
         raise InputError("the table has no rows")
     return table.select(list(wanted)), notes
-
-
-def _as_table(frame: object) -> pl.DataFrame:
-    if isinstance(frame, Mapping):
-        # Lists of a dict may mix whole and other numbers.
-        return pl.DataFrame(cast("Mapping[str, Sequence[Any]]", frame), strict=False)
-    return as_polars(frame)
 
 
 def _outcomes(data: EvalData, wanted: Mapping[str, str], notes: list[str]) -> pl.DataFrame:
@@ -556,7 +525,10 @@ def _complete(
     n_dropped: dict[str, int] = {}
     complete = pl.repeat(value=True, n=table.height, eager=True)
     for name in dict.fromkeys([*named.named(), *formula.effect_columns, *formula.group_columns]):
-        missing = is_missing(table[name]) & complete
+        missing = table[name].is_null()
+        if table.schema[name].is_float():
+            missing |= table[name].is_nan().fill_null(value=False)
+        missing &= complete
         if missing.any():
             n_dropped[f"{name} missing"] = int(missing.sum())
             complete &= ~missing

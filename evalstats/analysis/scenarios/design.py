@@ -387,7 +387,7 @@ def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: IntArray) -> Flo
     mean = np.zeros((len(cells), rows.shape[1]))
     np.add.at(mean, place, rows)
     mean /= np.bincount(place)[:, None]
-    lost = np.flatnonzero(~read.estimable(mean))
+    lost = np.flatnonzero(~read.kept.estimable(mean))
     if len(lost):
         i, j = cells[lost[0]]
         raise InputError(

@@ -261,15 +261,15 @@ def test_means_that_an_empty_cell_needs_are_not_estimable() -> None:
     frame = table().filter(~((pl.col("model") == "m2") & (pl.col("scenario") == "s1")))
     made = model_frame(frame, "score ~ model * scenario + (1 | item)")
     grid = pl.DataFrame({"model": ["m2", "m2", "m0"], "scenario": ["s1", "s0", "s1"]})
-    assert made.estimable(made.all_rows(grid)).tolist() == [False, True, True]
+    assert made.kept.estimable(made.all_rows(grid)).tolist() == [False, True, True]
     # By the definition: estimable where the row is a combination of the rows there are.
     every = made.all_rows(made.cells)
-    for row, known in zip(made.all_rows(grid), made.estimable(made.all_rows(grid)), strict=True):
+    for row, known in zip(made.all_rows(grid), made.kept.estimable(made.all_rows(grid)), strict=True):
         rest = row - every.T @ np.linalg.lstsq(every.T, row)[0]
         assert (np.abs(rest).max() < 1e-9) == known
     # The mean over the scenarios of m2 needs the empty cell, that of m0 does not.
     average = np.stack([made.all_rows(grid[:2]).mean(axis=0), made.all_rows(grid[2:]).mean(axis=0)])
-    assert made.estimable(average).tolist() == [False, True]
+    assert made.kept.estimable(average).tolist() == [False, True]
 
 
 def test_independent_columns_are_the_first_that_span_the_space() -> None:

@@ -65,7 +65,7 @@ def test_the_estimable_part_is_all_that_the_data_say() -> None:
     rows = term_rows(made, ("model",))
     left, lost = estimable_part(made, rows)
     assert (len(left), lost) == (1, 1)
-    assert made.estimable(left).all()
+    assert made.kept.estimable(left).all()
     every = made.all_rows(made.cells)
     # By the definition: the largest space of combinations of `rows` inside the row space of the design.
     together = np.linalg.matrix_rank(np.vstack([every, rows]))
