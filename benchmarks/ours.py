@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from evalstats.table.votes import vote_cells
-from evalstats.analysis.arena.votes import rows_of
+from evalstats.table.vote_cells import vote_cells
+from evalstats.table.votes import rows_of
 from evalstats.analysis.compare.compare import compare
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table

@@ -11,16 +11,13 @@ import numpy as np
 import polars as pl
 
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, simulated
-from evalstats.analysis.arena import goodness_of_fit
-from evalstats.analysis.arena.arena import arena
-from evalstats.analysis.arena.checks import VoteGraph
+from evalstats.analysis.arena import fit_checks
+from evalstats.analysis.arena.arena import arena, checks_of
 from evalstats.analysis.arena.pairing import pairing_of
-from evalstats.analysis.arena.ratings import Options, rate
-from evalstats.analysis.arena.sides import side_effect
-from evalstats.analysis.arena.trust import check_votes
-from evalstats.analysis.arena.votes import comparisons_of, vote_table
+from evalstats.analysis.arena.ratings import RatingOptions, rate, side_effect
 from evalstats.datasets.validation import Role
 from evalstats.stats.arena.likelihood import connection
+from evalstats.table.votes import VoteTable
 
 NAME = "arena-checks"
 PART, MANY = 10, 20
@@ -177,23 +174,19 @@ PLANTED = (
 )
 
 
-OPTIONS = Options(prior=0.0, conf_level=0.95)
+OPTIONS = RatingOptions(prior=0.0, conf_level=0.95)
 # Whether models are told apart matters to these alone; it takes as long as all checks, and has to be known only if one warns.
 WEIGHED = {"prediction", "few votes", "one rater"}
 
 
 def warned(votes: pl.DataFrame) -> list[str]:
     """Return the checks of `arena` that warn of votes, without what it works out for its tables."""
-    table, _, _ = vote_table(
-        comparisons_of(votes), cluster="auto", covariates=(), side=False, models=None, keep_both_bad=True, graded=True
-    )
+    table = VoteTable.of(votes)
     if connection(table.rows).is_connected:
         part = rate(table, range(table.n_models), OPTIONS, bare=True)
-        graph = VoteGraph(n_models=table.n_models, n_pairs=0, n_pairs_met=0, components=(table.models,), islands=())
         # Ratings by period are shown beside the test of change.
-        with patch.object(goodness_of_fit, "period_ratings", return_value=()):
-            found = check_votes(table, part, graph, OPTIONS, side=side_effect(part), wanted=True)
-        lines = (pairing_of(table, OPTIONS)[1], *found.lines)
+        with patch.object(fit_checks, "period_ratings", return_value=()):
+            lines = (pairing_of(table, OPTIONS)[1], *checks_of(part, side_effect(part))[-1])
         names = [line.check for line in lines if line.status == "warning"]
         if WEIGHED.isdisjoint(names):
             return names

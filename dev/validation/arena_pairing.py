@@ -9,10 +9,10 @@ import polars as pl
 
 from dev.validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
 from evalstats.analysis.arena.pairing import pairing_of, with_pairing
-from evalstats.analysis.arena.ratings import Options, Part, rate
-from evalstats.analysis.arena.votes import comparisons_of, vote_table
+from evalstats.analysis.arena.ratings import RatedPart, RatingOptions, rate
 from evalstats.datasets.validation import ENOUGH
 from evalstats.stats.arena.likelihood import connection
+from evalstats.table.votes import VoteTable
 
 NAME = "arena-pairing"
 PART = 25
@@ -23,7 +23,7 @@ CLAIMED, SANDWICH, MISSED, ALARM = (
     "evalstats: not flagged though it is",
     "evalstats: flagged though it is not",
 )
-OPTIONS = Options(prior=0.0, conf_level=0.95)
+OPTIONS = RatingOptions(prior=0.0, conf_level=0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ FIXED = (
 )
 
 
-def _claims(part: Part) -> bool:
+def _claims(part: RatedPart) -> bool:
     return part.claims is not None and bool(part.claims.separated.any())
 
 
@@ -194,17 +194,14 @@ def replicate(rng: np.random.Generator, count: int, *, world: World) -> Mapping[
     """Count arenas that are flagged, and those of equal models that are ordered, by the sandwich alone and as `arena` has it."""
     flagged, before, after = list[bool](), list[bool](), list[bool]()
     for _ in range(count):
-        frame = comparisons_of(world.draw(rng))
-        table, _, _ = vote_table(
-            frame, cluster="auto", covariates=(), side=False, models=None, keep_both_bad=True, graded=True
-        )
+        table = VoteTable.of(world.draw(rng))
         pairing, _ = pairing_of(table, OPTIONS)
         flagged.append(pairing.adaptive)
         if world.adaptive and connection(table.rows).is_connected:
             part = rate(table, range(table.n_models), OPTIONS)
             before.append(_claims(part))
             # Wider errors claim nothing that the sandwich does not.
-            after.append(before[-1] and _claims(with_pairing(part, pairing)[0]))
+            after.append(before[-1] and _claims(with_pairing([part], pairing)[0][0]))
     if not world.adaptive:
         return {ALARM: of_claims(flagged)}
     return {CLAIMED: of_claims(after), SANDWICH: of_claims(before), MISSED: of_claims([not each for each in flagged])}

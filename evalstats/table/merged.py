@@ -13,7 +13,7 @@ import polars as pl
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import NAMED_TRIALS
 from evalstats.table.items import HELPER
-from evalstats.table.votes import collected
+from evalstats.table.vote_cells import collected
 
 N = f"{HELPER}count"
 # Merged rows are held in memory, some 300 bytes each once they are outcomes.

@@ -1,559 +1,630 @@
-"""Votes between two models reduced to cells of equal votes: as many rows as there are different votes, not as there are votes."""
+"""Votes between two models as one table: who met whom, who won, what votes share, and what else moves them.
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+`VoteTable.of` is the only road from rows to it. Votes at hand are kept one by one beside their merged rows; a lazy frame (Polars,
+DuckDB, Spark) is merged where it lies, and then nothing can be asked of single votes.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from evalstats.errors import InputError
-from evalstats.schema.tables import as_polars
-from evalstats.table.items import HELPER
+from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, some_of
+from evalstats.schema.data import EvalData, alike, lookalike_note, renamed
+from evalstats.schema.tables import as_polars, check_table
+from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, merged, vote_rows
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.table.vote_cells import VoteCells, cluster_chunks, vote_cells
 
-OUTCOMES = ("a", "b", "tie", "both_bad")
-# The winner's labels in public dumps of live arenas, in lower case.
-ARENA_LABELS: Mapping[str, str] = {
-    "model_a": "a",
-    "model_b": "b",
-    "tie": "tie",
-    "tie (bothbad)": "both_bad",
-    "both_bad": "both_bad",
-}
-_SHARE = {0: 1.0, 1: 0.0, 2: 0.5, 3: 0.5}
-_BATCH = 500_000  # rows
-_MOST_CODES = 5_000_000  # cells of the table in which codes are counted
-_NO_LABEL = ("", "nan", "none", "null")
-
-# Columns of the counted table.
-N, W, W2, LOW = (f"{HELPER}{name}" for name in ("count", "weight", "weight squares", "lowest weight"))
-# Columns that are read from it.
-A, B, LABEL, OUTCOME, SHARE, WHY = (f"{HELPER}{name}" for name in ("a", "b", "label", "outcome", "share", "why"))
-
-
-def lazy_votes(frame: object) -> "nw.LazyFrame[Any]":
-    """Return any table as a lazy frame that stays where its rows are."""
-    wrapped = nw.from_native(cast("Any", frame), pass_through=True)
-    if isinstance(wrapped, nw.LazyFrame):
-        return cast("nw.LazyFrame[Any]", wrapped)
-    return cast("nw.LazyFrame[Any]", nw.from_native(as_polars(frame).lazy()))
-
-
-def collected(frame: "nw.LazyFrame[Any]") -> pl.DataFrame:
-    """Return the rows of a lazy frame; Polars streams them."""
-    native = frame.to_native()
-    return native.collect(engine="streaming") if isinstance(native, pl.LazyFrame) else as_polars(native)
-
-
-def beside_names(covariates: Sequence[str]) -> list[str]:
-    """Our own names of the covariates' columns: those of a file may look like a pattern to Polars ("*", "^a$")."""
-    return [f"{HELPER}x{k}" for k in range(len(covariates))]
-
-
-def group_names(clusters: Sequence[str]) -> list[str]:
-    """Our own names of the clusters' columns."""
-    return [f"{HELPER}g{k}" for k in range(len(clusters))]
-
-
-def own_names(clusters: Sequence[str], covariates: Sequence[str], *, taken: Sequence[str]) -> dict[str, str]:
-    """Return how to rename the columns of clusters and covariates."""
-    given = [*covariates, *clusters]
-    twice = [name for k, name in enumerate(given) if name in given[:k] or name in taken]
-    if twice:
-        raise InputError(f"column {twice[0]!r} is asked for in two roles; give a copy of it another name")
-    return dict(zip(given, [*beside_names(covariates), *group_names(clusters)], strict=True))
-
-
-def winner_column(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
-    """Return the winner's column, and what its labels stand for, in lower case: the glossary's words, or public arenas'."""
-    if "outcome" in names:
-        return "outcome", {name: name for name in OUTCOMES}
-    return "winner", ARENA_LABELS
-
-
-def counted(source: "nw.LazyFrame[Any]", group: list[str], *, weighted: bool) -> pl.DataFrame:
-    """Count votes, and sum their weights, by the columns of `group`."""
-    if not weighted:
-        table = counted_by_code(source.to_native(), group)
-        table = collected(source.group_by(group).agg(nw.len().alias(N))) if table is None else table
-        one = pl.col(N).cast(pl.Float64)
-        return table.with_columns(pl.col(N).cast(pl.Int64), one.alias(W), one.alias(W2), pl.lit(1.0).alias(LOW))
-    mass = nw.col("weight").cast(nw.Float64).fill_null(1.0)
-    summed = source.with_columns(mass.alias(W), (mass * mass).alias(W2), mass.alias(LOW))
-    parts = [nw.len().alias(N), nw.col(W).sum(), nw.col(W2).sum()]
-    table = collected(summed.group_by(group).agg(*parts, nw.col(LOW).min()))
-    return table.with_columns(pl.col(N).cast(pl.Int64))
-
-
-def counted_by_code(frame: object, group: Sequence[str]) -> pl.DataFrame | None:
-    """Count the rows of a lazy Polars frame by columns that are all categorical, faster than grouping does.
-
-    None where some column is not, or where there are too many combinations. Codes are those of the categories that all
-    columns of one type share; the name of each is read from a row in which it stands.
-    """
-    if not isinstance(frame, pl.LazyFrame) or not hasattr(pl, "Categories"):
-        return None
-    schema = frame.collect_schema()
-    if not all(isinstance(schema[name], pl.Categorical | pl.Enum) for name in group):
-        return None
-    total = np.zeros([0] * len(group), dtype=np.int64)
-    names: list[dict[int, str]] = [{} for _ in group]
-    rest: list[pl.DataFrame] = []
-    for batch in frame.select(group).collect_batches(chunk_size=_BATCH, maintain_order=False):
-        whole = batch.drop_nulls()
-        if whole.height < batch.height:
-            some = batch.filter(pl.any_horizontal(pl.all().is_null()))
-            rest.append(some.group_by(group).agg(pl.len().cast(pl.Int64).alias(N)))
-        codes = [series.to_physical().to_numpy() for series in whole]
-        shape = tuple(max(size, int(code.max(initial=0)) + 1) for size, code in zip(total.shape, codes, strict=True))
-        if math.prod(shape) > _MOST_CODES:
-            return None
-        total = np.pad(total, [(0, new - old) for new, old in zip(shape, total.shape, strict=True)])
-        label = codes[0].astype(np.int64)
-        for code, size in zip(codes[1:], shape[1:], strict=True):
-            label *= size
-            label += code
-        total += np.bincount(label, minlength=total.size).reshape(shape)
-        _learn(names, total, whole, codes)
-    found = np.nonzero(total)
-    columns = {
-        name: pl.Series([known[code] for code in place.tolist()], dtype=pl.String).cast(schema[name])
-        for name, place, known in zip(group, found, names, strict=True)
-    }
-    table = pl.concat([pl.DataFrame({**columns, N: total[found]}), *rest])
-    return table.group_by(group).agg(pl.col(N).sum()) if rest else table
-
-
-def _learn(
-    names: list[dict[int, str]], total: npt.NDArray[np.int64], batch: pl.DataFrame, codes: list[npt.NDArray[np.uint32]]
-) -> None:
-    """Add to `names` what the codes stand for that were first met in this batch."""
-    axes = range(total.ndim)
-    for k, known in enumerate(names):
-        met = np.flatnonzero(total.any(axis=tuple(axis for axis in axes if axis != k)))
-        if met.size > len(known):
-            levels, rows = np.unique(codes[k], return_index=True)
-            text = batch.to_series(k).gather(rows).cast(pl.String).to_list()
-            known.update(zip(levels.tolist(), text, strict=True))
-
-
-def read_votes(table: pl.DataFrame, column: str, known: Mapping[str, str]) -> pl.DataFrame:
-    """Decode the names of a counted table, read the outcomes, and say of every row why it does not count."""
-    a, b, raw = (table[name].cast(pl.String) for name in ("model_a", "model_b", column))
-    said = raw.str.strip_chars().str.to_lowercase()
-    code = {label: OUTCOMES.index(outcome) for label, outcome in known.items()}
-    outcome = said.replace_strict(code, default=None, return_dtype=pl.Int64)
-    read = table.with_columns(a.alias(A), b.alias(B), raw.alias(LABEL), outcome.alias(OUTCOME))
-    if column != "outcome":
-        # A label may be the name of the model that won; one that is also the label of the other side could mean either.
-        named = pl.when(pl.col(LABEL) == pl.col(A)).then(0).when(pl.col(LABEL) == pl.col(B)).then(1).cast(pl.Int64)
-        either = named.is_not_null() & pl.col(OUTCOME).is_in([0, 1]) & (pl.col(OUTCOME) != named)
-        read = read.with_columns(
-            pl.when(~either.fill_null(value=False)).then(pl.coalesce(OUTCOME, named)).alias(OUTCOME)
-        )
-    plain = pl.col(OUTCOME).replace_strict(_SHARE, default=None, return_dtype=pl.Float64)
-    graded = "preference" in table.columns
-    share = pl.coalesce(pl.col("preference").cast(pl.Float64), plain) if graded else plain
-    return read.with_columns(share.alias(SHARE), _why(said, status="status" in table.columns).alias(WHY))
-
-
-def _why(said: pl.Series, *, status: bool) -> pl.Expr:
-    """Return "counts", or the first reason why the votes of a row do not."""
-    first, second = pl.col(A), pl.col(B)
-    unnamed = first.is_null() | second.is_null() | (first == "") | (second == "")
-    empty = pl.lit(said.is_null() | said.is_in(_NO_LABEL))
-    lost = pl.col("status").cast(pl.String).ne_missing("scored") if status else pl.lit(value=False)
-    reasons = {"unnamed": unnamed, "self": first == second, "unscored": empty | lost}
-    why = pl.when(pl.col(OUTCOME).is_null()).then(pl.lit("unknown")).otherwise(pl.lit("counts"))
-    for reason, holds in reversed(reasons.items()):
-        why = pl.when(holds).then(pl.lit(reason)).otherwise(why)
-    return why
-
-
-def check_numbers(kept: pl.DataFrame, covariates: Sequence[str]) -> None:
-    """Raise InputError where a preference, a weight or a covariate of a vote that counts is not what it must be."""
-    outside = int(kept.filter(~pl.col(SHARE).is_between(0.0, 1.0))[N].sum())
-    if outside:
-        raise InputError(f"{outside:,} votes have a preference outside [0, 1]; it is the share for model_a")
-    low, total = cast("float | None", kept[LOW].min()), float(kept[W2].sum())
-    if not math.isfinite(total) or (low is not None and low < 0):
-        raise InputError("some weights are negative, NaN or infinite; give every vote a finite weight of at least 0")
-    for own, name in zip(beside_names(covariates), covariates, strict=True):
-        finite = pl.col(own).cast(pl.Float64).is_finite().fill_null(value=False)
-        wrong = int(kept.filter(~finite)[N].sum())
-        if wrong:
-            raise InputError(f"covariate {name!r} is null or not finite in {wrong:,} votes; fill it, or leave them out")
-
-
-__all__ = ["ARENA_LABELS", "OUTCOMES", "VoteCells", "vote_cells"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-CELL = f"{HELPER}cell"
+SIDE = "side"
+STYLE = ("assistant_tokens", "header_count", "list_count", "bold_count")
+_STYLE_WORDS = ("token", "length", "char", "word", "header", "list", "bold", "emoji")
+FEW_JUDGES = 20  # more are a crowd
+FEWEST_LEVELS = 6  # with fewer levels nothing can be said about new ones
+_SOURCES = ("item", "rater", "judge", "session", "event")
+_ONE_SOURCE = (
+    "rater",
+    "user",
+    "judge",
+    "session",
+    "event",
+    "item",
+)  # the first of these clusters votes that are merged
+_ALIASES = {"prompt": "item", "user": "rater", "judge_id": "rater"}
+_FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
+_BY_VOTE = ("first", "second", "outcome", "share", "weight", "covariates")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoteCells:
-    """Votes between two different models, equal ones merged, and how many were left out and why.
+class VoteCounts:
+    """Votes that were given, by what became of them.
 
-    All arrays have a place for each cell. `models` are names, sorted, of those with a vote that counts; `first` and
-    `second` (int64) are their places in it on sides a and b, `outcome` the place in `OUTCOMES`. `share` (float64) is how
-    much of the vote side a got, in [0, 1]; `weight` and `weight_squares` are sums over the votes (1 for a vote without a
-    weight), `count` (int64) is their number; `covariates` has a column for each of `covariate_names`.
+    `reasons` are those of votes without an outcome, the most frequent first; `labels` the winners' labels that are not known.
+    """
 
-    `n_rows` counts the rows of the frame. Left out are votes without the name of a model (`n_unnamed`), of a model against
-    itself (`n_self`), without an outcome (`n_unscored`), with a label that is not known (`unknown`, by label, the most frequent
-    first); each is counted once, for the first of these that holds. `keys` tells `cluster_chunks` the cell of a vote.
+    n_rows: int
+    n_votes: int
+    n_decided: int
+    n_ties: int
+    n_both_bad: int
+    n_unscored: int
+    reasons: tuple[tuple[str, int], ...] = ()
+    labels: tuple[tuple[str, int], ...] = ()
+    n_without_covariates: int = 0
+    n_events: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteTable:
+    """Votes with an outcome between two different models.
+
+    Attributes
+    ----------
+    models
+        Names, sorted; a model's number is its place here.
+    votes
+        One row per vote, columns of the glossary and the factors of the file. None where votes came merged.
+    first, second, outcome, share, weight, codes, covariates
+        The same votes coded as in `VoteRows`, in the order of `votes`; empty where `votes` is None.
+    rows
+        All of them merged, with covariates and clusters.
+    cluster_names, nameless
+        What votes are clustered by, and how many of the last codes of each are votes without a level (one of its own each).
+    unclustered
+        What votes share and are not clustered by, with the number of levels where it is too low (0: it was not looked at).
+    covariate_names, covariate_mean, covariate_sd
+        What `covariates` are: "side", 1 or -1, or a pair of columns, whose relative difference is divided by its `sd`.
+    chunks
+        Where `votes` is None and `cluster_names` has one name: gives the merged votes by that cluster, whole clusters at a
+        time; `rows` has no clusters then.
+    counts
+        Of all votes that were given, whatever part of them this table holds.
     """
 
     models: tuple[str, ...]
-    first: Ints
-    second: Ints
-    outcome: Ints
-    share: Floats
-    weight: Floats
-    weight_squares: Floats
-    count: Ints
-    covariates: Floats
-    covariate_names: tuple[str, ...]
-    n_rows: int
-    n_unnamed: int
-    n_self: int
-    n_unscored: int
-    unknown: tuple[tuple[str, int], ...]
-    keys: pl.DataFrame
+    votes: pl.DataFrame | None
+    first: IntArray
+    second: IntArray
+    outcome: IntArray
+    share: FloatArray
+    weight: FloatArray
+    rows: VoteRows
+    cluster_names: tuple[str, ...] = ()
+    codes: tuple[IntArray, ...] = ()
+    nameless: tuple[int, ...] = ()
+    unclustered: tuple[tuple[str, int], ...] = ()
+    covariates: FloatArray
+    covariate_names: tuple[str, ...] = ()
+    covariate_mean: tuple[float, ...] = ()
+    covariate_sd: tuple[float, ...] = ()
+    chunks: Callable[[], Iterator[VoteRows]] | None = None
+    counts: VoteCounts
 
     @property
-    def n_cells(self) -> int:
-        """Cells: different votes."""
-        return self.first.size
+    def n_models(self) -> int:
+        """Models with a vote."""
+        return len(self.models)
 
     @property
     def n_votes(self) -> int:
-        """Votes that count."""
-        return int(self.count.sum())
+        """Votes of this table."""
+        return self.rows.n_votes
 
+    @classmethod
+    def of(
+        cls,
+        battles: object,
+        *,
+        cluster: str | Sequence[str] | None = None,
+        covariates: Sequence[str] = (),
+        side: bool = False,
+        models: Sequence[str] | None = None,
+        both_bad: Literal["tie", "drop"] = "tie",
+        graded: bool = True,
+    ) -> Self:
+        """Check, code and merge votes; unless `graded`, a graded preference counts as who won.
 
-def vote_cells(frame: object, *, covariates: Sequence[str] = ()) -> VoteCells:
-    """Merge equal votes, and count those that cannot be used.
+        `cluster`: columns as they are, "none", or "auto" (None): prompt, rater (or judge, where there are many), session and
+        event, whichever the votes have with several votes in some level and at least six levels. Of a lazy frame it is one
+        column at most, by default the first of rater, user, judge, session, event and item.
+        """
+        asked = (
+            ("auto",) if cluster is None else (cluster,) if isinstance(cluster, str) else tuple(dict.fromkeys(cluster))
+        )
+        if is_lazy(battles):
+            if covariates or side:
+                raise InputError(NEEDS_VOTES)
+            if models is not None:
+                raise InputError("models cannot be chosen from a lazy frame; filter the frame first")
+            return cls._merged(battles, asked, keep_both_bad=both_bad == "tie")
+        frame = comparisons_of(battles)
+        if tuple(covariates) == ("auto",):
+            covariates = style_pairs(frame)
+            if not covariates:
+                raise InputError(
+                    "covariates='auto' looks for pairs of columns such as assistant_tokens_a and assistant_tokens_b, "
+                    "header_count, list_count, bold_count; the votes have none: name a pair of numeric columns"
+                )
+        frame = frame if models is None else _between(frame, models)
+        votes, reasons = _with_outcome(frame)
+        n_unscored = frame.height - votes.height
+        if both_bad == "drop":
+            votes = votes.filter(pl.col("outcome") != OUTCOMES[BOTH_BAD])
+        if not votes.height:
+            lost = some_of((f"{n:,} vote{'' if n == 1 else 's'}: {reason}" for reason, n in reasons), 4, "; ")
+            raise CannotAnswerError(
+                f"no vote has an outcome ({lost if reasons else 'there are none'}); nothing can be rated"
+            )
+        kept, beside = _covariates(votes, covariates, side=side)
+        n_before, votes = votes.height, votes.filter(pl.Series(kept))
+        names = tuple(sorted(pl.concat([votes["model_a"], votes["model_b"]]).unique().to_list()))
+        if len(names) < 2:
+            raise CannotAnswerError("the votes are of fewer than two models; nothing can be compared")
+        first, second = (_places(votes[column], names) for column in ("model_a", "model_b"))
+        outcome = _places(votes["outcome"], OUTCOMES)
+        share, weight = _shares(votes, outcome, graded=graded), _weights(votes)
+        by = dict(votes.group_by("outcome").len().iter_rows())
+        events = votes["event"].drop_nulls()
+        clusters = _clusters(votes, asked)
+        return cls(
+            models=names,
+            votes=votes,
+            first=first,
+            second=second,
+            outcome=outcome,
+            share=share,
+            weight=weight,
+            rows=vote_rows(
+                first,
+                second,
+                outcome,
+                n_models=len(names),
+                share=share,
+                weight=weight,
+                covariates=beside["covariates"],
+                clusters=clusters["codes"],
+            ),
+            counts=VoteCounts(
+                n_rows=frame.height,
+                n_votes=votes.height,
+                n_decided=by.get("a", 0) + by.get("b", 0),
+                n_ties=by.get("tie", 0),
+                n_both_bad=by.get("both_bad", 0),
+                n_unscored=n_unscored,
+                reasons=reasons,
+                n_without_covariates=n_before - votes.height,
+                n_events=int(events.n_unique()) if len(events) else None,
+            ),
+            **clusters,
+            **beside,
+        )
 
-    `frame` has one row per vote, in any table that narwhals knows, lazy or not: `model_a`, `model_b`, the winner, and
-    `preference`, `weight` and `status` where there are such columns; a lazy Polars frame is streamed. The winner stands in
-    `outcome` in the glossary's words, or else in `winner` in those of public arenas or as the name of either model; a name that
-    is also the label of the other side is unknown. `covariates` are columns of numbers, told apart like outcomes: they should
-    have few different values if votes are many.
+    @classmethod
+    def _merged(cls, frame: object, asked: tuple[str, ...], *, keep_both_bad: bool) -> Self:
+        """Merge the votes of a lazy frame."""
+        cells = vote_cells(frame)
+        if cells.first.size == 0:
+            raise CannotAnswerError(f"none of {cells.n_rows:,} votes has an outcome between two different models")
+        columns = nw.from_native(frame).collect_schema().names()  # pyright: ignore - any frame that narwhals knows
+        found = tuple(name for name in _ONE_SOURCE if name in columns) if asked == ("auto",) else asked
+        names, unused = ((), ()) if asked == ("none",) else (found[:1], found[1:])
+        if unused and asked != ("auto",):
+            raise InputError(
+                f"a lazy frame is clustered by one column, and {len(found)} were named ({', '.join(found)}); collect the "
+                "frame, or name the one that matters most (the rater, as a rule)"
+            )
+        rows = rows_of(cells)
+        kept = np.ones(rows.n_rows, dtype=np.bool_) if keep_both_bad else rows.outcome != BOTH_BAD
 
-    A label that is missing or not known is never a tie. A vote whose `status` is not "scored" has no outcome. Which row
-    comes first has no effect, but for the rounding of sums of weights.
-    """
-    source = lazy_votes(frame)
-    names = source.collect_schema().names()
-    column, known = winner_column(names)
-    extra = [name for name in ("preference", "status") if name in names]
-    basic = ["model_a", "model_b", column, *extra]
-    source, weighted = _needed(source, (), covariates, basic)
-    key = [*basic, *beside_names(covariates)]
-    grouped = counted(source, key, weighted=weighted)
-    read = read_votes(grouped, column, known)
-    kept = read.filter(pl.col(WHY) == "counts")
-    check_numbers(kept, covariates)
-    return _cells(read, kept, key, tuple(covariates))
+        def chunks() -> Iterator[VoteRows]:
+            for chunk in cluster_chunks(frame, cells, names):
+                part = replace(
+                    rows.take(chunk.cell),
+                    weight=chunk.weight,
+                    weight_squares=chunk.weight_squares,
+                    count=chunk.count,
+                    clusters=(chunk.cluster,),
+                )
+                yield part if keep_both_bad else part.take(kept[chunk.cell])
 
+        none = np.zeros(0, dtype=np.int64)
+        return cls(
+            models=cells.models,
+            votes=None,
+            first=none,
+            second=none,
+            outcome=none,
+            share=np.zeros(0),
+            weight=np.zeros(0),
+            rows=rows if keep_both_bad else rows.take(kept),
+            cluster_names=names,
+            unclustered=tuple((name, 0) for name in unused),
+            covariates=np.zeros((0, 0)),
+            chunks=chunks if names else None,
+            counts=_counts_of(cells),
+        )
 
-def _needed(
-    source: "nw.LazyFrame[Any]", clusters: Sequence[str], covariates: Sequence[str], basic: Sequence[str]
-) -> "tuple[nw.LazyFrame[Any], bool]":
-    """Return the columns that matter, those of clusters and covariates under our own names, and whether votes have weights."""
-    names = source.collect_schema().names()
-    missing = [name for name in (*basic, *covariates, *clusters) if name not in names]
-    if missing:
-        raise InputError(f"column {missing[0]!r} is not among the votes; have {', '.join(names)}")
-    renamed = own_names(clusters, covariates, taken=(*basic, "weight"))
-    weight = ["weight"] if "weight" in names else []
-    if source.implementation.is_pyspark() or source.implementation.is_pyspark_connect():
-        # Renamed are the columns needed alone: Spark takes a name with a dot in it for a field.
-        return source.select([*basic, *renamed, *weight]).rename(renamed), bool(weight)
-    # Renamed first: Polars takes "^a$" for a pattern.
-    return source.rename(renamed).select([*basic, *renamed.values(), *weight]), bool(weight)
+    def rows_at(self, at: BoolArray, *, further: tuple[IntArray, ...] = ()) -> VoteRows:
+        """Return some of the votes merged, with further clusters after the table's."""
+        return vote_rows(
+            self.first[at],
+            self.second[at],
+            self.outcome[at],
+            n_models=self.n_models,
+            share=self.share[at],
+            weight=self.weight[at],
+            covariates=self.covariates[at],
+            clusters=(*(codes[at] for codes in self.codes), *further),
+        )
 
+    def with_covariates(self, names: Sequence[str], *, side: bool) -> Self | None:
+        """Return the votes that have other covariates, with these; None where fewer than half have them, or none can."""
+        if self.votes is None:
+            return None
+        try:
+            kept, beside = _covariates(self.votes, names, side=side)
+        except InputError:
+            return None
+        if kept.mean() < 0.5:
+            return None  # an adjustment of some votes would be shown as one of all
+        columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in _BY_VOTE} | beside
+        votes, codes = self.votes.filter(pl.Series(kept)), tuple(codes[kept] for codes in self.codes)
+        found = replace(self, votes=votes, codes=codes, **columns)
+        return replace(found, rows=found.rows_at(np.ones(votes.height, dtype=np.bool_)))
 
-def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str], covariates: tuple[str, ...]) -> VoteCells:
-    models = tuple(pl.concat([kept[A], kept[B]]).unique().sort().to_list())
-    place = {name: code for code, name in enumerate(models)}
-    coded = kept.with_columns(pl.col(A, B).replace_strict(place, return_dtype=pl.Int64, default=None))
-    coded = coded.with_columns(pl.col(name).cast(pl.Float64) for name in beside_names(covariates))
-    order, begin = _sorted(coded, [A, B, OUTCOME, SHARE, *beside_names(covariates)])
-    left = dict(read.group_by(WHY).agg(pl.col(N).sum()).iter_rows())
-    unknown = read.filter(pl.col(WHY) == "unknown").group_by(LABEL).agg(pl.col(N).sum())
+    def with_side(self) -> Self:
+        """Return the votes with the side (or the order shown, where it is known) as their first covariate."""
+        names, sd = (SIDE, *self.covariate_names), (1.0, *self.covariate_sd)
+        if self.votes is None:
 
-    def column(name: str) -> npt.NDArray[Any]:
-        return coded[name].to_numpy()[order[begin]]
+            def sided(rows: VoteRows) -> VoteRows:
+                return replace(rows, covariates=np.column_stack([np.ones(rows.n_rows), rows.covariates]))
 
-    def total(name: str) -> npt.NDArray[Any]:
-        values = coded[name].to_numpy()[order]
-        return np.add.reduceat(values, begin) if 0 < begin.size < values.size else values
+            def chunks() -> Iterator[VoteRows]:
+                return map(sided, () if self.chunks is None else self.chunks())
 
-    return VoteCells(
-        models=models,
-        first=column(A),
-        second=column(B),
-        outcome=column(OUTCOME),
-        share=column(SHARE),
-        weight=total(W),
-        weight_squares=total(W2),
-        count=total(N),
-        covariates=np.column_stack([np.zeros((begin.size, 0)), *map(column, beside_names(covariates))]),
-        covariate_names=covariates,
-        n_rows=int(read[N].sum()),
-        n_unnamed=int(left.get("unnamed", 0)),
-        n_self=int(left.get("self", 0)),
-        n_unscored=int(left.get("unscored", 0)),
-        unknown=tuple(unknown.sort(N, LABEL, descending=[True, False]).iter_rows()),
-        # Two labels may stand for one outcome: several keys lead to one cell.
-        keys=kept.select(key).with_columns(_numbers(order, begin)),
-    )
+            own = None if self.chunks is None else chunks
+            mean = (1.0, *self.covariate_mean)
+            return replace(
+                self, rows=sided(self.rows), chunks=own, covariate_names=names, covariate_mean=mean, covariate_sd=sd
+            )
+        sides = sides_of(self.votes)
+        found = replace(
+            self,
+            covariates=np.column_stack([sides, self.covariates]),
+            covariate_names=names,
+            covariate_mean=(float(sides.mean()), *self.covariate_mean),
+            covariate_sd=sd,
+        )
+        return replace(found, rows=found.rows_at(np.ones(sides.size, dtype=np.bool_)))
 
+    def without_cluster(self, name: str) -> Self:
+        """Return the votes clustered by everything else."""
+        at = [way for way, other in enumerate(self.cluster_names) if other != name]
+        return replace(
+            self,
+            rows=merged(replace(self.rows, clusters=tuple(self.rows.clusters[way] for way in at))),
+            cluster_names=tuple(self.cluster_names[way] for way in at),
+            codes=tuple(self.codes[way] for way in at),
+            nameless=tuple(self.nameless[way] for way in at) if self.nameless else (),
+        )
 
-def _sorted(coded: pl.DataFrame, by: list[str]) -> tuple[Ints, Ints]:
-    """Return the order of the rows by the columns of `by`, and where in it a new cell begins."""
-    label, room = np.zeros(coded.height, dtype=np.int64), 1
-    for name in by:
-        values = coded[name].to_numpy()
-        if values.dtype.kind == "f":
-            levels, code = np.unique(values, return_inverse=True)
-            size = levels.size
-        else:
-            code, size = values, int(values.max(initial=0)) + 1
-        if room * size >= 2**62:
-            label = np.unique(label, return_inverse=True)[1]
-            room = int(label.max(initial=0)) + 1
-        label, room = label * size + code, room * size
-    order = np.argsort(label, kind="stable").astype(np.int64)
-    ordered = label[order]
-    new = np.concatenate([np.ones(min(1, ordered.size), dtype=np.bool_), ordered[1:] != ordered[:-1]])
-    return order, np.flatnonzero(new).astype(np.int64)
+    def among(self, models: Sequence[int]) -> Self:
+        """Return the votes between some models, which are numbered anew in the order of their names."""
+        chosen: IntArray = np.sort(np.asarray(models, dtype=np.int64))
+        place = np.full(self.n_models, -1, dtype=np.int64)
+        place[chosen] = np.arange(chosen.size)
 
+        def within(rows: VoteRows) -> VoteRows:
+            kept = rows.take((place[rows.first] >= 0) & (place[rows.second] >= 0))
+            return replace(kept, n_models=chosen.size, first=place[kept.first], second=place[kept.second])
 
-def _numbers(order: Ints, begin: Ints) -> pl.Series:
-    """Return the cell of every row."""
-    number = np.empty(order.size, dtype=np.int64)
-    number[order] = np.repeat(np.arange(begin.size), np.diff(begin, append=order.size))
-    return pl.Series(CELL, number)
+        def chunks() -> Iterator[VoteRows]:
+            return map(within, () if self.chunks is None else self.chunks())
 
-
-CHUNK_VOTES = 1_000_000
-
-_PACKED, _ALONE, _MASS = (f"{HELPER}{name}" for name in ("packed", "alone", "mass"))
-_BITS = 64
-_HASHED = 5_000_000  # votes, beyond which text is told apart by hashes: a table of all levels takes five times as long
-
-Packed = npt.NDArray[np.uint64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteChunk:
-    """Votes of some whole clusters, equal votes of one cluster merged: arrays of one length.
-
-    `cell` are places in the arrays of the `VoteCells`, `cluster` codes in rising order (those of the next chunk go on where these
-    end), `weight` and `weight_squares` sums over the votes, `count` their number.
-    """
-
-    cell: Ints
-    cluster: Ints
-    weight: Floats
-    weight_squares: Floats
-    count: Ints
-
-
-def cluster_chunks(
-    frame: object, cells: VoteCells, cluster: str | Sequence[str], *, chunk_votes: int = CHUNK_VOTES
-) -> Iterator[VoteChunk]:
-    """Yield the votes of `cells` cluster by cluster, many clusters at a time.
-
-    `frame` is the table that the cells were made of, without clusters and with the covariates wanted; a lazy Polars frame
-    is streamed, and any other engine counts cells by cluster itself, which come in one chunk. `cluster` is a column, or several:
-    then votes belong together that agree in all of them. A vote without a level is a cluster of its own. A chunk has about
-    `chunk_votes` votes; clusters are whole, so that it is as large as its largest one at least.
-
-    Texts of more than 5 million votes are told apart by a hash of the bits that cells leave free, 47 for 100 models: of a
-    million raters some two are then taken for one with a chance of less than 1%, which moves no standard error that is shown.
-    Memory: 8 bytes for each vote (24 where votes have weights), and about 100 bytes for each vote of a chunk.
-    """
-    names = (cluster,) if isinstance(cluster, str) else tuple(cluster)
-    lazy, key, weighted = _source(frame, cells, names)
-    source = lazy.to_native()
-    if not isinstance(source, pl.LazyFrame):
-        yield from _engine_chunks(lazy, key, cells, names, weighted=weighted)
-        return
-    bits = max(1, (cells.n_cells - 1).bit_length())
-    packed, mass = _pack(source, cells, names, bits, weighted=weighted)
-    if mass is None:
-        packed.sort()
-        order = None
-    else:
-        order = np.argsort(packed)
-    done, begin = 0, 0
-    while begin < packed.size:
-        end = _end(packed, order, begin + chunk_votes, bits)
-        some = packed[begin:end] if order is None else packed[order[begin:end]]
-        own = None if mass is None or order is None else mass[order[begin:end]]
-        chunk = _merged(some, own, bits, done)
-        yield chunk
-        done, begin = int(chunk.cluster[-1]) + 1, end
-
-
-def _source(frame: object, cells: VoteCells, clusters: tuple[str, ...]) -> "tuple[nw.LazyFrame[Any], list[str], bool]":
-    """Return the columns that matter under our own names, those that make the key of a cell, and whether votes have weights."""
-    basic = [name for name in cells.keys.columns if not name.startswith(HELPER)]
-    source, weighted = _needed(lazy_votes(frame), clusters, cells.covariate_names, basic)
-    return source, [*basic, *beside_names(cells.covariate_names)], weighted
-
-
-def _engine_chunks(
-    source: "nw.LazyFrame[Any]", key: list[str], cells: VoteCells, clusters: tuple[str, ...], *, weighted: bool
-) -> Iterator[VoteChunk]:
-    """Yield the votes of cells by cluster, counted by the engine that holds them: all clusters at once, then votes alone.
-
-    Memory: about 100 bytes for each combination of cell and cluster.
-    """
-    groups = group_names(clusters)
-    known = nw.all_horizontal(*(~nw.col(own).is_null() for own in groups), ignore_nulls=False)
-    shared = _placed(counted(source.filter(known), [*key, *groups], weighted=weighted), cells, key)
-    code = (
-        shared.select(pl.struct(groups).rank("dense") - 1).to_series()
-        if shared.height
-        else pl.Series([], dtype=pl.Int64)
-    )
-    table = shared.with_columns(code.cast(pl.Int64).alias(_PACKED)).group_by(_PACKED, CELL).agg(pl.col(N, W, W2).sum())
-    done = 0
-    if table.height:
-        yield _chunk(table.sort(_PACKED, CELL))
-        done = int(code.cast(pl.Int64).max() or 0) + 1  # pyright: ignore[reportArgumentType] - a whole number
-    # Votes of one weight each: then every one of them is its row's share.
-    alike = [*key, *(["weight"] if weighted else [])]
-    single = _placed(counted(source.filter(~known), alike, weighted=weighted), cells, key)
-    single = single.sort(CELL, W)
-    cell, each, ends = single[CELL].to_numpy(), (single[W] / single[N]).to_numpy(), np.cumsum(single[N].to_numpy())
-    total = int(ends[-1]) if ends.size else 0
-    for begin in range(0, total, CHUNK_VOTES):
-        votes = np.arange(begin, min(begin + CHUNK_VOTES, total), dtype=np.int64)
-        row = np.searchsorted(ends, votes, side="right")
-        yield VoteChunk(
-            cell=cell[row].astype(np.int64),
-            cluster=done + votes,
-            weight=each[row],
-            weight_squares=each[row] * each[row],
-            count=np.ones(votes.size, dtype=np.int64),
+        rows = within(self.rows)
+        at = (place[self.first] >= 0) & (place[self.second] >= 0)
+        columns: dict[str, Any] = {name: getattr(self, name)[at] for name in _BY_VOTE}
+        columns |= {side: place[columns[side]] for side in ("first", "second")}
+        return replace(
+            self,
+            models=tuple(self.models[int(number)] for number in chosen.tolist()),
+            votes=None if self.votes is None else self.votes.filter(pl.Series(at)),
+            rows=replace(rows, clusters=tuple(map(_dense, rows.clusters))),
+            codes=tuple(_dense(codes[at]) for codes in self.codes),
+            nameless=tuple(
+                int((codes[at] > codes.max() - n).sum()) for codes, n in zip(self.codes, self.nameless, strict=True)
+            ),
+            chunks=None if self.chunks is None else chunks,
+            **columns,
         )
 
 
-def _placed(table: pl.DataFrame, cells: VoteCells, key: list[str]) -> pl.DataFrame:
-    """Put the place of its cell beside every row of a counted table; votes that do not count are in no cell."""
-    return table.join(cells.keys, on=key, how="inner", nulls_equal=True)
+NEEDS_VOTES = "covariates, side and by need single votes; collect the lazy frame first"
 
 
-def _chunk(table: pl.DataFrame) -> VoteChunk:
-    return VoteChunk(
-        cell=table[CELL].to_numpy().astype(np.int64),
-        cluster=table[_PACKED].to_numpy().astype(np.int64),
-        weight=table[W].to_numpy().astype(np.float64),
-        weight_squares=table[W2].to_numpy().astype(np.float64),
-        count=table[N].to_numpy().astype(np.int64),
+def is_lazy(battles: object) -> bool:
+    """Tell whether votes are a lazy frame of Polars or of another engine (a DuckDB relation)."""
+    engines = {"duckdb", "pyspark", "ibis", "dask"}
+    return isinstance(battles, pl.LazyFrame) or type(battles).__module__.partition(".")[0].strip("_") in engines
+
+
+def _dense(codes: IntArray) -> IntArray:
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def _places(column: pl.Series, levels: Sequence[str]) -> IntArray:
+    places = column.replace_strict(list(levels), list(range(len(levels))), return_dtype=pl.Int64)
+    return places.to_numpy().astype(np.int64)
+
+
+# --- votes with an outcome ---
+
+
+def comparisons_of(battles: object) -> pl.DataFrame:
+    """Return the table of comparisons of whatever was given; `InputError` where it holds none, or a source's own words."""
+    if isinstance(battles, EvalData):
+        if battles.comparisons.height:
+            return battles.comparisons
+        have = (
+            "outcomes" if battles.outcomes.height else "published numbers" if battles.aggregates.height else "nothing"
+        )
+        raise InputError(
+            f"the data hold {have} and no votes between two models; for outcomes and published numbers use leaderboard"
+        )
+    frame = as_polars(battles)
+    if "outcome" not in frame.columns and {"winner", "model_a", "model_b"} <= set(frame.columns):
+        raise InputError(
+            "the table has a column 'winner' in its source's own words and no 'outcome' (a, b, tie, both_bad): "
+            "pass it through evalstats.from_votes, which reads the labels"
+        )
+    # Columns that only name a vote may be missing from a table made by hand.
+    keys = {"run": pl.lit("table"), "battle": pl.int_range(pl.len()).cast(pl.String)}
+    if "outcome" in frame.columns:
+        keys["status"] = pl.when(pl.col("outcome").is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
+    frame = frame.with_columns(**{name: value for name, value in keys.items() if name not in frame.columns})
+    table = check_table(frame, "comparisons")
+    names = alike([*table["model_a"].unique().sort(), *table["model_b"].unique().sort()])
+    if names:
+        warnings.warn(lookalike_note(names), EvalStatsWarning, stacklevel=3)
+    return renamed(table, ("model_a", "model_b"), names)
+
+
+def _between(comparisons: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
+    if len(set(models)) < 2:
+        n = "1 model" if len(set(models)) == 1 else "0 models"
+        raise InputError(f"{n} to keep: at least two are needed for a comparison")
+    known = set(comparisons["model_a"].unique().to_list()) | set(comparisons["model_b"].unique().to_list())
+    unknown = [name for name in models if name not in known]
+    if unknown:
+        raise InputError(f"no vote is of a model {unknown[0]!r}; models with votes: {some_of(sorted(known), 12)}")
+    return comparisons.filter(pl.col("model_a").is_in(list(models)) & pl.col("model_b").is_in(list(models)))
+
+
+def _with_outcome(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[tuple[str, int], ...]]:
+    """Return the votes with an outcome between two models, and why the others have none."""
+    itself = pl.col("model_a") == pl.col("model_b")
+    without = frame.select(pl.col("outcome").is_null() | itself)[:, 0]
+    reason = pl.when(itself).then(pl.lit("a model against itself"))
+    reason = reason.otherwise(pl.col("status_reason").fill_null("no outcome")).alias("reason")
+    reasons = frame.filter(without).group_by(reason).len().sort("len", "reason", descending=[True, False])
+    return frame.filter(~without), tuple(reasons.iter_rows())
+
+
+def _shares(votes: pl.DataFrame, outcome: IntArray, *, graded: bool) -> FloatArray:
+    full, given = _FULL_SHARE[outcome], votes["preference"]
+    if given.null_count() == votes.height:
+        return full
+    against = ((given > 0.5) & pl.Series(full == 0.0)) | ((given < 0.5) & pl.Series(full == 1.0))
+    if wrong := int(against.fill_null(value=False).sum()):
+        raise InputError(
+            f"{wrong:,} vote{'' if wrong == 1 else 's'} of {votes.height:,} have a preference (the share for side a) that "
+            "contradicts their outcome: check which side the preference is for, or leave one of the two columns out"
+        )
+    if not graded:
+        return full
+    return np.where(given.is_null().to_numpy(), full, given.fill_null(0.0).to_numpy()).astype(np.float64)
+
+
+def _weights(votes: pl.DataFrame) -> FloatArray:
+    """Return weights with a mean of 1: only their ratios matter, and their sum is then a number of votes."""
+    weight = votes["weight"].fill_null(1.0).to_numpy().astype(np.float64)
+    if np.all(weight == 1.0):
+        return weight
+    if not weight.any():
+        raise CannotAnswerError("every vote has a weight of 0, so none counts")
+    weight /= weight.max()
+    return weight / weight.mean()
+
+
+# --- what votes share ---
+
+
+def vote_sources(votes: pl.DataFrame) -> dict[str, pl.Series]:
+    """Return the columns that may hold what votes share.
+
+    Many judges are a crowd, and raters of the votes that no person gave. A few judge models are chosen instruments: answers
+    are about them, and they are no sample of judges.
+    """
+    found = {
+        name: votes[name]
+        for name in _SOURCES
+        if name != "judge" and name in votes.columns and votes[name].null_count() < votes.height
+    }
+    if "judge" in votes.columns and votes["judge"].drop_nulls().n_unique() > FEW_JUDGES:
+        judges = "judge " + votes["judge"].cast(pl.String)
+        if "rater" in found:
+            found["rater"] = found["rater"].cast(pl.String).zip_with(found["rater"].is_not_null(), judges)
+        else:
+            found["judge"] = judges
+    return {name: found[name] for name in _SOURCES if name in found}
+
+
+def _clusters(votes: pl.DataFrame, asked: tuple[str, ...]) -> dict[str, Any]:
+    """Return what standard errors are clustered by, as the table's fields."""
+    auto = asked == ("auto",)
+    columns = vote_sources(votes) if auto else {}
+    if not auto and asked != ("none",):
+        columns = {name: _cluster_column(votes, name) for name in (_own_name(votes, each) for each in asked)}
+    kept: list[tuple[str, IntArray, int]] = []
+    few: list[tuple[str, int]] = []
+    for name, column in columns.items():
+        codes = _coded(column)
+        levels = int(codes.max()) + 1
+        if auto and levels == votes.height:
+            continue  # a level of its own for every vote says nothing
+        if auto and levels < FEWEST_LEVELS:
+            few.append((name, levels))
+        else:
+            kept.append((name, codes, column.null_count()))
+    return {
+        "cluster_names": tuple(name for name, _, _ in kept),
+        "codes": tuple(codes for _, codes, _ in kept),
+        "nameless": tuple(n for _, _, n in kept),
+        "unclustered": tuple(few),
+    }
+
+
+def _own_name(votes: pl.DataFrame, name: str) -> str:
+    return name if name in votes.columns else _ALIASES.get(name, name)
+
+
+def _cluster_column(votes: pl.DataFrame, name: str) -> pl.Series:
+    if name not in votes.columns:
+        have = [column for column in votes.columns if 1 < votes[column].n_unique() < votes.height]
+        raise InputError(f"the votes have no column {name!r} to cluster by; columns with levels: {', '.join(have)}")
+    if isinstance(votes[name].dtype, pl.List):
+        raise InputError(f"{name!r} holds several labels a vote, so it names no clusters; choose another column")
+    if votes[name].null_count() == votes.height:
+        raise InputError(f"column {name!r} is empty in every vote; leave it out of the clusters")
+    return votes[name]
+
+
+def _coded(column: pl.Series) -> IntArray:
+    """Return a number for every level; a vote without one is a level of its own, behind all others."""
+    missing = column.is_null()
+    codes = column.cast(pl.String).rank("dense").cast(pl.Int64).fill_null(0).to_numpy().astype(np.int64) - 1
+    if missing.any():
+        at = missing.to_numpy()
+        codes[at] = codes.max(initial=-1) + 1 + np.arange(int(at.sum()))
+    return codes
+
+
+# --- what else moves them ---
+
+
+def style_pairs(votes: pl.DataFrame) -> tuple[str, ...]:
+    """Return the pairs of columns that tell of style: length, headers, lists, bold."""
+    pairs = numeric_pairs(votes)
+    return tuple(name for name in pairs if name in STYLE) or tuple(
+        name
+        for name in pairs
+        if any(word in name.lower() for word in _STYLE_WORDS) and "context" not in name and "user" not in name
     )
 
 
-def _pack(
-    source: pl.LazyFrame, cells: VoteCells, clusters: tuple[str, ...], bits: int, *, weighted: bool
-) -> tuple[Packed, Floats | None]:
-    """Return for every vote its cluster and its cell in one number, and its weight."""
-    n = cells.n_votes
-    coded, n_codes = _codes(source, group_names(clusters), n, bits)
-    if (n_codes + n).bit_length() + bits > _BITS:
-        raise InputError(f"{' x '.join(clusters)} have up to {n_codes:,} levels, too many; number them from 0 first")
-    key = [name for name in cells.keys.columns if name != CELL]
-    numbers = cells.keys.with_columns(pl.col(CELL).cast(pl.UInt64)).lazy()
-    joined = coded.join(numbers, on=key, how="inner", nulls_equal=True, maintain_order="left" if weighted else None)
-    both = pl.col(_PACKED) * 2**bits + pl.col(CELL)
-    wanted = [both.alias(_PACKED), pl.col(_PACKED).is_null().alias(_ALONE), pl.col(CELL)]
-    wanted += [pl.col("weight").cast(pl.Float64).fill_null(1.0).alias(_MASS)] if weighted else []
-    packed = np.empty(n, dtype=np.uint64)
-    mass = np.empty(n) if weighted else None
-    at, alone = 0, n_codes
-    for batch in joined.select(wanted).collect_batches(chunk_size=_BATCH, maintain_order=weighted):
-        to = at + batch.height
-        if to > n:
-            break
-        packed[at:to] = batch[_PACKED].fill_null(0).to_numpy()
-        lonely = batch[_ALONE].to_numpy()
-        if lonely.any():
-            fresh = np.arange(alone, alone + np.count_nonzero(lonely), dtype=np.uint64)
-            packed[at:to][lonely] = (fresh << np.uint64(bits)) | batch[CELL].to_numpy()[lonely]
-            alone += fresh.size
-        if mass is not None:
-            mass[at:to] = batch[_MASS].to_numpy()
-        at = to
-    if at != n:
-        raise InputError(f"the cells hold {n:,} votes, but the frame does not; make the cells from the same frame")
-    return packed, mass
+def numeric_pairs(votes: pl.DataFrame) -> tuple[str, ...]:
+    """Return every name that has a numeric column `<name>_a` and `<name>_b`."""
+    names = [column.removesuffix("_a") for column in votes.columns if column.endswith("_a")]
+    numbers = {
+        column for column in votes.columns if votes[column].dtype.is_numeric() or votes[column].dtype == pl.Boolean
+    }
+    return tuple(name for name in names if name not in {"model", "rank"} and {f"{name}_a", f"{name}_b"} <= numbers)
 
 
-def _codes(source: pl.LazyFrame, groups: list[str], n: int, bits: int) -> tuple[pl.LazyFrame, int]:
-    """Add a column of cluster codes, null where a vote has no level; return how many codes there may be."""
-    schema = source.collect_schema()
-    if n > _HASHED and [schema[own] for own in groups] == [pl.String]:
-        text, free = pl.col(groups[0]), _BITS - 1 - bits
-        hashed = pl.when(text.is_not_null()).then(text.hash() // 2 ** (_BITS - free))
-        return source.with_columns(hashed.alias(_PACKED)), 2**free
-    code, n_codes = pl.lit(0, pl.UInt64), 1
-    for own in groups:
-        number, levels = _code(source, own, schema[own], alone=len(groups) == 1)
-        code, n_codes = code * levels + number, n_codes * levels
-    return source.with_columns(code.alias(_PACKED)), n_codes
+def _covariates(votes: pl.DataFrame, asked: Sequence[str], *, side: bool) -> tuple[BoolArray, dict[str, Any]]:
+    """Return which votes have all covariates, and these of such votes, as the table's fields.
+
+    `InputError` for a pair that is not there, is not finite, or never differs.
+    """
+    known = numeric_pairs(votes)
+    names = list(dict.fromkeys(name.removesuffix("_a").removesuffix("_b") for name in asked))
+    for name in names:
+        if name not in known:
+            have = ", ".join(known) or "none"
+            raise InputError(
+                f"there are no numeric columns {name}_a and {name}_b in the votes; pairs of numbers there are: {have}"
+            )
+    columns = [f"{name}_{end}" for name in names for end in "ab"]
+    kept = np.ones(votes.height, dtype=np.bool_)
+    if columns:
+        kept = votes.select(pl.all_horizontal(pl.col(columns).is_not_null()))[:, 0].to_numpy()
+    votes = votes.filter(pl.Series(kept))
+    for column in columns:
+        if not votes[column].cast(pl.Float64).is_finite().all():
+            raise InputError(f"{column} holds numbers that are NaN or infinite; put null where it is not known")
+    found: list[tuple[str, FloatArray, float, float]] = []
+    if side:
+        sides = sides_of(votes)
+        found.append((SIDE, sides, float(sides.mean()), 1.0))
+    for name in names:
+        difference = _relative(votes[f"{name}_a"], votes[f"{name}_b"])
+        spread = float(difference.std()) if difference.size else 0.0
+        if spread <= 1e-12:
+            raise InputError(
+                f"{name}_a and {name}_b differ by the same in every vote, so nothing can be said of {name}"
+            )
+        found.append((name, difference / spread, float(difference.mean()), spread))
+    return kept, {
+        "covariates": np.column_stack([np.zeros((votes.height, 0)), *(values for _, values, _, _ in found)]),
+        "covariate_names": tuple(name for name, _, _, _ in found),
+        "covariate_mean": tuple(mean for _, _, mean, _ in found),
+        "covariate_sd": tuple(sd for _, _, _, sd in found),
+    }
 
 
-def _code(source: pl.LazyFrame, own: str, dtype: pl.DataType, *, alone: bool) -> tuple[pl.Expr, int]:
-    """Return codes 0..n-1 of one column, and n: whole numbers less their smallest, else places among the levels."""
-    if dtype.is_integer():
-        ends = collected(lazy_votes(source.select(pl.col(own).min().alias("low"), pl.col(own).max().alias("high"))))
-        low, high = cast("tuple[int | None, int | None]", ends.row(0))
-        span = 1 if low is None or high is None else high - low + 1
-        if math.log2(span) < 44 and (high or 0) < 2**63:  # else the levels lie far apart: number them
-            return (pl.col(own).cast(pl.Int64) - (low or 0)).cast(pl.UInt64), span
-    if alone and isinstance(dtype, pl.Categorical | pl.Enum) and hasattr(pl, "Categories"):
-        # Codes of the categories that all parts of the column share.
-        return pl.col(own).to_physical().cast(pl.UInt64), 2**32
-    text = pl.col(own).cast(pl.String)
-    levels = collected(lazy_votes(source.select(text.unique()))).to_series().drop_nulls().sort()
-    return text.cast(pl.Enum(levels)).to_physical().cast(pl.UInt64), max(1, levels.len())
+def _relative(a: pl.Series, b: pl.Series) -> FloatArray:
+    """Return (a - b)/(a + b); of amounts that may be negative, where that has no meaning, a - b."""
+    first, second = a.cast(pl.Float64).to_numpy(), b.cast(pl.Float64).to_numpy()
+    if first.min(initial=0.0) < 0.0 or second.min(initial=0.0) < 0.0:
+        return first - second
+    total = first + second
+    return np.divide(first - second, total, out=np.zeros_like(total), where=total > 0.0)
 
 
-def _end(packed: Packed, order: npt.NDArray[np.intp] | None, wanted: int, bits: int) -> int:
-    """Return where the cluster ends that holds the vote before place `wanted`."""
-    if wanted >= packed.size:
-        return packed.size
-    last = packed[wanted - 1] if order is None else packed[order[wanted - 1]]
-    beyond = ((int(last) >> bits) + 1) << bits
-    if beyond >= 2**_BITS:
-        return packed.size
-    return int(np.searchsorted(packed, np.uint64(beyond), side="left", sorter=order))
+def sides_of(votes: pl.DataFrame) -> FloatArray:
+    """Return 1 for a vote that showed side a first, or does not say, and -1 where side b was, shape (n_votes,)."""
+    shown = votes["order"] if "order" in votes.columns else pl.Series([None] * votes.height, dtype=pl.String)
+    return np.where((shown == "b_first").fill_null(value=False).to_numpy(), -1.0, 1.0)
 
 
-def _merged(packed: Packed, mass: Floats | None, bits: int, done: int) -> VoteChunk:
-    """Merge equal votes of one cluster, and number the clusters from `done` on."""
-    start = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]]))
-    count = np.diff(start, append=packed.size).astype(np.int64)
-    kept = packed[start]
-    cluster = kept >> np.uint64(bits)
-    number = done + np.cumsum(np.concatenate([[False], cluster[1:] != cluster[:-1]]), dtype=np.int64)
-    weight = count.astype(np.float64) if mass is None else np.add.reduceat(mass, start)
-    return VoteChunk(
-        cell=(kept & np.uint64(2**bits - 1)).astype(np.int64),
-        cluster=number,
-        weight=weight,
-        weight_squares=count.astype(np.float64) if mass is None else np.add.reduceat(mass * mass, start),
-        count=count,
+# --- votes that came merged ---
+
+
+def rows_of(cells: VoteCells) -> VoteRows:
+    """Return merged votes as the rows that strengths are fitted to, without clusters."""
+    return VoteRows(
+        n_models=len(cells.models),
+        first=cells.first,
+        second=cells.second,
+        outcome=cells.outcome,
+        share=cells.share,
+        weight=cells.weight,
+        weight_squares=cells.weight_squares,
+        count=cells.count,
+        covariates=cells.covariates,
+    )
+
+
+def _counts_of(cells: VoteCells) -> VoteCounts:
+    by = np.bincount(cells.outcome, weights=cells.count, minlength=4).astype(np.int64)
+    reasons = {
+        "the winner's label is not known": sum(count for _, count in cells.unknown),
+        "there is no winner's label": cells.n_unscored,
+        "a model against itself": cells.n_self,
+        "a model without a name": cells.n_unnamed,
+    }
+    return VoteCounts(
+        n_rows=cells.n_rows,
+        n_votes=cells.n_votes,
+        n_decided=int(by[:TIE].sum()),
+        n_ties=int(by[TIE]),
+        n_both_bad=int(by[BOTH_BAD]),
+        n_unscored=sum(reasons.values()),
+        reasons=tuple(sorted(((why, n) for why, n in reasons.items() if n), key=lambda pair: -pair[1])),
+        labels=cells.unknown,
     )

@@ -1,354 +1,254 @@
-"""Votes are merged to the same cells wherever they are, and nothing that is unreadable becomes a tie."""
+"""From rows to a table of votes: what is left out, what votes share, what moves them, and what is said of it."""
 
-from collections import defaultdict
-from collections.abc import Callable
-from functools import cache
+from typing import Any
 
-import duckdb
 import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.errors import InputError
-from evalstats.table.votes import ARENA_LABELS, OUTCOMES, VoteCells, cluster_chunks, counted_by_code, vote_cells
+import evalstats as es
+from evalstats.analysis.arena.notes import vote_notes
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData
+from evalstats.table.votes import SIDE, VoteTable, numeric_pairs, style_pairs
+from tests.analysis.gap.notes import lines_of
 
-N = 3000
-MODELS = ("gamma", "alpha", "beta", "delta")
-Cells = dict[tuple[object, ...], tuple[float, float, int]]
-SHARE = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}
-
-
-@pytest.fixture(scope="module")
-def votes() -> pl.DataFrame:
-    """Votes with everything that can be wrong with a vote."""
-    rng = np.random.default_rng(1)
-    outcome = rng.choice([*OUTCOMES, None, "unclear"], N, p=[0.3, 0.3, 0.2, 0.1, 0.07, 0.03])
-    return pl.DataFrame(
-        {
-            "model_a": rng.choice([*MODELS, None], N, p=[0.245] * 4 + [0.02]),
-            "model_b": rng.choice(MODELS, N),
-            "outcome": pl.Series(outcome.tolist(), dtype=pl.String),
-            "weight": pl.Series(rng.choice([0.5, 1.0, 2.0, np.nan], N)).fill_nan(None),
-            "length": rng.choice([-1.0, 0.25, 3.0], N),
-            "rater": [None if r == 0 else f"r{r}" for r in rng.integers(0, 200, N)],
-            "item": rng.integers(-3, 20, N),
-        }
-    )
-
-
-def table(cells: VoteCells) -> dict[tuple[object, ...], tuple[float, float, int]]:
-    """Cells by name."""
-    found: dict[tuple[object, ...], tuple[float, float, int]] = {}
-    for k in range(cells.n_cells):
-        key: tuple[object, ...] = (
-            cells.models[cells.first[k]],
-            cells.models[cells.second[k]],
-            OUTCOMES[cells.outcome[k]],
-            cells.share[k],
-            *cells.covariates[k],
-        )
-        assert key not in found
-        found[key] = (cells.weight[k], cells.weight_squares[k], int(cells.count[k]))
-    return found
-
-
-def by_hand(votes: pl.DataFrame, *names: str) -> dict[tuple[object, ...], tuple[float, float, int]]:
-    """The definition, vote by vote."""
-    sums: dict[tuple[object, ...], list[float]] = defaultdict(lambda: [0.0, 0.0, 0])
-    for row in votes.iter_rows(named=True):
-        a, b, outcome = row["model_a"], row["model_b"], row["outcome"]
-        if a is None or b is None or a == b or outcome not in OUTCOMES:
-            continue
-        weight = row.get("weight")
-        weight = 1.0 if weight is None else weight
-        share = row.get("preference")
-        key = (a, b, outcome, SHARE[outcome] if share is None else share, *(row[name] for name in names))
-        for place, value in enumerate((weight, weight**2, 1)):
-            sums[key][place] += value
-    return {key: (w, w2, int(n)) for key, (w, w2, n) in sums.items()}
-
-
-def test_cells_are_what_the_definition_says(votes: pl.DataFrame) -> None:
-    cells = vote_cells(votes, covariates=["length"])
-    # Weights are halves and whole numbers, whose sums are exact.
-    assert table(cells) == by_hand(votes, "length")
-    assert cells.models == tuple(sorted(MODELS))
-    outcomes = list(zip(cells.first, cells.second, cells.outcome, cells.covariates[:, 0], strict=True))
-    assert outcomes == sorted(outcomes)
-
-
-def test_every_vote_is_counted_once_whether_it_counts_or_not(votes: pl.DataFrame) -> None:
-    cells = vote_cells(votes)
-    named = votes.filter(pl.col("model_a").is_not_null())
-    others = named.filter(pl.col("model_a") != pl.col("model_b"))
-    assert cells.n_unnamed == N - named.height > 0
-    assert cells.n_self == named.height - others.height > 0
-    assert cells.n_unscored == others["outcome"].null_count() > 0
-    assert cells.unknown == (("unclear", others.filter(pl.col("outcome") == "unclear").height),)
-    left_out = cells.n_unnamed + cells.n_self + cells.n_unscored + cells.unknown[0][1]
-    assert cells.n_rows == N == cells.n_votes + left_out
-
-
-FRAMES: dict[str, Callable[[pl.DataFrame], object]] = {
-    "lazy": lambda votes: votes.lazy(),
-    "pandas": lambda votes: votes.to_pandas(),
-    "arrow": lambda votes: votes.to_arrow(),
-    "duckdb": lambda votes: duckdb.from_arrow(votes.to_arrow()),
-    "categorical": lambda votes: votes.with_columns(
-        pl.col("model_a", "model_b", "outcome", "rater").cast(pl.Categorical)
-    ),
-    "lazy categorical": lambda votes: votes.with_columns(
-        pl.col("model_a", "model_b", "outcome", "rater").cast(pl.Categorical)
-    ).lazy(),
-    "enum": lambda votes: votes.with_columns(
-        pl.col("model_a").cast(pl.Enum(MODELS)), pl.col("model_b").cast(pl.Enum(sorted(MODELS)))
-    ).lazy(),
+VOTES = {
+    "model_a": ["x", "y", "x", "z", "z", "x"],
+    "model_b": ["y", "x", "z", "y", "z", "y"],
+    "outcome": ["a", "b", "tie", "both_bad", "a", None],
 }
 
 
-@pytest.mark.parametrize("kind", FRAMES)
-def test_every_backend_gives_the_same_cells(votes: pl.DataFrame, kind: str) -> None:
-    same(vote_cells(FRAMES[kind](votes)), vote_cells(votes))
+def _said(
+    table: VoteTable, kind: str, asked: tuple[str, ...] | None = None, *, graded: bool = True, **which: Any
+) -> str:
+    return lines_of(vote_notes(table, asked, graded=graded), kind, **which)
 
 
-@pytest.mark.parametrize("kind", FRAMES)
-def test_every_backend_gives_the_same_cells_without_weights(votes: pl.DataFrame, kind: str) -> None:
-    plain = votes.drop("weight")
-    same(vote_cells(FRAMES[kind](plain)), vote_cells(plain))
+def _votes(**columns: list[object]) -> pl.DataFrame:
+    """Votes between two models, in turn won by either, with further columns."""
+    n = len(next(iter(columns.values())))
+    outcome = [("a", "b")[k % 2] for k in range(n)]
+    return pl.DataFrame({"model_a": ["x"] * n, "model_b": ["y"] * n, "outcome": outcome, **columns}, strict=False)
 
 
-def same(one: VoteCells, other: VoteCells) -> None:
-    assert one.models == other.models
-    assert one.unknown == other.unknown
-    counts = [(each.n_rows, each.n_self, each.n_unnamed, each.n_unscored) for each in (one, other)]
-    assert counts[0] == counts[1]
-    for name in ("first", "second", "outcome", "share", "count", "covariates"):
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    # Sums of weights may be added in another order: equal to the last few bits of a double.
-    assert np.allclose(one.weight, other.weight, rtol=1e-12)
-    assert np.allclose(one.weight_squares, other.weight_squares, rtol=1e-12)
+def test_votes_without_an_outcome_are_counted_and_never_ties() -> None:
+    table = VoteTable.of(VOTES)
+    counts = table.counts
+    assert (counts.n_votes, counts.n_decided, counts.n_ties, counts.n_both_bad, counts.n_unscored) == (4, 2, 1, 1, 2)
+    assert dict(counts.reasons) == {"a model against itself": 1, "no outcome": 1}
+    assert "2 of 6 votes have no outcome and are left out, not taken for ties" in _said(table, "missing")
+    assert table.rows.n_votes == 4
+    assert table.models == ("x", "y", "z")
+    assert (table.first.tolist(), table.second.tolist()) == ([0, 1, 0, 2], [1, 0, 2, 1])
+    assert table.share.tolist() == [1.0, 0.0, 0.5, 0.5]
+    dropped = VoteTable.of(VOTES, both_bad="drop")
+    assert (dropped.rows.n_votes, dropped.counts.n_both_bad) == (3, 0)
 
 
-def test_the_order_of_rows_has_no_effect(votes: pl.DataFrame) -> None:
-    shuffled = votes.sample(fraction=1.0, shuffle=True, seed=3)
-    same(vote_cells(shuffled, covariates=["length"]), vote_cells(votes, covariates=["length"]))
+def test_graded_preferences_count_as_given_or_as_who_won() -> None:
+    frame = {**VOTES, "preference": [0.8, None, None, None, None, None]}
+    graded, plain = VoteTable.of(frame), VoteTable.of(frame, graded=False)
+    assert (graded.share[0], plain.share[0]) == (0.8, 1.0)
+    assert "graded preference count as who won" in _said(plain, "choice", graded=False, caution=False)
 
 
-def test_physical_codes_of_two_columns_and_two_files_do_not_mix(tmp_path) -> None:
-    """The categories of either column, and of either file, come in another order."""
-    parts = [
-        pl.DataFrame({"model_a": ["y", "x", "x"], "model_b": ["x", "y", "z"], "winner": ["tie", "model_a", "model_b"]}),
-        pl.DataFrame({"model_a": ["z", "z", "y"], "model_b": ["y", "x", "z"], "winner": ["model_b", "tie", "model_a"]}),
-    ]
-    for k, part in enumerate(parts):
-        own = [pl.col(name).cast(pl.Categorical(pl.Categories(f"{name}{k}"))) for name in part.columns]
-        part.with_columns(own).cast(dict.fromkeys(part.columns, pl.Categorical)).write_parquet(
-            tmp_path / f"{k}.parquet"
-        )
-    cells = vote_cells(pl.scan_parquet(tmp_path / "*.parquet"))
-    named = [(cells.models[a], cells.models[b], OUTCOMES[o]) for a, b, o in zip(
-        cells.first, cells.second, cells.outcome, strict=True
-    )]  # fmt: skip
-    assert named == [
-        ("x", "y", "a"),
-        ("x", "z", "b"),
-        ("y", "x", "tie"),
-        ("y", "z", "a"),
-        ("z", "x", "tie"),
-        ("z", "y", "b"),
-    ]
-
-
-def test_codes_are_counted_like_groups(votes: pl.DataFrame) -> None:
-    names = ["model_a", "model_b", "outcome"]
-    # Categories of their own: the ones shared by the process hold whatever else it has met, and too many codes decline.
-    own = pl.Categorical(pl.Categories("counted by code"))
-    found = counted_by_code(votes.select(pl.col(names).cast(own)).lazy(), names)
-    assert found is not None
-    expected = votes.group_by(names).len().sort(names, nulls_last=True)
-    assert (
-        found.select(pl.col(names).cast(pl.String), found.columns[-1]).sort(names, nulls_last=True).rows()
-        == expected.rows()
-    )
-    assert counted_by_code(votes.lazy(), names) is None
-
-
-def test_labels_of_public_arenas() -> None:
-    winners = ["model_a", " MODEL_B", "tie", "tie (bothbad)", "both_bad", "", None, "nan", "?", "x", "tie!"]
-    raw = {"model_a": ["x"] * 11, "model_b": ["y"] * 11, "winner": winners}
-    cells = vote_cells(raw)
-    assert dict(zip(cells.outcome.tolist(), cells.count.tolist(), strict=True)) == {0: 2, 1: 1, 2: 1, 3: 2}
-    assert cells.n_unscored == 3
-    assert cells.unknown == (("?", 1), ("tie!", 1))
-    assert set(ARENA_LABELS.values()) == set(OUTCOMES)
-
-
-def test_a_label_may_be_the_name_of_the_winner_but_not_of_either() -> None:
-    votes = pl.DataFrame(
-        {
-            "model_a": ["x", "x", "model_b", "model_b", "tie"],
-            "model_b": ["y", "y", "y", "model_a", "y"],
-            "winner": ["y", "x", "model_b", "tie", "tie"],
-        }
-    )
-    cells = vote_cells(votes)
-    assert cells.unknown == (("model_b", 1),)
-    assert cells.n_votes == 4
-    wins = [(cells.models[a], OUTCOMES[o]) for a, o in zip(cells.first, cells.outcome, strict=True)]
-    assert sorted(wins) == [("model_b", "tie"), ("tie", "tie"), ("x", "a"), ("x", "b")]
-    # In the glossary's own column a word means itself.
-    glossary = {"model_a": ["b"], "model_b": ["a"], "outcome": ["b"]}
-    assert vote_cells(glossary).outcome.tolist() == [1]
-
-
-def test_a_preference_is_a_share_and_a_status_can_take_the_outcome_away() -> None:
-    votes = {
-        "model_a": ["x"] * 4,
-        "model_b": ["y"] * 4,
-        "outcome": ["a", "a", "tie", "b"],
-        "preference": [0.8, None, 0.55, 0.0],
-        "status": ["scored", "scored", "scored", "unscored"],
-    }
-    cells = vote_cells(votes)
-    assert cells.share.tolist() == [0.8, 1.0, 0.55]
-    assert cells.n_unscored == 1
-
-
-def test_no_votes_are_no_cells() -> None:
-    empty = pl.DataFrame(schema={"model_a": pl.String, "model_b": pl.String, "outcome": pl.String, "rater": pl.String})
-    cells = vote_cells(empty)
-    assert (cells.n_cells, cells.n_votes, cells.models) == (0, 0, ())
-    assert list(cluster_chunks(empty, vote_cells(empty), "rater")) == []
-
-
-PAIR = {"model_a": ["x", "y"], "model_b": ["y", "x"], "outcome": ["a", "b"]}
+def test_weights_have_a_mean_of_one() -> None:
+    table = VoteTable.of({**VOTES, "weight": [2.0, 4.0, None, 1.0, 1.0, 1.0]})
+    assert table.weight.tolist() == [1.0, 2.0, 0.5, 0.5]
+    assert "from 1 to 4" in _said(table, "choice", caution=False)
 
 
 @pytest.mark.parametrize(
-    ("further", "asked", "words"),
+    ("frame", "asked", "error", "said"),
     [
-        ({"weight": [1.0, -1.0]}, {}, "weights are negative"),
-        ({"weight": [1.0, np.nan]}, {}, "weights are negative, NaN"),
-        ({"preference": [0.5, 1.5]}, {}, "1 votes have a preference outside"),
-        ({"long": [0.5, None]}, {"covariates": ["long"]}, "'long' is null or not finite in 1 votes"),
-        ({"long": [0.5, np.inf]}, {"covariates": ["long"]}, "'long' is null or not finite in 1 votes"),
-        ({}, {"covariates": ["long"]}, "'long' is not among the votes"),
-        ({"long": [0.5, 1.0]}, {"covariates": ["long", "long"]}, "two roles"),
+        (VOTES, {"models": ["x", "w"]}, InputError, "no vote is of a model 'w'"),
+        (VOTES, {"models": ["x"]}, InputError, "1 model to keep"),
+        (
+            {"model_a": ["x"], "model_b": ["x"], "outcome": ["a"]},
+            {},
+            CannotAnswerError,
+            r"no vote has an outcome .*1 vote: a model against itself",
+        ),
+        (
+            {"model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]},
+            {},
+            InputError,
+            r"evalstats\.from_votes",
+        ),
+        (EvalData(), {}, InputError, "the data hold nothing"),
+        ({**VOTES, "preference": [0.1] * 6}, {}, InputError, "contradicts their outcome"),
+        ({**VOTES, "weight": [0.0] * 6}, {}, CannotAnswerError, "weight of 0"),
+        (VOTES, {"cluster": "nobody"}, InputError, "no column 'nobody'"),
+        ({**VOTES, "tags": [["u"]] * 6}, {"cluster": "tags"}, InputError, "several labels"),
+        ({**VOTES, "rater": [None] * 6}, {"cluster": "rater"}, InputError, "is empty"),
+        ({**VOTES, "size_a": [1] * 6, "size_b": [2] * 6}, {"covariates": ["length"]}, InputError, "no numeric columns"),
+        ({**VOTES, "size_a": [1] * 6, "size_b": [2] * 6}, {"covariates": ["size"]}, InputError, "differ by the same"),
+        (VOTES, {"covariates": ["auto"]}, InputError, "name a pair of numeric columns"),
+        (pl.DataFrame(VOTES).lazy(), {"side": True}, InputError, "need single votes"),
+        (pl.DataFrame(VOTES).lazy(), {"models": ["x", "y"]}, InputError, "filter the frame first"),
+        (pl.DataFrame(VOTES).lazy(), {"cluster": ["rater", "item"]}, InputError, "one column"),
     ],
 )
-def test_what_is_wrong_is_said(further: dict[str, list[object]], asked: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        vote_cells(pl.DataFrame({**PAIR, **further}, strict=False), **asked)
+def test_what_is_no_table_of_votes_is_refused(frame: object, asked: dict[str, Any], error: Any, said: str) -> None:
+    with pytest.raises(error, match=said):
+        VoteTable.of(frame, **asked)
 
 
-@pytest.mark.parametrize("name", ["*", "^.*$", "^rater$", "count", "evalstats"])
-def test_a_factor_may_have_any_name(votes: pl.DataFrame, name: str) -> None:
-    named = votes.rename({"rater": name, "length": f"{name} too"})
-    cells = vote_cells(named, covariates=[f"{name} too"])
-    own = vote_cells(votes, covariates=["length"])
-    same(cells, own)
-    found, expected = gathered(named, cells, name, 100), gathered(votes, own, "rater", 100)
-    assert contents(found, cells) == contents(expected, own)
+def test_a_part_of_the_models_keeps_their_votes_only() -> None:
+    assert VoteTable.of(VOTES, models=["x", "y"]).models == ("x", "y")
+    table = VoteTable.of({**VOTES, "rater": ["u", "u", "v", "w", "w", "w"]}, cluster="rater")
+    part = table.among((0, 2))
+    assert part.models == ("x", "z")
+    assert part.rows.n_votes == 1
+    assert part.votes is not None
+    assert part.votes.height == 1
+    assert part.codes[0].tolist() == [0]
 
 
-# Chunks of whole clusters
+# --- what votes share ---
 
 
-def gathered(frame: object, cells: VoteCells, cluster: object, size: int) -> pl.DataFrame:
-    chunks = list(cluster_chunks(frame, cells, cluster, chunk_votes=size))
-    seen = [set(chunk.cluster.tolist()) for chunk in chunks]
-    assert sum(map(len, seen)) == len(set().union(*seen)), "a cluster lies in two chunks"
-    columns = ("cell", "cluster", "weight", "weight_squares", "count")
-    return pl.concat(pl.DataFrame({name: getattr(chunk, name) for name in columns}) for chunk in chunks)
+def test_auto_takes_what_votes_share() -> None:
+    n = 24
+    table = VoteTable.of(
+        _votes(
+            rater=[f"r{i % 8}" for i in range(n)],
+            item=[f"p{i % 3}" for i in range(n)],
+            event=[f"e{i}" for i in range(n)],
+            session=[None] * n,
+        )
+    )
+    assert table.cluster_names == ("rater",)
+    assert "3 prompts, so intervals say nothing of another prompt. Collect votes from at least 6" in _said(table, "few")
+    assert VoteTable.of(table.votes, cluster=["prompt", "rater"]).cluster_names == ("item", "rater")
+    assert VoteTable.of(table.votes, cluster="none").cluster_names == ()
 
 
-@pytest.fixture(scope="module")
-def of_clusters(votes: pl.DataFrame) -> Callable[..., Cells]:
-    """The cells of every cluster by hand; whatever kind of frame the votes are in, they are the same."""
-
-    @cache
-    def made(names: tuple[str, ...], *, weighted: bool) -> Cells:
-        alone = pl.any_horizontal(pl.col(names).is_null())
-        own = (votes if weighted else votes.drop("weight")).with_row_index("row")
-        together = pl.when(alone).then(pl.format("row {}", "row")).otherwise(pl.concat_str(names, separator="|"))
-        return by_hand(own.with_columns(together=together), "length", "together")
-
-    return made
+def test_many_judges_are_raters_and_few_are_instruments() -> None:
+    assert VoteTable.of(_votes(judge=[f"j{i % 25}" for i in range(75)])).cluster_names == ("judge",)
+    mixed = VoteTable.of(
+        _votes(rater=[f"r{i % 10}" if i < 20 else None for i in range(90)], judge=[f"j{i % 22}" for i in range(90)])
+    )
+    assert mixed.cluster_names == ("rater",)
+    assert len(set(mixed.codes[0].tolist())) == 10 + 22
+    few = VoteTable.of(_votes(judge=["gpt", "claude", "gpt"] * 9, item=[f"p{i % 9}" for i in range(27)]))
+    assert few.cluster_names == ("item",)
 
 
-@pytest.mark.parametrize("kind", FRAMES)
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("clustered", [("rater", 100), ("item", 1), (("rater", "item"), 10_000)])
-def test_chunks_hold_what_the_definition_says_of_every_cluster(
-    votes: pl.DataFrame,
-    of_clusters: Callable[..., Cells],
-    kind: str,
-    weighted: bool,
-    clustered: tuple[str | tuple[str, ...], int],
-) -> None:
-    cluster, size = clustered
-    own = votes if weighted else votes.drop("weight")
-    frame = FRAMES[kind](own)
-    cells = vote_cells(frame, covariates=["length"])
-    found = gathered(frame, cells, cluster, size)
-    assert found["cluster"].is_sorted()
-    assert found["cluster"].n_unique() == found["cluster"].max() + 1
-    # Clusters go by other numbers here: compare what they hold.
-    names = (cluster,) if isinstance(cluster, str) else cluster
-    held: dict[object, list[tuple[float, ...]]] = defaultdict(list)
-    for (a, b, outcome, _, length, together), (weight, squares, n) in of_clusters(names, weighted=weighted).items():
-        place = (cells.models.index(str(a)), cells.models.index(str(b)), OUTCOMES.index(str(outcome)))
-        held[together].append((*place, round(float(str(length)), 9), round(weight, 9), round(squares, 9), n))
-    assert contents(found, cells) == sorted(sorted(each) for each in held.values())
+def test_a_vote_without_a_level_is_a_cluster_of_its_own() -> None:
+    table = VoteTable.of(_votes(rater=["a", None, "b", None, "a"]), cluster="rater")
+    codes = table.codes[0]
+    assert codes[0] == codes[4]
+    assert len(set(codes.tolist())) == 4
+    assert table.nameless == (2,)
+    assert "2 votes without rater" in _said(table, "choice", ("rater",))
 
 
-def contents(table: pl.DataFrame, cells: VoteCells) -> list[list[tuple[float, ...]]]:
-    place = table["cell"].to_numpy()
-    columns = [table[name].to_numpy() for name in ("weight", "weight_squares", "count")]
-    parts = [cells.first[place], cells.second[place], cells.outcome[place], cells.covariates[place, 0], *columns]
-    held: dict[int, list[tuple[float, ...]]] = defaultdict(list)
-    codes = table["cluster"].to_list()
-    for code, *values in zip(codes, *(np.round(part, 9).tolist() for part in parts), strict=True):
-        held[code].append(tuple(values))
-    return sorted(sorted(each) for each in held.values())
+@pytest.mark.parametrize(
+    ("columns", "kind", "said"),
+    [
+        ({"item": [f"q{i}" for i in range(40)]}, "dependence", "do not say who voted"),
+        ({"item": [f"q{i}" for i in range(40)], "rater": [f"u{i}" for i in range(40)]}, "dependence", ""),
+        ({"item": [f"q{i}" for i in range(40)], "rater": ["u", "v"] * 20}, "few", "All votes come from 2 raters"),
+        (
+            {"rater": [f"u{i % 8}" for i in range(24)] + [None] * 16, "judge": [None] * 24 + ["gpt-4"] * 16},
+            "dependence",
+            "16 of 40 votes are by 1 judge (gpt-4) and not by people",
+        ),
+        ({"judge": ["p", "q"] * 20}, "comparability", "Votes of 2 judges are rated together"),
+        ({"simulated": ["by evalstats, seed 0"] * 40}, "simulated", "The votes are simulated (by evalstats, seed 0)"),
+        ({"simulated": [False] * 40}, "simulated", ""),
+    ],
+)
+def test_what_votes_lack_or_mix_is_told(columns: dict[str, list[object]], kind: str, said: str) -> None:
+    found = _said(VoteTable.of(_votes(**columns)), kind)
+    assert said in found
+    assert bool(found) == bool(said)
 
 
-def test_ids_may_be_thin_large_and_negative() -> None:
-    ids = np.array([-5, 2**62, -5, 7, 7, 2**62, 2**40, -(2**62)])
-    outcome = ["a", "b", "a", "tie", "b", "b", "a", "a"]
-    votes = pl.DataFrame({"model_a": ["x"] * 8, "model_b": ["y"] * 8, "outcome": outcome, "rater": ids})
-    cells = vote_cells(votes)
-    found = gathered(votes, cells, "rater", 2)
-    assert sorted(found["count"].to_list()) == [1, 1, 1, 1, 2, 2]
-    small = votes.with_columns(pl.Series("rater", [-100, 100, 0, 0, 100, 100, 1, -100], dtype=pl.Int8))
-    assert gathered(small, cells, "rater", 3)["cluster"].n_unique() == 4
+def test_models_that_one_of_several_judges_judged_alone_are_told() -> None:
+    table = VoteTable.of({**VOTES, "judge": ["p", "q", "p", "p", "p", "p"]})
+    assert "2 judges are rated together, and 1 of 3 models were judged by one" in _said(table, "comparability")
 
 
-def test_hashes_of_texts_make_the_same_clusters(votes: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = votes.drop("weight")
-    cells = vote_cells(plain, covariates=["length"])
-    exact = gathered(plain, cells, "rater", 100)
-    monkeypatch.setattr("evalstats.table.votes._HASHED", 10)
-    hashed = gathered(plain, cells, "rater", 100)
-    assert contents(hashed, cells) == contents(exact, cells)
+def test_two_files_with_the_same_votes_are_told() -> None:
+    frame = {name: values * 60 for name, values in VOTES.items()}
+    frame["battle"] = [str(i % 180) for i in range(360)]
+    frame["run"] = ["csv"] * 180 + ["json"] * 180
+    assert "count twice" in _said(VoteTable.of(frame), "trust")
 
 
-def test_several_categorical_clusters_are_crossed(votes: pl.DataFrame) -> None:
-    text = votes.with_columns(pl.col("item").cast(pl.String))
-    coded = text.with_columns(pl.col("rater", "item").cast(pl.Categorical))
-    cells = vote_cells(text)
-    for one, other in zip(
-        cluster_chunks(text, cells, ["rater", "item"]), cluster_chunks(coded, cells, ["rater", "item"]), strict=True
-    ):
-        np.testing.assert_array_equal(one.cell[one.count > 1].size, other.cell[other.count > 1].size)
-        assert one.cluster[-1] == other.cluster[-1]
+# --- what else moves them ---
 
 
-def test_chunks_need_the_votes_of_the_cells(votes: pl.DataFrame) -> None:
-    cells = vote_cells(votes)
-    with pytest.raises(InputError, match="but the frame does not"):
-        list(cluster_chunks(votes.head(N - 100), cells, "rater"))
-    with pytest.raises(InputError, match="but the frame does not"):
-        list(cluster_chunks(pl.concat([votes, votes]), cells, "rater"))
-    with pytest.raises(InputError, match="'app' is not among the votes"):
-        list(cluster_chunks(votes, cells, "app"))
+def test_a_relative_difference_is_the_difference_over_the_sum() -> None:
+    table = VoteTable.of(_votes(length_a=[10, 0, 30, 5], length_b=[30, 0, 10, 5]), covariates=["length"])
+    raw = np.array([-0.5, 0.0, 0.5, 0.0])
+    np.testing.assert_allclose(table.covariates[:, 0], raw / raw.std())
+    assert table.covariate_sd == pytest.approx((raw.std(),))
+
+
+def test_votes_without_a_covariate_are_left_out_and_counted() -> None:
+    table = VoteTable.of(_votes(length_a=[1, None, 3], length_b=[2, 2, 1]), covariates=["length"])
+    assert table.counts.n_votes == 2
+    assert "1 vote without length" in _said(table, "left_out")
+    every = VoteTable.of(_votes(length_a=[1, None, 3], length_b=[2, 2, 1]))
+    beside = every.with_covariates(["length"], side=False)
+    assert beside is not None
+    np.testing.assert_array_equal(beside.covariates, table.covariates)
+    assert (every.n_votes, beside.n_votes) == (3, 2)
+
+
+def test_style_and_pairs_are_found_by_name() -> None:
+    pairs = ("header_count_a", "header_count_b", "context_tokens_a", "context_tokens_b")
+    votes = pl.DataFrame({**{name: [1] for name in pairs}, "note_a": ["p"], "note_b": ["q"]})
+    assert numeric_pairs(votes) == ("header_count", "context_tokens")
+    assert style_pairs(votes) == ("header_count",)
+
+
+def test_the_side_is_the_one_shown_first_where_that_is_known() -> None:
+    table = VoteTable.of(_votes(order=["a_first", "b_first", None]), side=True)
+    assert (table.covariate_names, table.covariates[:, 0].tolist()) == ((SIDE,), [1.0, -1.0, 1.0])
+    beside = VoteTable.of(table.votes).with_side()
+    assert beside.covariates.tolist() == table.covariates.tolist()
+    assert beside.covariate_mean == table.covariate_mean
+
+
+# --- votes that nobody signed ---
+
+
+def _unsigned(n_unsigned: int, *, seed: int = 0) -> pl.DataFrame:
+    """Return 240 votes by 30 raters between three models, of which some are by nobody known."""
+    rng = np.random.default_rng(seed)
+    pairs = np.array([("x", "y"), ("y", "z"), ("z", "x")])[np.arange(240) % 3]
+    return pl.DataFrame(
+        {
+            "model_a": pairs[:, 0],
+            "model_b": pairs[:, 1],
+            "outcome": rng.choice(["a", "b"], 240),
+            "rater": [None if k < n_unsigned else f"u{k % 30}" for k in range(240)],
+        }
+    )
+
+
+@pytest.mark.parametrize("n_unsigned", [0, 1, 90])
+def test_votes_without_a_rater_are_no_raters(n_unsigned: int):
+    result = es.arena(_unsigned(n_unsigned), checks=False)
+    (cluster,) = result.clusters
+    assert (cluster.name, cluster.n_levels, cluster.n_nameless) == ("rater", 30, n_unsigned)
+    without = {0: "", 1: " (1 vote without one)", 90: " (90 votes without one)"}[n_unsigned]
+    assert result.document().scope == f"240 votes, 30 raters{without}"
+    shuffled = es.arena(_unsigned(n_unsigned).sample(fraction=1.0, shuffle=True, seed=4), checks=False)
+    assert shuffled.document().scope == result.document().scope
+
+
+def test_votes_without_a_rater_are_counted_in_their_part():
+    """Of a part of the models only its own votes count, signed and unsigned."""
+    votes = _unsigned(90)
+    apart = votes.head(50).with_columns(
+        pl.col("model_a") + "2", pl.col("model_b") + "2", rater=pl.lit(None, dtype=pl.String)
+    )
+    (cluster,) = es.arena(pl.concat([votes, apart]), checks=False).clusters
+    assert (cluster.n_levels, cluster.n_nameless) == (30, 90)

@@ -1,39 +1,48 @@
 """Whom do live users prefer? `arena()`: ratings from votes, what is certain of them, and whether to trust them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
-from evalstats.analysis.arena.checks import Pairing, VoteGraph, graph_of
-from evalstats.analysis.arena.levels import decided, for_these_prompts
+from evalstats.analysis.arena.alternatives import TIES, alternatives_of, categories_of
+from evalstats.analysis.arena.checks import connection_line, graph_of, guarded
+from evalstats.analysis.arena.fit_checks import drift_of, fit_checks
+from evalstats.analysis.arena.notes import few_votes_notes, scale_notes, source_levels, vote_notes
 from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.arena.pairing import pairing_notes, pairing_of, with_pairing
-from evalstats.analysis.arena.perfect import Standing, perfect_pairs, standing_of, with_records
 from evalstats.analysis.arena.ratings import (
-    Options,
-    Part,
+    RatedPart,
+    RatingOptions,
+    at_decided_level,
     cluster_counts,
     covariate_rows,
+    for_these_prompts,
     rate,
+    side_effect,
     vote_level_ratio,
 )
-from evalstats.analysis.arena.result import ArenaRanking, PairContrast, PromptLevels, RatingRow, VoteCovariate
-from evalstats.analysis.arena.sides import side_effect
-from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, met_table, pair_rows, rating_rows
-from evalstats.analysis.arena.suspects import suspects_of
-from evalstats.analysis.arena.trust import check_votes
-from evalstats.analysis.arena.votes import (
-    VoteCounts,
-    VoteTable,
-    comparisons_of,
-    merged_votes,
-    restricted,
-    vote_table,
+from evalstats.analysis.arena.result import (
+    ArenaRanking,
+    CheckLine,
+    FitChecks,
+    PromptLevels,
+    RatingDrift,
+    TrustChecks,
+    VoteCovariate,
+    VoteGraph,
 )
+from evalstats.analysis.arena.rows import (
+    met_table,
+    pair_rows,
+    placement_of,
+    rating_rows,
+    unbounded_pairs,
+    with_placement,
+)
+from evalstats.analysis.arena.vote_checks import suspects_of, trust_checks
 from evalstats.analysis.provenance import lookalike_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
@@ -44,8 +53,8 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
 from evalstats.schema.tables import levels_of
 from evalstats.stats.arena.likelihood import Connection, Ties, connection
-from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import check_count, check_level
+from evalstats.table.votes import NEEDS_VOTES, SIDE, VoteTable, comparisons_of, is_lazy, style_pairs
 
 METHODS: dict[Ties, str] = {
     "half": "Bradley-Terry, ties as half wins",
@@ -56,14 +65,6 @@ _REASONS: dict[Ties, str] = {
     "half": "it estimates strengths whatever makes ties, and standard errors come from the votes themselves",
     "davidson": "it was asked for: a tie is an outcome with a probability of its own, likeliest between equals",
     "rao-kupper": "it was asked for: a tie is a difference too small to see",
-}
-_PLURALS = {
-    "item": "prompts",
-    "prompt": "prompts",
-    "rater": "raters",
-    "judge": "judges",
-    "session": "sessions",
-    "event": "events",
 }
 
 
@@ -164,8 +165,8 @@ def arena(
     """
     asked = ArenaOptions(
         ties=ties,
-        cluster=_listed(cluster) or None,
-        covariates=_listed(covariates) or None,
+        cluster=_names(cluster) or None,
+        covariates=_names(covariates) or None,
         side=side,
         by=by,
         both_bad=both_bad,
@@ -180,72 +181,25 @@ def arena(
         top=tuple(top),
         seed=seed,
     )
-    return _ranked(battles, asked) if plan is None else _planned(battles, asked, plan)
-
-
-def _planned(battles: object, asked: ArenaOptions, plan: Plan) -> ArenaRanking:
-    """Rank the votes under the plan's aliases, with what it declares wherever nothing was given."""
+    if plan is None:
+        return _ranked(battles, asked)
+    # What the plan declares holds wherever nothing was given.
     data = with_aliases(battles, plan.aliases) if isinstance(battles, EvalData) else battles
     benchmark = _about(battles)[0]
     given: dict[str, Any] = {"clusters": asked.cluster and list(asked.cluster), "conf_level": asked.conf_level}
     declared: dict[str, Any] = settled(plan, benchmark=benchmark, **given)
-    clusters = _listed(declared["clusters"]) or None
+    clusters = _names(declared["clusters"]) or None
     result = _ranked(data, replace(asked, cluster=clusters, conf_level=declared["conf_level"]))
     account = plan_account(plan, benchmark=benchmark, span=None, **given)
     notes = (*as_notes("plan", account.departures), *result.notes)
     return replace(result, asked=asked, plan=account, notes=notes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Votes:
-    """The votes with the covariates of the headline; `styled` and `sided` are the same with those shown beside it."""
-
-    table: VoteTable
-    counts: VoteCounts
-    covariates: Covariates
-    styled: tuple[VoteRows, Covariates] | None = None
-    sided: tuple[VoteRows, Covariates] | None = None
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
-def _votes(battles: object, asked: ArenaOptions) -> _Votes:
-    clusters = "auto" if asked.cluster is None else asked.cluster
-    if len(clusters) == 1 and clusters[0] in ("auto", "none"):
-        clusters = clusters[0]
-    keep_both_bad = asked.both_bad == "tie"
-    if isinstance(battles, pl.LazyFrame) or _is_lazy(battles):
-        if asked.covariates or asked.side or asked.by:
-            raise InputError("covariates, side and by need single votes; collect the lazy frame first")
-        table, counts = merged_votes(battles, cluster=clusters, models=asked.models, keep_both_bad=keep_both_bad)
-        return _Votes(table=table, counts=counts, covariates=Covariates(values=np.zeros((0, 0))))
-    frame = comparisons_of(battles)
-    wanted = asked.covariates or ()
-    if wanted == ("auto",):
-        wanted = style_pairs(frame)
-        if not wanted:
-            raise InputError(
-                "covariates='auto' looks for pairs of columns such as assistant_tokens_a and assistant_tokens_b, header_count, "
-                "list_count, bold_count; the votes have none: name a pair of numeric columns"
-            )
-    table, counts, held = vote_table(
-        frame,
-        cluster=clusters,
-        covariates=wanted,
-        side=asked.side,
-        models=asked.models,
-        keep_both_bad=keep_both_bad,
-        graded=asked.ties == "half",
-    )
-    style = () if held.names else style_pairs(frame)
-    return _Votes(
-        table=table,
-        counts=counts,
-        covariates=held,
-        styled=_with(table, style, side=False) if style else None,
-        sided=None if "side" in held.names else _with(table, held.names, side=True),
-    )
-
-
-def _checked(asked: ArenaOptions) -> Options:
+def _checked(asked: ArenaOptions) -> RatingOptions:
     if asked.ties not in TIES:
         raise InputError(f"ties is {asked.ties!r}; use one of {', '.join(TIES)}")
     if asked.both_bad not in {"tie", "drop"}:
@@ -261,18 +215,7 @@ def _checked(asked: ArenaOptions) -> Options:
     check_count(asked.seed, "seed")
     level = check_level(0.95 if asked.conf_level is None else asked.conf_level)
     values: dict[str, Any] = asdict(asked) | {"prior": asked.prior or 0.0, "conf_level": level}
-    return Options(**values)
-
-
-def _is_lazy(battles: object) -> bool:
-    """Tell whether the votes are a lazy frame of another library (a DuckDB relation)."""
-    return type(battles).__module__.partition(".")[0].strip("_") in {"duckdb", "pyspark", "ibis", "dask"}
-
-
-def _listed(covariates: str | Sequence[str] | None) -> tuple[str, ...]:
-    if covariates is None:
-        return ()
-    return (covariates,) if isinstance(covariates, str) else tuple(covariates)
+    return RatingOptions(**values)
 
 
 def _about(battles: object) -> tuple[str, tuple[tuple[str, str], ...], tuple[Note, ...]]:
@@ -280,86 +223,26 @@ def _about(battles: object) -> tuple[str, tuple[tuple[str, str], ...], tuple[Not
     if not isinstance(battles, EvalData):
         return "votes", (), ()
     runs = levels_of(battles.comparisons["run"])
-    about = battles.runs.filter(pl.col("run").is_in(runs))
-    names = levels_of(about["benchmark"])
+    names = levels_of(battles.runs.filter(pl.col("run").is_in(runs))["benchmark"])
     return " + ".join(names) or "votes", sources_of(battles, runs), run_notes(battles, runs)
-
-
-def _with(table: VoteTable, names: Sequence[str], *, side: bool) -> tuple[VoteRows, Covariates] | None:
-    """Return the votes with other covariates; None where they cannot be had, or only of less than half of the votes."""
-    if table.votes is None:
-        return None
-    try:
-        found = relative_differences(table.votes, names, side=side)
-    except InputError:
-        return None
-    at = np.ones(table.first.size, dtype=np.bool_) if found.kept is None else found.kept.to_numpy()
-    if at.mean() < 0.5:
-        return None  # an adjustment of some votes would be shown as one of all
-    return table.rows_at(at, covariates=found.values), found
-
-
-def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
-    """Rate every part of the vote graph that holds at least two models; all of them at once with a prior."""
-    if found.is_connected or options.prior > 0.0:
-        return [rate(table, tuple(range(table.n_models)), options)]
-    large = [part for part in found.components if len(part) > 1]
-    if not large:
-        graph = f"{table.n_models} models, none of which both won and lost along any chain of votes"
-        raise CannotAnswerError(
-            f"no two models can be put on one scale ({graph}); collect votes between them, or give a prior "
-            f"({Option('prior', 0.5)})"
-        )
-    return [rate(restricted(table, part), part, options) for part in large]
-
-
-def _paired(parts: Sequence[Part], pairing: Pairing) -> tuple[list[Part], Pairing]:
-    """Return parts with errors that allow for how pairs were chosen, and by how much these were widened."""
-    found: list[Part] = []
-    for part in parts:
-        paired, pairing = with_pairing(part, pairing)
-        found.append(paired)
-    return found, pairing
-
-
-def _by_votes_alone(table: VoteTable, found: Connection, options: Options) -> Sequence[Part] | None:
-    """Return the parts without the prior, none where there are then none; None without a prior, or where it connects nothing."""
-    if options.prior == 0.0 or found.is_connected:
-        return None
-    try:
-        return _parts(table, found, replace(options, prior=0.0))
-    except CannotAnswerError:
-        return ()
-
-
-def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
-    """Rate all votes, and then those that no check suspects."""
-    if isinstance(battles, pl.LazyFrame) or _is_lazy(battles):
-        raise InputError("suspect votes are found among single votes; collect the lazy frame first")
-    every = replace(asked, without_suspects=False)
-    result = _ranked(battles, replace(every, checks=True))
-    frame = comparisons_of(battles)
-    found = suspects_of(frame, result)
-    if not found.reasons:
-        none = as_notes("choice", ["The checks suspect no votes, so none is left out"], caution=False)
-        return replace(result, asked=asked, notes=(*result.notes, *none))
-    kept = frame.filter(~found.at)
-    again = _ranked(replace(battles, comparisons=kept) if isinstance(battles, EvalData) else kept, every)
-    why = several([f"{n:,} {reason}" for reason, n in found.reasons])
-    text = (
-        f"{result.n_votes - again.n_votes:,} of {result.n_votes:,} votes are left out as suspect ({why}); they were chosen by "
-        "their outcomes, so read this beside the ratings of all votes"
-    )
-    return replace(again, asked=asked, notes=_ordered(*as_notes("left_out", [text]), *again.notes))
 
 
 def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     options = _checked(asked)
     if asked.without_suspects:
         return _without_suspects(battles, asked)
+    if is_lazy(battles) and asked.by:
+        raise InputError(NEEDS_VOTES)
     name, sources, remarks = _about(battles)
-    votes = _votes(battles, asked)
-    table, counts = votes.table, votes.counts
+    table = VoteTable.of(
+        battles,
+        cluster=asked.cluster,
+        covariates=asked.covariates or (),
+        side=asked.side,
+        models=asked.models,
+        both_bad=asked.both_bad,
+        graded=asked.ties == "half",
+    )
     if asked.anchor is not None and asked.anchor not in table.models:
         have = some_of(table.models, 12)
         raise InputError(f"the anchor {asked.anchor!r} has no votes; models with votes: {have}")
@@ -369,28 +252,50 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
     pairing, pairing_line = pairing_of(table, options)
     alone = _by_votes_alone(table, found, options)
     tables = [part.table for part in parts]
-    parts, levels = decided(parts, asked=asked.cluster is not None)
+    parts, levels = at_decided_level(parts, asked=asked.cluster is not None)
     if alone is not None and levels is not None and levels.shown == "these":
         alone = for_these_prompts(alone)
-    parts, pairing = _paired(parts, pairing)
-    standing = standing_of(table, parts if alone is None else _paired(alone, pairing)[0], found, options)
-    if standing is not None:
-        parts = [standing.part if options.prior == 0.0 else with_records(parts[0], standing)]
+    parts, pairing = with_pairing(parts, pairing)
+    placement = placement_of(table, parts if alone is None else with_pairing(alone, pairing)[0], found, options)
+    if placement is not None:
+        parts = [placement.part if options.prior == 0.0 else with_placement(parts[0], placement)]
         graph = replace(
             graph,
-            unbounded_above=tuple(each.name for each in standing.records if each.won),
-            unbounded_below=tuple(each.name for each in standing.records if not each.won),
+            unbounded_above=tuple(each.name for each in placement.unbounded if each.won),
+            unbounded_below=tuple(each.name for each in placement.unbounded if not each.won),
         )
     main, all_shared = max(zip(parts, tables, strict=True), key=lambda both: both[1].n_votes)
     whole = len(parts) == 1 and main.table.n_models == table.n_models
     side = side_effect(main)
     # Tastes for prompts are there, whatever the claims are for.
-    checked = check_votes(table, replace(main, table=all_shared), graph, options, side=side, wanted=asked.checks)
+    lines, fit, trust, drift = [connection_line(graph)], None, None, None
+    if asked.checks:
+        fit, trust, drift, further = checks_of(replace(main, table=all_shared), side)
+        lines = [*lines, pairing_line, *further]
     if options.prior > 0.0:
-        standing = None  # the prior rates every model: its line is like the others
-    rows, order = rating_rows(table, parts, found, standing, options)
-    covariates, further = _covariates(votes, main, side, whole=whole)
-    styled, sided = (None if each is None else each[0] for each in (votes.styled, votes.sided))
+        placement = None  # the prior rates every model: its line is like the others
+    rows, order = rating_rows(table, parts, found, placement, options)
+    pairs = tuple(pair for part in parts for pair in pair_rows(part, options))
+    if placement is not None:
+        place = {row.name: at for at, row in enumerate(rows)}
+        every = (*pairs, *unbounded_pairs(placement, met_table(table.rows), options))
+        pairs = tuple(sorted(every, key=lambda pair: (place[pair.first], place[pair.second])))
+    style = () if table.covariate_names or table.votes is None else style_pairs(table.votes)
+    styled = table.with_covariates(style, side=False) if style else None
+    sided = None
+    if SIDE not in table.covariate_names:
+        sided = table.with_covariates(table.covariate_names, side=True)
+    covariates, style_notes = _covariates(main, side, styled if whole else None)
+    alternatives = ()
+    if whole:
+        alternatives = alternatives_of(
+            main,
+            table.rows,
+            order,
+            styled=None if styled is None else styled.rows,
+            sided=None if sided is None else sided.rows,
+        )
+    counts = table.counts
     return ArenaRanking(
         arena=name,
         ties=options.ties,
@@ -401,32 +306,23 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         method=METHODS[options.ties],
         method_reason=_REASONS[options.ties],
         rank_method="none" if main.claims is None else main.claims.ranks.method,
-        estimand=_estimand(votes, main, graph, levels),
+        estimand=_estimand(table, main, graph, levels),
         rows=rows,
-        pairs=_pairs(table, parts, standing, rows, options),
+        pairs=pairs,
         covariance=_covariance(parts, table.n_models, order),
         clusters=cluster_counts(main),
         levels=levels,
         df=main.df,
         vote_level_ratio=vote_level_ratio(main),
         covariates=covariates,
-        alternatives=alternatives_of(main, table.rows, order, styled=styled, sided=sided) if whole else (),
-        categories=None
-        if asked.by is None
-        else categories_of(
-            main.table,
-            asked.by,
-            conf_level=options.conf_level,
-            seed=options.seed,
-            points=options.points,
-            overall=main.ratings,
-        ),
+        alternatives=alternatives,
+        categories=None if asked.by is None else categories_of(main, asked.by),
         graph=graph,
         pairing=pairing,
-        fit=checked.fit,
-        trust=checked.trust,
-        drift=checked.drift,
-        checks=(checked.lines[0], pairing_line, *checked.lines[1:]) if asked.checks else checked.lines,
+        fit=fit,
+        trust=trust,
+        drift=drift,
+        checks=tuple(lines),
         prior=options.prior,
         tie_parameter=main.fit.tie,
         n_models=table.n_models,
@@ -439,45 +335,117 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         n_events=counts.n_events,
         n_resamples=options.n_resamples,
         converged=all(part.fit.converged for part in parts),
-        rank_reason=_rank_reason(graph, main, options),
+        rank_reason=_rank_reason(graph, main),
         seed=options.seed,
         version=toolkit_version(),
         sources=sources,
         notes=_ordered(
             *remarks,
             *lookalike_notes(table.models),
-            *_no_one_scale(graph, options),
+            *scale_notes(graph, options.prior),
             *pairing_notes(pairing, parts),
-            *table.notes,
+            *vote_notes(table, asked.cluster, graded=asked.ties == "half"),
             *main.notes,
-            *further,
-            *checked.notes,
-            *_facts(votes, graph, main, levels),
+            *style_notes,
+            *_check_notes(table, all_shared, checks=asked.checks),
+            *_cluster_notes(main, levels),
+            *few_votes_notes(graph, table),
         ),
         asked=asked,
     )
 
 
+def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
+    """Rate all votes, and then those that no check suspects."""
+    if is_lazy(battles):
+        raise InputError("suspect votes are found among single votes; collect the lazy frame first")
+    every = replace(asked, without_suspects=False)
+    result = _ranked(battles, replace(every, checks=True))
+    frame = comparisons_of(battles)
+    suspect, reasons = suspects_of(frame, result)
+    if not reasons:
+        none = as_notes("choice", ["The checks suspect no votes, so none is left out"], caution=False)
+        return replace(result, asked=asked, notes=(*result.notes, *none))
+    kept = frame.filter(~suspect)
+    again = _ranked(replace(battles, comparisons=kept) if isinstance(battles, EvalData) else kept, every)
+    why = several([f"{n:,} {reason}" for reason, n in reasons])
+    text = (
+        f"{result.n_votes - again.n_votes:,} of {result.n_votes:,} votes are left out as suspect ({why}); they were chosen by "
+        "their outcomes, so read this beside the ratings of all votes"
+    )
+    return replace(again, asked=asked, notes=_ordered(*as_notes("left_out", [text]), *again.notes))
+
+
+def _parts(table: VoteTable, found: Connection, options: RatingOptions) -> list[RatedPart]:
+    """Rate every part of the vote graph that holds at least two models; all of them at once with a prior."""
+    if found.is_connected or options.prior > 0.0:
+        return [rate(table, tuple(range(table.n_models)), options)]
+    large = [part for part in found.components if len(part) > 1]
+    if not large:
+        graph = f"{table.n_models} models, none of which both won and lost along any chain of votes"
+        raise CannotAnswerError(
+            f"no two models can be put on one scale ({graph}); collect votes between them, or give a prior "
+            f"({Option('prior', 0.5)})"
+        )
+    return [rate(table.among(part), part, options) for part in large]
+
+
+def _by_votes_alone(table: VoteTable, found: Connection, options: RatingOptions) -> Sequence[RatedPart] | None:
+    """Return the parts without the prior, none where there are then none; None without a prior, or where it connects nothing."""
+    if options.prior == 0.0 or found.is_connected:
+        return None
+    try:
+        return _parts(table, found, replace(options, prior=0.0))
+    except CannotAnswerError:
+        return ()
+
+
+def checks_of(
+    part: RatedPart, side: VoteCovariate | str
+) -> tuple[FitChecks, TrustChecks, RatingDrift | None, list[CheckLine]]:
+    """Check the votes of one part (the largest): the model's fit, whether votes can be trusted, and drift, with a line each."""
+    table, options = part.table, part.options
+    trust, trust_lines = trust_checks(part, side)
+    separated = None if part.claims is None else part.claims.separated
+    fit, fit_lines = fit_checks(
+        table, part.fit, seed=options.seed, told_apart=separated is None or bool(separated.any())
+    )
+    drift, drift_line = guarded(
+        "drift", lambda: drift_of(table, part.fit, conf_level=options.conf_level, points=options.points), None
+    )
+    # It is no warning that one rater or few votes turn an order which nothing showed.
+    first, second = np.argsort(-part.ratings, kind="stable")[:2].tolist()
+    turned = [table.models.index(one.new_first) for one in trust.influences if one.new_first is not None]
+    after = {"one rater": turned, "few votes": [second]}
+    lines: list[CheckLine] = []
+    for line in trust_lines:
+        shown = separated is not None and any(separated[first, model] for model in after.get(line.check, ()))
+        if line.status == "warning" and line.check in after and not shown:
+            finding = f"the models it is about are not told apart anyway: {line.finding}"
+            lines.append(replace(line, status="ok", finding=finding))
+        else:
+            lines.append(line)
+    return fit, trust, drift, [*lines, *fit_lines, drift_line]
+
+
 def _covariates(
-    votes: _Votes, main: Part, side: VoteCovariate | str, *, whole: bool
+    main: RatedPart, side: VoteCovariate | str, styled: VoteTable | None
 ) -> tuple[tuple[VoteCovariate, ...], list[Note]]:
     """Return the coefficients of the headline, and of side and style estimated beside it."""
-    found = list(covariate_rows(main, votes.covariates, held=True))
+    found = list(covariate_rows(main, held=True))
     if not isinstance(side, str) and not side.held and np.isfinite(side.estimate):
         found.append(side)
-    if votes.styled is None or not whole:
+    if styled is None:
         return tuple(found), []
-    rows, covariates = votes.styled
-    table = replace(votes.table, rows=rows, covariates=covariates.values, covariate_names=covariates.names)
     try:
-        refit = rate(table, main.models, main.options, bare=True)
+        refit = rate(styled, main.models, main.options, bare=True)
     except (CannotAnswerError, InputError) as error:
         return tuple(found), [Note(kind="fit", text=f"Style could not be estimated: {error}")]
-    return (*found, *covariate_rows(refit, covariates, held=False)), []
+    return (*found, *covariate_rows(refit, held=False)), []
 
 
 def _covariance(
-    parts: Sequence[Part], n_models: int, order: Sequence[int]
+    parts: Sequence[RatedPart], n_models: int, order: Sequence[int]
 ) -> tuple[tuple[float | None, ...], ...] | None:
     """Return the covariance of ratings in the order of the rows, None between parts."""
     if all(part.rating_covariance is None for part in parts):
@@ -490,104 +458,48 @@ def _covariance(
     return tuple(tuple(value if np.isfinite(value) else None for value in row) for row in ordered)
 
 
-def _pairs(
-    table: VoteTable, parts: Sequence[Part], standing: Standing | None, rows: Sequence[RatingRow], options: Options
-) -> tuple[PairContrast, ...]:
-    """Return every pair of a part in the order of the rows, and those of a model without a finite rating."""
-    found = tuple(pair for part in parts for pair in pair_rows(part, options))
-    if standing is None:
-        return found
-    order = {row.name: place for place, row in enumerate(rows)}
-    every = (*found, *perfect_pairs(standing, met_table(table.rows), options))
-    return tuple(sorted(every, key=lambda pair: (order[pair.first], order[pair.second])))
+# --- in words ---
 
 
-def _estimand(votes: _Votes, main: Part, graph: VoteGraph, levels: PromptLevels | None) -> str:
-    shared = [_PLURALS.get(cluster.name, f"levels of {cluster.name}") for cluster in cluster_counts(main)]
+def _estimand(table: VoteTable, main: RatedPart, graph: VoteGraph, levels: PromptLevels | None) -> str:
+    shared = [source_levels(cluster.name) for cluster in cluster_counts(main)]
     new = f"for new {' and '.join(shared)} like these" if shared else "for new votes like these, each on its own"
     if levels is not None and levels.shown == "these":
         new += f", on these {plural(levels.n_prompts, 'prompt')}"
-    held = f", with {' and '.join(votes.covariates.names)} held equal" if votes.covariates.names else ""
-    mean = (
-        "the mean of all models"
-        if graph.connected or main.options.prior > 0.0
-        else "the mean of the models of its part"
-    )
-    if graph.one_list and not graph.connected and main.options.prior == 0.0:
+    held = f", with {' and '.join(table.covariate_names)} held equal" if table.covariate_names else ""
+    prior = main.options.prior > 0.0
+    mean = "the mean of all models" if graph.connected or prior else "the mean of the models of its part"
+    if graph.one_list and not graph.connected and not prior:
         mean = "the mean of the models with a finite rating"
-    against = main.options.anchor or mean
-    return f"strength in votes against {against}{held}, {new}"
+    return f"strength in votes against {main.options.anchor or mean}{held}, {new}"
 
 
-def _rank_reason(graph: VoteGraph, main: Part, options: Options) -> str | None:
-    if main.rank_reason is not None:
+def _rank_reason(graph: VoteGraph, main: RatedPart) -> str | None:
+    if main.rank_reason is not None or graph.one_list or main.options.prior > 0.0:
         return main.rank_reason
-    if graph.one_list or options.prior > 0.0:
-        return None
     return (
         f"votes do not put all {graph.n_models} models on one scale, but {len(graph.components)} parts of them: ranks are "
         "counted within each part, and there is none over all"
     )
 
 
-def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
-    if graph.connected:
-        return ()
-    if graph.one_list:
-        return _perfect(graph, options.prior)
-    n = len(graph.components)
-    if options.prior > 0.0:
-        text = (
-            f"The votes alone leave {n} parts; how these lie to each other rests on the prior of {options.prior:g} wins"
-        )
-        return (Note(kind="comparability", text=text),)
-    # The answer says so itself.
-    text = f"The votes leave {n} parts, and ratings can be compared within a part only"
-    return (Note(kind="comparability", text=text, caution=False),)
+def _check_notes(table: VoteTable, part: VoteTable, *, checks: bool) -> tuple[Note, ...]:
+    texts: list[str] = []
+    if not checks:
+        texts = ["Votes, fit and drift were not checked, as asked"]
+    elif part.n_models < table.n_models:
+        texts = [f"Fit, trust and drift are checked on the largest part of the votes, of {part.n_models} models"]
+    return as_notes("choice", texts, caution=False)
 
 
-def _perfect(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
-    """Say which models have no finite rating, or one by the prior alone, and why."""
-    told: list[str] = []
-    for names, all_of, done, end in (
-        (graph.unbounded_above, graph.unbeaten, "won", "upper"),
-        (graph.unbounded_below, graph.winless, "lost", "lower"),
-    ):
-        # Of two such models one may have beaten the other.
-        on = "" if set(names) <= set(all_of) else " on the rated models"
-        one = len(names) == 1
-        if names and prior > 0.0:
-            told.append(
-                f"The rating{'' if one else 's'} of {several(names, 3)}, which {done} every vote{on}, "
-                f"{'rests' if one else 'rest'} on the prior of {prior:g} wins; ranks rest on the votes alone"
-            )
-        elif names:
-            told.append(
-                f"The rating{'' if one else 's'} of {several(names, 3)} {'has' if one else 'have'} no {end} limit: "
-                f"{'it' if one else 'they'} {done} every vote{on}"
-            )
-    return as_notes("few", told)
-
-
-def _facts(votes: _Votes, graph: VoteGraph, main: Part, levels: PromptLevels | None) -> list[Note]:
-    notes: list[Note] = []
+def _cluster_notes(main: RatedPart, levels: PromptLevels | None) -> tuple[Note, ...]:
     used = sorted(main.covariance.used, key=lambda way: way.n_clusters)
-    if levels is None and main.covariance.few_clusters and len(used) > 1:
-        few, other = used[0], used[-1]
-        what = _PLURALS.get(few.name, few.name)
-        text = (
-            f"Claims are for {what} like these {few.n_clusters}; to speak of these alone, cluster by {other.name} only"
-        )
-        notes.append(Note(kind="choice", text=text, caution=False))
-    if graph.few_votes:
-        few = several([f"{name} ({count})" for name, count in graph.few_votes])
-        notes.append(Note(kind="few", text=f"Little can be said of models with fewer than 10 votes: {few}"))
-    if votes.table.votes is not None and votes.counts.n_events:
-        size = votes.table.votes["event_size"].max()
-        if isinstance(size, int) and size > 2:
-            text = f"Events of up to {size} models are taken apart into pairs, and the event is a cluster"
-            notes.append(Note(kind="choice", text=text, caution=False))
-    return notes
+    if levels is not None or not main.covariance.few_clusters or len(used) < 2:
+        return ()
+    few, other = used[0], used[-1]
+    what = few.name if source_levels(few.name).startswith("levels") else source_levels(few.name)
+    text = f"Claims are for {what} like these {few.n_clusters}; to speak of these alone, cluster by {other.name} only"
+    return as_notes("choice", [text], caution=False)
 
 
 def _ordered(*notes: Note) -> tuple[Note, ...]:

@@ -1,14 +1,12 @@
 """How ratings and ranks are computed, what they mean and assume, and where the methods come from."""
 
-from collections.abc import Sequence
-
 from evalstats.analysis.arena import figures
-from evalstats.analysis.arena.checks import BUDGET, VoteGraph, weak_links_of
+from evalstats.analysis.arena.checks import BUDGET, side_words, weak_links_of
 from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, turned_choices
 from evalstats.analysis.arena.figures import digits_of, percent, points, rating, rough, unit_of, whole
-from evalstats.analysis.arena.result import ArenaRanking, ClusterCount, PairContrast, RatingRow
-from evalstats.analysis.arena.sides import side_words
-from evalstats.analysis.arena.suspects import OF_SUSPECTS
+from evalstats.analysis.arena.notes import clusters_in_words, source_levels, source_word
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow
+from evalstats.analysis.arena.vote_checks import OF_SUSPECTS
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
@@ -30,14 +28,6 @@ _OPEN: tuple[str, Tone] = ("no clear winner", "caution")
 _IN_PARTS: tuple[str, Tone] = ("no single ranking", "bad")
 _NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
 _NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
-_WHO = {
-    "item": "prompts",
-    "prompt": "prompts",
-    "rater": "raters",
-    "judge": "judges",
-    "session": "sessions",
-    "event": "events",
-}
 # What follows where a check warns differs: of votes that are suspect, of a lead that hangs on a few, of the model, and of time.
 _TOLD_APART = ("sides", "drift", "pairing")
 _FRAGILE = {"one rater": "one rater", "few votes": "a few votes"}
@@ -73,7 +63,7 @@ def error_method(result: ArenaRanking) -> str:
     """Return what standard errors rest on, as its text is named; "" where there are none."""
     if result.covariance is None and not any(row.std_error for row in result.rows):
         return ""
-    names = " and ".join("prompt" if each.name == "item" else each.name for each in result.clusters)
+    names = " and ".join(source_word(each.name) for each in result.clusters)
     return f"sandwich clustered by {names}" if names else "sandwich of single votes"
 
 
@@ -177,8 +167,7 @@ def _independence(result: ArenaRanking) -> str:
         n = each.n_levels + each.n_nameless
         worth = f" (worth {number(each.effective, 0)} equal ones)" if each.effective < _UNEQUAL * n else ""
         large = f", the largest with {100 * each.largest:.0f}% of the votes" if each.largest > _LARGE else ""
-        word = _WHO.get(each.name)
-        levels = plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} levels of {each.name}"
+        levels = source_levels(each.name, each.n_levels)
         alone = f" and {plural(each.n_nameless, 'vote')} without one, each by itself" if each.n_nameless else ""
         told.append(f"{levels}{alone}{worth}{large}")
     return f"Votes that share none of these are independent: {'; '.join(told)}"
@@ -282,22 +271,14 @@ def _base(result: ArenaRanking, mean: str) -> str:
 
 
 def _scope(result: ArenaRanking) -> str:
-    by = " and ".join(_many(each) for each in result.clusters)
+    by = clusters_in_words(result.clusters)
     ties = result.n_ties + result.n_both_bad
     tied = f", {100 * ties / result.n_votes:.0f}% ties" if ties and result.n_votes else ""
     graph = result.graph
-    met = "" if graph is None or graph.n_pairs_met == graph.n_pairs else _met(graph)
+    met = ""
+    if graph is not None and graph.n_pairs_met < graph.n_pairs:
+        met = f"; {graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
     return f"{plural(result.n_votes, 'vote')}{tied}{f', {by}' if by else ''}{met}"
-
-
-def _met(graph: VoteGraph) -> str:
-    return f"; {graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
-
-
-def _many(each: ClusterCount) -> str:
-    word = _WHO.get(each.name)
-    levels = plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} levels of {each.name}"
-    return f"{levels} ({plural(each.n_nameless, 'vote')} without one)" if each.n_nameless else levels
 
 
 def _answer(result: ArenaRanking) -> tuple[Block, ...]:
@@ -472,7 +453,10 @@ def _actions(result: ArenaRanking) -> list[str]:
         found.append(f"Choose among these {len(best)} by cost or by a test of your own; their order says nothing.")
     pair = nearest_open(result)
     if label == _OPEN[0] and pair is not None and pair.more_votes:
-        own = _own_clusters(result.clusters)
+        names = [
+            source_word(each.name) for each in result.clusters if not source_levels(each.name).startswith("levels")
+        ]
+        own = f", each with a {' and '.join(names)} of its own," if names else ""
         found.append(
             f"About {rough(pair.more_votes)} more votes between {pair.first} and {pair.second}{own} would separate them."
         )
@@ -480,8 +464,3 @@ def _actions(result: ArenaRanking) -> list[str]:
     if raters:
         found.append(f"Read the votes of {several(raters, 3)}; unusual taste is no fraud.")
     return found
-
-
-def _own_clusters(clusters: Sequence[ClusterCount]) -> str:
-    names = " and ".join(_WHO[each.name][:-1] for each in clusters if each.name in _WHO)
-    return f", each with a {names} of its own," if names else ""

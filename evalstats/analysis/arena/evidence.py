@@ -8,10 +8,19 @@ from typing import Any
 import polars as pl
 
 from evalstats.analysis.arena import figures
-from evalstats.analysis.arena.checks import CheckLine, CheckStatus, FitChecks, TrustChecks, weak_links_of
+from evalstats.analysis.arena.checks import side_words, weak_links_of
 from evalstats.analysis.arena.figures import apart, compared, digits_of, percent, points, rough, unit_of, whole
-from evalstats.analysis.arena.result import Alternative, ArenaRanking, CategoryRating, PairContrast, VoteCovariate
-from evalstats.analysis.arena.sides import side_words
+from evalstats.analysis.arena.result import (
+    Alternative,
+    ArenaRanking,
+    CategoryRating,
+    CheckLine,
+    CheckStatus,
+    FitChecks,
+    PairContrast,
+    TrustChecks,
+    VoteCovariate,
+)
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, several

@@ -1,20 +1,22 @@
 """Whether models met because of how they were rated, and what may then be claimed: the rule is replayed, or nothing is."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arena.checks import CheckLine, Pairing, check_line, guarded
-from evalstats.analysis.arena.ratings import Options, Part, rate
-from evalstats.analysis.arena.trust import MERGED
-from evalstats.analysis.arena.votes import VoteTable
+from evalstats.analysis.arena.checks import MERGED, check_line, guarded
+from evalstats.analysis.arena.ratings import RatedPart, RatingOptions, rate
+from evalstats.analysis.arena.result import CheckLine, Pairing
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.pairing import pairing_rule, pairing_test, replayed, widened
 from evalstats.stats.arena.rater_effects import Tastes, tastes_of
 from evalstats.stats.checks import IntArray
+from evalstats.table.votes import VoteTable
 
 LEVEL = 0.01
 _TIMED = 0.9  # of the votes; else the order is that of the file
@@ -24,7 +26,7 @@ _WHY = "models met because they were rated alike"
 _REMEDY = "Draw some pairs at random; the report arena-sampling shows how many"
 
 
-def pairing_of(table: VoteTable, options: Options) -> tuple[Pairing, CheckLine]:
+def pairing_of(table: VoteTable, options: RatingOptions) -> tuple[Pairing, CheckLine]:
     """Test whether pairs were chosen by the ratings so far; votes that say so are taken at their word."""
     declared = 0 if table.votes is None else int((table.votes["phase"] == _SCHEDULED).sum())
     return guarded(
@@ -32,7 +34,7 @@ def pairing_of(table: VoteTable, options: Options) -> tuple[Pairing, CheckLine]:
     )
 
 
-def _tested(table: VoteTable, options: Options, declared: int) -> tuple[Pairing, CheckLine]:
+def _tested(table: VoteTable, options: RatingOptions, declared: int) -> tuple[Pairing, CheckLine]:
     order, by = _order(table)
     found = pairing_test(
         table.first[order], table.second[order], table.share[order], n_models=table.n_models, seed=options.seed
@@ -67,19 +69,25 @@ def _order(table: VoteTable) -> tuple[IntArray, str]:
     return known[np.argsort(micros[known], kind="stable")].astype(np.int64), "in the order of their times"
 
 
-def with_pairing(part: Part, pairing: Pairing) -> tuple[Part, Pairing]:
-    """Return a part with errors as wide as replays of the pairing make them, or without any and the reason."""
-    if not pairing.adaptive or part.claims is None:
-        return part, pairing
-    try:
-        factor = _factor(part)
-    except CannotAnswerError as error:
-        reason = f"{_WHY}, which makes intervals too short, and the pairing cannot be replayed: {error}"
-        return rate(part.table, part.models, part.options, withheld=reason), pairing
-    return rate(part.table, part.models, part.options, widening=factor), pairing.widened(factor)
+def with_pairing(parts: Sequence[RatedPart], pairing: Pairing) -> tuple[list[RatedPart], Pairing]:
+    """Return parts with errors as wide as replays of the pairing make them, or without any and the reason."""
+    found: list[RatedPart] = []
+    for part in parts:
+        again = part
+        if pairing.adaptive and part.claims is not None:
+            try:
+                factor = _factor(part)
+            except CannotAnswerError as error:
+                reason = f"{_WHY}, which makes intervals too short, and the pairing cannot be replayed: {error}"
+                again = rate(part.table, part.models, part.options, withheld=reason)
+            else:
+                again = rate(part.table, part.models, part.options, widening=factor)
+                pairing = replace(pairing, factor=max(factor, pairing.factor or 1.0))
+        found.append(again)
+    return found, pairing
 
 
-def _factor(part: Part) -> float:
+def _factor(part: RatedPart) -> float:
     """Return by what factor errors are too small, by votes replayed with equal strengths and with those estimated.
 
     Estimated strengths are drawn together by the noise in them. The factor that the largest of all contrasts needs is taken.
@@ -109,7 +117,7 @@ def _factor(part: Part) -> float:
     return max(found)
 
 
-def pairing_notes(pairing: Pairing, parts: list[Part]) -> tuple[Note, ...]:
+def pairing_notes(pairing: Pairing, parts: list[RatedPart]) -> tuple[Note, ...]:
     """Say what follows where pairs were chosen by the ratings so far."""
     if not pairing.adaptive:
         return ()

@@ -1,20 +1,19 @@
-"""Ratings of one part of the votes with their errors, and what may be claimed of pairs and ranks."""
+"""Ratings of one part of the votes with their errors, what may be claimed of pairs and ranks, and what else moves a vote."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from evalstats.analysis.arena.adjustments import SIDE, Covariates
+from evalstats.analysis.arena.notes import source_word
 from evalstats.analysis.arena.options import ArenaOptions
-from evalstats.analysis.arena.result import ClusterCount, VoteCovariate
-from evalstats.analysis.arena.votes import VoteTable
+from evalstats.analysis.arena.result import ClusterCount, PromptLevels, VoteCovariate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError
+from evalstats.document.numbers import plural
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bootstrap import PercentileIntervals, bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from evalstats.stats.arena.contrasts import (
@@ -34,18 +33,22 @@ from evalstats.stats.arena.covariance import (
     vote_meat,
 )
 from evalstats.stats.arena.likelihood import PairFit, connection
-from evalstats.stats.arena.votes import stacked
-from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.arena.votes import A_WINS, TIE, stacked
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
+from evalstats.table.votes import SIDE, VoteTable
 
 ELO_BASE = 1000.0
 _NO_DF = 1e-6
 _LEAST_WORTH = 2.0  # clusters: with fewer the t law has less than 1 degree of freedom
 _HELD = 30_000_000  # rows of votes by cluster that may be held, at most
+_FEWEST_DECIDED = 6  # 2 x .5^6 is the first p below .05
+_PROMPT = "item"
+_PEOPLE = frozenset({"rater", "judge", "session"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options(ArenaOptions):
+class RatingOptions(ArenaOptions):
     """What was asked for, checked and settled; a prior of 0 is none."""
 
     prior: float = 0.0
@@ -87,15 +90,15 @@ class Claims:
     df: FloatArray
     std_error: FloatArray
     p_value: FloatArray
-    separated: NDArray[np.bool_]
-    by_prior: NDArray[np.bool_]
+    separated: BoolArray
+    by_prior: BoolArray
     order: FloatArray
     more_votes: FloatArray
     more_votes_reasons: dict[tuple[int, int], str]
     rank_arena: IntArray
 
 
-def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, options: Options) -> Claims:
+def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, options: RatingOptions) -> Claims:
     """Return what may be claimed of pairs and ranks."""
     rows = table.rows if table.chunks is None else None
     ranks = strength_ranks(fit, covariance, rows, conf_level=options.conf_level, top=options.top, seed=options.seed)
@@ -103,7 +106,10 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
     shown = ranks.p_adjusted <= 1.0 - options.conf_level
     apart = np.zeros_like(shown)
     if options.prior > 0.0:
-        apart = _parts_apart(table, fit.n_models)
+        component = np.empty(fit.n_models, dtype=np.int64)
+        for number, models in enumerate(connection(table.rows).components):
+            component[list(models)] = number
+        apart = component[:, np.newaxis] != component
         shown, ranks = shown & ~apart, _within_parts(fit, shown & ~apart, apart, ranks)
     n = fit.n_models
     bar = ranks.critical if np.isfinite(ranks.critical) else None
@@ -115,8 +121,7 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
         if reason is not None
         for pair in ((i, j), (j, i))
     }
-    error = np.sqrt(np.maximum(combination_variance(covariance, np.eye(n, fit.n_parameters)), 0.0))
-    reach = np.array([t_reach(options.conf_level, df) for df in model_df(covariance)]) * error
+    reach = strength_reach(fit, covariance, options.conf_level)
     order = _matrix(pairs.order_probability, pairs, n)
     return Claims(
         ranks=ranks,
@@ -132,17 +137,7 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
     )
 
 
-def _parts_apart(table: VoteTable, n_models: int) -> NDArray[np.bool_]:
-    """Tell the pairs of models that votes alone do not put on one scale."""
-    part = np.empty(n_models, dtype=np.int64)
-    for number, models in enumerate(connection(table.rows).components):
-        part[list(models)] = number
-    return part[:, np.newaxis] != part
-
-
-def _within_parts(
-    fit: PairFit, within: NDArray[np.bool_], apart: NDArray[np.bool_], ranks: StrengthRanks
-) -> StrengthRanks:
+def _within_parts(fit: PairFit, within: BoolArray, apart: BoolArray, ranks: StrengthRanks) -> StrengthRanks:
     """Count ranks from what is shown within parts; sets of a model alone get room for all of the other parts."""
     if not apart.any():
         return ranks
@@ -163,9 +158,11 @@ def model_df(covariance: StrengthCovariance) -> list[float]:
     return np.where(df > _NO_DF, df, np.nan).tolist()
 
 
-def t_reach(conf_level: float, df: float) -> float:
-    """Return how many standard errors an interval reaches; NaN where there are no degrees of freedom."""
-    return t_quantile(conf_level, df) if np.isfinite(df) else np.nan
+def strength_reach(fit: PairFit, covariance: StrengthCovariance, conf_level: float) -> FloatArray:
+    """Return half the interval of every strength in log-units; NaN where it has no degrees of freedom."""
+    error = np.sqrt(np.maximum(combination_variance(covariance, np.eye(fit.n_models, fit.n_parameters)), 0.0))
+    quantile = [t_quantile(conf_level, df) if np.isfinite(df) else np.nan for df in model_df(covariance)]
+    return np.array(quantile) * error
 
 
 def _matrix(values: FloatArray, pairs: PairContrasts, n: int) -> FloatArray:
@@ -176,15 +173,15 @@ def _matrix(values: FloatArray, pairs: PairContrasts, n: int) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class RatedPart:
     """The models of one part, rated.
 
     Attributes
     ----------
     models
         Their numbers in the whole table, in the order of the part's own numbers.
-    ratings, std_errors
-        float64, shape (n_models,), on the result's scale; NaN where there is no standard error.
+    std_errors
+        float64, shape (n_models,), on the result's scale; NaN where there is none.
     rating_covariance
         float64, shape (n_models, n_models), or None.
     claims
@@ -193,16 +190,20 @@ class Part:
 
     models: tuple[int, ...]
     table: VoteTable
-    options: Options
+    options: RatingOptions
     fit: PairFit
     covariance: StrengthCovariance
-    ratings: FloatArray
     std_errors: FloatArray
     rating_covariance: FloatArray | None
     claims: Claims | None
     boot: PercentileIntervals | None
     rank_reason: str | None
     notes: tuple[Note, ...]
+
+    @property
+    def ratings(self) -> FloatArray:
+        """Ratings on the result's scale, shape (n_models,)."""
+        return self.scaled(self.fit.strengths)
 
     @property
     def reason(self) -> str | None:
@@ -215,25 +216,21 @@ class Part:
         return None if self.reason or not np.isfinite(self.covariance.df) else float(self.covariance.df)
 
     def scaled(self, strengths: FloatArray) -> FloatArray:
-        """Return ratings on the result's scale."""
-        return scaled(strengths, self.table.models, self.options)
-
-
-def scaled(strengths: FloatArray, names: tuple[str, ...], options: Options) -> FloatArray:
-    """Return ratings on the result's scale: the mean of all models, or the anchor, at the base."""
-    fixed = strengths[names.index(options.anchor)] if options.anchor in names else 0.0
-    return options.base + options.points * (strengths - fixed)
+        """Return ratings on the result's scale: the mean of all models, or the anchor, at the base."""
+        names, options = self.table.models, self.options
+        fixed = strengths[names.index(options.anchor)] if options.anchor in names else 0.0
+        return options.base + options.points * (strengths - fixed)
 
 
 def rate(
     table: VoteTable,
     models: Sequence[int],
-    options: Options,
+    options: RatingOptions,
     *,
     bare: bool = False,
     widening: float = 1.0,
     withheld: str | None = None,
-) -> Part:
+) -> RatedPart:
     """Rate one part, `models` of the whole table, from its votes alone; `bare`: for coefficients, without pairs and ranks.
 
     `widening` multiplies all standard errors; `withheld` says why there are none.
@@ -262,13 +259,12 @@ def rate(
     )
     boot, lent = (None, ()) if bare else _bootstrap(table, fit, covariance, options)
     claims = None if bare or not known else claims_of(table, fit, covariance, options)
-    return Part(
+    return RatedPart(
         models=tuple(models),
         table=table,
         options=options,
         fit=fit,
         covariance=covariance,
-        ratings=scaled(fit.strengths, table.models, options),
         std_errors=std_errors,
         rating_covariance=_rating_covariance(covariance, weights, options) if known else None,
         claims=claims,
@@ -282,7 +278,7 @@ def rate(
     )
 
 
-def _fitted(table: VoteTable, options: Options) -> PairFit:
+def _fitted(table: VoteTable, options: RatingOptions) -> PairFit:
     """Fit, with the names of covariates in what is said of them."""
     try:
         return fit_strengths(table.rows, ties=options.ties, prior=options.prior)
@@ -292,21 +288,17 @@ def _fitted(table: VoteTable, options: Options) -> PairFit:
         raise CannotAnswerError(told) from error
 
 
-def _words(table: VoteTable) -> list[str]:
-    """Return the clusters as a reader calls them."""
-    return ["prompt" if name == "item" else name for name in table.cluster_names]
-
-
 def _covariance(table: VoteTable, fit: PairFit) -> tuple[VoteTable, StrengthCovariance]:
     """Return the covariance, and the table with its clusters held where claims need them by themselves."""
+    words = [source_word(name) for name in table.cluster_names]
     if table.chunks is None:
-        return table, covariance_of(fit, table.rows, names=_words(table))
+        return table, covariance_of(fit, table.rows, names=words)
     meat = clustered_meat(fit, table.chunks())
-    found = covariance_of_meat(fit, meat, vote_meat(fit, table.rows), name=_words(table)[0])
+    found = covariance_of_meat(fit, meat, vote_meat(fit, table.rows), name=words[0])
     if not found.few_clusters or meat.n_clusters * table.rows.n_rows > _HELD:
         return table, found
     held = replace(table, rows=stacked(list(table.chunks())), chunks=None)
-    return held, covariance_of(fit, held.rows, names=_words(held))
+    return held, covariance_of(fit, held.rows, names=words)
 
 
 def _with_prior(covariance: StrengthCovariance, fit: PairFit) -> StrengthCovariance:
@@ -338,7 +330,7 @@ def _too_unequal(covariance: StrengthCovariance) -> str | None:
     return f"the {what} are so unequal that they are worth {worth:.1f} equal ones, too few for an interval"
 
 
-def _unknown(table: VoteTable, covariance: StrengthCovariance) -> NDArray[np.bool_]:
+def _unknown(table: VoteTable, covariance: StrengthCovariance) -> BoolArray:
     """Tell the models of which no error can be told: all their votes are ties, or lie in hardly more than one cluster."""
     decided = table.rows.share != 0.5
     sides = np.concatenate([table.rows.first[decided], table.rows.second[decided]])
@@ -347,7 +339,7 @@ def _unknown(table: VoteTable, covariance: StrengthCovariance) -> NDArray[np.boo
 
 
 def _bootstrap(
-    table: VoteTable, fit: PairFit, covariance: StrengthCovariance, options: Options
+    table: VoteTable, fit: PairFit, covariance: StrengthCovariance, options: RatingOptions
 ) -> tuple[PercentileIntervals | None, tuple[str, ...]]:
     """Return percentile intervals of the strengths, by the way of clustering that has the fewest equal levels."""
     if options.n_resamples is None:
@@ -365,7 +357,7 @@ def _bootstrap(
     return found.contrasts(others, fixed, conf_level=options.conf_level), found.warnings
 
 
-def _against(names: tuple[str, ...], options: Options, n_parameters: int) -> FloatArray:
+def _against(names: tuple[str, ...], options: RatingOptions, n_parameters: int) -> FloatArray:
     """Return what makes ratings of parameters: every strength, less the anchor's where there is one."""
     weights = np.eye(len(names), n_parameters)
     if options.anchor in names:
@@ -373,12 +365,12 @@ def _against(names: tuple[str, ...], options: Options, n_parameters: int) -> Flo
     return weights
 
 
-def _rating_covariance(covariance: StrengthCovariance, weights: FloatArray, options: Options) -> FloatArray:
+def _rating_covariance(covariance: StrengthCovariance, weights: FloatArray, options: RatingOptions) -> FloatArray:
     n = covariance.n_models
     return options.points**2 * weights[:, :n] @ covariance.covariance[:n, :n] @ weights[:, :n].T
 
 
-def cluster_counts(part: Part) -> tuple[ClusterCount, ...]:
+def cluster_counts(part: RatedPart) -> tuple[ClusterCount, ...]:
     """Return what standard errors are clustered by."""
     ways = part.covariance.ways
     # Of merged votes it is not known how many have no level.
@@ -396,11 +388,13 @@ def cluster_counts(part: Part) -> tuple[ClusterCount, ...]:
     )
 
 
-def covariate_rows(part: Part, covariates: Covariates, *, held: bool) -> tuple[VoteCovariate, ...]:
+def covariate_rows(part: RatedPart, *, held: bool) -> tuple[VoteCovariate, ...]:
     """Return the coefficients of the side and of style with their intervals."""
-    fit, found, options = part.fit, part.covariance, part.options
+    fit, found, options, table = part.fit, part.covariance, part.options, part.table
     rows: list[VoteCovariate] = []
-    for place, name in enumerate(covariates.names):
+    for place, (name, mean, sd) in enumerate(
+        zip(table.covariate_names, table.covariate_mean, table.covariate_sd, strict=True)
+    ):
         weights = np.zeros((1, fit.n_parameters))
         weights[0, fit.n_models + place] = 1.0
         estimate, variance = float(fit.coefficients[place]), float(combination_variance(found, weights)[0])
@@ -410,27 +404,66 @@ def covariate_rows(part: Part, covariates: Covariates, *, held: bool) -> tuple[V
             estimate=estimate,
             held=held,
             points=estimate * options.points,
-            mean=covariates.mean[place],
-            sd=None if name == SIDE else covariates.sd[place],
+            mean=mean,
+            sd=None if name == SIDE else sd,
             reason=found.reason or ("its standard error cannot be estimated" if variance <= 0.0 else None),
         )
-        rows.append(row if row.reason else _with_interval(row, float(np.sqrt(variance)), found.df, options))
+        if not row.reason:
+            error = float(np.sqrt(variance))
+            reach = t_quantile(options.conf_level, found.df) * error
+            row = replace(
+                row,
+                std_error=error,
+                conf_low=estimate - reach,
+                conf_high=estimate + reach,
+                df=found.df if np.isfinite(found.df) else None,
+                p_value=two_sided_t_p(estimate / error, found.df),
+            )
+        rows.append(row)
     return tuple(rows)
 
 
-def _with_interval(row: VoteCovariate, error: float, df: float, options: Options) -> VoteCovariate:
-    reach = t_quantile(options.conf_level, df) * error
-    return replace(
-        row,
-        std_error=error,
-        conf_low=row.estimate - reach,
-        conf_high=row.estimate + reach,
-        df=df if np.isfinite(df) else None,
-        p_value=two_sided_t_p(row.estimate / error, df),
-    )
+def side_effect(part: RatedPart) -> VoteCovariate | str:
+    """Return by how much side a (or the answer shown first, where that is known) is preferred, or why that cannot be said.
+
+    It is the intercept of the ratings: log-odds of that side between equal models, with the errors of the ratings. Models
+    that stand on one side more often do not bias it. Where every decided vote goes to one side, it has no finite estimate
+    and the test is exact: each cluster, of the way with the fewest, went to that side with probability 1/2.
+    """
+    table = part.table
+    if SIDE in table.covariate_names:
+        return covariate_rows(part, held=True)[0]
+    n_decided = int(table.rows.count[table.rows.outcome < TIE].sum())
+    if n_decided < _FEWEST_DECIDED:
+        words = plural(n_decided, "decided vote")
+        return f"{words}: fewer than {_FEWEST_DECIDED} could show no preference, whatever they were"
+    sided = table.with_side()
+    rows, n = sided.rows, sided.n_models
+    as_shown = rows.covariates[:, 0] > 0.0
+    earlier, later = np.where(as_shown, rows.first, rows.second), np.where(as_shown, rows.second, rows.first)
+    if not np.isin(earlier * n + later, later * n + earlier).any():
+        return "every pair of models stands in one order only, so that side and model cannot be told apart"
+    try:
+        refit = rate(sided, part.models, part.options, bare=True)
+    except (CannotAnswerError, InputError) as error:
+        decided = rows.take(rows.outcome < TIE)
+        to_first = (decided.outcome == A_WINS) == (decided.covariates[:, 0] > 0.0)
+        if to_first.any() and not to_first.all():
+            return str(error)
+        fewest = min((np.unique(codes).size for codes in decided.clusters), default=n_decided)
+        return VoteCovariate(
+            name=SIDE,
+            conf_level=part.options.conf_level,
+            estimate=float("inf") if to_first.all() else float("-inf"),
+            held=False,
+            mean=sided.covariate_mean[0],
+            p_value=min(1.0, 2.0 * 0.5**fewest),
+            reason=f"all {n_decided:,} decided votes went to it, so that it has no finite estimate",
+        )
+    return covariate_rows(refit, held=False)[0]
 
 
-def vote_level_ratio(part: Part) -> float | None:
+def vote_level_ratio(part: RatedPart) -> float | None:
     """Return the median over pairs of the standard error over the one of independent votes."""
     if part.claims is None or not part.covariance.ways:
         return None
@@ -439,3 +472,36 @@ def vote_level_ratio(part: Part) -> float | None:
     alone = votes[first, first] + votes[second, second] - 2.0 * votes[first, second]
     ratio = part.claims.std_error[first, second] / (part.options.points * np.sqrt(alone))
     return float(np.nanmedian(ratio)) if np.isfinite(ratio).any() else None
+
+
+# --- for which prompts a ranking holds ---
+
+
+def for_these_prompts(parts: Sequence[RatedPart]) -> list[RatedPart]:
+    """Return the parts with prompts taken as all there are: errors are those of other raters on the same prompts."""
+    return [rate(part.table.without_cluster(_PROMPT), part.models, part.options) for part in parts]
+
+
+def at_decided_level(parts: Sequence[RatedPart], *, asked: bool) -> tuple[list[RatedPart], PromptLevels | None]:
+    """Return the parts at the level that the votes can decide, and both levels in numbers.
+
+    Claims for other prompts are shown where they separate any pair, else those for these prompts where these do. There is one
+    level where clusters were `asked` for, or votes do not share both prompts and people.
+    """
+    table = parts[0].table
+    names = table.cluster_names
+    if asked or _PROMPT not in names or _PEOPLE.isdisjoint(names) or table.chunks is not None:
+        return list(parts), None
+    narrow = for_these_prompts(parts)
+    these, new = (
+        sum(0 if part.claims is None else int(np.triu(part.claims.separated, k=1).sum()) for part in level)
+        for level in (narrow, parts)
+    )
+    levels = PromptLevels(
+        n_prompts=int(np.unique(table.codes[names.index(_PROMPT)]).size),
+        n_pairs=sum(part.fit.n_models * (part.fit.n_models - 1) // 2 for part in parts),
+        n_separated_these=these,
+        n_separated_new=new,
+        shown="these" if these and not new else "new",
+    )
+    return (narrow if levels.shown == "these" else list(parts)), levels

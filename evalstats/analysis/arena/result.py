@@ -2,11 +2,11 @@
 
 import dataclasses
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.arena.checks import CheckLine, Drift, FitChecks, Pairing, TrustChecks, VoteGraph
 from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.result import Estimate, RankedRow, Result, frame_of, row_named
 from evalstats.analysis.settings import Settings
@@ -14,9 +14,11 @@ from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.schema.plan import PlanAccount
+from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, ShareBin
 from evalstats.stats.arena.likelihood import Ties
 
 PairVerdict = Literal["better", "worse", "not separated", "not compared"]
+CheckStatus = Literal["ok", "warning", "limit", "not run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +134,6 @@ class Alternative:
 
     key: str
     title: str
-    why: str
     ratings: tuple[float | None, ...]
     largest_move: float | None = None
     moved: str | None = None
@@ -213,6 +214,293 @@ class PromptLevels:
     shown: Literal["these", "new"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckLine:
+    """One check in a sentence; `check` is a key of `TITLES`.
+
+    Attributes
+    ----------
+    status
+        "warning": something that honest votes hardly show. "limit": what honest votes can have, and what can then not be said
+        (parts that votes do not connect).
+    finding
+        What was found, against what; or why the check was not run.
+    size
+        Share of simulated honest arenas, of the worst kind, in which this check warned; None where it never warns or was not
+        simulated.
+    p_value
+        Of honest votes, where the check is a test: it warns at `TEST_LEVEL` (`DRIFT_LEVEL`) and below.
+    """
+
+    check: str
+    title: str
+    status: CheckStatus
+    finding: str
+    p_value: float | None = None
+    size: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeakLink:
+    """A group of models that few votes tie to the rest.
+
+    `n_wins` counts votes (ties count as half) that it won against the rest (`side` "wins") or lost to it ("losses"), whichever
+    are fewer: without them its ratings could not be compared with the others'.
+    """
+
+    group: tuple[str, ...]
+    n_models: int
+    n_wins: float
+    side: Literal["wins", "losses"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteGraph:
+    """How votes connect models.
+
+    Attributes
+    ----------
+    components
+        Strongly connected parts, in an order in which an earlier part was never beaten by a later one: inside each
+        ratings exist. One part: all models are on one scale.
+    islands
+        Parts between which there is no vote at all.
+    unbeaten, winless
+        Models without any loss (or tie), without any win (or tie).
+    few_votes
+        Models with fewer than 10 votes, with their number.
+    links
+        Weak links, the weakest first.
+    unbounded_above, unbounded_below
+        Models that won, or lost, all their votes against the one part of several models: they have no finite rating, and a
+        place beside that part.
+    """
+
+    n_models: int
+    n_pairs: int
+    n_pairs_met: int
+    components: tuple[tuple[str, ...], ...]
+    islands: tuple[tuple[str, ...], ...]
+    unbeaten: tuple[str, ...] = ()
+    winless: tuple[str, ...] = ()
+    few_votes: tuple[tuple[str, int], ...] = ()
+    links: tuple[WeakLink, ...] = ()
+    unbounded_above: tuple[str, ...] = ()
+    unbounded_below: tuple[str, ...] = ()
+
+    @property
+    def one_list(self) -> bool:
+        """Whether all models stand on one list: on one scale, or above or below all of it."""
+        return self.connected or bool(self.unbounded_above or self.unbounded_below)
+
+    @property
+    def connected(self) -> bool:
+        """Whether every model is on one scale: each beat each other directly or by a chain."""
+        return len(self.components) == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Whether pairs were chosen by the ratings so far (`adaptive`), as `n_declared` votes say or a test shows.
+
+    Attributes
+    ----------
+    n_votes, distance, expected, p_value
+        Votes that were looked at; how far models that met were apart in running ratings, and how far later pairs were at the
+        time, in rating points; p-value, one-sided for nearer. None where it could not be tested.
+    factor
+        By what standard errors were multiplied, after replays of the pairing; None where none was replayed.
+    """
+
+    adaptive: bool = False
+    n_declared: int = 0
+    n_votes: int | None = None
+    distance: float | None = None
+    expected: float | None = None
+    p_value: float | None = None
+    factor: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairResidual:
+    """A pair that does not go as the ratings say: shares of the first model, standardised difference."""
+
+    first: str
+    second: str
+    n_votes: int
+    observed: float
+    expected: float
+    residual: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitChecks:
+    """Whether one rating a model describes the votes.
+
+    Each `AgainstDrawn` is a statistic beside what it would be if the fitted model were true and raters (prompts, ...) had honest
+    tastes (simulated).
+
+    Attributes
+    ----------
+    transitivity
+        Share of `violations` (k beats i) among the `triples` i > j > k by majority.
+    calibration, calibration_error
+        Held-out votes by predicted share; and how far shares of all votes are from those that ratings predict (root mean
+        square over bins of pairs).
+    curl
+        Share of the energy of the observed log-odds that no rating can describe (HodgeRank).
+    log_loss, log_loss_constant
+        Held-out log loss of a vote, and that of a constant (the observed shares of outcomes); `folds_by` says what was
+        held out together.
+    """
+
+    deviance: AgainstDrawn | None = None
+    worst_pairs: tuple[PairResidual, ...] = ()
+    calibration: tuple[ShareBin, ...] = ()
+    calibration_error: AgainstDrawn | None = None
+    brier: float | None = None
+    brier_constant: float | None = None
+    log_loss: float | None = None
+    log_loss_constant: float | None = None
+    n_folds: int = 0
+    folds_by: str = ""
+    triples: int = 0
+    violations: int = 0
+    transitivity: AgainstDrawn | None = None
+    curl: AgainstDrawn | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterFlag:
+    """A rater whose votes do not go as those of others.
+
+    `check` is "side" (always the same side), "disagreement" (against the ratings) or "loyalty" (one model more than all
+    others); `e_value` is at most 1 on average for an honest rater, and raters are flagged by e-BH.
+    """
+
+    rater: str
+    check: str
+    n_votes: int
+    e_value: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """More votes for one model (or by one rater) in a short time than its usual pace explains."""
+
+    name: str
+    kind: Literal["model", "rater"]
+    start: datetime
+    end: datetime
+    n_votes: int
+    expected: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterInfluence:
+    """What leaving out one rater does, by refit."""
+
+    rater: str
+    n_votes: int
+    model: str
+    move: float
+    new_first: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewVotesFlip:
+    """The smallest set of votes found whose removal puts `second` above `first`; None in `n_votes` where none was found.
+
+    `share` is over all votes; `gap` and `gap_after` are the rating of `first` less that of `second`, before and after, on the
+    result's scale; `confirmed` says whether a refit without those votes turned the order.
+    """
+
+    first: str
+    second: str
+    n_votes: int | None
+    share: float | None
+    gap: float
+    gap_after: float | None = None
+    confirmed: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustChecks:
+    """Whether the votes can be trusted.
+
+    Attributes
+    ----------
+    side_share
+        How often the preferred side wins between equal models, with interval and p-value of the ratings' intercept.
+    n_duplicates
+        Votes beyond the first by one rater on the same prompt and pair; `duplicates_expected` is how many there would be if
+        pairs were drawn anew for every vote.
+    identity_votes, identity_share
+        Votes in which an answer names its own model; None where texts are not known.
+    selection
+        For n variants tried and the best published: how many rating points it gains on average by luck alone.
+    """
+
+    n_raters: int | None = None
+    raters: tuple[RaterFlag, ...] = ()
+    side_share: float | None = None
+    side_low: float | None = None
+    side_high: float | None = None
+    side_p: float | None = None
+    n_duplicates: int | None = None
+    duplicates_expected: float | None = None
+    duplicates_agree: float | None = None
+    bursts: tuple[Burst, ...] = ()
+    identity_votes: int | None = None
+    identity_share: float | None = None
+    influences: tuple[RaterInfluence, ...] = ()
+    flip: FewVotesFlip | None = None
+    selection: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodRating:
+    """A model's rating in one period, against the mean of the models that are in all periods."""
+
+    period: str
+    model: str
+    estimate: float | None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    n_votes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDrift:
+    """How one model's rating changes by a period, with a test adjusted (Holm) for all models."""
+
+    model: str
+    slope: float
+    std_error: float
+    p_value: float
+    p_adjusted: float
+    flagged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingDrift:
+    """Whether ratings change over time: the test of periods x models, and the ratings of every period."""
+
+    period: str
+    n_periods: int
+    statistic: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    method: str = ""
+    models: tuple[ModelDrift, ...] = ()
+    ratings: tuple[PeriodRating, ...] = ()
+    reason: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ArenaRanking(Result):
     """Whom do live users prefer? The answer, and how it was reached.
@@ -266,7 +554,7 @@ class ArenaRanking(Result):
     pairing: Pairing | None = None
     fit: FitChecks | None = None
     trust: TrustChecks | None = None
-    drift: Drift | None = None
+    drift: RatingDrift | None = None
     checks: tuple[CheckLine, ...] = ()
     prior: float = 0.0
     tie_parameter: float | None = None

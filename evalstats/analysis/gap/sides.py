@@ -10,7 +10,6 @@ import polars as pl
 
 from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.result import ArenaRanking
-from evalstats.analysis.arena.votes import comparisons_of, vote_table
 from evalstats.analysis.design.metric import Metric, choose_metric, margin_in_unit
 from evalstats.analysis.gap.material import CLUSTER, RankSets, Side, Units, day_of, no_ranks, normal_ranks, outcome_side
 from evalstats.analysis.leaderboard.entries import ENTRY
@@ -24,6 +23,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import LiveMix
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.table.votes import VoteTable, comparisons_of
 
 # Counts the clusters behind some models together, such as users.
 Distinct = Callable[[Sequence[str]], int]
@@ -154,11 +154,7 @@ def _distinct_of_votes(
     first = found.clusters[0]
     if {row.name for row in found.rows} <= set(names):
         return first.n_levels
-    asked = "auto" if cluster is None else cluster
-    asked = asked if isinstance(asked, str) or len(asked) != 1 else asked[0]
-    table, _, _ = vote_table(
-        comparisons_of(data), cluster=asked, covariates=(), side=False, models=None, keep_both_bad=True, graded=True
-    )
+    table = VoteTable.of(data, cluster=cluster)
     at = [j for j, name in enumerate(table.models) if name in set(names)]
     theirs = np.isin(table.first, at) | np.isin(table.second, at)
     return len(np.unique(table.codes[table.cluster_names.index(first.name)][theirs]))

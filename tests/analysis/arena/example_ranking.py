@@ -13,30 +13,28 @@ from statistics import NormalDist
 
 import numpy as np
 
-from evalstats.analysis.arena.checks import (
+from evalstats.analysis.arena.result import (
+    Alternative,
+    ArenaRanking,
     Burst,
+    Categories,
+    CategoryRating,
     CheckLine,
-    Drift,
+    ClusterCount,
     FewVotesFlip,
     FitChecks,
     ModelDrift,
+    PairContrast,
     PairResidual,
     PeriodRating,
     RaterFlag,
     RaterInfluence,
+    RatingDrift,
+    RatingRow,
     TrustChecks,
+    VoteCovariate,
     VoteGraph,
     WeakLink,
-)
-from evalstats.analysis.arena.result import (
-    Alternative,
-    ArenaRanking,
-    Categories,
-    CategoryRating,
-    ClusterCount,
-    PairContrast,
-    RatingRow,
-    VoteCovariate,
 )
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.document.model import Note
@@ -404,7 +402,6 @@ def _alternatives(found: ArenaRanking) -> tuple[Alternative, ...]:
         Alternative(
             key="half",
             title="Ties as half wins",
-            why="live arenas do so",
             ratings=ratings,
             largest_move=3.2,
             moved=found.rows[4].name,
@@ -412,7 +409,6 @@ def _alternatives(found: ArenaRanking) -> tuple[Alternative, ...]:
         Alternative(
             key="rao-kupper",
             title="Rao and Kupper's ties",
-            why="ties come where the two are within a threshold",
             ratings=ratings,
             largest_move=-2.1,
             moved=found.rows[0].name,
@@ -422,7 +418,6 @@ def _alternatives(found: ArenaRanking) -> tuple[Alternative, ...]:
         Alternative(
             key="without covariates",
             title="Without covariates",
-            why="length may be liked for itself",
             ratings=ratings,
             largest_move=31.0,
             moved=found.rows[1].name,
@@ -432,7 +427,6 @@ def _alternatives(found: ArenaRanking) -> tuple[Alternative, ...]:
         Alternative(
             key="without both bad",
             title="Without both-bad votes",
-            why="such a vote says little of who is better",
             ratings=(),
             reason="a model would have no vote left",
         ),
@@ -536,8 +530,8 @@ def _trust(names: Sequence[str]) -> TrustChecks:
     )
 
 
-def _drift(names: Sequence[str]) -> Drift:
-    return Drift(
+def _drift(names: Sequence[str]) -> RatingDrift:
+    return RatingDrift(
         period="month",
         n_periods=3,
         statistic=40.1,

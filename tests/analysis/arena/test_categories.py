@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.analysis.arena.standings import categories_of
+from evalstats.analysis.arena.alternatives import categories_of
+from evalstats.analysis.arena.ratings import RatingOptions, rate
 from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from tests.analysis.arena.vote_tables import some_votes, vote_table
@@ -25,13 +26,9 @@ def by_topic(seed=0, *, n=6000, tau=0.4, **more):
     return table, ELO_PER_LOG_ODDS * (deviations - deviations.mean(axis=1, keepdims=True))
 
 
-def by_category(table, by, *, points=ELO_PER_LOG_ODDS, overall=None):
-    """Ratings by category, over 1000 + points x strength where nothing else is given."""
-    if overall is None:
-        overall = np.full(table.n_models, 1000.0)
-        if table.votes is not None and by in table.votes.columns:
-            overall += points * fit_strengths(table.rows, prior=1e-9).strengths
-    return categories_of(table, by, conf_level=0.95, seed=0, points=points, overall=overall)
+def by_category(table, by, *, scale="elo"):
+    part = rate(table, range(table.n_models), RatingOptions(prior=1e-9, scale=scale), bare=True)
+    return categories_of(part, by)
 
 
 def test_deviations_are_found():
@@ -61,14 +58,12 @@ def test_no_deviations_no_claim():
     assert all(row.conf_low < 0 < row.conf_high for row in found.rows)
 
 
-def test_ratings_are_added_to_those_given():
+def test_deviations_are_on_the_scale_of_the_ratings():
     table, _ = by_topic(3)
-    ratings = np.array([1100.0, 1050.0, 1000.0, 950.0, 900.0])
-    found = by_category(table, "scenario", overall=ratings)
-    for row in found.rows:
-        assert row.estimate == pytest.approx(ratings[int(row.model[1])] + row.deviation)
-    plain = by_category(table, "scenario", points=1.0)
+    found, plain = by_category(table, "scenario"), by_category(table, "scenario", scale="log-odds")
     assert plain.tau == pytest.approx(found.tau / ELO_PER_LOG_ODDS)
+    for one, other in zip(found.rows, plain.rows, strict=True):
+        assert one.estimate - 1000 == pytest.approx(ELO_PER_LOG_ODDS * other.estimate)
 
 
 def test_a_vote_counts_in_each_of_its_tags():
@@ -140,7 +135,7 @@ def test_clusters_widen():
         scenario=[NAMES[k % 3] for k in prompt],
     )
     found = by_category(table, "scenario")
-    bare = by_category(replace(table, codes=(), cluster_names=()), "scenario")
+    bare = by_category(table.without_cluster("prompt"), "scenario")
     assert found.p_value > bare.p_value
     assert "times those of single votes, for what is common to votes by one prompt" in found.method
 
@@ -152,7 +147,7 @@ def test_what_cannot_be_answered_says_why():
         by_category(table, "topic")
     one = replace(table, votes=table.votes.with_columns(scenario=np.array(["code"] * 300)))
     assert "2 are needed" in by_category(one, "scenario").reason
-    few = replace(table, codes=(np.arange(300) % 4,), cluster_names=("rater",))
+    few, _ = by_topic(9, n=300, clusters={"rater": np.arange(300) % 4})
     assert "come from 4 clusters" in by_category(few, "scenario").reason
 
 

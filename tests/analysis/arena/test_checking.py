@@ -8,13 +8,14 @@ import pytest
 
 from dev.validation.arena_checks import World
 from evalstats import arena
-from evalstats.analysis.arena import trust
-from evalstats.analysis.arena.checks import BUDGET, SIZES, TEST_LEVEL, CheckLine, check_line, guarded
-from evalstats.analysis.arena.goodness_of_fit import drift_of
-from evalstats.analysis.arena.votes import comparisons_of, vote_table
+from evalstats.analysis.arena import vote_checks
+from evalstats.analysis.arena.checks import BUDGET, SIZES, TEST_LEVEL, check_line, guarded
+from evalstats.analysis.arena.fit_checks import drift_of
+from evalstats.analysis.arena.result import CheckLine
 from evalstats.datasets.validation import load_validation
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.table.votes import VoteTable
 
 
 def _fails(problem: Exception) -> tuple[None, CheckLine]:
@@ -46,7 +47,7 @@ def test_a_ranking_survives_a_check_that_fails(monkeypatch: pytest.MonkeyPatch) 
     def broken(*_: object, **__: object) -> None:
         raise InputError("12 of 12 e-values are negative or NaN")
 
-    monkeypatch.setattr(trust, "rater_check", broken)
+    monkeypatch.setattr(vote_checks, "_raters", broken)
     found = arena(World(name="", n_models=4, n_votes=300, n_raters=20).draw(np.random.default_rng(0)))
     line = next(line for line in found.checks if line.check == "raters")
     assert line.finding == "could not run: 12 of 12 e-values are negative or NaN"
@@ -106,15 +107,7 @@ def test_few_votes_of_many_models_show_no_change_over_time() -> None:
     world = World(name="", n_models=60, n_votes=500, n_raters=30)
     found: list[CheckLine] = []
     for rng in _rngs(8):
-        table = vote_table(
-            comparisons_of(world.draw(rng)),
-            cluster="auto",
-            covariates=None,
-            side=False,
-            models=None,
-            keep_both_bad=True,
-            graded=True,
-        )[0]
+        table = VoteTable.of(world.draw(rng))
         found.append(drift_of(table, fit_strengths(table.rows, prior=0.5))[1])
     assert {line.status for line in found} == {"ok"}
 

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arena.goodness_of_fit import drift_of
+from evalstats.analysis.arena.fit_checks import drift_of
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from tests.analysis.arena.vote_tables import days, some_votes, vote_table
 

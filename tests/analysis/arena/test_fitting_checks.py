@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.analysis.arena.goodness_of_fit import fit_checks
+from evalstats.analysis.arena.fit_checks import fit_checks
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.votes import merged
 from tests.analysis.arena.vote_tables import some_votes, vote_table

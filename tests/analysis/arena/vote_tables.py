@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arena.votes import VoteTable
 from evalstats.stats.arena.votes import vote_rows
+from evalstats.table.votes import VoteCounts, VoteTable
 
 
 def vote_table(first, second, outcome, *, names=None, clusters=None, covariates=None, share=None, **columns):
@@ -39,6 +39,7 @@ def vote_table(first, second, outcome, *, names=None, clusters=None, covariates=
         codes=codes,
         covariates=beside,
         covariate_names=tuple(f"x{k}" for k in range(beside.shape[1])),
+        counts=VoteCounts(n_rows=n, n_votes=n, n_decided=0, n_ties=0, n_both_bad=0, n_unscored=0),
     )
 
 

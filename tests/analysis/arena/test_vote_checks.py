@@ -1,5 +1,6 @@
 """Whether votes can be trusted: every check on tables made by hand, and on honest ones."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -7,12 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arena.checks import CheckLine, TrustChecks
-from evalstats.analysis.arena.ratings import Options, rate
-from evalstats.analysis.arena.sides import side_effect
-from evalstats.analysis.arena.trust import trust_checks
-from evalstats.analysis.arena.votes import VoteTable, comparisons_of, vote_table
-from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
+from evalstats.analysis.arena.ratings import RatedPart, RatingOptions, rate, side_effect
+from evalstats.analysis.arena.result import CheckLine, TrustChecks
+from evalstats.analysis.arena.vote_checks import trust_checks
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS
+from evalstats.table.votes import VoteTable
 from tests.stats.arena.voting_by_hand import Votes, honest, one_side, ring
 
 KEYS = ["sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes", "selection"]
@@ -29,26 +29,17 @@ def _table(votes: Votes, *, cluster: str = "auto", **columns: object) -> VoteTab
             **columns,
         }
     )
-    return _of(frame.drop([name for name, values in columns.items() if values is None]), cluster)
+    return VoteTable.of(frame.drop([name for name, values in columns.items() if values is None]), cluster=cluster)
 
 
-def _of(frame: pl.DataFrame, cluster: str = "auto") -> VoteTable:
-    return vote_table(
-        comparisons_of(frame),
-        cluster=cluster,
-        covariates=None,
-        side=False,
-        models=None,
-        keep_both_bad=True,
-        graded=True,
-    )[0]
+def _part(table: VoteTable, **options: object) -> RatedPart:
+    asked = RatingOptions(**{"prior": 0.5, **options})  # pyright: ignore[reportArgumentType]
+    return rate(table, range(table.n_models), asked, bare=True)
 
 
-def _checked(table: VoteTable, **options: float) -> tuple[TrustChecks, dict[str, CheckLine]]:
-    fit = fit_strengths(table.rows, prior=0.5)
-    errors = np.sqrt(np.diag(fit.bread)) * ELO_PER_LOG_ODDS
-    part = rate(table, range(table.n_models), Options(prior=0.5), bare=True)
-    found, lines = trust_checks(table, fit, std_errors=errors[: table.n_models], side=side_effect(part), **options)
+def _checked(table: VoteTable, **options: object) -> tuple[TrustChecks, dict[str, CheckLine]]:
+    part = _part(table, **options)
+    found, lines = trust_checks(part, side_effect(part))
     assert [line.check for line in lines] == KEYS
     assert all(line.title and line.finding for line in lines)
     return found, {line.check: line for line in lines}
@@ -114,7 +105,7 @@ def test_duplicates_are_counted_whichever_way_the_pair_is_turned() -> None:
     otherwise = again.head(2).with_columns(
         outcome=pl.col("outcome").replace({"a": "b", "b": "a"}), battle=pl.col("battle") + "otherwise"
     )
-    found, lines = _checked(_of(pl.concat([frame, again, turned, otherwise])))
+    found, lines = _checked(VoteTable.of(pl.concat([frame, again, turned, otherwise])))
     assert found.n_duplicates == 16
     assert found.duplicates_agree == pytest.approx(14 / 16)
     assert lines["duplicates"].status == "warning"
@@ -151,9 +142,9 @@ def test_an_answer_that_names_its_model_is_compared_with_its_rating() -> None:
 
 def test_what_cannot_be_checked_has_a_reason() -> None:
     votes = honest(np.random.default_rng(7), n_models=4)
-    table = _of(_table(votes).votes.drop("rater"))
-    fit = fit_strengths(table.rows)
-    found, lines = trust_checks(table, fit, std_errors=None, side="not asked")
+    table = VoteTable.of(_table(votes).votes.drop("rater"))
+    part = _part(table)
+    found, lines = trust_checks(replace(part, std_errors=np.full(4, np.nan)), "not asked")
     told = {line.check: line for line in lines}
     for key in ("raters", "duplicates", "bursts", "identity", "one rater", "selection"):
         assert told[key].status == "not run"
@@ -167,9 +158,9 @@ def test_what_cannot_be_checked_has_a_reason() -> None:
 def test_merged_votes_are_checked_as_far_as_they_go() -> None:
     table = _table(honest(np.random.default_rng(8), n_models=4), cluster="none")
     nothing = np.zeros(0, dtype=np.int64)
-    bare = VoteTable(
-        models=table.models, votes=None, first=nothing, second=nothing, outcome=nothing,
-        share=np.zeros(0), weight=np.zeros(0), rows=table.rows, covariates=np.zeros((0, 0)),
+    bare = replace(
+        table, votes=None, first=nothing, second=nothing, outcome=nothing, share=np.zeros(0), weight=np.zeros(0),
+        covariates=np.zeros((0, 0)),
     )  # fmt: skip
     found, lines = _checked(bare)
     assert lines["sides"].status == "ok"
@@ -185,7 +176,7 @@ def test_sessions_stand_in_for_raters_and_votes_of_nobody_stay() -> None:
     sessions = frame.with_columns(
         session=pl.when(pl.int_range(pl.len()) < 500).then(None).otherwise(pl.col("rater"))
     ).drop("rater")
-    found, lines = _checked(_of(sessions))
+    found, lines = _checked(VoteTable.of(sessions))
     assert found.n_raters == 75
     assert "session" in lines["raters"].finding
     assert all(one.rater >= "r025" for one in found.influences)
@@ -193,7 +184,7 @@ def test_sessions_stand_in_for_raters_and_votes_of_nobody_stay() -> None:
 
 def test_moves_and_gaps_are_in_the_points_asked_for() -> None:
     table = _table(honest(np.random.default_rng(10), n_models=5))
-    elo, logs = _checked(table)[0], _checked(table, points=1.0)[0]
+    elo, logs = _checked(table)[0], _checked(table, scale="log-odds")[0]
     assert elo.flip is not None
     assert logs.flip is not None
     assert elo.flip.gap == pytest.approx(logs.flip.gap * ELO_PER_LOG_ODDS)
@@ -215,7 +206,7 @@ def test_raters_of_real_votes_who_do_not_read(shared_data: Path) -> None:
         rater=pl.col("worker").cast(pl.String),
         item=pl.col("prompt").cast(pl.String),
     )
-    found, lines = _checked(_of(frame))
+    found, lines = _checked(VoteTable.of(frame))
     flagged = {(flag.rater, flag.check) for flag in found.raters}
     assert {("32", "side"), ("15", "loyalty"), ("20", "disagreement")} <= flagged
     assert len({rater for rater, _ in flagged}) <= 12
@@ -234,18 +225,18 @@ def test_a_side_that_is_always_the_baseline_is_no_preference_for_a_side() -> Non
             "outcome": ["a", "a", "b"] * 20 + ["b", "a", "a"] * 10,
         }
     )
-    _, lines = _checked(_of(frame))
+    _, lines = _checked(VoteTable.of(frame))
     assert lines["sides"].status == "not run"
     assert "one order only" in lines["sides"].finding
 
 
 def test_what_could_not_have_been_seen_is_not_called_fine() -> None:
     few = {"model_a": ["x", "y"], "model_b": ["y", "x"], "outcome": ["a", "a"], "rater": ["u", "u"]}
-    _, lines = _checked(_of(pl.DataFrame(few)))
+    _, lines = _checked(VoteTable.of(pl.DataFrame(few)))
     assert lines["sides"].status == "not run"
     assert lines["raters"].status == "not run"
     one = {name: values * 30 for name, values in few.items()}
-    _, lines = _checked(_of(pl.DataFrame(one)))
+    _, lines = _checked(VoteTable.of(pl.DataFrame(one)))
     assert lines["sides"].status == "warning"  # 60 of 60
     assert lines["raters"].status == "not run"
     assert "nobody to be unlike" in lines["raters"].finding

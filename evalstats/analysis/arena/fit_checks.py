@@ -4,25 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arena.checks import (
-    DRIFT_LEVEL,
-    TEST_LEVEL,
-    CheckLine,
-    Drift,
-    FitChecks,
-    ModelDrift,
-    PairResidual,
-    PeriodRating,
-    check_line,
-    guarded,
-    votes_of,
-)
-from evalstats.analysis.arena.votes import VoteTable
+from evalstats.analysis.arena.checks import DRIFT_LEVEL, TEST_LEVEL, check_line, guarded, votes_of
+from evalstats.analysis.arena.notes import source_word
+from evalstats.analysis.arena.result import CheckLine, FitChecks, ModelDrift, PairResidual, PeriodRating, RatingDrift
 from evalstats.document.numbers import number, p_words, plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS
@@ -44,6 +33,7 @@ from evalstats.stats.arena.slices import SliceFit, slice_fit
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile
+from evalstats.table.votes import VoteTable
 
 _SHOWN = 10
 _ENOUGH_VOTES = 30  # a model; at 12 true ratings fail the checks of circles in 13% of tables, at a nominal 5%
@@ -56,6 +46,8 @@ _BIN_LEVEL = 0.95
 _AVERAGE = "a rating is then an average over opponents, not a law"
 _READY = check_line("deviance", "ok", "votes are drawn")
 Test = TypeVar("Test")
+# The fields of `FitChecks` that a check fills, and its line.
+Checked = tuple[dict[str, Any], CheckLine]
 Period = Literal["month", "week", "auto"]
 _FEWEST_PERIODS = 3  # for "auto" to take the longer unit
 _DAYS = 7
@@ -75,17 +67,14 @@ def fit_checks(
     Draws give raters (prompts, sessions, whatever votes are clustered by) tastes of their own, as large as the votes show
     them: what exceeds the draws is misfit. Where no two models are told apart, ratings need not predict a vote.
     """
+    nothing: dict[str, Any] = {}
     drawn, failed = guarded(
         "deviance", lambda: (simulated(fit, table.rows, n_resamples=_draws(fit, table), seed=seed), _READY), None
     )
-    found, line = guarded(
-        "prediction",
-        lambda: _prediction(FitChecks(), fit, table, seed, told_apart=told_apart),
-        FitChecks(),
-    )
+    fields, line = guarded("prediction", lambda: _prediction(fit, table, seed, told_apart=told_apart), nothing)
     lines: dict[str, CheckLine] = dict.fromkeys(("deviance", "calibration", "prediction"), line)
-    of_draws: dict[str, Callable[[FitChecks, Simulated], tuple[FitChecks, CheckLine]]] = {
-        "deviance": lambda found, votes: _deviance(found, votes, table),
+    of_draws: dict[str, Callable[[Simulated], Checked]] = {
+        "deviance": lambda votes: _deviance(votes, table),
         "calibration": _calibration,
         "transitivity": _transitivity,
         "cycles": _circles,
@@ -94,22 +83,16 @@ def fit_checks(
         if drawn is None:
             lines[check] = check_line(check, "not run", failed.finding)
         else:
-            found, lines[check] = guarded(check, partial(run, found, drawn), found)
-    return found, _of_few_votes(tuple(lines.values()), table)
-
-
-def _of_few_votes(lines: tuple[CheckLine, ...], table: VoteTable) -> tuple[CheckLine, ...]:
-    """Say of models with few votes what the checks cannot: simulated laws of circles are too low there."""
-    each = 2.0 * table.n_votes / table.n_models
-    if each >= _ENOUGH_VOTES:
-        return lines
-    few = f"{each:.0f} votes a model are too few to tell circles from noise"
-    return tuple(
-        check_line(line.check, "not run", f"{few}: {line.finding.partition(': ')[0]}")
-        if line.check in {"transitivity", "cycles"} and line.status == "warning"
-        else line
-        for line in lines
-    )
+            found, lines[check] = guarded(check, partial(run, drawn), nothing)
+            fields = fields | found
+    few = 2.0 * table.n_votes / table.n_models
+    if few < _ENOUGH_VOTES:
+        # Simulated laws of circles are too low there.
+        for check in ("transitivity", "cycles"):
+            if lines[check].status == "warning":
+                told = f"{few:.0f} votes a model are too few to tell circles from noise"
+                lines[check] = check_line(check, "not run", f"{told}: {lines[check].finding.partition(': ')[0]}")
+    return FitChecks(**fields), tuple(lines.values())
 
 
 def _percent(share: float, digits: int = 0) -> str:
@@ -124,11 +107,12 @@ def _draws(fit: PairFit, table: VoteTable) -> int:
     return min(_DRAWS, max(_FEWEST_DRAWS, most))
 
 
-def _deviance(found: FitChecks, votes: Simulated, table: VoteTable) -> tuple[FitChecks, CheckLine]:
+def _deviance(votes: Simulated, table: VoteTable) -> Checked:
     law, worst = pair_deviance(votes).deviance, _worst(pair_residuals(votes), table.models)
+    allowed = ", tastes allowed for" if votes.tastes.sd else "" if table.rows.clusters else " and votes are independent"
     said = (
         f"the deviance of {plural(votes.cells.n_pairs, 'pair')} is {law.observed:,.0f}, where {law.expected:,.0f} "
-        f"[{law.low:,.0f}, {law.high:,.0f}] is expected if ratings say all{_with_tastes(votes, table)} ({p_words(law.p_value)})"
+        f"[{law.low:,.0f}, {law.high:,.0f}] is expected if ratings say all{allowed} ({p_words(law.p_value)})"
     )
     far = "".join(
         f"; farthest off is {pair.first} against {pair.second}: {_percent(pair.observed)} of {plural(pair.n_votes, 'vote')}, "
@@ -136,14 +120,7 @@ def _deviance(found: FitChecks, votes: Simulated, table: VoteTable) -> tuple[Fit
         for pair in worst[:1]
     )
     line = _tested("deviance", law.p_value, said, f"some pairs go otherwise than ratings say{far}")
-    return replace(found, deviance=law, worst_pairs=worst), line
-
-
-def _with_tastes(votes: Simulated, table: VoteTable) -> str:
-    """Say what draws allow for."""
-    if votes.tastes.sd:
-        return ", tastes allowed for"
-    return "" if table.rows.clusters else " and votes are independent"
+    return {"deviance": law, "worst_pairs": worst}, line
 
 
 def _tested(check: str, p_value: float, said: str, alarm: str) -> CheckLine:
@@ -153,34 +130,23 @@ def _tested(check: str, p_value: float, said: str, alarm: str) -> CheckLine:
     return check_line(check, "warning", f"{said}: {alarm}", p_value)
 
 
-def _calibration(found: FitChecks, votes: Simulated) -> tuple[FitChecks, CheckLine]:
+def _calibration(votes: Simulated) -> Checked:
     law = calibration_error(votes)
     said = (
         f"shares of votes differ from predicted ones by {_percent(law.observed, 1)} in the root mean square, where "
         f"{_percent(law.low, 1)} to {_percent(law.high, 1)} is expected of true ratings ({p_words(law.p_value)})"
     )
     alarm = "ratings further apart do not win as much more as they promise"
-    return replace(found, calibration_error=law), _tested("calibration", law.p_value, said, alarm)
+    return {"calibration_error": law}, _tested("calibration", law.p_value, said, alarm)
 
 
-def _prediction(
-    found: FitChecks, fit: PairFit, table: VoteTable, seed: int, *, told_apart: bool
-) -> tuple[FitChecks, CheckLine]:
+def _prediction(fit: PairFit, table: VoteTable, seed: int, *, told_apart: bool) -> Checked:
     tried = held_out(fit, table.rows, conf_level=_BIN_LEVEL, seed=seed)
     folds_by = "vote"
     if tried.way is not None:
-        name = table.cluster_names[tried.way] if tried.way < len(table.cluster_names) else "cluster"
-        folds_by = "prompt" if name == "item" else name
-    found = replace(
-        found,
-        calibration=tried.bins,
-        brier=tried.brier,
-        brier_constant=tried.brier_constant,
-        log_loss=tried.log_loss,
-        log_loss_constant=tried.log_loss_constant,
-        n_folds=tried.n_folds,
-        folds_by=folds_by,
-    )
+        folds_by = source_word(table.cluster_names[tried.way]) if tried.way < len(table.cluster_names) else "cluster"
+    names = ("brier", "brier_constant", "log_loss", "log_loss_constant", "n_folds")
+    found = {"calibration": tried.bins, "folds_by": folds_by, **{name: getattr(tried, name) for name in names}}
     if table.n_models == 2:
         reason = "of two models the share of wins is the rating: there is nothing more to predict"
         return found, check_line("prediction", "not run", reason)
@@ -212,9 +178,9 @@ def _prediction_line(found: HeldOut, folds_by: str, *, told_apart: bool) -> Chec
     )
 
 
-def _transitivity(found: FitChecks, votes: Simulated) -> tuple[FitChecks, CheckLine]:
+def _transitivity(votes: Simulated) -> Checked:
     tested = transitivity(votes)
-    found = replace(found, triples=tested.triples, violations=tested.violations, transitivity=tested.share)
+    found = {"triples": tested.triples, "violations": tested.violations, "transitivity": tested.share}
     if tested.triples < _FEW_TRIPLES and tested.share.p_value > TEST_LEVEL:
         few = f"{plural(tested.triples, 'triple')} of models with a majority each say little; {_FEW_TRIPLES} are needed"
         return found, check_line("transitivity", "not run", few)
@@ -226,13 +192,13 @@ def _transitivity(found: FitChecks, votes: Simulated) -> tuple[FitChecks, CheckL
     return found, _tested("transitivity", tested.share.p_value, said, alarm)
 
 
-def _circles(found: FitChecks, votes: Simulated) -> tuple[FitChecks, CheckLine]:
+def _circles(votes: Simulated) -> Checked:
     share = hodge_parts(votes).share
     said = (
         f"{_percent(share.observed, 1)} of the energy of log-odds between pairs is in circles that no rating can "
         f"describe (HodgeRank), {_law(share)}"
     )
-    return replace(found, curl=share), _tested("cycles", share.p_value, said, f"that is more than noise; {_AVERAGE}")
+    return {"curl": share}, _tested("cycles", share.p_value, said, f"that is more than noise; {_AVERAGE}")
 
 
 def _law(share: AgainstDrawn) -> str:
@@ -259,7 +225,7 @@ def _worst(pairs: PairResiduals, models: tuple[str, ...]) -> tuple[PairResidual,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dated:
+class DatedVotes:
     """Votes with a time, merged, and the period of every row.
 
     `labels` and `times` (months or weeks after the first) are those of the periods that have votes; `n_undated` votes have no
@@ -275,7 +241,7 @@ class Dated:
 
 
 def period_ratings(
-    dated: Dated, names: Sequence[str], fit: PairFit, *, conf_level: float, points: float, reasons: list[str]
+    dated: DatedVotes, names: Sequence[str], fit: PairFit, *, conf_level: float, points: float, reasons: list[str]
 ) -> tuple[PeriodRating, ...]:
     """Rate the models of every period against the mean of those that are in all periods (but poor ones)."""
     parts = [dated.rows.take(dated.period == k) for k in range(len(dated.labels))]
@@ -329,7 +295,7 @@ def drift_of(
     period: Period = "auto",
     conf_level: float = 0.95,
     points: float = ELO_PER_LOG_ODDS,
-) -> tuple[Drift, CheckLine]:
+) -> tuple[RatingDrift, CheckLine]:
     """Test whether ratings change with time (`timestamp`), and rate models by period, in rating points (`points` a log-unit).
 
     "auto" takes months where votes are of at least 3, otherwise weeks. Two questions are asked, whether anything changes in any
@@ -340,13 +306,13 @@ def drift_of(
         dated = _dated(table, period)
     except CannotAnswerError as error:
         unit = "month" if period == "auto" else period
-        return Drift(period=unit, n_periods=0, reason=str(error)), check_line("drift", "not run", str(error))
+        return RatingDrift(period=unit, n_periods=0, reason=str(error)), check_line("drift", "not run", str(error))
     reasons: list[str] = []
     test = _attempted(lambda: _of_periods(fit, dated), reasons)
     linear = _attempted(lambda: linear_drift(fit, dated.rows, dated.period, times=dated.times, level=_STEADY), reasons)
     ratings = period_ratings(dated, table.models, fit, conf_level=conf_level, points=points, reasons=reasons)
     models = () if linear is None else _models(linear, table.models, points)
-    drift = Drift(
+    drift = RatingDrift(
         period=dated.unit,
         n_periods=len(dated.labels),
         statistic=None if test is None else test.statistic,
@@ -360,7 +326,7 @@ def drift_of(
     return drift, _told(drift, dated)
 
 
-def _dated(table: VoteTable, wanted: Period) -> Dated:
+def _dated(table: VoteTable, wanted: Period) -> DatedVotes:
     """Sort votes into periods."""
     if table.votes is None:
         raise CannotAnswerError("votes came merged, so their times are not known")
@@ -381,8 +347,8 @@ def _dated(table: VoteTable, wanted: Period) -> Dated:
     levels, place = np.unique(number_of, return_inverse=True)
     if levels.size < 2:
         raise CannotAnswerError(f"all votes are of one {unit}, so no change can be seen")
-    rows = table.rows_at(known, covariates=table.covariates[known], further=(place.astype(np.int64),))
-    return Dated(
+    rows = table.rows_at(known, further=(place.astype(np.int64),))
+    return DatedVotes(
         unit=unit,
         rows=replace(rows, clusters=rows.clusters[:-1]),
         period=rows.clusters[-1],
@@ -408,7 +374,7 @@ def _attempted(make: Callable[[], Test], reasons: list[str]) -> Test | None:
         return None
 
 
-def _of_periods(fit: PairFit, dated: Dated) -> PeriodTest:
+def _of_periods(fit: PairFit, dated: DatedVotes) -> PeriodTest:
     each = 2.0 * dated.rows.n_votes / dated.rows.n_models / len(dated.labels)
     if each < _FEWEST_VOTES:
         few = f"{each:.0f} votes a model and {dated.unit} are too few to test all {dated.unit}s at once"
@@ -439,7 +405,7 @@ def _models(linear: LinearDrift, names: Sequence[str], points: float) -> tuple[M
     return tuple(sorted(found, key=lambda each: each.p_value))
 
 
-def _method(test: PeriodTest | None, linear: LinearDrift | None, dated: Dated, table: VoteTable) -> str:
+def _method(test: PeriodTest | None, linear: LinearDrift | None, dated: DatedVotes, table: VoteTable) -> str:
     by = f"clusters of {' and '.join(table.cluster_names)}" if table.cluster_names else "single votes"
     parts: list[str] = []
     if test is not None:
@@ -456,7 +422,7 @@ def _method(test: PeriodTest | None, linear: LinearDrift | None, dated: Dated, t
     return "; ".join(parts)
 
 
-def _told(drift: Drift, dated: Dated) -> CheckLine:
+def _told(drift: RatingDrift, dated: DatedVotes) -> CheckLine:
     if drift.p_value is None and not drift.models:
         return check_line("drift", "not run", drift.reason or "no change can be seen")
     flagged = [each for each in drift.models if each.flagged]
@@ -483,13 +449,13 @@ def _told(drift: Drift, dated: Dated) -> CheckLine:
     )
 
 
-def _p(drift: Drift) -> float:
+def _p(drift: RatingDrift) -> float:
     """Return the p-value of both questions together."""
     steady = min((model.p_adjusted for model in drift.models), default=1.0) * DRIFT_LEVEL / _STEADY
     return min(1.0, steady, 1.0 if drift.p_value is None else drift.p_value * DRIFT_LEVEL / _ANY)
 
 
-def _least(errors: list[float], dated: Dated) -> float:
+def _least(errors: list[float], dated: DatedVotes) -> float:
     """Change over the whole time that the model in the middle would show with about 80% power, all models tested."""
     sure = t_quantile(1.0 - _STEADY / len(errors), 1e6) + t_quantile(0.6, 1e6)
     return errors[len(errors) // 2] * sure * float(np.ptp(dated.times))
