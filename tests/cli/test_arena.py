@@ -2,14 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
-from evalstats.cli import arena
 from evalstats.cli.arena import cluster_of, load_votes, names_of, style_of
 from evalstats.cli.load import with_votes_of
 from evalstats.errors import EvalStatsError, InputError
@@ -17,26 +15,13 @@ from evalstats.schema.data import EvalData
 from evalstats.simulate.arena import write_arena
 from evalstats.simulate.arena_world import ArenaDesign
 from tests.cli.once import answered_once
+from tests.cli.running import run as typed_command
 
-app = typer.Typer()
 NAMES = ("a", "b", "c", "d", "comma,name")
 STRENGTHS = (0.9, 0.5, 0.0, -0.2, -1.2)
 
 
-@app.callback()
-def _root() -> None:
-    """Keep `arena` a command of its own name."""
-
-
-arena.register(app)
-
-
-def run(*arguments: object) -> Result:
-    """Run the command in this process; an error of ours is raised as it is."""
-    result = CliRunner().invoke(app, ["arena", *[str(each) for each in arguments]])
-    if isinstance(result.exception, EvalStatsError):
-        raise result.exception
-    return result
+run = partial(typed_command, "arena")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -62,19 +47,6 @@ def votes(folder: Path) -> EvalData:
 # --- the whole command ---
 
 
-def test_the_text_leads_with_the_answer_and_fits(folder: Path) -> None:
-    result = run(folder)
-    assert result.exit_code == 0
-    lines = result.stdout.splitlines()
-    assert "simulated" in lines[0]
-    assert any(line.startswith(("CLEAR WINNER", "NO CLEAR WINNER")) for line in lines[:5])
-    assert max(map(len, lines)) <= 80
-    assert len([line for line in lines if line]) <= 5 + 12 + 3  # three lines say that the data are simulated
-    assert len(run(folder, "--no-checks", "-q").stdout.splitlines()) == 1
-    assert "checks passed" in run(folder, "--full").stdout
-    assert "Traceback" not in result.output
-
-
 def test_json_is_the_result_and_rank_sets_hold_the_truth(folder: Path) -> None:
     values = json.loads(run(folder, "--no-checks", "--format", "json", "--top", 1, "--top", 2, "--seed", 5).stdout)
     ranks = {row["name"]: (row["rank_low"], row["rank_high"]) for row in values["rows"]}
@@ -85,16 +57,6 @@ def test_json_is_the_result_and_rank_sets_hold_the_truth(folder: Path) -> None:
     assert values["n_votes"] == 2400
     for place, name in enumerate(NAMES, start=1):
         assert ranks[name][0] <= place <= ranks[name][1]
-
-
-@pytest.mark.parametrize(
-    ("style", "sign"), [("markdown", "| Model |"), ("html", "<table>"), ("latex", r"\begin{tabular}")]
-)
-def test_other_formats(folder: Path, style: str, sign: str, tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    result = run(folder, "--no-checks", "--format", style, "--output", target, "--quiet")
-    assert result.output == ""
-    assert sign in target.read_text(encoding="utf-8")
 
 
 def test_options_reach_the_result(folder: Path) -> None:
@@ -134,12 +96,6 @@ def test_categories(folder: Path) -> None:
     values = json.loads(run(folder, "--no-checks", "--by", "scenario", "-f", "json").stdout)
     assert values["categories"]["by"] == "scenario"
     assert values["categories"]["levels"]
-
-
-def test_explanation(folder: Path) -> None:
-    result = run(folder, "--no-checks", "--explain")
-    assert "What a rating and a rank mean" in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_islands_are_refused_a_rank_over_all_and_a_prior_joins_them(tmp_path: Path) -> None:

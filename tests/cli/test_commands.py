@@ -8,20 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from evalstats.cli.main import app
-from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
+from tests.cli.running import run
 from tests.typed import typed
-
-
-def run(*arguments: str | Path) -> Result:
-    """Run a command in this process; an error of ours is raised as it is."""
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    if isinstance(result.exception, EvalStatsError):
-        raise result.exception
-    return result
 
 
 def shell(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -76,19 +69,6 @@ def test_compare_by_names_in_a_store(store: Path) -> None:
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
 
-def test_two_benchmarks_in_the_store_do_not_matter_where_the_names_tell(store: Path) -> None:
-    result = run("compare", "baseline", "trained", "--store", store)
-    assert "95% CI −5.6 to 100.0" in result.output
-
-
-def test_compare_data_with_both_sides_in_it(results: Path) -> None:
-    result = run(
-        "compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", "--cluster", "dimension"
-    )
-    assert "INCONCLUSIVE" in result.output
-    assert "dimension" in result.output
-
-
 def test_json_is_all_there_is_on_stdout(results: Path) -> None:
     done = typed(
         "compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", "--format", "json"
@@ -97,16 +77,6 @@ def test_json_is_all_there_is_on_stdout(results: Path) -> None:
     values = json.loads(done.stdout)
     assert values["verdict"] == "inconclusive"
     assert (values["these_items"]["verdict"], values["clusters"]) == ("better", ["dimension"])
-
-
-@pytest.mark.parametrize(
-    ("style", "sign"), [("markdown", "| System |"), ("html", "<table>"), ("latex", r"\begin{tabular}")]
-)
-def test_other_formats(results: Path, style: str, sign: str) -> None:
-    result = run(
-        "compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", "--format", style
-    )
-    assert sign in result.output
 
 
 def test_output_goes_to_a_file_whole(results: Path, tmp_path: Path) -> None:
@@ -322,14 +292,6 @@ def test_margin_is_in_points_of_the_metric(results: Path) -> None:
     assert values["margin"] == pytest.approx(0.02)
     with pytest.raises(InputError, match="no difference lies outside such a margin"):
         run(*sides, "--margin", "2")
-
-
-def test_score_by_name_in_a_store(store: Path) -> None:
-    assert "43 items" in run("score", "trained", "--store", store).stdout
-
-
-def test_version() -> None:
-    assert run("--version").stdout.startswith("evalstats 0.")
 
 
 def test_doctor_reports_versions() -> None:

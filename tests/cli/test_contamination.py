@@ -57,12 +57,6 @@ def test_a_break_at_a_date(files):
     assert max(len(line) for line in found.stdout.splitlines()) <= 80
 
 
-def test_twins(files):
-    found = run(files["twins"], "--twin", "twin_of", "--suspect", "suspect", *REFERENCES)
-    assert found.exit_code == 0, found.output
-    assert "INFLATED" in found.stdout
-
-
 def test_where_nothing_can_be_said_the_status_says_so(files, tmp_path):
     rows = [{**row, "book": str(row["source"])} for row in split_rows(n=40)]
     file = tmp_path / "few.jsonl"

@@ -2,21 +2,19 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
-from evalstats.cli import gap as command
 from evalstats.cli.gap import Sides, mix_of, names_of
 from evalstats.cli.load import filtered
-from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from tests.cli.once import answered_once
+from tests.cli.running import run as typed_command
 
-app = typer.Typer()
 FEW = ("--resamples", "100", "--no-plan", "-q")
 MODELS = tuple(f"model-{i:02d}" for i in range(12))
 # Far apart, so that no noise is needed to know what must come out; the fourth does far worse live.
@@ -24,20 +22,7 @@ LAB = tuple(0.90 - 0.05 * i for i in range(12))
 LIVE = tuple(1000 + 400 * score + 3 * (-1) ** i - 90 * (i == 3) for i, score in enumerate(LAB))
 
 
-@app.callback()
-def _root() -> None:
-    """Keep `gap` a command of its own name."""
-
-
-command.register(app)
-
-
-def run(*arguments: str | Path) -> Result:
-    """Run the command in this process; an error of ours is raised as it is."""
-    result = CliRunner().invoke(app, ["gap", *[str(each) for each in arguments]])
-    if isinstance(result.exception, EvalStatsError):
-        raise result.exception
-    return result
+run = partial(typed_command, "gap")
 
 
 def table(path: Path, models: Sequence[str], values: Sequence[float], error: float | None, name: str) -> Path:
@@ -88,27 +73,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def shown(folder: Path) -> Result:
-    return run("--lab", folder / "lab.csv", "--live", folder / "live.csv", *FEW[:-1])
-
-
 # --- the whole command ---
-
-
-def test_the_text_leads_with_the_verdict_and_fits(shown: Result) -> None:
-    assert shown.exit_code == 0
-    lines = shown.stdout.splitlines()
-    assert lines[0].startswith("MISJUDGES 1 MODEL: The lab orders models")
-    assert "overrates model-03" in " ".join(lines[:2])
-    assert max(map(len, lines)) <= 80
-    assert len(lines) <= 12 + 15 + 1
-
-
-def test_quiet_is_one_line(folder: Path) -> None:
-    result = run("--lab", folder / "lab.csv", "--live", folder / "live.csv", *FEW)
-    assert len(result.stdout.splitlines()) == 1
-    assert "overrates model-03" in result.stdout
 
 
 def test_json_is_the_result(folder: Path) -> None:
@@ -119,14 +84,6 @@ def test_json_is_the_result(folder: Path) -> None:
     assert (values["seed"], values["conf_level"], values["n_resamples"]) == (4, 0.9, 100)
     assert values["lab"]["only_here"] == ["only-lab"]
     assert "live top 3" in [part["label"] for part in values["agreement"]["parts"]]
-
-
-def test_the_result_goes_to_a_file(folder: Path, tmp_path: Path) -> None:
-    target = tmp_path / "out.md"
-    arguments = ("--lab", folder / "lab.csv", "--live", folder / "live.csv", *FEW)
-    result = run(*arguments, "--format", "markdown", "--output", target)
-    assert result.output == ""
-    assert "| Model |" in target.read_text(encoding="utf-8")
 
 
 def test_explain_is_added_and_a_margin_calls_models_aligned(folder: Path) -> None:
@@ -239,7 +196,6 @@ def test_of_two_tables_it_is_asked_which_is_live(names: tuple[str, str], tmp_pat
     for k, path in enumerate(paths):
         rows = [f"q{i},m{m},{(i * (m + 2) + k) % 3 > 0:d}" for m in range(4) for i in range(20)]
         path.write_text("\n".join(["item,model,score", *rows]) + "\n", encoding="utf-8")
-    done = CliRunner().invoke(app, ["gap", *map(str, paths)])
-    assert isinstance(done.exception, InputError)
     lab, live = paths if names[0] == "first.csv" else reversed(paths)
-    assert f"write gap --lab {lab} --live {live}, or the other way round" in str(done.exception)
+    with pytest.raises(InputError, match=f"write gap --lab {lab} --live {live}, or the other way round"):
+        run(*paths)

@@ -1,39 +1,20 @@
 """`evalstats leaderboard` as a user types it: what is printed where, and the exit status."""
 
-import io
 import json
-import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
-from evalstats.cli import leaderboard
-from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.simulate.benchmark_files import write_tenacious_traces
 from tests.cli.once import answered_once
+from tests.cli.running import run as typed_command
 
-app = typer.Typer()
-
-
-@app.callback()
-def _root() -> None:
-    """Keep `leaderboard` a command of its own name."""
-
-
-leaderboard.register(app)
-
-
-def run(*arguments: str | Path) -> Result:
-    """Run the command in this process; an error of ours is raised as it is."""
-    result = CliRunner().invoke(app, ["leaderboard", *[str(each) for each in arguments]])
-    if isinstance(result.exception, EvalStatsError):
-        raise result.exception
-    return result
+run = partial(typed_command, "leaderboard")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,32 +45,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_text_leads_with_the_answer_and_fits(table: Path) -> None:
-    result = run(table)
-    assert result.exit_code == 0
-    lines = result.stdout.splitlines()
-    assert lines[0] == "ONE BEST: big is best: the other 3 are all shown to be worse."
-    assert max(map(len, lines)) <= 80
-    assert len([line for line in lines if line]) <= 2 + 4 + 8
-    assert "Missing scores" not in result.stdout.partition("!")[0]
-    full = run(table, "--full").stdout
-    assert max(map(len, full.splitlines())) <= 80
-    assert "1 model lacks scores, which could move one by " in " ".join(full.split())
-    (small,) = [line for line in full.splitlines() if re.match(r"small +12 ", line)]
-    assert " to " in small
-
-
-def test_quiet_is_one_line(table: Path) -> None:
-    (line,) = run(table, "-q").stdout.splitlines()
-    assert line.startswith("ONE BEST: big is best: the other 3 are all shown to be worse: ")
-
-
-def test_the_csv_has_every_model(table: Path) -> None:
-    frame = pl.read_csv(io.StringIO(run(table, "--format", "csv").stdout))
-    assert frame["model"].to_list()[0] == "big"
-    assert {"estimate", "conf_low", "rank_low", "rank_high", "top_3"} <= set(frame.columns)
-
-
 def test_twenty_models_are_shown_and_the_rest_on_demand(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     name = "a-rather-long-name-of-a-provider/model-{:02d}-with-its-version-and-a-date"
@@ -115,16 +70,6 @@ def test_json_is_the_result(table: Path) -> None:
     assert values["seed"] == 3
     assert len(values["pairs"]) == 6
     assert values["graph"]["n_common"] == 108
-
-
-@pytest.mark.parametrize(
-    ("style", "sign"), [("markdown", "| Model |"), ("html", "<table>"), ("latex", r"\begin{tabular}")]
-)
-def test_other_formats(table: Path, style: str, sign: str, tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    result = run(table, "--format", style, "--output", target, "--quiet")
-    assert result.output == ""
-    assert sign in target.read_text(encoding="utf-8")
 
 
 def test_models_baseline_and_adjustment(table: Path) -> None:

@@ -1,31 +1,18 @@
 """`evalstats power` as a user types it."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
 from evalstats.analysis.power.power import power as plan
-from evalstats.cli import power
 from evalstats.cli.ingest_run import ingest
-from evalstats.errors import EvalStatsError, InputError
+from evalstats.errors import InputError
 from evalstats.simulate.draws import simulate_pairs
+from tests.cli.running import run as typed_command
 
-app = typer.Typer(
-    rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
-)
-app.callback()(lambda: None)
-power.register(app)
-
-
-def run(*arguments: str | Path) -> Result:
-    """Run the command in this process; an error of ours is raised as it is."""
-    result = CliRunner().invoke(app, ["power", *map(str, arguments)])
-    if isinstance(result.exception, EvalStatsError):
-        raise result.exception
-    return result
+run = partial(typed_command, "power")
 
 
 def values(*arguments: str | Path) -> dict[str, object]:
@@ -102,27 +89,6 @@ def test_a_pilot_from_files_and_from_a_store(files: Path, tmp_path: Path) -> Non
     from_file, from_store = (values("--from", source, *sides) for source in (files, store))
     assert from_file["answer"] == from_store["answer"]
     assert from_file["cost_unit"] == "answers"
-
-
-@pytest.mark.parametrize(
-    ("style", "sign"), [("markdown", "| Items |"), ("html", "<table>"), ("latex", r"\begin{tabular}")]
-)
-def test_other_formats(style: str, sign: str) -> None:
-    assert sign in run("--delta", "5pp", "--discordance", ".2", "--format", style).stdout
-
-
-def test_output_goes_to_a_file(tmp_path: Path) -> None:
-    target = tmp_path / "plan.json"
-    done = run("--delta", "5pp", "--discordance", ".2", "-f", "json", "-o", target, "--quiet")
-    assert done.stdout == ""
-    assert json.loads(target.read_text(encoding="utf-8"))["method"] == "exact"
-
-
-def test_text_and_help_fit_80_columns() -> None:
-    for arguments in (["--delta", "3pp", "--discordance", ".2"], ["--n", "500", "--accuracy", ".8"], ["--help"]):
-        result = CliRunner().invoke(app, ["power", *arguments], env={"COLUMNS": "80"})
-        assert result.exit_code == 0
-        assert max(len(line) for line in result.output.splitlines()) <= 80
 
 
 def test_no_number_that_is_enough_is_an_answer() -> None:

@@ -3,41 +3,25 @@
 import inspect
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
-from evalstats.cli import scenarios
 from evalstats.cli.scenarios import weights_of
-from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
+from evalstats.errors import EvalStatsError, InputError
 from tests.analysis.scenarios import example
 from tests.cli.once import answered_once
-
-app = typer.Typer()
-
-
-@app.callback()
-def _root() -> None:
-    """Keep `scenarios` a command of its own name."""
-
-
-scenarios.register(app)
+from tests.cli.running import run as typed_command
 
 RATES = {"big": (0.9, 0.85, 0.4), "comma,name": (0.75, 0.7, 0.65), "small": (0.5, 0.45, 0.4)}
 USERS = ("ideal", "vague", "hostile")
 
 
-def run(*arguments: str | Path) -> Result:
-    """Run the command in this process; an error of ours is raised as it is."""
-    result = CliRunner().invoke(app, ["scenarios", *[str(each) for each in arguments]])
-    if isinstance(result.exception, EvalStatsError):
-        raise result.exception
-    return result
+run = partial(typed_command, "scenarios")
 
 
 def rows_of(n_items: int, seed: int = 2) -> list[dict[str, object]]:
@@ -86,27 +70,6 @@ def values_of(*arguments: str | Path) -> dict[str, Any]:
     return json.loads(run(*arguments, "-f", "json", "-q", "--bootstrap", "0").stdout)
 
 
-def test_the_text_leads_with_the_answer_and_fits(table: Path) -> None:
-    result = run(table, "--reference", "ideal", "--bootstrap", "0")
-    assert result.exit_code == 0
-    lines = result.stdout.splitlines()
-    assert lines[0] == "BREAKS SHOWN: big does worse in hostile than in ideal."
-    assert lines[1].startswith("−42.1 pp, 95% CI −56.8 to")
-    assert max(map(len, lines)) <= 80
-    assert len(lines) <= 30
-    full = run(table, "--reference", "ideal", "--bootstrap", "0", "--full").stdout
-    for heading in ("1 of 6 changes is a drop beyond chance", "What this assumes", "Repeat this"):
-        assert heading in full
-
-
-def test_quiet_prints_one_line_and_csv_every_cell(table: Path, small: Path) -> None:
-    quiet = run(table, "--reference", "ideal", "--bootstrap", "0", "--quiet").stdout
-    assert quiet.startswith("BREAKS SHOWN: big does worse in hostile than in ideal: −42.1 pp")
-    assert quiet.count("\n") == 1
-    cells = pl.read_csv(run(small, "--bootstrap", "0", "--format", "csv").stdout.encode())
-    assert cells.height == 9
-
-
 def test_a_plan_declares_clusters_and_columns(small: Path, tmp_path: Path) -> None:
     plan = tmp_path / "evalstats.toml"
     plan.write_text('[plan]\nclusters = ["topic"]\nconf_level = 0.9\n', encoding="utf-8")
@@ -127,16 +90,6 @@ def test_json_is_the_result_and_alone_on_stdout(table: Path) -> None:
     for row in values["cells"]:
         share = observed.filter(model=row["model"], scenario=row["scenario"])["score"].item()
         assert row["observed"] == pytest.approx(share)
-
-
-@pytest.mark.parametrize(
-    ("style", "sign"), [("markdown", "| Model |"), ("html", "<table>"), ("latex", r"\begin{tabular}")]
-)
-def test_other_formats_and_a_file(small: Path, style: str, sign: str, tmp_path: Path) -> None:
-    target = tmp_path / "out"
-    result = run(small, "--format", style, "--output", target, "--quiet", "--bootstrap", "0")
-    assert result.output == ""
-    assert sign in target.read_text(encoding="utf-8")
 
 
 def test_models_are_kept_by_name(small: Path) -> None:
@@ -243,16 +196,6 @@ def test_every_option_reaches_the_function(table: Path, monkeypatch: pytest.Monk
         "accept": ("judge",),
     }
     assert {name: seen[name] for name in expected} == expected
-
-
-def test_too_few_items_are_no_answer(tmp_path: Path) -> None:
-    few = tmp_path / "few.csv"
-    pl.DataFrame(rows_of(3)).write_csv(few)
-    try:
-        result = run(few, "--reference", "ideal", "--bootstrap", "0")
-    except CannotAnswerError:
-        return
-    assert result.exit_code == 3
 
 
 # --- weights ---
