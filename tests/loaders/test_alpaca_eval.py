@@ -242,15 +242,3 @@ def test_real_flat_annotations(shared_data: Path, tmp_path: Path) -> None:
     messages = "\n".join(str(problem) for problem in data.problems)
     assert "805 annotations repeat an instruction" in messages
     assert messages.count("805 of its 805 votes also stand in") == 1
-
-
-@pytest.mark.slow
-def test_all_real_flat_annotations(shared_data: Path) -> None:
-    """All 108,665 annotations of 135 files: two folders are nested in themselves, and two models have another's file."""
-    path = shared_data / "alpaca_eval" / "annotations_long.parquet"
-    data = check_flat(path, pl.read_parquet(path))
-    assert data.comparisons.height == 108_665
-    messages = "\n".join(str(problem) for problem in data.problems)
-    assert "64 of 108,665 votes have no outcome" in messages
-    assert "3,220 annotations repeat an instruction" in messages
-    assert messages.count("805 of its 805 votes also stand in") == 4

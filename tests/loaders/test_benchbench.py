@@ -5,8 +5,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
@@ -110,27 +108,6 @@ def test_a_table_without_numbers_is_refused(tmp_path: Path) -> None:
     path.write_text("model,x\nm,\n")
     with pytest.raises(UnreadableFileError, match="no published number of any model"):
         read_source(LOADER, with_digest(Source(path=path)))
-
-
-CELLS = st.text(max_size=5) | st.sampled_from(["1", "-", "nan", "1e999", '"', "=1+1", "\x00"])
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
-@given(rows=st.lists(st.lists(CELLS, max_size=6), max_size=5), header=st.sampled_from([LONG, "model,a,b\n"]))
-def test_any_cells_are_read_or_refused_in_words(tmp_path: Path, rows: list[list[str]], header: str) -> None:
-    path = tmp_path / "any_240829_code.csv"
-    path.write_bytes((header + "\n".join(",".join(row) for row in rows)).encode("utf-8", "replace"))
-    try:
-        data = read_source(LOADER, with_digest(Source(path=path)))
-    except UnreadableFileError as error:
-        refusal, data = str(error), None
-    else:
-        refusal = ""
-    assert "could not be read by" not in refusal
-    if data is None:
-        return
-    assert data.aggregates.height
-    assert data.aggregates["estimate"].is_finite().all()
 
 
 def test_all_published_tables_are_read(shared_data: Path) -> None:

@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
@@ -148,27 +146,3 @@ def test_detection(tmp_path: Path) -> None:
         assert found[0] is LOADER
     other = lines(tmp_path / "mine.json", {"accuracy": 1.0, "correct_count": 1, "total_count": 1})
     assert LOADER.sniff(read_head(other)) is None
-
-
-VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4)
-RECORDS = st.dictionaries(
-    st.sampled_from(["id", "valid", "error", "error_type", "accuracy", "result", "latency"]), VALUES
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-@given(wrong=st.lists(RECORDS | VALUES, max_size=3), given_=st.lists(RECORDS | VALUES, max_size=3), n=st.integers(1, 3))
-def test_any_values_are_read_or_refused_in_words(tmp_path: Path, wrong: list[Any], given_: list[Any], n: int) -> None:
-    head = {"accuracy": 0.5, "correct_count": max(0, n - len(wrong)), "total_count": n}
-    first = lines(tmp_path / "score" / "m" / "BFCL_v3_x_score.json", head, *wrong)
-    second = lines(tmp_path / "result" / "m" / "BFCL_v3_x_result.json", *given_)
-    try:
-        data = read_source(LOADER, with_digest(Source(path=first, companions=(second,))))
-    except UnreadableFileError as error:
-        refusal, data = str(error), None
-    else:
-        refusal = ""
-    assert "could not be read by" not in refusal
-    if data is not None:
-        total = sum(data.runs[column].sum() for column in ("n_scored", "n_error", "n_unscored"))
-        assert total == data.outcomes.height

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import UnreadableFileError
@@ -265,30 +263,6 @@ def test_detection(text: str) -> None:
 @pytest.mark.parametrize("text", ['{"events": [{"id": 1}]}', '[{"scores": {}}]', "span_id,scores\n"])
 def test_what_only_looks_alike_is_left_to_others(text: str) -> None:
     assert LOADER.sniff(Head(path=Path("x"), size=len(text), data=text.encode())) is None
-
-
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6)
-VALUES = st.recursive(
-    SCALARS,
-    lambda part: st.lists(part, max_size=3) | st.dictionaries(st.sampled_from(["A", "model", "type", "name"]), part),
-    max_leaves=6,
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
-@given(data=st.data())
-def test_any_values_are_read_or_refused_in_words(tmp_path: Path, data: st.DataObject) -> None:
-    base = root("t1", scores={"A": 1})
-    drawn = st.dictionaries(st.sampled_from(sorted(base)), VALUES).map(lambda some: {**base, "id": None, **some})
-    events = data.draw(st.lists(drawn | VALUES, max_size=5))
-    try:
-        statuses = loaded(saved(tmp_path / "x.json", {"events": events})).outcomes["status"]
-        assert set(statuses) <= {"scored", "error", "unscored"}
-    except UnreadableFileError as error:
-        fault = str(error)
-    else:
-        fault = ""
-    assert "could not be read by" not in fault
 
 
 @pytest.mark.parametrize("spread", [False, True])

@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import UnreadableFileError
@@ -140,28 +138,6 @@ def test_what_holds_nothing_is_refused(scored: Any) -> None:
         scored({"x": 1})
     with pytest.raises(UnreadableFileError, match=r"names no model \(model_path\)"):
         scored({**FLAT, "model_path": None})
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
-@given(data=st.data())
-def test_any_values_are_read_or_refused_in_words(tmp_path: Path, data: st.DataObject) -> None:
-    scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-    values = scalars | st.lists(scalars, max_size=2) | st.dictionaries(st.text(max_size=3), scalars, max_size=2)
-    score = st.fixed_dictionaries({"first_pass_score": values, "revised_score": values}) | values
-    scores = st.dictionaries(st.text(max_size=4), score, max_size=3) | values
-    found = st.fixed_dictionaries({"individual_scores": scores}) | values
-    changed = data.draw(st.dictionaries(st.sampled_from(sorted(FLAT)), values, max_size=4))
-    content = {**FLAT, **changed, "raw_results": data.draw(st.dictionaries(st.text(max_size=3), found, max_size=3))}
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps(content))
-    try:
-        read = read_source(LOADER, with_digest(Source(path=path)))
-    except UnreadableFileError as error:
-        told_ = str(error)
-    else:
-        assert (read.outcomes["score"].is_null() == (read.outcomes["status"] != "scored")).all()
-        return
-    assert "could not be read by" not in told_
 
 
 def test_two_files_of_two_models_pair(tmp_path: Path) -> None:

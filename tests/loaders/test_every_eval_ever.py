@@ -7,16 +7,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import evalstats as es
-from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.errors import InputError
+from evalstats.loaders.base import read_head
 from evalstats.loaders.every_eval_ever import LOADER
-from evalstats.loaders.registry import plan, read_source
+from evalstats.loaders.registry import plan
 
 UUID = "0b5c6a52-7d0e-4f0b-9b61-3a8c3f2d9e10"
 ACCURACY = {"metric_id": "accuracy", "metric_name": "accuracy", "metric_unit": "proportion", "lower_is_better": False}
@@ -375,51 +372,3 @@ def test_an_index_is_passed_over_and_other_files_are_left_alone(tmp_path: Path) 
         path = tmp_path / f"{k}.json"
         path.write_text(json.dumps(content))
         assert LOADER.sniff(read_head(path)) is None
-
-
-ANY = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=4)
-    | st.sampled_from(["law", "law.acc", "q1"]),
-    lambda part: st.lists(part, max_size=3) | st.dictionaries(st.sampled_from(["score", "id", "value", "epoch"]), part),
-    max_leaves=4,
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
-@given(
-    changes=st.dictionaries(st.sampled_from(sorted({*log(), "detailed_evaluation_results"} - {"model_info"})), ANY),
-    of_result=st.lists(st.dictionaries(st.sampled_from([*result(), "generation_config"]), ANY), max_size=2),
-    of_config=st.dictionaries(st.sampled_from([*ACCURACY, "llm_scoring", "metric_kind"]), ANY),
-    of_samples=st.lists(
-        st.dictionaries(st.sampled_from([*sample("q"), "metadata", "error", "token_usage"]), ANY), max_size=3
-    ),
-)
-def test_any_values_are_read_or_refused_in_words(
-    tmp_path_factory: pytest.TempPathFactory,
-    changes: dict[str, Any],
-    of_result: list[dict[str, Any]],
-    of_config: dict[str, Any],
-    of_samples: list[dict[str, Any]],
-) -> None:
-    where = tmp_path_factory.mktemp("tree")
-    results = [result(), *({**result("tax", own_id="t"), **each} for each in of_result)]
-    results += [result("art", own_id="a", metric_config={**ACCURACY, **of_config})]
-    tree(where, {**log(*results), **changes}, [sample("q1"), *({**sample("q2"), **each} for each in of_samples)])
-    (path,) = where.rglob("*.json")
-    source = Source(path=path, companions=tuple(where.rglob("*.jsonl")))
-    said, data = "", None
-    try:
-        data = read_source(LOADER, with_digest(source))
-    except UnreadableFileError as error:
-        said = str(error)
-    assert "could not be read by" not in said
-    if data is None:
-        return
-    counts = data.runs.select(pl.sum("n_scored", "n_error", "n_unscored")).row(0)
-    assert sum(counts) == data.outcomes.height
-    assert data.outcomes.filter(status="scored")["score"].null_count() == 0
-    assert data.outcomes.filter(pl.col("status") != "scored")["score"].drop_nulls().len() == 0

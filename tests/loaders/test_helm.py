@@ -8,14 +8,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.helm import LOADER, perturbation_name
-from evalstats.loaders.registry import plan, read_source
+from evalstats.loaders.registry import plan
 
 TYPOS = {"name": "typos", "robustness": True, "fairness": False, "computed_on": "perturbed", "prob": 0.05}
 
@@ -364,67 +362,3 @@ def test_files_group_by_folder(tmp_path: Path) -> None:
     parts = list(LOADER.plan(paths))
     assert all(isinstance(part, Source) and part.path.name == "per_instance_stats.json" for part in parts)
     assert len(parts) == 2
-
-
-ANY = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=4)
-    | st.sampled_from(["id1", "exact_match"]),
-    lambda part: st.lists(part, max_size=3) | st.dictionaries(st.sampled_from(["name", "split", "text", "id"]), part),
-    max_leaves=4,
-)
-STAT = st.fixed_dictionaries(
-    {"name": st.just({"name": "exact_match", "split": "test"}) | ANY, "mean": ANY, "count": ANY}
-)
-ENTRY = st.fixed_dictionaries(
-    {
-        "instance_id": st.just("id1") | ANY,
-        "train_trial_index": st.integers(0, 2) | ANY,
-        "stats": st.lists(STAT, max_size=3) | ANY,
-    },
-    optional={"perturbation": st.just(TYPOS) | ANY},
-)
-REQUEST = st.fixed_dictionaries(
-    {
-        "instance": st.fixed_dictionaries({"id": st.just("id1") | ANY, "input": ANY, "perturbation": ANY}) | ANY,
-        "result": st.fixed_dictionaries({"success": st.booleans(), "error": ANY, "request_datetime": ANY}) | ANY,
-        "train_trial_index": st.integers(0, 2) | ANY,
-    }
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
-@given(
-    instances=st.lists(ENTRY | ANY, min_size=1, max_size=4),
-    requests=st.lists(REQUEST | ANY, max_size=3),
-    stats=st.lists(STAT | ANY, min_size=1, max_size=3),
-    changes=st.dictionaries(
-        st.sampled_from(["name", "adapter_spec", "data_augmenter_spec", "groups", "scenario_spec"]), ANY
-    ),
-)
-def test_any_values_are_read_or_refused_in_words(
-    tmp_path_factory: pytest.TempPathFactory,
-    instances: object,
-    requests: object,
-    stats: object,
-    changes: dict[str, object],
-) -> None:
-    state = {"adapter_spec": changes.get("adapter_spec"), "request_states": requests}
-    where = tmp_path_factory.mktemp("run") / "run"
-    folder(where, spec={**spec(), **changes}, instances=instances, stats=stats, state=state)
-    source = Source(path=where / "per_instance_stats.json", companions=tuple(sorted(where.glob("[rs]*.json"))))
-    said, data = "", None
-    try:
-        data = read_source(LOADER, with_digest(source))
-    except UnreadableFileError as error:
-        said = str(error)
-    assert "could not be read by" not in said
-    if data is None:
-        return
-    (run,) = data.runs.to_dicts()
-    assert run["n_scored"] + run["n_error"] + run["n_unscored"] == data.outcomes.height
-    assert data.outcomes.filter(status="scored")["score"].null_count() == 0
-    assert data.outcomes.filter(pl.col("status") != "scored")["score"].drop_nulls().len() == 0

@@ -6,8 +6,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import UnreadableFileError
@@ -298,33 +296,6 @@ def test_detection(text: str) -> None:
 )
 def test_what_only_looks_alike_is_left_to_others(text: str) -> None:
     assert LOADER.sniff(Head(path=Path("x"), size=len(text), data=text.encode())) is None
-
-
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6)
-VALUES = st.recursive(
-    SCALARS,
-    lambda part: st.lists(part, max_size=3) | st.dictionaries(st.sampled_from(["key", "score", "avg", "min"]), part),
-    max_leaves=6,
-)
-
-
-@pytest.mark.parametrize("kind", ["table", "runs", "upload"])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
-@given(data=st.data())
-def test_any_values_are_read_or_refused_in_words(tmp_path: Path, kind: str, data: st.DataObject) -> None:
-    example = {"table": RESULTS[0], "runs": RUNS[0], "upload": UPLOAD["results"][0]}[kind]
-    drawn = st.dictionaries(st.sampled_from(sorted(example)), VALUES).map(lambda some: {**example, **some})
-    rows = data.draw(st.lists(drawn | VALUES, max_size=4))
-    beside = {**UPLOAD, **data.draw(st.dictionaries(st.sampled_from(["dataset_name", "experiment_metadata"]), VALUES))}
-    content: Any = {**beside, "results": rows} if kind == "upload" else [example, *rows]
-    try:
-        statuses = loaded(saved(tmp_path / "x.json", content)).outcomes["status"]
-        assert set(statuses) <= {"scored", "error", "unscored"}
-    except UnreadableFileError as error:
-        fault = str(error)
-    else:
-        fault = ""
-    assert "could not be read by" not in fault
 
 
 def page(tmp_path: Path, *rows: dict[str, Any], name: str = "gpt-x.csv") -> Path:

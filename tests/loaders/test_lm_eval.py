@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections import Counter
 from collections.abc import Iterable
 from math import exp, log, sqrt
 from pathlib import Path
@@ -113,37 +112,6 @@ def only(frame: pl.DataFrame, **levels: object) -> dict[str, object]:
     found = frame.filter(**levels)
     assert found.height == 1, found
     return found.row(0, named=True)
-
-
-def genuine_counts(folder: Path) -> Counter[tuple[str, str, str]]:
-    """Cells of the samples files by (task, filter, metric), counted without the loader."""
-    cells: Counter[tuple[str, str, str]] = Counter()
-    for path in folder.glob("samples_*.jsonl"):
-        task = path.name.removeprefix("samples_").rpartition("_")[0]
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            cells.update((task, row["filter"], metric) for metric in row["metrics"])
-    return cells
-
-
-@pytest.mark.parametrize(
-    "where", ["lm_eval/genuine_lm_eval_0.4.13_dummy_model", "every_eval_ever/lm_eval"], ids=["0.4.13", "0.4.9.2"]
-)
-def test_genuine_files_are_read_whole(shared_data: Path, where: str) -> None:
-    folder = shared_data / where
-    data = load(folder)
-    expected = genuine_counts(folder)
-    found = Counter(
-        {
-            (task, filter_name, metric.partition(",")[0]): n
-            for task, filter_name, metric, n in data.outcomes.group_by("task", "filter", "metric").len().iter_rows()
-        }
-    )
-    assert found == expected
-    runs = data.runs
-    assert (runs["n_scored"] + runs["n_error"] + runs["n_unscored"]).sum() == sum(expected.values())
-    assert runs["n_scored"].sum() == sum(expected.values())  # these files have a number in every cell
-    assert all(LOADER.sniff(read_head(path)) is not None for path in folder.iterdir())
 
 
 def test_genuine_group_accuracy_and_pooled_stderr(shared_data: Path) -> None:

@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.mlflow import LOADER
-from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
 COLUMNS = [
@@ -140,33 +138,3 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, why: str) -> None:
     path.write_text(text)
     with pytest.raises(UnreadableFileError, match=why):
         read_source(LOADER, with_digest(Source(path=path)))
-
-
-CELL = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=2)
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-@given(
-    columns=st.lists(st.sampled_from(COLUMNS) | st.text(max_size=4), max_size=5),
-    rows=st.lists(st.lists(CELL, max_size=5) | CELL, max_size=4),
-)
-def test_any_values_are_read_or_refused_in_words(tmp_path: Path, columns: list[str], rows: list[Any]) -> None:
-    path = table(tmp_path, *rows, columns=columns)
-    try:
-        data = read_source(LOADER, with_digest(Source(path=path)))
-    except UnreadableFileError as error:
-        refusal, data = str(error), None
-    else:
-        refusal = ""
-    assert "could not be read by" not in refusal
-    if data is not None:
-        total = sum(data.runs[column].sum() for column in ("n_scored", "n_error", "n_unscored"))
-        assert total == data.outcomes.height > 0
-
-
-def test_it_is_detected(tmp_path: Path) -> None:
-    found = sniffed(read_head(table(tmp_path, row("q1"))))[0]
-    assert found is not None
-    assert found[0] is LOADER

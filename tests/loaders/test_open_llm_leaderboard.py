@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import evalstats as es
@@ -293,25 +293,6 @@ def test_other_tables_are_left_to_others(tmp_path: Path) -> None:
     assert LOADER.sniff(read_head(path)) is None
     with pytest.raises(UnreadableFileError, match="has not the tasks of the Open LLM Leaderboard"):
         read_source(LOADER, with_digest(Source(path=path)))
-
-
-CELLS = st.none() | st.floats() | st.text(max_size=4) | st.booleans() | st.just(LINK)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
-@given(rows=st.lists(st.dictionaries(st.sampled_from(list(table_row())), CELLS), min_size=1, max_size=4))
-def test_any_cells_are_read_or_refused_in_words(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
-    path = tmp_path / "any.json"
-    path.write_text(json.dumps([{**table_row(), **row} for row in rows]))
-    try:
-        data = read_source(LOADER, with_digest(Source(path=path)))
-    except UnreadableFileError as error:
-        refusal, data = str(error), None
-    else:
-        refusal = ""
-    assert "could not be read by" not in refusal
-    if data is not None:
-        assert data.aggregates["estimate"].is_finite().all()
 
 
 def detail(question: str, acc: object, **more: Any) -> dict[str, Any]:

@@ -1,14 +1,10 @@
 """Reasoning Gym: items are the questions themselves, since one seed did not always give one list of questions."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
@@ -201,42 +197,12 @@ def test_two_models_pair(tmp_path: Path) -> None:
     assert compared.estimate == pytest.approx(1 / 6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
-@given(data=st.data())
-def test_any_values_are_read_or_refused_in_words(tmp_path: Path, data: st.DataObject) -> None:
-    scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-    values = scalars | st.lists(scalars, max_size=2) | st.dictionaries(st.text(max_size=3), scalars, max_size=2)
-    keys = st.sampled_from(["score", "model_answer", "error"])
-    completions = st.lists(st.dictionaries(keys, values, max_size=3) | values, max_size=3) | values
-    parts = st.fixed_dictionaries({"question": values, "completions": completions}) | values
-    changed = data.draw(st.dictionaries(st.sampled_from(sorted(dataset())), values, max_size=3))
-    content = {**dataset(), **changed, "results": data.draw(st.lists(parts, max_size=3))}
-    path = write(tmp_path, content)
-    assert list(LOADER.plan([path, path]))
-    try:
-        found = load(path)
-    except UnreadableFileError as error:
-        told_ = str(error)
-    else:
-        assert (found.outcomes["score"].is_null() == (found.outcomes["status"] != "scored")).all()
-        return
-    assert "could not be read by" not in told_
-
-
 def test_detection() -> None:
     for content in (dataset(result("2+2?", completion())), SUMMARY):
         text = json.dumps(content, indent=2)
         found = sniffed(Head(path=Path("x.json"), size=len(text), data=text.encode()))[0]
         assert found is not None
         assert found[0].name == "reasoning-gym"
-
-
-def test_real_files(shared_data: Path) -> None:
-    """Two published files: the mean over completions is the file's own average, and counts add up."""
-    data = read(shared_data / "reasoning_gym" / "raw")
-    means = dict(data.outcomes.group_by("task").agg(pl.col("score").mean()).iter_rows())
-    assert means == pytest.approx({"complex_arithmetic": 0.964808444651303, "knights_knaves": 0.6153333333333331})
-    assert data.runs.select("n_scored", "n_error", "n_unscored").rows() == [(150, 0, 0), (150, 0, 0)]
 
 
 def whole(*datasets: dict[str, Any], **about: Any) -> dict[str, Any]:
@@ -283,12 +249,3 @@ def test_a_dataset_of_a_whole_run_without_results_is_told(tmp_path: Path) -> Non
     assert "holds no question of 'sorts' (the harness failed on it: out of memory)" in told(data, "error")
     with pytest.raises(UnreadableFileError, match="holds no dataset with results"):
         load(write(tmp_path, whole(), "y", "results.json"))
-
-
-def test_a_damaged_file_does_not_stop_its_neighbours(tmp_path: Path) -> None:
-    whole = write(tmp_path, dataset(result("2+2", completion())))
-    packed = gzip.compress(whole.read_bytes() * 20)
-    whole.with_name("other.json.gz").write_bytes(packed[: len(packed) // 2])
-    data = read(tmp_path)
-    assert data.outcomes.height == 1
-    assert "other.json.gz" in " ".join(str(problem) for problem in data.problems)

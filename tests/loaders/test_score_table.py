@@ -9,7 +9,7 @@ import pytest
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.score_table import LOADER
 from evalstats.schema.data import EvalData
 
@@ -205,14 +205,3 @@ def test_other_loaders_are_surer(text: str, loader: str) -> None:
 def test_what_is_wrong_is_said(table: Any, content: Any, why: str) -> None:
     with pytest.raises(UnreadableFileError, match=why):
         table(content, "bench.json" if isinstance(content, list) else "bench.csv")
-
-
-def test_all_published_tables_of_benchbench_are_read(shared_data: Path) -> None:
-    folder = shared_data / "benchbench" / "benchmarks"
-    data = read(folder, format="score-table")  # their own loader knows more of them
-    files = sorted(path.stem for path in folder.glob("*.csv"))
-    assert sorted(data.runs["benchmark"].to_list()) == files
-    assert set(data.runs["loader"]) == {"score-table"}
-    elo = data.aggregates.filter(benchmark="chatbot_arena_241104_holistic", model="koala-13b")
-    assert elo.select("metric", "estimate").rows() == [("arena_elo", 901.4444159097708)]  # as the file has it
-    assert not [problem for problem in data.problems if problem.severity == "error"]

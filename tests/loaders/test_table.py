@@ -803,36 +803,6 @@ def test_real_mmlu_pro_predictions(shared_data: Path) -> None:
     assert data.metrics.select("metric", "kind").rows() == [("correct", "binary")]
 
 
-def test_real_reasoning_gym_trials(shared_data: Path) -> None:
-    """Item numbers start again in every data set and difficulty: they are items of a task and a variant."""
-    path = shared_data / "reasoning_gym" / "completions_long.parquet"
-    with pytest.raises(UnreadableFileError, match=r"'dataset' tells them apart"):
-        load(path, "item=item_idx")
-    with pytest.raises(UnreadableFileError, match=r"50 ids .*'config' tells them apart: --map variant=config"):
-        load(path, "item=item_idx", "task=dataset")
-    data = load(path, "item=item_idx", "task=dataset", "variant=config", "scenario=category", "benchmark=@gym")
-    frame = pl.read_parquet(path)
-    assert data.outcomes.height == frame.height == 191_050
-    assert data.outcomes["score"].null_count() == frame["score"].null_count()
-    assert data.outcomes["score"].sum() == pytest.approx(frame["score"].sum(), rel=1e-12)
-    assert sorted(data.outcomes["trial"].unique().to_list()) == [0, 1, 2]
-    assert data.outcomes["answer_missing"].dtype == pl.Boolean
-
-
-def test_real_wildbench_scores(shared_data: Path) -> None:
-    """Two files were scored for one model under its own name, so that only the file's name tells them apart."""
-    path = shared_data / "wildbench" / "scores_long.parquet"
-    options = ("item=session_id", "task=version", "error=error", "scale=1..10")
-    with pytest.raises(UnreadableFileError, match=r"model 'Qwen/Qwen1\.5-72B-Chat', item 'ae006110bb364606'"):
-        load(path, "model=model_test", *options)
-    data = load(path, "model=file_model", *options)
-    frame = pl.read_parquet(path)
-    assert data.outcomes.height == frame.height == 29_653
-    assert data.outcomes["score"].sum() == frame["score"].cast(pl.Float64).sum()
-    assert set(data.outcomes["judge"].unique()) == set(frame["judge"].unique())
-    assert data.metrics.select("kind", "low", "high").row(0) == ("bounded", 1.0, 10.0)
-
-
 def test_files_that_are_all_called_results_take_the_name_of_their_folder(tmp_path: Path) -> None:
     for shift, model in enumerate(("gpt-x", "gpt-y")):
         (tmp_path / model).mkdir()

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -221,22 +220,6 @@ def test_damaged_traces_are_refused(tmp_path: Path) -> None:
     path.write_bytes(b"")
     with pytest.raises(UnreadableFileError, match="of no kind"):
         load(path)
-
-
-@pytest.mark.parametrize("split", ["train", "dev", "held_out"])
-def test_real_evaluations_are_read_whole(shared_data: Path, split: str) -> None:
-    path = shared_data / "tenacious" / "outputs" / f"bench_{split}_eval.json"
-    held = json.loads(path.read_text())
-    data = load(path)
-    (run,) = data.runs.to_dicts()
-    n_rows = sum(2 + len(one["dimension_results"]) for one in held["results"])
-    assert (run["n_scored"], run["n_error"], run["n_unscored"]) == (n_rows, 0, 0)
-    assert data.outcomes.filter(metric="passed")["score"].sum() == held["passed"]
-    counted = Counter(part["name"] for one in held["results"] for part in one["dimension_results"])
-    for name, n in counted.items():
-        assert data.outcomes.filter(metric=f"score/{name}").height == n
-    assert (data.models(), data.outcomes["task"].unique().to_list()) == (("candidate",), [split])
-    assert "does not say whose answers were scored" in said(data)
 
 
 def test_an_evaluation(tmp_path: Path) -> None:

@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.registry import read, read_source
 from evalstats.loaders.terminal_bench import LOADER
 from evalstats.schema.data import EvalData
 
@@ -126,28 +124,3 @@ def test_results_that_are_no_trials_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [{"results": [{"task_id": 1}]}, {"results": {}}, [trial("a")], {"task_id": "a"}])
 def test_other_files_are_not_claimed(tmp_path: Path, content: object) -> None:
     assert LOADER.sniff(read_head(write(tmp_path / "results.json", content))) is None
-
-
-def test_it_is_detected(tmp_path: Path) -> None:
-    found = sniffed(read_head(run(tmp_path, trial("a"))))[0]
-    assert found is not None
-    assert found[0] is LOADER
-
-
-VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("1-of-2")
-TRIALS = st.dictionaries(st.sampled_from(list(trial("a"))), VALUES | st.lists(VALUES, max_size=2))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-@given(trials=st.lists(TRIALS | VALUES, max_size=5))
-def test_any_values_are_read_or_refused_in_words(tmp_path: Path, trials: list[Any]) -> None:
-    try:
-        data = read_source(LOADER, with_digest(Source(path=run(tmp_path, *trials))))
-    except UnreadableFileError as error:
-        refusal, data = str(error), None
-    else:
-        refusal = ""
-    assert "could not be read by" not in refusal
-    if data is not None:
-        total = sum(data.runs[column].sum() for column in ("n_scored", "n_error", "n_unscored"))
-        assert total == data.outcomes.height > 0
