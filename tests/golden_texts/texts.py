@@ -40,18 +40,24 @@ _MASKS = (
 
 
 @cache
+def results(name: str) -> tuple[Any, ...]:
+    """Return what a frozen case returns: one result or several."""
+    found = CASES[name]()
+    return found if isinstance(found, tuple) else (found,)
+
+
+@cache
 def texts(name: str) -> str:
     """Return all views of a frozen case, one below the other."""
-    result = CASES[name]()
-    return masked("".join(f"=== {view} ===\n{text.strip()}\n\n" for view, text in _views(result, whole=name in WHOLE)))
+    return masked("".join(f"=== {view} ===\n{text.strip()}\n\n" for view, text in _views(name)))
 
 
-def _views(result: Any, *, whole: bool) -> Iterator[tuple[str, str]]:
-    for each in result if isinstance(result, tuple) else (result,):
+def _views(name: str) -> Iterator[tuple[str, str]]:
+    for each in results(name):
         with on_the_shell():
             yield "terminal", written(each)
             yield "terminal, --full", written(each, full=True)
-        if whole:
+        if name in WHOLE:
             yield "Markdown", each.to_markdown()
             yield "page", page_text(each)
 

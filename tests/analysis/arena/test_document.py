@@ -12,7 +12,7 @@ from evalstats.analysis.arena.figures import digits_of, percent
 from evalstats.analysis.arena.result import ArenaRanking, PairContrast
 from evalstats.analysis.method_texts import texts_for
 from evalstats.document import terminal
-from evalstats.document.model import Document, Note, Section, Table, Text
+from evalstats.document.model import Note, Section, Table, Text
 from evalstats.errors import InputError
 from tests.analysis.arena import example_ranking as example
 
@@ -55,15 +55,6 @@ def texts(found: Section) -> str:
 # --- every result ---
 
 
-def test_the_headline_is_short_and_answers_the_question(result: ArenaRanking) -> None:
-    document = result.document()
-    assert document.title == "Whom do users prefer on example arena?"
-    assert words(document.headline, result) <= 15
-    ids = [each.id for each in document.sections]
-    assert len(set(ids)) == len(ids)
-    assert all(each.blocks and each.heading for each in document.sections)
-
-
 def test_the_terminal_shows_a_line_a_model_and_twelve_more(result: ArenaRanking) -> None:
     lines = terminal.to_text(result.document(), hint="More: --full, --report FILE.html.").splitlines()
     table = min(len(result.rows), 20) + 2 + (len(result.rows) > 20)
@@ -85,21 +76,6 @@ def test_nothing_is_said_with_holes_in_it(result: ArenaRanking) -> None:
     text = " ".join(terminal.to_text(result.document(), full=True, width=100_000).split())
     for hole in (" None,", "(None", "None)", "nan", " ,", "( ", ": :", "p = –", "; ;", "p = )"):
         assert hole not in text, hole
-
-
-def test_all_forms_are_views_of_the_document(result: ArenaRanking) -> None:
-    whole = " ".join(terminal.to_text(result.document(), full=True).split())
-    for each in result.document().evidence:
-        heading = terminal.to_text(
-            Document(kind="", title="", label="", tone="neutral", headline="", method=(each,)), full=True
-        )
-        assert " ".join(heading.split())[4:40] in whole
-    assert result.document().headline in result.summary()
-    assert result.explain()
-    assert "<script" not in result.to_html()
-    assert "\x1b" not in terminal.to_text(result.document(), full=True)
-    assert result.to_latex()
-    assert result.to_markdown("ratings").count("\n") >= len(result.rows)
 
 
 def test_every_model_has_its_line_with_its_own_numbers(result: ArenaRanking) -> None:

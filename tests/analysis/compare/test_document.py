@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats import datasets, load_result, read_plan
+from evalstats import datasets, read_plan
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.score.score import score
 from evalstats.document import terminal
 from evalstats.document.model import Figure
 from evalstats.schema.data import EvalData
@@ -100,13 +99,6 @@ def results() -> dict[str, Comparison]:
 
 def in_one_line(result: Comparison) -> str:
     return " ".join(result.explain().split())
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_saved_comparison_is_read_back_equal(name: str, results: dict[str, Comparison], tmp_path: Path) -> None:
-    result = results[name]
-    result.save(tmp_path / "r.json")
-    assert load_result(tmp_path / "r.json") == result
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -219,17 +211,6 @@ def test_the_frame_has_a_row_for_every_method_and_group() -> None:
     assert frame.filter(pl.col("term") == "difference").height == len(result.rows)
     assert frame.filter(pl.col("term").str.starts_with("dimension=")).height == 7
     assert pl.read_csv(io.StringIO(frame.write_csv())).height == frame.height
-
-
-def test_saved_scores_are_read_back_equal(tmp_path: Path) -> None:
-    for name, found in {
-        "plain": score(right_or_wrong(), "a"),
-        "trials": score(right_or_wrong(trials=3), "a"),
-        "claim": score(right_or_wrong(), "a", against="40%", against_n=50),
-    }.items():
-        assert not isinstance(found, tuple)
-        found.save(tmp_path / f"{name}.json")
-        assert load_result(tmp_path / f"{name}.json") == found
 
 
 @pytest.mark.parametrize("only_b", [8, 12, 21, 40])

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,7 +12,7 @@ from evalstats.analysis.gap.figures import spearman_words
 from evalstats.analysis.gap.result import LabLiveGap, SourceInterval
 from evalstats.analysis.result import Estimate
 from evalstats.document import terminal
-from evalstats.document.model import Document, Note
+from evalstats.document.model import Document
 from evalstats.simulate.lab_live import simulate_lab_live
 from tests.analysis.gap import example_gap as example
 
@@ -41,41 +40,6 @@ def words(text: str, names: tuple[str, ...]) -> int:
 
 
 # --- every result ---
-
-
-def test_the_headline_is_short_and_no_evidence_is_without_news(found: LabLiveGap) -> None:
-    document = found.document()
-    names = tuple(row.name for row in found.rows)
-    assert words(document.headline, names) <= 19  # two clauses and their reason
-    assert document.title.endswith("?")
-    assert len(document.actions) <= 5
-    ids = [section.id for section in document.sections]
-    assert len(set(ids)) == len(ids)
-    assert all(section.blocks and section.heading for section in document.sections)
-
-
-def test_the_terminal_shows_a_line_a_model_and_fifteen_more(found: LabLiveGap) -> None:
-    text = terminal.to_text(found.document(), hint="More: --full (all evidence), --report FILE.html (a page).")
-    assert len(text.splitlines()) <= min(found.n_models, 20) + 18
-    assert max(map(len, text.splitlines())) <= 80
-    assert "\n" not in terminal.headline(found.document())
-
-
-def test_all_forms_are_views_of_the_document(found: LabLiveGap) -> None:
-    whole = terminal.to_text(found.document(), full=True)
-    for section in found.document().evidence:
-        assert " ".join(section.heading.split())[:40] in " ".join(whole.split())
-    assert found.summary()
-    assert found.explain()
-    for text in (found.to_markdown(), found.to_html(), found.to_latex()):
-        assert text
-    assert found.to_markdown("scores").count("\n") >= found.n_models
-
-
-def test_a_saved_result_is_the_same_again(found: LabLiveGap, tmp_path: Path) -> None:
-    noted = replace(found, notes=(Note(kind="few", text="few", remedy="more"), *found.notes))
-    noted.save(tmp_path / "gap.json")
-    assert es.load_result(tmp_path / "gap.json") == noted
 
 
 def test_figures_have_a_table_and_can_be_drawn(found: LabLiveGap) -> None:

@@ -69,12 +69,3 @@ def test_log_odds_are_not_percentage_points(stools: MixedModel, successes: Mixed
     words = "in percentage points they depend on where one starts"
     assert words in in_one_line(successes)
     assert words not in in_one_line(stools)
-
-
-def test_an_explanation_reads_well(stools: MixedModel, successes: MixedModel) -> None:
-    for found in (stools, successes):
-        lines = to_text(found.document(), full=True).splitlines()
-        assert max(map(len, lines)) <= 80
-        line = in_one_line(found)
-        for wrong in ("None", "nan", " ,", "—", "..", "significant"):
-            assert wrong not in line
