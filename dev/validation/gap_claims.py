@@ -13,9 +13,10 @@ from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, 
 from evalstats.analysis.gap import calibration as lines
 from evalstats.analysis.gap.calibration import BENT, Calibration, calibrated
 from evalstats.analysis.gap.gap import gap, overall_verdict
-from evalstats.analysis.gap.material import Material, Options, Side
 from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.gap.score_scale import on_scale
+from evalstats.analysis.gap.shared_models import SharedModels
+from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.errors import CannotAnswerError
 from evalstats.simulate.lab_live import LabLiveDraw, draw_lab_live, simulate_lab_live
 from evalstats.simulate.lab_live_world import LabLiveDesign, LabLiveTruth, lab_live_truth, make_lab_live_world
@@ -127,27 +128,32 @@ def _voted(draw: LabLiveDraw) -> ClusterMeans:
     return ClusterMeans(estimate=fit.strengths, covariance=found.joint, n_clusters=np.array(users), df=None)
 
 
-def material(sides: Sides, *, votes: bool, scale: Scale = "auto", seed: int = 0) -> Material:
+def shared_of(sides: Sides, *, votes: bool, scale: Scale = "auto", seed: int = 0) -> SharedModels:
     """Return what `gap` works on, its scores on their scale."""
     names = tuple(f"m{m}" for m in range(sides.scores.n_models))
 
-    def side(found: ClusterMeans, *, votes: bool = False) -> Side:
-        return Side(
+    def side(found: ClusterMeans, *, votes: bool = False) -> SideScores:
+        return SideScores(
             kind="comparisons" if votes else "outcomes", name="", metric="success", unit="", scale=1.0,
             metric_kind="rating" if votes else "binary", low=None if votes else 0.0, high=None if votes else 1.0,
             models=names, estimate=found.estimate, covariance=found.covariance, df=found.df,
             n=found.n_clusters, n_clusters=found.n_clusters,
         )  # fmt: skip
 
-    made = Material(
-        models=names,
-        lab=side(sides.lab),
-        live=side(sides.live, votes=votes),
-        same_scale=not votes,
-        scores=sides.scores,
-        options=Options(n_resamples=RESAMPLES, seed=seed, scale=scale),
+    lab, live, scores, reason = on_scale(
+        side(sides.lab), side(sides.live, votes=votes), sides.scores, scale, conf_level=0.95
     )
-    return on_scale(made, scale)
+    return SharedModels(
+        models=names,
+        lab=lab,
+        live=live,
+        same_scale=not votes,
+        scores=scores,
+        plain=None if scores is sides.scores else sides.scores,
+        scale_reason=reason,
+        n_resamples=RESAMPLES,
+        seed=seed,
+    )
 
 
 class Found(NamedTuple):
@@ -162,11 +168,11 @@ class Found(NamedTuple):
 def decided(draw: LabLiveDraw, scale: Scale = "auto") -> Found:
     """Decide as `gap` does, without its tables."""
     sides = sides_of(draw)
-    made = material(sides, votes=draw.world.strengths is not None, scale=scale)
+    made = shared_of(sides, votes=draw.world.strengths is not None, scale=scale)
     # Lines by other methods are shown beside and decide nothing.
     with patch.object(lines, "other_lines", return_value=()):
         found = calibrated(made)
-    return Found(found, overall_verdict(found.rows, found, made)[0], made.scores, made.live_link)
+    return Found(found, overall_verdict(found.rows, found, made)[0], made.scores, made.live.link)
 
 
 def errors(found: Found, truth: LabLiveTruth) -> Iterator[tuple[str, float]]:

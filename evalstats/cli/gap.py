@@ -129,8 +129,8 @@ def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
 
 def write_near_names(path: Path, sides: "Sequence[EvalData | None]", aliases: Mapping[str, str] | None) -> None:
     """Write names of both sides that look alike as an alias file, for somebody to check and give with --aliases."""
-    from evalstats.analysis.gap.shared_models import ALIKE, match_models
-    from evalstats.analysis.gap.sides import by_setting
+    from evalstats.analysis.gap.model_names import ALIKE, match_models
+    from evalstats.analysis.gap.side_scores import by_setting
     from evalstats.cli.output import write_atomically
 
     whole = [side for side in sides if side is not None]

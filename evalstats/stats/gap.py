@@ -223,7 +223,7 @@ class Combined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaps:
+class RateGaps:
     """Differences of two sides. `std_error`, `df` and `p_value` are NaN where `reasons` says why there is no interval."""
 
     estimate: FloatArray
@@ -323,7 +323,7 @@ def combined(rates: CellRates, weights: FloatArray | sparse.csr_array) -> Combin
     )
 
 
-def gaps(lab: Combined, live: Combined) -> Gaps:
+def rate_gaps(lab: Combined, live: Combined) -> RateGaps:
     """Return live minus lab with Welch's t: errors of the two sides are independent.
 
     Where a side has fewer than five clusters, or no spread of its scores and no bounds, there is no interval. The df are
@@ -340,7 +340,7 @@ def gaps(lab: Combined, live: Combined) -> Gaps:
     p = np.array(
         [two_sided_t_p(e / s, d) if ok else np.nan for e, s, d, ok in zip(estimate, std_error, df, known, strict=True)]
     )
-    return Gaps(estimate=estimate, std_error=std_error, df=np.where(known, df, np.nan), p_value=p, reasons=reasons)
+    return RateGaps(estimate=estimate, std_error=std_error, df=np.where(known, df, np.nan), p_value=p, reasons=reasons)
 
 
 def _floor(rate: FloatArray, units: IntArray, flat: np.ndarray, low: float | None, high: float | None) -> FloatArray:

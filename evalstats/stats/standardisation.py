@@ -47,6 +47,34 @@ class CellTable:
             np.bincount(place, weights=self.total, minlength=size).astype(np.float64).reshape(shape),
         )
 
+    def of_models(self, kept: IntArray) -> "CellTable":
+        """Keep some models, coded in their order."""
+        code = np.full(self.n_models, -1, dtype=np.int64)
+        code[kept] = np.arange(kept.size)
+        at = np.flatnonzero(code[self.model] >= 0)
+        columns = (self.cluster[at], code[self.model[at]], self.cell[at], self.n[at], self.total[at])
+        return cell_table(*columns, n_models=kept.size, n_cells=self.n_cells)
+
+    def onto(self, code: IntArray, n_cells: int) -> "CellTable":
+        """Give each cell its place among other ones; cells of one place are added up."""
+        columns = (self.cluster, self.model, code[self.cell], self.n, self.total)
+        return cell_table(*columns, n_models=self.n_models, n_cells=n_cells)
+
+    @classmethod
+    def of_ones(cls, n_models: int, n_cells: int) -> "CellTable":
+        """Return one made outcome in every cell, where nothing is known but which cells there are."""
+        model, cell = np.divmod(np.arange(n_models * n_cells), n_cells)
+        ones = np.ones(model.size)
+        return cell_table(np.zeros_like(model), model, cell, ones, ones * 0.0, n_models=n_models, n_cells=n_cells)
+
+    def constant_models(self) -> list[int]:
+        """Return the models whose outcomes are all equal."""
+        mean = self.total / self.n
+        low, high = np.full(self.n_models, np.inf), np.full(self.n_models, -np.inf)
+        np.minimum.at(low, self.model, mean)
+        np.maximum.at(high, self.model, mean)
+        return np.flatnonzero(high - low <= 1e-12 * np.maximum(np.abs(high), 1e-300)).tolist()
+
     def clusters_of_models(self) -> IntArray:
         """Count the clusters that each model has, shape (n_models,)."""
         pairs = np.unique(self.cluster * self.n_models + self.model)

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evalstats.analysis.gap.material import CellSums, Material, Options, cell_sums, clusters_by_level, levels_of
 from evalstats.analysis.gap.result import (
     Agreement,
     CoefficientRow,
@@ -16,15 +15,13 @@ from evalstats.analysis.gap.result import (
     Source,
     SourceInterval,
 )
-from evalstats.analysis.gap.scenario_gaps import too_small
-from evalstats.analysis.gap.shared_models import Asked
+from evalstats.analysis.gap.shared_models import SharedModels, too_small
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.stats.agreement.attenuation import Ceiling, TrueAgreement, ceilings, true_agreement, true_correlation
+from evalstats.stats.agreement.attenuation import Ceiling, ceilings, true_agreement, true_correlation
 from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate
 from evalstats.stats.agreement.intervals import (
-    PairAgreement,
     SourceDraws,
     canonical_order,
     draw_sources,
@@ -36,213 +33,39 @@ from evalstats.stats.agreement.orders import true_rank_interval
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
-
-
-def pair_order_of(scores: LabLiveScores, models: tuple[str, ...], material: Material) -> PairOrder:
-    """Return agreement over pairs of `models`, in the order of `scores`; the clearest contradictions come first."""
-    options = material.options
-    found = pair_agreement(
-        scores,
-        lab_df=material.lab.df,
-        live_df=material.live.df,
-        conf_level=options.conf_level,
-        n_resamples=options.n_resamples,
-        seed=options.seed,
-    )
-    agreement, confidence, brier = (_end(found, name) for name in ("agreement", "confidence", "brier"))
-    n_same, n_contradicted = _count(found.same), _count(found.contradicted)
-    return PairOrder(
-        n_pairs=found.first.size,
-        agreement=found.agreement,
-        agreement_low=agreement[0],
-        agreement_high=agreement[1],
-        n_separated_lab=_count(found.lab.separated),
-        n_separated_live=_count(found.live.separated),
-        n_separated_both=None if n_same is None or n_contradicted is None else n_same + n_contradicted,
-        n_same=n_same,
-        n_contradicted=n_contradicted,
-        separability_lab=_share(found.lab.alone),
-        separability_live=_share(found.live.alone),
-        confidence_agreement=found.confidence,
-        confidence_low=confidence[0],
-        confidence_high=confidence[1],
-        contradictions=_contradictions(found, models),
-        brier=None
-        if found.brier is None
-        else Estimate(estimate=found.brier, conf_low=brier[0], conf_high=brier[1], conf_level=options.conf_level),
-        reason=_reason(scores),
-    )
-
-
-def _end(found: PairAgreement, name: str) -> tuple[float | None, float | None]:
-    return found.ends.get(name, (None, None))
-
-
-def _count(mask: BoolArray | None) -> int | None:
-    return None if mask is None else int(np.count_nonzero(mask))
-
-
-def _share(mask: BoolArray | None) -> float | None:
-    return None if mask is None else float(mask.mean())
-
-
-def _contradictions(found: PairAgreement, models: tuple[str, ...]) -> tuple[Contradiction, ...]:
-    lab_p, live_p = found.lab.p_adjusted, found.live.p_adjusted
-    if found.contradicted is None or lab_p is None or live_p is None:
-        return ()
-    rows: list[Contradiction] = []
-    for pair in np.flatnonzero(found.contradicted):
-        sign = 1.0 if found.live.difference[pair] > 0 else -1.0
-        ends = models[int(found.first[pair])], models[int(found.second[pair])]
-        rows.append(
-            Contradiction(
-                better_live=ends[0] if sign > 0 else ends[1],
-                better_lab=ends[1] if sign > 0 else ends[0],
-                lab_difference=sign * float(found.lab.difference[pair]),
-                lab_p_adjusted=float(lab_p[pair]),
-                live_difference=sign * float(found.live.difference[pair]),
-                live_p_adjusted=float(live_p[pair]),
-            )
-        )
-    # As sure as its less sure side.
-    return tuple(
-        sorted(rows, key=lambda row: (max(row.lab_p_adjusted, row.live_p_adjusted), row.better_live, row.better_lab))
-    )
-
-
-def _reason(scores: LabLiveScores) -> str | None:
-    sides = (("lab", scores.lab_covariance), ("live", scores.live_covariance))
-    unknown = [side for side, covariance in sides if covariance is None]
-    if not unknown:
-        return None
-    return f"the errors of the {' and the '.join(unknown)} scores are unknown: no pair can be called separated on both sides"
-
+from evalstats.stats.standardisation import CellTable
 
 _TIERS_FROM = 15
 _TIER_NAMES = ("best third live", "middle third live", "last third live")
-_Kind = Literal["all", "top", "lab top", "tier"]
-
-
-def parts_of(scores: LabLiveScores, models: tuple[str, ...], material: Material) -> tuple[PartRow, ...]:
-    """Return agreement over all models and within parts of the live and the lab order.
-
-    Models close to each other agree less in order than models far apart, whatever the benchmark is worth.
-    """
-    options = material.options
-    by_live = np.lexsort((scores.lab, -scores.live)).astype(np.int64)
-    by_lab = np.lexsort((scores.live, -scores.lab)).astype(np.int64)
-    cuts: list[tuple[IntArray, PartRow]] = [(by_live, _named("all", "all models", by_live, models))]
-    for k in sorted({k for k in options.top if 3 <= k < scores.n_models}):
-        shared, chance = len(set(by_live[:k].tolist()) & set(by_lab[:k].tolist())), k * k / scores.n_models
-        best = (
-            _named("top", f"live top {k}", by_live[:k], models),
-            _named("lab top", f"lab top {k}", by_lab[:k], models),
-        )
-        cuts += [
-            (places, replace(row, n_shared=shared, n_shared_by_chance=chance))
-            for places, row in zip((by_live[:k], by_lab[:k]), best, strict=True)
-        ]
-    if scores.n_models >= _TIERS_FROM:
-        thirds = zip(_TIER_NAMES, np.array_split(by_live, 3), strict=True)
-        cuts += [(third, _named("tier", label, third, models)) for label, third in thirds]
-    return tuple(_part(places, scores, material, row) for places, row in cuts)
-
-
-def _named(kind: _Kind, label: str, places: IntArray, models: tuple[str, ...]) -> PartRow:
-    names = tuple(models[int(place)] for place in places)
-    return PartRow(kind=kind, label=label, n_models=places.size, models=names)
-
-
-def _part(places: IntArray, scores: LabLiveScores, material: Material, row: PartRow) -> PartRow:
-    cut = scores.subset(np.sort(places))
-    values = {name: float(correlate(name, cut.lab, cut.live)) for name in NAMES}
-    flat = np.isnan(values["pearson"])
-    low, high, reason = (
-        (None, None, "all scores of a side are equal here") if flat else _ends(cut, material.options, _df(material))
-    )
-    return replace(
-        row,
-        pearson=None if flat else values["pearson"],
-        spearman=None if flat else values["spearman"],
-        kendall=None if flat else values["kendall"],
-        conf_low=low,
-        conf_high=high,
-        reason=reason,
-    )
-
-
-_Df = tuple[float | None, float | None]
-
-
-def _df(material: Material) -> _Df:
-    return material.lab.df, material.live.df
-
-
-def _ends(
-    cut: LabLiveScores, options: Options, df: _Df = (None, None)
-) -> tuple[float | None, float | None, str | None]:
-    source = noise_source(cut)
-    ends = true_rank_interval(cut, "spearman", source, conf_level=options.conf_level, lab_df=df[0], live_df=df[1])
-    if source != "items and votes":
-        return ends.conf_low, ends.conf_high, f"interval by {source} alone: the errors of the other side are unknown"
-    return ends.conf_low, ends.conf_high, ends.reason
-
-
 _SOURCES: tuple[Source, ...] = ("items", "votes", "items and votes", "models", "all")
 _WEAK_CEILING = 0.7
+_MOST_LEVELS = 12
+_NOTHING = "no live outcome in it"
 
 
 @one_thread
-def agreement_of(material: Material) -> Agreement:
+def agreement_of(shared: SharedModels) -> Agreement:
     """Return how far the lab orders the shared models as live users do.
 
     What falls away with missing errors, fewer than 3 models or a constant side has a reason. Models are put into the
     order of their scores before anything is drawn, so the order they come in changes nothing.
     """
-    order = canonical_order(material.scores)
-    scores = material.scores.subset(order)
-    models = tuple(material.models[int(place)] for place in order)
-    options = material.options
+    order = canonical_order(shared.scores)
+    scores = shared.scores.subset(order)
+    models = tuple(shared.models[int(place)] for place in order)
     reason = _no_agreement(scores)
     if reason is not None:
         rows = tuple(CoefficientRow(name=name, estimate=None, reason=reason) for name in NAMES)
-        return Agreement(n_models=scores.n_models, coefficients=rows, notes=as_notes("few", (reason,), caution=False))
-    drawn = draw_sources(
-        scores,
-        n_resamples=options.n_resamples,
-        seed=options.seed,
-        lab_df=material.lab.df,
-        live_df=material.live.df,
-    )
-    coefficients = _coefficients(drawn, material)
+        notes = as_notes("few", (reason,), caution=False)
+        return Agreement(n_models=scores.n_models, coefficients=rows, slices=_slices(shared), notes=notes)
+    coefficients = _coefficients(scores, shared)
     return Agreement(
         n_models=scores.n_models,
         coefficients=coefficients,
-        parts=parts_of(scores, models, material),
-        pairs=pair_order_of(material.own_scores.subset(order), models, material),
-        notes=_notes(material, coefficients),
-    )
-
-
-def slice_row(scores: LabLiveScores, *, factor: str, level: str, cut: str, options: Options) -> SliceRow:
-    """Return Spearman's coefficient where the lab, or both sides, are cut to one level of a factor ("" for all)."""
-    which = "both" if cut == "both" else "lab"
-    reason = _no_agreement(scores)
-    if reason is not None:
-        return SliceRow(factor=factor, level=level, cut=which, n_models=scores.n_models, reason=reason)
-    scores = scores.subset(canonical_order(scores))
-    low, high, reason = _ends(scores, options)
-    ceiling = _ceilings(scores, options).get("spearman")
-    return SliceRow(
-        factor=factor,
-        level=level,
-        cut=which,
-        n_models=scores.n_models,
-        spearman=float(correlate("spearman", scores.lab, scores.live)),
-        conf_low=low,
-        conf_high=high,
-        ceiling=None if ceiling is None else ceiling.expected,
-        reason=reason,
+        parts=_parts(scores, models, shared),
+        pairs=_pairs(shared.own_scores.subset(order), models, shared),
+        slices=_slices(shared),
+        notes=_notes(shared, coefficients),
     )
 
 
@@ -251,83 +74,98 @@ def _no_agreement(scores: LabLiveScores) -> str | None:
         return f"{scores.n_models} shared models make no order to speak of; at least 3 are needed"
     sides = ("lab", scores.lab), ("live", scores.live)
     flat = [side for side, values in sides if np.isnan(float(correlate("pearson", values, values)))]
-    if flat:
-        return f"all {' and '.join(flat)} scores are equal: there is no order to agree with"
-    return None
+    return f"all {' and '.join(flat)} scores are equal: there is no order to agree with" if flat else None
 
 
-def _coefficients(drawn: SourceDraws, material: Material) -> tuple[CoefficientRow, ...]:
-    scores, options = drawn.scores, material.options
-    tops = _ceilings(scores, options)
-    true, true_reason = _true_agreement(scores, options)
-    return tuple(_coefficient(name, drawn, material, (tops.get(name), true, true_reason)) for name in NAMES)
+def _unknown_errors(scores: LabLiveScores) -> list[str]:
+    sides = (("lab", scores.lab_covariance), ("live", scores.live_covariance))
+    return [side for side, covariance in sides if covariance is None]
 
 
-def _coefficient(
-    name: CoefficientName,
-    drawn: SourceDraws,
-    material: Material,
-    beyond: tuple[Ceiling | None, TrueAgreement | None, str | None],
-) -> CoefficientRow:
-    scores, options, (ceiling, true, true_reason) = drawn.scores, material.options, beyond
-    test = association_test(name, scores.lab, scores.live, seed=options.seed)
-    beyond_noise: dict[str, Any] = {}
-    if ceiling is not None:
-        beyond_noise = {"ceiling": ceiling.expected, "ceiling_low": ceiling.low, "ceiling_high": ceiling.high}
-    if true is not None and name == "pearson":
-        few, these = true.low is None, (true.these_low, true.these_high)
-        low, high = these if few else (true.low, true.high)
-        beyond_noise |= {
-            "disattenuated": true.estimate,
-            "disattenuated_low": low,
-            "disattenuated_high": high,
-            "disattenuated_source": "items and votes" if few else "all",
-            "these_low": these[0],
-            "these_high": these[1],
-        }
-    return CoefficientRow(
-        name=name,
-        estimate=test.estimate,
-        intervals=tuple(_interval(drawn, source, name, material) for source in _SOURCES),
-        p_value=test.p_value,
-        p_method=test.method,
-        **beyond_noise,
-        true_reason=true_reason if name == "pearson" or ceiling is None else None,
+# --- coefficients ---
+
+
+def _coefficients(scores: LabLiveScores, shared: SharedModels) -> tuple[CoefficientRow, ...]:
+    drawn = draw_sources(
+        scores,
+        n_resamples=shared.n_resamples,
+        seed=shared.seed,
+        lab_df=shared.lab.df,
+        live_df=shared.live.df,
     )
+    tops = _ceilings(scores, shared)
+    true, true_reason = None, None
+    if scores.has_errors:
+        true = true_agreement(scores, conf_level=shared.conf_level, n_resamples=shared.n_resamples, seed=shared.seed)
+        true_reason = true.reason or true.interval_reason
+    else:
+        unknown = " and ".join(_unknown_errors(scores))
+        true_reason = f"without the errors of the {unknown} scores noise cannot be told from disagreement: no ceiling"
+    rows: list[CoefficientRow] = []
+    for name in NAMES:
+        test, ceiling = association_test(name, scores.lab, scores.live, seed=shared.seed), tops.get(name)
+        beyond_noise: dict[str, Any] = {}
+        if ceiling is not None:
+            beyond_noise = {"ceiling": ceiling.expected, "ceiling_low": ceiling.low, "ceiling_high": ceiling.high}
+        if true is not None and name == "pearson":
+            few = true.low is None
+            beyond_noise |= {
+                "disattenuated": true.estimate,
+                "disattenuated_low": true.these_low if few else true.low,
+                "disattenuated_high": true.these_high if few else true.high,
+                "disattenuated_source": "items and votes" if few else "all",
+                "these_low": true.these_low,
+                "these_high": true.these_high,
+            }
+        rows.append(
+            CoefficientRow(
+                name=name,
+                estimate=test.estimate,
+                intervals=tuple(_interval(drawn, source, name, shared) for source in _SOURCES),
+                p_value=test.p_value,
+                p_method=test.method,
+                **beyond_noise,
+                true_reason=true_reason if name == "pearson" or ceiling is None else None,
+            )
+        )
+    return tuple(rows)
 
 
-def _interval(drawn: SourceDraws, source: Source, name: CoefficientName, material: Material) -> SourceInterval:
+def _interval(drawn: SourceDraws, source: Source, name: CoefficientName, shared: SharedModels) -> SourceInterval:
     """Rank coefficients of these models are of their true scores; all others as they would be measured."""
-    level, (lab_df, live_df) = material.options.conf_level, _df(material)
+    level = shared.conf_level
     if name == "pearson" or source in ("models", "all"):
         ends = source_interval(drawn, source, name, conf_level=level)
     else:
-        ends = true_rank_interval(drawn.scores, name, source, conf_level=level, lab_df=lab_df, live_df=live_df)
+        dfs = {"lab_df": shared.lab.df, "live_df": shared.live.df}
+        ends = true_rank_interval(drawn.scores, name, source, conf_level=level, **dfs)
     return SourceInterval(source=source, **asdict(ends))
 
 
-def _ceilings(scores: LabLiveScores, options: Options) -> dict[CoefficientName, Ceiling]:
+def _ceilings(scores: LabLiveScores, shared: SharedModels) -> dict[CoefficientName, Ceiling]:
     if not scores.has_errors:
         return {}
-    return ceilings(scores, conf_level=options.conf_level, n_resamples=options.n_resamples, seed=options.seed)
+    return ceilings(scores, conf_level=shared.conf_level, n_resamples=shared.n_resamples, seed=shared.seed)
 
 
-def _true_agreement(scores: LabLiveScores, options: Options) -> tuple[TrueAgreement | None, str | None]:
-    """Correlation of true scores, and why it or its interval is missing."""
-    if not scores.has_errors:
-        sides = (("lab", scores.lab_covariance), ("live", scores.live_covariance))
-        unknown = " and ".join(side for side, covariance in sides if covariance is None)
-        return None, f"without the errors of the {unknown} scores noise cannot be told from disagreement: no ceiling"
-    true = true_agreement(scores, conf_level=options.conf_level, n_resamples=options.n_resamples, seed=options.seed)
-    return true, true.reason or true.interval_reason
+def _rank_ends(
+    scores: LabLiveScores, shared: SharedModels, *, lab_df: float | None = None, live_df: float | None = None
+) -> tuple[float | None, float | None, str | None]:
+    """Return the interval of Spearman's coefficient of the true scores of some models, and what limits it."""
+    source = noise_source(scores)
+    level = shared.conf_level
+    ends = true_rank_interval(scores, "spearman", source, conf_level=level, lab_df=lab_df, live_df=live_df)
+    if source != "items and votes":
+        return ends.conf_low, ends.conf_high, f"interval by {source} alone: the errors of the other side are unknown"
+    return ends.conf_low, ends.conf_high, ends.reason
 
 
-def _notes(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[Note, ...]:
+def _notes(shared: SharedModels, rows: tuple[CoefficientRow, ...]) -> tuple[Note, ...]:
     found: list[str] = []
-    if not material.scores.has_errors:
+    if not shared.scores.has_errors:
         found.append(rows[0].true_reason or "")
     else:
-        known = true_correlation(material.scores)
+        known = true_correlation(shared.scores)
         found += [known.reason] if known.reason else []
         if known.disattenuated is not None and known.disattenuated > 1:
             found.append(
@@ -338,8 +176,8 @@ def _notes(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[Note, 
             found.append(
                 f"noise alone keeps Pearson's correlation near {known.ceiling:.2f} even if true scores agree perfectly"
             )
-    alone = [word for word, side in (("lab", material.lab), ("live", material.live)) if side.marginal]
-    if alone and material.scores.has_errors:
+    alone = [word for word, side in (("lab", shared.lab), ("live", shared.live)) if side.marginal]
+    if alone and shared.scores.has_errors:
         found.append(
             f"Of the {' and the '.join(alone)} scores only published standard errors are known, not what the models share: the "
             "noise is an upper bound, so flags are conservative, the ceiling is a lower bound, and slope and correlation freed "
@@ -348,59 +186,175 @@ def _notes(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[Note, 
     return as_notes("fit", found, caution=False)
 
 
-_MOST_LEVELS = 12
+# --- parts of the order ---
 
 
-def slices_of(made: Material, asked: Asked) -> tuple[SliceRow, ...]:
-    """Return the agreement by level of the first factor that the lab outcomes have; nothing where there is none."""
-    units = asked.lab.units
-    if units is None or not asked.lab.factors:
-        return ()
-    factor = asked.lab.factors[0]
-    levels = sorted(level[0] for level in levels_of(units, made.lab.models, (factor,)))
-    if not 2 <= len(levels) <= _MOST_LEVELS:
-        return ()
-    cells = [(level,) for level in levels]
-    lab = cell_sums(units, made.lab.models, (factor,), cells)
-    rows = [
-        _row(made, _means(lab, cell, turned=made.lab.turned), None, factor, level) for cell, level in enumerate(levels)
-    ]
-    live_units = asked.live.units
-    if live_units is None or factor not in asked.live.factors:
-        return tuple(rows)
-    live = cell_sums(live_units, made.live.models, (factor,), cells)
-    people = clusters_by_level(live_units, made.live.models, (factor,))
-    for cell, level in enumerate(levels):
-        if too_small(people.get((level,), 0), asked.min_cell):
-            continue
-        both = _means(lab, cell, turned=made.lab.turned), _means(live, cell, turned=made.live.turned)
-        if not isinstance(both[1], str) or both[1] != _NOTHING:
-            rows.append(_row(made, both[0], both[1], factor, level))
+def _parts(scores: LabLiveScores, models: tuple[str, ...], shared: SharedModels) -> tuple[PartRow, ...]:
+    """Return agreement over all models and within parts of the live and the lab order.
+
+    Models close to each other agree less in order than models far apart, whatever the benchmark is worth.
+    """
+    by_live = np.lexsort((scores.lab, -scores.live)).astype(np.int64)
+    by_lab = np.lexsort((scores.live, -scores.lab)).astype(np.int64)
+
+    def part(kind: Literal["all", "top", "lab top", "tier"], label: str, places: IntArray) -> PartRow:
+        cut = scores.subset(np.sort(places))
+        values: dict[str, float] = {name: float(correlate(name, cut.lab, cut.live)) for name in NAMES}
+        names = tuple(models[int(place)] for place in places)
+        row = PartRow(kind=kind, label=label, n_models=places.size, models=names)
+        if np.isnan(values["pearson"]):
+            return replace(row, reason="all scores of a side are equal here")
+        low, high, reason = _rank_ends(cut, shared, lab_df=shared.lab.df, live_df=shared.live.df)
+        return replace(row, **values, conf_low=low, conf_high=high, reason=reason)
+
+    rows = [part("all", "all models", by_live)]
+    for k in sorted({k for k in shared.top if 3 <= k < scores.n_models}):
+        both, chance = len(set(by_live[:k].tolist()) & set(by_lab[:k].tolist())), k * k / scores.n_models
+        best = (part("top", f"live top {k}", by_live[:k]), part("lab top", f"lab top {k}", by_lab[:k]))
+        rows += [replace(row, n_shared=both, n_shared_by_chance=chance) for row in best]
+    if scores.n_models >= _TIERS_FROM:
+        thirds = zip(_TIER_NAMES, np.array_split(by_live, 3), strict=True)
+        rows += [part("tier", label, third) for label, third in thirds]
     return tuple(rows)
 
 
-Means = tuple[FloatArray, FloatArray] | str
-_NOTHING = "no live outcome in it"
+# --- pairs ---
 
 
-def _means(sums: CellSums, cell: int, *, turned: bool) -> Means:
-    """Return the means of all models in one cell with their covariance, or why there are none."""
-    at = sums.cell == cell
-    if not at.any():
-        return _NOTHING
-    found = cluster_means(
-        sums.cluster[at], sums.model[at], sums.n[at], sums.total[at], n_clusters=sums.n_clusters, n_models=sums.n_models
+def _pairs(scores: LabLiveScores, models: tuple[str, ...], shared: SharedModels) -> PairOrder:
+    """Return agreement over pairs of `models`, in the order of `scores`; the clearest contradictions come first."""
+    found = pair_agreement(
+        scores,
+        lab_df=shared.lab.df,
+        live_df=shared.live.df,
+        conf_level=shared.conf_level,
+        n_resamples=shared.n_resamples,
+        seed=shared.seed,
     )
-    if found.covariance is None or not np.isfinite(found.estimate).all():
-        return found.reason or "a model has no outcome in it"
-    return (-found.estimate if turned else found.estimate), found.covariance
+    ends = {name: found.ends.get(name, (None, None)) for name in ("agreement", "confidence", "brier")}
+    rows: list[Contradiction] = []
+    lab_p, live_p = found.lab.p_adjusted, found.live.p_adjusted
+    if found.contradicted is not None and lab_p is not None and live_p is not None:
+        for pair in np.flatnonzero(found.contradicted):
+            sign = 1.0 if found.live.difference[pair] > 0 else -1.0
+            names = models[int(found.first[pair])], models[int(found.second[pair])]
+            rows.append(
+                Contradiction(
+                    better_live=names[0] if sign > 0 else names[1],
+                    better_lab=names[1] if sign > 0 else names[0],
+                    lab_difference=sign * float(found.lab.difference[pair]),
+                    lab_p_adjusted=float(lab_p[pair]),
+                    live_difference=sign * float(found.live.difference[pair]),
+                    live_p_adjusted=float(live_p[pair]),
+                )
+            )
+    # As sure as its less sure side.
+    rows.sort(key=lambda row: (max(row.lab_p_adjusted, row.live_p_adjusted), row.better_live, row.better_lab))
+    n_same, n_contradicted = _count(found.same), _count(found.contradicted)
+    unknown = _unknown_errors(scores)
+    alone = [None if side.alone is None else float(side.alone.mean()) for side in (found.lab, found.live)]
+    return PairOrder(
+        n_pairs=found.first.size,
+        agreement=found.agreement,
+        agreement_low=ends["agreement"][0],
+        agreement_high=ends["agreement"][1],
+        n_separated_lab=_count(found.lab.separated),
+        n_separated_live=_count(found.live.separated),
+        n_separated_both=None if n_same is None or n_contradicted is None else n_same + n_contradicted,
+        n_same=n_same,
+        n_contradicted=n_contradicted,
+        separability_lab=alone[0],
+        separability_live=alone[1],
+        confidence_agreement=found.confidence,
+        confidence_low=ends["confidence"][0],
+        confidence_high=ends["confidence"][1],
+        contradictions=tuple(rows),
+        brier=None
+        if found.brier is None
+        else Estimate(
+            estimate=found.brier,
+            conf_low=ends["brier"][0],
+            conf_high=ends["brier"][1],
+            conf_level=shared.conf_level,
+        ),
+        reason=f"the errors of the {' and the '.join(unknown)} scores are unknown: no pair can be called separated on both sides"
+        if unknown
+        else None,
+    )
 
 
-def _row(made: Material, lab: Means, live: Means | None, factor: str, level: str) -> SliceRow:
-    cut = "lab" if live is None else "both"
-    wrong = next((each for each in (lab, live) if isinstance(each, str)), None)
-    if wrong is not None or isinstance(lab, str) or isinstance(live, str):
-        return SliceRow(factor=factor, level=level, cut=cut, n_models=made.n_models, reason=wrong)
-    z, v_z = (made.scores.live, made.scores.live_covariance) if live is None else live
-    scores = LabLiveScores(lab=lab[0], live=z, lab_covariance=lab[1], live_covariance=v_z)
-    return slice_row(scores, factor=factor, level=level, cut=cut, options=made.options)
+def _count(mask: BoolArray | None) -> int | None:
+    return None if mask is None else int(np.count_nonzero(mask))
+
+
+# --- slices ---
+
+
+def _slices(shared: SharedModels) -> tuple[SliceRow, ...]:
+    """Return the agreement by level of the first factor that the lab outcomes have; nothing where there is none."""
+    lab, live = shared.lab, shared.live
+    if lab.outcomes is None or not lab.factors:
+        return ()
+    factor = lab.factors[0]
+    levels = sorted(lab.outcomes.levels(lab.models, (factor,)))
+    if not 2 <= len(levels) <= _MOST_LEVELS:
+        return ()
+    of_lab = _means(lab.outcomes.cells(lab.models, (factor,), levels), lab.sign)
+    given = shared.scores.live, shared.scores.live_covariance
+    rows = [
+        slice_row(shared, means, given, factor=factor, level=level, cut="lab")
+        for (level,), means in zip(levels, of_lab, strict=True)
+    ]
+    if live.outcomes is None or factor not in live.factors:
+        return tuple(rows)
+    people = live.outcomes.people(live.models, (factor,))
+    of_live = _means(live.outcomes.cells(live.models, (factor,), levels), live.sign)
+    for (level,), own, theirs in zip(levels, of_lab, of_live, strict=True):
+        if not too_small(people.get((level,), 0), shared.min_cell) and theirs != _NOTHING:
+            rows.append(slice_row(shared, own, theirs, factor=factor, level=level, cut="both"))
+    return tuple(rows)
+
+
+# Means of all models with their covariance, or why there are none.
+Means = tuple[FloatArray, FloatArray | None] | str
+
+
+def _means(table: CellTable, sign: float) -> list[Means]:
+    """Return the means of all models in each cell."""
+    means: list[Means] = []
+    for cell in range(table.n_cells):
+        at = table.cell == cell
+        if not at.any():
+            means.append(_NOTHING)
+            continue
+        columns = (table.cluster[at], table.model[at], table.n[at], table.total[at])
+        found = cluster_means(*columns, n_clusters=table.n_clusters, n_models=table.n_models)
+        known = found.covariance is not None and bool(np.isfinite(found.estimate).all())
+        reason = found.reason or "a model has no outcome in it"
+        means.append((sign * found.estimate, found.covariance) if known else reason)
+    return means
+
+
+def slice_row(
+    shared: SharedModels, lab: Means, live: Means, *, factor: str, level: str, cut: Literal["lab", "both"]
+) -> SliceRow:
+    """Return Spearman's coefficient where the lab, or both sides, are cut to one level of a factor."""
+    if isinstance(lab, str) or isinstance(live, str):
+        wrong = lab if isinstance(lab, str) else str(live)
+        return SliceRow(factor=factor, level=level, cut=cut, n_models=shared.n_models, reason=wrong)
+    scores = LabLiveScores(lab=lab[0], live=live[0], lab_covariance=lab[1], live_covariance=live[1])
+    row = SliceRow(factor=factor, level=level, cut=cut, n_models=scores.n_models)
+    reason = _no_agreement(scores)
+    if reason is not None:
+        return replace(row, reason=reason)
+    scores = scores.subset(canonical_order(scores))
+    low, high, reason = _rank_ends(scores, shared)
+    ceiling = _ceilings(scores, shared).get("spearman")
+    return replace(
+        row,
+        spearman=float(correlate("spearman", scores.lab, scores.live)),
+        conf_low=low,
+        conf_high=high,
+        ceiling=None if ceiling is None else ceiling.expected,
+        reason=reason,
+    )

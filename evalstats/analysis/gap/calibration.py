@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from evalstats.analysis.gap.material import Material
 from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict, LevelGap, ModelGap, OtherLine
 from evalstats.analysis.gap.score_scale import (
     bend_p,
     fewest_clusters,
     gap_in_points,
-    is_straight_otherwise,
-    links_of,
-    on_live_scale,
+    in_logits,
+    in_own_numbers,
+    is_share,
     steadied,
+    straight_p,
 )
+from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.result import finite
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_value, p_words, several
@@ -42,15 +43,112 @@ from evalstats.stats.errors_in_variables.true_gaps import (
 )
 from evalstats.stats.gap import LevelGaps, level_gaps
 
+# Why no model is called a gap where the line is no line.
+BENT = "live scores bend away from a straight line in the lab scores"
+_ANY = 1e-9
+# What a row takes of the gaps as it is.
+_TAKEN = (
+    "std_error",
+    "conf_low",
+    "conf_high",
+    "p_value",
+    "p_outlier",
+    "p_adjusted",
+    "adjusted_low",
+    "adjusted_high",
+    "equivalence_low",
+    "equivalence_high",
+    "detectable",
+)
 
-def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> CalibrationLine:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The calibrated gap: the line (None for a `reason`), a row for each model, and the level on one scale."""
+
+    line: CalibrationLine | None
+    rows: tuple[ModelGap, ...]
+    level: LevelGap | None
+    notes: tuple[Note, ...] = ()
+    reason: str | None = None
+
+
+def calibrated(shared: SharedModels) -> Calibration:
+    """Read lab scores as live ones by York's line, and compare each model with the line through the others.
+
+    The line is told in the numbers of the sides' own metrics, also where less is better on one of them: `slope`,
+    `intercept` and each row's `expected` have the signs turned back. A *gap* and a *difference* above 0 mean the same
+    on every metric: live is better. So for an error rate live the gap is `expected - live` in printed numbers.
+
+    A model gets no verdict where the line through the others is not determined or its slope not clearly different from
+    0; with 6 to 9 models a gap must lie beyond the margin. Where the data cannot answer, the reason is in the result.
+    """
+    levels, level_notes = _levels(shared)
+    level = None if levels is None else _level(shared, levels)
+    shared, notes = _steadied(shared)
+    fit, reason = _fit(shared)
+    if fit is None:
+        rows = tuple(
+            ModelGap(**_difference(shared, levels, j), conf_level=shared.conf_level, reason=reason)
+            for j in range(shared.n_models)
+        )
+        return Calibration(line=None, rows=rows, level=level, notes=level_notes, reason=reason)
+    # In logits the margin is asked for in points, where gaps are told.
+    margin = shared.margin if shared.live.link == "identity" or shared.margin is None else _ANY
+    gaps = deleted_gaps(shared.scores, conf_level=shared.conf_level, margin=margin)
+    line = _line_in_own_units(shared, fit, gaps)
+    return Calibration(
+        line=line,
+        rows=_model_gaps(shared, fit, gaps, levels, bent=line.bent),
+        level=level,
+        notes=(*_line_notes(shared, fit, line, notes), *level_notes),
+    )
+
+
+def _steadied(shared: SharedModels) -> tuple[SharedModels, tuple[Note, ...]]:
+    """Draw covariances from few clusters towards a simple form, and say so where that is much."""
+    fewest = fewest_clusters(shared.lab, shared.live, shared.scores)
+    if fewest is None:
+        return shared, ()
+    said = (
+        f"{fewest} clusters are few to tell how the errors of {shared.n_models} models go together; all pairs count as "
+        "alike"
+    )
+    notes = (Note(kind="few", text=said, caution=False),) if fewest <= 4 * shared.n_models else ()
+    return replace(shared, scores=steadied(shared.lab, shared.live, shared.scores)), notes
+
+
+def _fit(shared: SharedModels) -> tuple[LineFit | None, str]:
+    """Return the line, or None and why there is none."""
+    n = shared.n_models
+    if n < LEAST_MODELS:
+        return None, (
+            f"{n} shared {'model is' if n == 1 else 'models are'} too few for a line from lab to live; at least {LEAST_MODELS} "
+            f"are needed{', so that only plain differences are given' if shared.same_scale else ''}"
+        )
+    try:
+        fit = fit_line(shared.scores, conf_level=shared.conf_level)
+    except CannotAnswerError as error:
+        return None, str(error)
+    if fit.lab_p_value > 1.0 - shared.conf_level:
+        return None, (
+            f"the {n} models differ in the lab by no more than noise (p {p_value(fit.lab_p_value)}), so that no line "
+            "from lab to live is determined; more lab items would be needed"
+        )
+    return fit, ""
+
+
+# --- the line ---
+
+
+def _line_in_own_units(shared: SharedModels, fit: LineFit, gaps: DeletedGaps) -> CalibrationLine:
     """Return the line with the signs of sides of which less is better turned back."""
-    lab, live = _signs(made)
-    bent_p = bend_p(made.scores, fit)
-    ends = sorted((lab * live * fit.slope_low, lab * live * fit.slope_high))
+    live, turn = shared.live.sign, shared.lab.sign * shared.live.sign
+    bent_p = bend_p(shared.scores, fit)
+    ends = sorted((turn * fit.slope_low, turn * fit.slope_high))
     moved = np.abs(gaps.slope - fit.slope) > fit.slope_std_error
     return CalibrationLine(
-        slope=lab * live * fit.slope,
+        slope=turn * fit.slope,
         intercept=live * fit.intercept,
         slope_std_error=fit.slope_std_error,
         slope_low=finite(ends[0]),
@@ -62,22 +160,22 @@ def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> Calibr
         statistic=fit.statistic,
         df=fit.df,
         p_value=fit.p_value,
-        detectable=float(np.median(_detectable(made, gaps))),
+        detectable=float(np.median(_detectable(shared, gaps))),
         n_models=fit.n_models,
-        others=other_lines(made, fit),
-        influential=tuple(name for name, far in zip(made.models, moved, strict=True) if far),
+        others=other_lines(shared, fit),
+        influential=tuple(name for name, far in zip(shared.models, moved, strict=True) if far),
         converged=fit.converged and gaps.converged,
         slope_p_value=fit.slope_p_value,
-        slope_one_p=fit.slope_one_p if made.same_scale and made.plain is None else None,
+        slope_one_p=fit.slope_one_p if shared.same_scale and shared.plain is None else None,
         lab_p_value=fit.lab_p_value,
         bend_p=bent_p,
-        bent=bent_p is not None and bent_p <= 1.0 - made.options.conf_level,
+        bent=bent_p is not None and bent_p <= 1.0 - shared.conf_level,
     )
 
 
-def other_lines(made: Material, fit: LineFit) -> tuple[OtherLine, ...]:
+def other_lines(shared: SharedModels, fit: LineFit) -> tuple[OtherLine, ...]:
     """Return the line by other methods, those that the data allow."""
-    scores, level = made.scores, made.options.conf_level
+    scores, level = shared.scores, shared.conf_level
     lines: tuple[tuple[str, str, Callable[[], AnotherLine], str], ...] = (
         (
             "ols",
@@ -110,7 +208,6 @@ def other_lines(made: Material, fit: LineFit) -> tuple[OtherLine, ...]:
             "",
         ),
     )
-    lab, live = _signs(made)
     found: list[OtherLine] = []
     for key, title, of, why in lines:
         try:
@@ -122,18 +219,61 @@ def other_lines(made: Material, fit: LineFit) -> tuple[OtherLine, ...]:
                 OtherLine(
                     key=key,
                     title=title,
-                    slope=lab * live * line.slope,
-                    intercept=live * line.intercept,
+                    slope=shared.lab.sign * shared.live.sign * line.slope,
+                    intercept=shared.live.sign * line.intercept,
                     slope_std_error=line.slope_std_error,
                     n_beyond=line.n_beyond,
-                    why=f"without {made.models[line.place]}" if line.place is not None else why,
+                    why=f"without {shared.models[line.place]}" if line.place is not None else why,
                 )
             )
     return tuple(found)
 
 
-def _signs(made: Material) -> tuple[float, float]:
-    return (-1.0 if made.lab.turned else 1.0), (-1.0 if made.live.turned else 1.0)
+def _line_notes(shared: SharedModels, fit: LineFit, line: CalibrationLine, few: tuple[Note, ...]) -> tuple[Note, ...]:
+    """Return what to say of a line that is hardly one, that rests on few models, or that is not straight."""
+    said: list[Note] = []
+    if fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high:
+        text = f"Lab scores hardly predict live ones (slope not clearly different from 0, {p_words(fit.slope_p_value)})"
+        said.append(Note(kind="fit", text=text, remedy="Judge no model by its gap"))
+    said.extend(few)
+    if fit.n_models < FULL_MODELS:
+        text = f"With {fit.n_models} models a gap is called only beyond a declared margin"
+        remedy = f"Score {FULL_MODELS} or more on both sides"
+        said.append(Note(kind="few", text=text, remedy=remedy, caution=shared.margin is None))
+    if fit.slope_high < 0.0:
+        said.append(Note(kind="fit", text="Models that are better in the lab are worse with live users"))
+    if fit.tau_high is None:
+        text = "Models lie closer to the line than their errors allow: these seem too large, or both sides share errors"
+        said.append(Note(kind="fit", text=text))
+    if not line.converged:
+        text = "The search for the line did not converge"
+        said.append(Note(kind="fit", text=text, remedy="Do not rely on its numbers"))
+    if line.influential:
+        text = f"The slope moves by more than its standard error without {several(line.influential)}"
+        said.append(Note(kind="fit", text=text, caution=False))
+    if line.bent:
+        text = f"{BENT[:1].upper()}{BENT[1:]} ({p_words(line.bend_p)}), so no model is called a gap"
+        said.append(Note(kind="fit", text=text, remedy=_straighter(shared)))
+    return tuple(said)
+
+
+def _straighter(shared: SharedModels) -> Advice:
+    """Name the other scale where scores that bend lie on a line on it: shares as they are, or as logits."""
+    linked = "logit" in (shared.lab.link, shared.live.link)
+    if not linked and not (is_share(shared.lab) or is_share(shared.live)):
+        return ""
+    other = shared.own_scores if linked else in_logits(shared.lab, shared.live, shared.scores)[2]
+    p = straight_p(shared.lab, shared.live, other, conf_level=shared.conf_level)
+    if p is None or p <= 1.0 - shared.conf_level:
+        return ""
+    return (
+        ("Compare the shares as they are: ", Option("scale", "identity"))
+        if linked
+        else ("Compare log-odds of the shares: ", Option("scale", "logit"))
+    )
+
+
+# --- models ---
 
 
 def verdict_of(low: float, high: float, margin: float | None, *, flagged: bool) -> GapVerdict:
@@ -147,56 +287,43 @@ def verdict_of(low: float, high: float, margin: float | None, *, flagged: bool) 
     return "gap" if flagged else "inconclusive"
 
 
-_ANY = 1e-9
-# What a row takes of the gaps as it is.
-_TAKEN = (
-    "std_error",
-    "conf_low",
-    "conf_high",
-    "p_value",
-    "p_outlier",
-    "p_adjusted",
-    "adjusted_low",
-    "adjusted_high",
-    "equivalence_low",
-    "equivalence_high",
-    "detectable",
-)
-
-
-def _in_points(made: Material, gaps: DeletedGaps) -> DeletedGaps:
-    """Return the gaps in the live metric's own numbers, each at the model's own score."""
-    if made.live_link == "identity":
-        return gaps
-    names = ("gap", "conf_low", "conf_high", "adjusted_low", "adjusted_high", "equivalence_low", "equivalence_high")
-    ends = {name: gap_in_points(made, getattr(gaps, name)) for name in names}
-    above, below = (gap_in_points(made, gaps.gap + side * gaps.std_error) for side in (1.0, -1.0))
-    flagged = gaps.flagged
-    if made.n_models < FULL_MODELS and made.options.margin is not None:
-        beyond = (ends["adjusted_low"] > made.options.margin) | (ends["adjusted_high"] < -made.options.margin)
-        flagged = flagged & beyond
-    return replace(gaps, **ends, std_error=(above - below) / 2.0, detectable=_detectable(made, gaps), flagged=flagged)
-
-
-def _detectable(made: Material, gaps: DeletedGaps) -> FloatArray:
+def _detectable(shared: SharedModels, gaps: DeletedGaps) -> FloatArray:
     """Return the gaps that would be flagged in the live metric's own numbers: the easier of better and worse."""
-    return np.minimum(-gap_in_points(made, -gaps.detectable), gap_in_points(made, gaps.detectable))
+    own = shared.scores.live
+    better = gap_in_points(shared.live, own, gaps.detectable)
+    return np.minimum(-gap_in_points(shared.live, own, -gaps.detectable), better)
 
 
-def model_gaps(
-    made: Material, fit: LineFit, gaps: DeletedGaps, levels: LevelGaps | None, *, bent: bool
+def _in_points(shared: SharedModels, gaps: DeletedGaps) -> DeletedGaps:
+    """Return the gaps in the live metric's own numbers, each at the model's own score."""
+    if shared.live.link == "identity":
+        return gaps
+    own = shared.scores.live
+    names = ("gap", "conf_low", "conf_high", "adjusted_low", "adjusted_high", "equivalence_low", "equivalence_high")
+    ends = {name: gap_in_points(shared.live, own, getattr(gaps, name)) for name in names}
+    above, below = (gap_in_points(shared.live, own, gaps.gap + side * gaps.std_error) for side in (1.0, -1.0))
+    flagged = gaps.flagged
+    if shared.n_models < FULL_MODELS and shared.margin is not None:
+        flagged = flagged & ((ends["adjusted_low"] > shared.margin) | (ends["adjusted_high"] < -shared.margin))
+    detectable = _detectable(shared, gaps)
+    return replace(gaps, **ends, std_error=(above - below) / 2.0, detectable=detectable, flagged=flagged)
+
+
+def _model_gaps(
+    shared: SharedModels, fit: LineFit, gaps: DeletedGaps, levels: LevelGaps | None, *, bent: bool
 ) -> tuple[ModelGap, ...]:
     """Return a row for each model, in the order of the models."""
-    margin, drawn = made.options.margin, shrunken_gaps(made.scores, gaps, fit)
+    margin, drawn = shared.margin, shrunken_gaps(shared.scores, gaps, fit)
     # A reader sees the live side's own direction; a gap above 0 is better than expected on both kinds of side.
-    expected = on_live_scale(made, gaps.expected)
-    shrunken = {name: gap_in_points(made, getattr(drawn, name)) for name in ("estimate", "low", "high")}
-    gaps = _in_points(made, gaps)
+    expected = in_own_numbers(shared.live, gaps.expected)
+    shrunken = [
+        gap_in_points(shared.live, shared.scores.live, each) for each in (drawn.estimate, drawn.low, drawn.high)
+    ]
+    gaps = _in_points(shared, gaps)
     rows: list[ModelGap] = []
-    for j in range(made.n_models):
+    for j in range(shared.n_models):
         verdict, reason = _gap_verdict(gaps, j, margin, bent=bent)
         low, high = float(gaps.adjusted_low[j]), float(gaps.adjusted_high[j])
-        beyond = None if margin is None or verdict != "gap" else low > margin or high < -margin
         taken: dict[str, float] = {name: float(getattr(gaps, name)[j]) for name in _TAKEN}
         rows.append(
             ModelGap(
@@ -204,22 +331,18 @@ def model_gaps(
                 estimate=float(gaps.gap[j]),
                 conf_level=gaps.conf_level,
                 **taken,
-                shrunken=float(shrunken["estimate"][j]),
-                shrunken_low=finite(shrunken["low"][j]),
-                shrunken_high=finite(shrunken["high"][j]),
+                shrunken=float(shrunken[0][j]),
+                shrunken_low=finite(shrunken[1][j]),
+                shrunken_high=finite(shrunken[2][j]),
                 leverage=float(fit.leverage[j]),
                 extrapolated=bool(gaps.extrapolated[j]),
-                **_difference(made, levels, j),
+                **_difference(shared, levels, j),
                 verdict=verdict,
-                material=beyond,
+                material=None if margin is None or verdict != "gap" else low > margin or high < -margin,
                 reason=reason,
             )
         )
     return tuple(rows)
-
-
-# Why no model is called a gap where the line is no line.
-BENT = "live scores bend away from a straight line in the lab scores"
 
 
 def _gap_verdict(gaps: DeletedGaps, j: int, margin: float | None, *, bent: bool) -> tuple[GapVerdict, str]:
@@ -232,36 +355,33 @@ def _gap_verdict(gaps: DeletedGaps, j: int, margin: float | None, *, bent: bool)
     verdict = verdict_of(*ends, margin, flagged=bool(gaps.flagged[j]))
     if verdict == "aligned":
         return verdict, f"the {_percent(2 * gaps.conf_level - 1)} interval lies within the margin"
+    adjusted = f"adjusted p {p_value(float(gaps.p_adjusted[j]))}"
     if verdict == "gap" and bent:
         return "inconclusive", f"{BENT}, and what stands off it may be the bend"
     if verdict == "gap":
-        return verdict, f"adjusted p {p_value(float(gaps.p_adjusted[j]))} and the adjusted interval leaves out 0"
-    return verdict, _why_not(gaps, j)
+        return verdict, f"{adjusted} and the adjusted interval leaves out 0"
+    return verdict, _why_not(gaps, j, adjusted)
 
 
-def _why_not(gaps: DeletedGaps, j: int) -> str:
+def _why_not(gaps: DeletedGaps, j: int, adjusted: str) -> str:
     """Say why a model is neither aligned nor flagged."""
-    n, limit = gaps.gap.size, 1.0 - gaps.conf_level
-    p_adjusted = float(gaps.p_adjusted[j])
-    apart = gaps.adjusted_low[j] > 0.0 or gaps.adjusted_high[j] < 0.0
+    n, limit, p_adjusted = gaps.gap.size, 1.0 - gaps.conf_level, float(gaps.p_adjusted[j])
     if p_adjusted <= limit and n < FULL_MODELS:
         bound = "no margin is declared" if gaps.margin is None else "its interval reaches inside the margin"
         return f"with {n} models a gap is called only beyond a declared margin, and {bound}"
     if p_adjusted <= limit:
         return "it stands out among the models, but the adjusted interval of its gap includes 0"
-    if apart and float(gaps.p_outlier[j]) > limit:
+    if not (gaps.adjusted_low[j] > 0.0 or gaps.adjusted_high[j] < 0.0):
+        return f"the {_percent(gaps.conf_level)} interval of its gap includes 0"
+    if float(gaps.p_outlier[j]) > limit:
         return (
             f"its gap is more than noise (p {p_value(float(gaps.p_value[j]))}), and no larger than gaps of the other models "
-            f"make likely (adjusted p {p_value(p_adjusted)})"
+            f"make likely ({adjusted})"
         )
-    if apart:
-        return (
-            f"its gap is more than noise, and does not stand out over all {n} models (adjusted p {p_value(p_adjusted)})"
-        )
-    return f"the {_percent(gaps.conf_level)} interval of its gap includes 0"
+    return f"its gap is more than noise, and does not stand out over all {n} models ({adjusted})"
 
 
-def _difference(made: Material, levels: LevelGaps | None, j: int) -> dict[str, Any]:
+def _difference(shared: SharedModels, levels: LevelGaps | None, j: int) -> dict[str, Any]:
     if levels is None:
         return {}
     each = levels.differences
@@ -273,7 +393,7 @@ def _difference(made: Material, levels: LevelGaps | None, j: int) -> dict[str, A
         "difference_high": float(each.adjusted_high[j]),
         "difference_p": float(each.p_value[j]),
         "difference_adjusted": float(each.p_adjusted[j]),
-        "difference_verdict": verdict_of(*ends, made.options.margin, flagged=bool(each.flagged[j])),
+        "difference_verdict": verdict_of(*ends, shared.margin, flagged=bool(each.flagged[j])),
     }
 
 
@@ -281,174 +401,52 @@ def _percent(level: float) -> str:
     return f"{number(100 * level, 0 if abs(100 * level - round(100 * level)) < 1e-9 else 1)}%"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """The calibrated gap: the line (None for a `reason`), a row for each model, and the level on one scale."""
-
-    line: CalibrationLine | None
-    rows: tuple[ModelGap, ...]
-    level: LevelGap | None
-    notes: tuple[Note, ...] = ()
-    reason: str | None = None
+# --- the level ---
 
 
-def calibrated(made: Material) -> Calibration:
-    """Read lab scores as live ones by York's line, and compare each model with the line through the others.
+def _levels(shared: SharedModels) -> tuple[LevelGaps | None, tuple[Note, ...]]:
+    """Return live minus lab of each model and of their mean, on one scale."""
+    if not shared.same_scale or not shared.scores.has_errors:
+        return None, ()
 
-    The line is told in the numbers of the sides' own metrics, also where less is better on one of them: `slope`,
-    `intercept` and each row's `expected` have the signs turned back. A *gap* and a *difference* above 0 mean the same
-    on every metric: live is better. So for an error rate live the gap is `expected - live` in printed numbers.
+    def gaps_of(scores: LabLiveScores) -> LevelGaps:
+        return level_gaps(scores, conf_level=shared.conf_level, lab_df=shared.lab.df, live_df=shared.live.df)
 
-    A model gets no verdict where the line through the others is not determined or its slope not clearly different from
-    0; with 6 to 9 models a gap must lie beyond the margin. Where the data cannot answer, the reason is in the result.
-    """
-    levels = _levels(made)
-    made, few = _steadied(made)
-    fit, reason = _fit(made)
-    if fit is None:
-        level = made.options.conf_level
-        rows = tuple(
-            ModelGap(**_difference(made, levels, j), conf_level=level, reason=reason) for j in range(made.n_models)
-        )
-        return Calibration(
-            line=None, rows=rows, level=_level(made, levels), notes=_level_notes(made, levels), reason=reason
-        )
-    # In logits the margin is asked for in points, where gaps are told.
-    margin = made.options.margin if made.live_link == "identity" or made.options.margin is None else _ANY
-    gaps = deleted_gaps(made.scores, conf_level=made.options.conf_level, margin=margin)
-    line = line_in_own_units(made, fit, gaps)
-    return Calibration(
-        line=line,
-        rows=model_gaps(made, fit, gaps, levels, bent=line.bent),
-        level=_level(made, levels),
-        notes=(
-            *_doubt(fit),
-            *few,
-            *_line_notes(fit, line, made.options.margin),
-            *_bend_note(made, line),
-            *_level_notes(made, levels),
-        ),
-    )
-
-
-def _steadied(made: Material) -> tuple[Material, tuple[Note, ...]]:
-    """Draw covariances from few clusters towards a simple form, and say so where that is much."""
-    fewest = fewest_clusters(made)
-    if fewest is None:
-        return made, ()
-    few = fewest <= 4 * made.n_models
-    said = (
-        f"{fewest} clusters are few to tell how the errors of {made.n_models} models go together; all pairs count as "
-        "alike"
-    )
-    note = Note(kind="few", text=said, caution=False)
-    return replace(made, scores=steadied(made)), (note,) if few else ()
-
-
-def _fit(made: Material) -> tuple[LineFit | None, str]:
-    """Return the line, or None and why there is none."""
-    if made.n_models < LEAST_MODELS:
-        only = "model is" if made.n_models == 1 else "models are"
-        return None, (
-            f"{made.n_models} shared {only} too few for a line from lab to live; at least {LEAST_MODELS} are needed"
-            + (", so that only plain differences are given" if made.same_scale else "")
-        )
-    try:
-        fit = fit_line(made.scores, conf_level=made.options.conf_level)
-    except CannotAnswerError as error:
-        return None, str(error)
-    if fit.lab_p_value > 1.0 - made.options.conf_level:
-        return None, (
-            f"the {made.n_models} models differ in the lab by no more than noise (p {p_value(fit.lab_p_value)}), so that no line "
-            "from lab to live is determined; more lab items would be needed"
-        )
-    return fit, ""
-
-
-def _doubt(fit: LineFit) -> tuple[Note, ...]:
-    """Return what to say of a line that is hardly one."""
-    flat = fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high
-    if flat:
-        said = f"Lab scores hardly predict live ones (slope not clearly different from 0, {p_words(fit.slope_p_value)})"
-        return (Note(kind="fit", text=said, remedy="Judge no model by its gap"),)
-    return ()
-
-
-def _line_notes(fit: LineFit, line: CalibrationLine, margin: float | None) -> tuple[Note, ...]:
-    said: list[Note] = []
-    if fit.n_models < FULL_MODELS:
-        text = f"With {fit.n_models} models a gap is called only beyond a declared margin"
-        said.append(
-            Note(kind="few", text=text, remedy=f"Score {FULL_MODELS} or more on both sides", caution=margin is None)
-        )
-    if fit.slope_high < 0.0:
-        said.append(Note(kind="fit", text="Models that are better in the lab are worse with live users"))
-    if fit.tau_high is None:
-        text = "Models lie closer to the line than their errors allow: these seem too large, or both sides share errors"
-        said.append(Note(kind="fit", text=text))
-    if not line.converged:
-        said.append(
-            Note(kind="fit", text="The search for the line did not converge", remedy="Do not rely on its numbers")
-        )
-    if line.influential:
-        text = f"The slope moves by more than its standard error without {several(line.influential)}"
-        said.append(Note(kind="fit", text=text, caution=False))
-    return tuple(said)
-
-
-def _bend_note(made: Material, line: CalibrationLine) -> tuple[Note, ...]:
-    """Say that a straight line is the wrong one, where it shows."""
-    if not line.bent:
-        return ()
-    said = f"Live scores bend away from a straight line in the lab scores ({p_words(line.bend_p)}), so no model is called a gap"
-    remedy: Advice = ""
-    if is_straight_otherwise(made):
-        remedy = (
-            ("Compare the shares as they are: ", Option("scale", "identity"))
-            if "logit" in links_of(made)
-            else ("Compare log-odds of the shares: ", Option("scale", "logit"))
-        )
-    return (Note(kind="fit", text=said, remedy=remedy),)
-
-
-def _levels(made: Material) -> LevelGaps | None:
-    if not made.same_scale or not made.scores.has_errors:
-        return None
-    level, dfs = made.options.conf_level, (made.lab.df, made.live.df)
-    made = replace(made, scores=made.own_scores)
-    found = level_gaps(made.scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
+    own = shared.own_scores
+    found = gaps_of(own)
     # Whether all models differ alike asks for the whole covariance, which few clusters do not tell.
-    steady = level_gaps(_steadied(made)[0].scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
+    steady = gaps_of(steadied(shared.lab, shared.live, own))
     heterogeneity = {"statistic": steady.statistic, "heterogeneity_p": steady.heterogeneity_p}
-    if not (made.lab.marginal or made.live.marginal):
-        return replace(found, **heterogeneity)
+    published = [name for name, side in (("lab", shared.lab), ("live", shared.live)) if side.marginal]
+    if not published:
+        return replace(found, **heterogeneity), ()
+
     # For a mean the errors that models share count in full; published errors do not tell them, so all of each is taken so.
-    widest = level_gaps(_as_shared(made), conf_level=level, lab_df=dfs[0], live_df=dfs[1])
-    return replace(widest, differences=found.differences, deviations=found.deviations, **heterogeneity)
-
-
-def _as_shared(made: Material) -> LabLiveScores:
-    """Return the scores with published errors taken as one error that all models share: the most that a mean can err."""
-
-    def shared(covariance: FloatArray | None, *, marginal: bool) -> FloatArray | None:
+    def as_shared(covariance: FloatArray | None, *, marginal: bool) -> FloatArray | None:
         if covariance is None or not marginal:
             return covariance
         errors = np.sqrt(np.diag(covariance))
         return np.outer(errors, errors)
 
-    return replace(
-        made.scores,
-        lab_covariance=shared(made.scores.lab_covariance, marginal=made.lab.marginal),
-        live_covariance=shared(made.scores.live_covariance, marginal=made.live.marginal),
+    most = LabLiveScores(
+        lab=own.lab,
+        live=own.live,
+        lab_covariance=as_shared(own.lab_covariance, marginal=shared.lab.marginal),
+        live_covariance=as_shared(own.live_covariance, marginal=shared.live.marginal),
+        cross=own.cross,
     )
+    said = (
+        f"What the models share of the published {' and '.join(published)} errors is unknown; for the mean difference all counts "
+        "as shared, so its interval is the widest"
+    )
+    widest = replace(gaps_of(most), differences=found.differences, deviations=found.deviations)
+    return replace(widest, **heterogeneity), (Note(kind="choice", text=said, caution=False),)
 
 
-def _level(made: Material, levels: LevelGaps | None) -> LevelGap | None:
-    if levels is None:
-        return None
+def _level(shared: SharedModels, levels: LevelGaps) -> LevelGap:
     apart = levels.conf_low > 0.0 or levels.conf_high < 0.0
-    verdict = verdict_of(levels.equivalence_low, levels.equivalence_high, made.options.margin, flagged=apart)
     law = "t" if np.isfinite(levels.df) else "normal"
+    each = levels.deviations
     return LevelGap(
         estimate=levels.mean,
         std_error=levels.std_error,
@@ -458,40 +456,21 @@ def _level(made: Material, levels: LevelGaps | None) -> LevelGap | None:
         p_value=levels.p_value,
         equivalence_low=levels.equivalence_low,
         equivalence_high=levels.equivalence_high,
-        verdict=verdict,
+        verdict=verdict_of(levels.equivalence_low, levels.equivalence_high, shared.margin, flagged=apart),
         method=f"mean over models of live minus lab, {law} interval from the errors of both sides",
-        deviations=_deviations(made, levels),
-        heterogeneity_p=levels.heterogeneity_p if made.n_models > 1 else None,
+        deviations=tuple(
+            Deviation(
+                name=name,
+                estimate=float(each.estimate[j]),
+                std_error=float(each.std_error[j]),
+                conf_low=float(each.adjusted_low[j]),
+                conf_high=float(each.adjusted_high[j]),
+                conf_level=levels.conf_level,
+                p_value=float(each.p_value[j]),
+                p_adjusted=float(each.p_adjusted[j]),
+            )
+            for j, name in enumerate(shared.models)
+            if shared.n_models > 1
+        ),
+        heterogeneity_p=levels.heterogeneity_p if shared.n_models > 1 else None,
     )
-
-
-def _deviations(made: Material, levels: LevelGaps) -> tuple[Deviation, ...]:
-    if made.n_models < 2:
-        return ()
-    each = levels.deviations
-    return tuple(
-        Deviation(
-            name=name,
-            estimate=float(each.estimate[j]),
-            std_error=float(each.std_error[j]),
-            conf_low=float(each.adjusted_low[j]),
-            conf_high=float(each.adjusted_high[j]),
-            conf_level=levels.conf_level,
-            p_value=float(each.p_value[j]),
-            p_adjusted=float(each.p_adjusted[j]),
-        )
-        for j, name in enumerate(made.models)
-    )
-
-
-def _level_notes(made: Material, levels: LevelGaps | None) -> tuple[Note, ...]:
-    if levels is None:
-        return ()
-    names = [name for name, side in (("lab", made.lab), ("live", made.live)) if side.marginal]
-    if not names:
-        return ()
-    said = (
-        f"What the models share of the published {' and '.join(names)} errors is unknown; for the mean difference all counts as "
-        "shared, so its interval is the widest"
-    )
-    return (Note(kind="choice", text=said, caution=False),)

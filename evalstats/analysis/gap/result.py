@@ -17,6 +17,7 @@ Coefficient = Literal["pearson", "spearman", "kendall"]
 Source = Literal["items", "votes", "items and votes", "models", "all"]
 Link = Literal["identity", "logit"]
 GapVerdict = Literal["aligned", "gap", "inconclusive", "invalid"]
+CellStatus = Literal["covered", "lab never covers", "live never brings", "thin"]
 Ends = tuple[float | None, float | None] | None
 
 
@@ -213,7 +214,7 @@ class CellPart:
     behaviour: Estimate | None = None
     n_lab: int = 0
     n_live: int = 0
-    status: Literal["covered", "lab never covers", "live never brings", "thin"] = "covered"
+    status: CellStatus = "covered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +309,7 @@ class ScenarioGaps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropRow:
+class ModelDrop:
     """One model's drop from ideal to non-ideal users in the lab, and what it forecasts for live users.
 
     `drop` (negative: the model does worse) is averaged over the non-ideal behaviours in their live shares, then
@@ -337,7 +338,7 @@ class DropForecast:
     ahead with ideal users first.
     """
 
-    rows: tuple[DropRow, ...]
+    rows: tuple[ModelDrop, ...]
     share_non_ideal: float
     share_source: str
     mean_drop: Estimate
@@ -569,7 +570,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class ForecastCheck:
     """One model predicted by the others, as if it had no live score."""
 
     name: str
@@ -597,7 +598,7 @@ class Hierarchy:
     tau_low: float
     tau_high: float
     forecasts: tuple[Forecast, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[ForecastCheck, ...] = ()
     coverage: float | None = None
     coverage_low: float | None = None
     coverage_high: float | None = None

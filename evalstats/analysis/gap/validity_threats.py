@@ -3,16 +3,17 @@
 import math
 
 import numpy as np
-import polars as pl
 from scipy import stats
 
 from evalstats.analysis.gap.figures import difference_unit
-from evalstats.analysis.gap.material import CellSums, Material, Side
+from evalstats.analysis.gap.model_names import dated_otherwise
 from evalstats.analysis.gap.result import Threat
-from evalstats.analysis.gap.shared_models import dated_otherwise
+from evalstats.analysis.gap.shared_models import SharedModels
+from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.document.numbers import number, p_words, plural, several
-from evalstats.schema.data import EvalData
+from evalstats.schema.columns import TableName
 from evalstats.schema.tables import levels_of
+from evalstats.stats.standardisation import CellTable
 
 # A threat is called seen where chance would show as much once in a hundred times: these are checks, not findings.
 _CHANCE = 0.01
@@ -29,20 +30,22 @@ _SETTING_WORDS = {
 Finding = tuple[str, bool]
 
 
-def threats_of(material: Material) -> tuple[Threat, ...]:
+def threats_of(shared: SharedModels) -> tuple[Threat, ...]:
     """Return the seven threats to the validity of lab against live, each with what these data say of it.
 
     "seen" where the data show it, else "possible": most cannot be ruled out by data of this kind, so they stand with
     every result.
     """
+    # Old items are not told from fresh ones here, so nothing rules contamination out.
+    public = f"a model trained on items of {shared.lab.name} scores higher in the lab alone; evalstats contamination looks for it"
     found = (
-        ("self-selection", "Self-selection", _self_selection(material)),
-        ("versions", "Versions and dates", _versions(material)),
-        ("prompts", "Prompts and tools", _prompts(material)),
-        ("outcome", "Outcome", _outcome(material)),
-        ("contamination", "Contamination", _contamination(material)),
-        ("judge", "Judge and user", _judge(material)),
-        ("survivorship", "Survivorship", _survivorship(material)),
+        ("self-selection", "Self-selection", _self_selection(shared)),
+        ("versions", "Versions and dates", _versions(shared)),
+        ("prompts", "Prompts and tools", _prompts(shared)),
+        ("outcome", "Outcome", _outcome(shared)),
+        ("contamination", "Contamination", (public, False)),
+        ("judge", "Judge and user", _judge(shared)),
+        ("survivorship", "Survivorship", _survivorship(shared)),
     )
     return tuple(
         Threat(key=key, title=title, text=text, status="seen" if seen else "possible")
@@ -50,15 +53,15 @@ def threats_of(material: Material) -> tuple[Threat, ...]:
     )
 
 
-def _self_selection(material: Material) -> Finding:
+def _self_selection(shared: SharedModels) -> Finding:
     """Whether live users bring other scenarios than the lab, and other ones to one model than to another."""
-    if material.live.kind == "comparisons":
+    if shared.live.kind == "comparisons":
         text = "voters came by themselves with questions of their own; pairs are fair only where the arena drew them at random"
         return text, False
-    if material.live.kind == "aggregates":
+    if shared.live.kind == "aggregates":
         return "published numbers do not say who used which model, and for what", False
     base = "live users chose the model and what to do with it"
-    cells = material.cells
+    cells = shared.cells
     if cells is None or cells.live is None or len(cells.levels) < 2:
         return f"{base}; without scenarios on both sides nothing shows how", False
     p = _mixes_differ(cells.live)
@@ -70,11 +73,10 @@ def _self_selection(material: Material) -> Finding:
     return f"{base}; the mix by {factors} is not shown to differ from model to model ({p_words(p)})", False
 
 
-def _mixes_differ(sums: CellSums) -> float | None:
+def _mixes_differ(sums: CellTable) -> float | None:
     """Return the p of one mix of cells for all models, by chi-squared on clusters, each counted once in a cell of a model."""
-    seen = sums.n > 0
     table = np.zeros((sums.n_models, sums.n_cells))
-    np.add.at(table, (sums.model[seen], sums.cell[seen]), 1.0)
+    np.add.at(table, (sums.model, sums.cell), 1.0)
     table = table[table.sum(1) > 0][:, table.sum(0) > 0]
     if min(table.shape) < 2:
         return None
@@ -85,9 +87,9 @@ def _mixes_differ(sums: CellSums) -> float | None:
     return max(float(stats.chi2_contingency(table).pvalue), math.ulp(0.0))
 
 
-def _versions(material: Material) -> Finding:
+def _versions(shared: SharedModels) -> Finding:
     """Whether the two sides are of the same time, and whether names that were joined name the same dated version."""
-    lab, live = material.lab, material.live
+    lab, live = shared.lab, shared.live
     dates = [
         f"{name} {side.first_day}" + ("" if side.first_day == side.last_day else f" to {side.last_day}")
         if side.first_day
@@ -97,20 +99,25 @@ def _versions(material: Material) -> Finding:
     # Days are ISO dates, which sort as text.
     known = lab.first_day and lab.last_day and live.first_day and live.last_day
     apart = bool(known) and (str(lab.last_day) < str(live.first_day) or str(live.last_day) < str(lab.first_day))
-    told = [", ".join(dates) + (": no day is in both" if apart else "")]
+    said = [", ".join(dates) + (": no day is in both" if apart else "")]
     other = dated_otherwise(tuple(zip(lab.models, live.models, strict=True)))
     if other:
         pairs = [f"{one} (lab) and {two} (live)" for one, two in other]
-        told.append(f"{plural(len(other), 'joined name')} with different dates: {several(pairs)}")
+        said.append(f"{plural(len(other), 'joined name')} with different dates: {several(pairs)}")
     seen = bool(other) or apart
     if not seen:
-        told.append("one name may still stand for several versions")
-    return "; ".join(told), seen
+        said.append("one name may still stand for several versions")
+    return "; ".join(said), seen
 
 
-def _prompts(material: Material) -> Finding:
-    """Whether the settings that runs record differ between the sides."""
-    differ, same = _settings(material)
+def _prompts(shared: SharedModels) -> Finding:
+    """Whether the settings that runs of both sides record differ."""
+    differ: list[str] = []
+    same: list[str] = []
+    for name in _SETTINGS:
+        lab, live = (_levels(side, name, ("runs",)) for side in (shared.lab, shared.live))
+        if lab and live:
+            (same if lab == live else differ).append(name)
     if differ:
         names = several([_SETTING_WORDS.get(name, name) for name in differ])
         return f"recorded settings differ between the sides: {names}", True
@@ -120,101 +127,63 @@ def _prompts(material: Material) -> Finding:
     return "the files do not record system prompts and tools of both sides", False
 
 
-def _settings(material: Material) -> tuple[list[str], list[str]]:
-    """Return the settings that both sides record, in different and in the same values."""
-    differ: list[str] = []
-    same: list[str] = []
-    for name in _SETTINGS if material.lab_data is not None and material.live_data is not None else ():
-        lab, live = (_values(data.runs, name) for data in (material.lab_data, material.live_data) if data is not None)
-        if lab and live:
-            (same if lab == live else differ).append(name)
-    return differ, same
+def _levels(side: SideScores, column: str, tables: tuple[TableName, ...]) -> set[object]:
+    """Return what stands in a column of some tables of a side."""
+    frames = [] if side.data is None else [side.data.table(name) for name in tables]
+    return {level for frame in frames if column in frame.columns for level in levels_of(frame[column])}
 
 
-def _values(frame: pl.DataFrame, name: str) -> set[object]:
-    return set(levels_of(frame[name])) if name in frame.columns else set()
-
-
-def _outcome(material: Material) -> Finding:
+def _outcome(shared: SharedModels) -> Finding:
     """Whether both sides measure the same thing."""
-    lab, live = material.lab, material.live
-    measures = f"the lab measures {_measure(lab)}, live {_measure(live)}"
-    if _of_preference(lab) != _of_preference(live):
-        return f"{measures}; being preferred is not succeeding", True
-    if not material.same_scale:
-        return measures, True
+    lab, live = shared.lab, shared.live
+
+    def measure(side: SideScores) -> str:
+        if side.is_preference:
+            return "which answer is preferred"
+        return f"{side.metric} ({side.metric_kind})" if side.metric_kind not in ("", side.metric) else side.metric
+
+    both = f"the lab measures {measure(lab)}, live {measure(live)}"
+    if lab.is_preference != live.is_preference:
+        return f"{both}; being preferred is not succeeding", True
+    if not shared.same_scale:
+        return both, True
     if lab.metric == live.metric:
-        text = f"both sides measure {_measure(lab)}, but a program and a user may mean different things by it"
+        text = f"both sides measure {measure(lab)}, but a program and a user may mean different things by it"
         return text, False
-    return f"{measures}; whether these are one thing is yours to judge", False
+    return f"{both}; whether these are one thing is yours to judge", False
 
 
-def _of_preference(side: Side) -> bool:
-    """Whether a side holds votes, or a published rating made of votes."""
-    return side.kind == "comparisons" or side.unit == "rating"
-
-
-def _measure(side: Side) -> str:
-    if _of_preference(side):
-        return "which answer is preferred"
-    return f"{side.metric} ({side.metric_kind})" if side.metric_kind not in ("", side.metric) else side.metric
-
-
-def _contamination(material: Material) -> Finding:
-    """Old items are not told from fresh ones here, so nothing rules it out."""
-    text = f"a model trained on items of {material.lab.name} scores higher in the lab alone; evalstats contamination looks for it"
-    return text, False
-
-
-def _judge(material: Material) -> Finding:
+def _judge(shared: SharedModels) -> Finding:
     """Whether somebody other than the user scores either side."""
-    lab, live = (_judges(data) for data in (material.lab_data, material.live_data))
-    if lab and live and lab == live:
+    tables: tuple[TableName, ...] = ("outcomes", "comparisons", "runs")
+    lab, live = (set(map(str, _levels(side, "judge", tables))) for side in (shared.lab, shared.live))
+    if lab and lab == live:
         return f"one judge scores both sides ({several(sorted(lab))})", False
     if lab or live:
-        told = [f"{name} by {several(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
-        return f"{' and '.join(told)} is scored; a judge may favour what users do not", True
+        said = [f"{name} by {several(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
+        return f"{' and '.join(said)} is scored; a judge may favour what users do not", True
     return "the files do not say who scores the lab; a program or judge may favour what users do not", False
 
 
-def _judges(data: EvalData | None) -> set[str]:
-    """Return the judges that outcomes, votes or runs name."""
-    if data is None:
-        return set()
-    return {str(name) for frame in (data.outcomes, data.comparisons, data.runs) for name in _values(frame, "judge")}
-
-
-def _survivorship(material: Material) -> Finding:
+def _survivorship(shared: SharedModels) -> Finding:
     """How many models one side alone has, and whether they score otherwise there."""
-    alone = [(name, side) for name, side in (("lab", material.lab), ("live", material.live)) if side.only_here]
+    alone = [(name, side) for name, side in (("lab", shared.lab), ("live", shared.live)) if side.only_here]
     if not alone:
-        text = f"all {plural(material.n_models, 'model')} are on both sides; others may have been left out of both"
+        text = f"all {plural(shared.n_models, 'model')} are on both sides; others may have been left out of both"
         return text, False
-    told: list[str] = []
+    said: list[str] = []
     seen = False
     for name, side in alone:
-        n, total = len(side.only_here), len(side.only_here) + material.n_models
+        n, total = len(side.only_here), len(side.only_here) + shared.n_models
         text = f"{n:,} of {plural(total, f'{name} model')} {'is' if n == 1 else 'are'} not on the other side"
-        difference, p = _left_behind(side)
-        if difference is not None:
-            shown = number(abs(difference * side.scale), 1)
-            where = "higher" if difference > 0 else "lower"
-            unit = f" {difference_unit(side.unit)}".rstrip()
-            median = f"their median score is {shown}{unit} {where}"
-            text += f"; {median} ({p_words(p)})" if p is not None else f"; {median}"
-            seen = seen or (p is not None and p < _CHANCE)
-        told.append(text)
-    return ". ".join(told), seen
-
-
-def _left_behind(side: Side) -> tuple[float | None, float | None]:
-    """Return how far the median of models of one side alone lies from that of the joined ones, with the rank-sum p."""
-    others = np.array([estimate for _, estimate, _ in side.only_here], dtype=np.float64)
-    others = others[np.isfinite(others)]
-    joined = side.estimate[np.isfinite(side.estimate)]
-    if others.size == 0 or joined.size == 0:
-        return None, None
-    difference = float(np.median(others) - np.median(joined))
-    if min(others.size, joined.size) < _FEWEST:
-        return difference, None
-    return difference, float(stats.mannwhitneyu(others, joined).pvalue)
+        others = np.array([estimate for _, estimate, _ in side.only_here], dtype=np.float64)
+        others, joined = others[np.isfinite(others)], side.estimate[np.isfinite(side.estimate)]
+        if others.size and joined.size:
+            difference = float(np.median(others) - np.median(joined))
+            shown = f"{number(abs(difference * side.scale), 1)} {difference_unit(side.unit)}".rstrip()
+            text += f"; their median score is {shown} {'higher' if difference > 0 else 'lower'}"
+            if min(others.size, joined.size) >= _FEWEST:
+                p = float(stats.mannwhitneyu(others, joined).pvalue)
+                text, seen = f"{text} ({p_words(p)})", seen or p < _CHANCE
+        said.append(text)
+    return ". ".join(said), seen

@@ -7,7 +7,7 @@ from evalstats.analysis.gap.result import (
     Decomposition,
     DecompositionRow,
     DropForecast,
-    DropRow,
+    ModelDrop,
     ScenarioGap,
     ScenarioGaps,
     Weighting,
@@ -167,7 +167,7 @@ def drops(models: tuple[str, ...]) -> DropForecast:
     share = 0.38
     drop = lab[:, 1:4].mean(1) - lab[:, 0]
     rows = tuple(
-        DropRow(
+        ModelDrop(
             model=name,
             ideal=part(float(lab[i, 0]), 0.02),
             drop=part(float(drop[i]), 0.03),

@@ -7,7 +7,15 @@ from statistics import NormalDist
 
 import numpy as np
 
-from evalstats.analysis.gap.result import CalibrationLine, Forecast, GapRow, Hierarchy, LeftOut, LevelGap, OtherLine
+from evalstats.analysis.gap.result import (
+    CalibrationLine,
+    Forecast,
+    ForecastCheck,
+    GapRow,
+    Hierarchy,
+    LevelGap,
+    OtherLine,
+)
 
 _NORMAL = NormalDist()
 _Z = _NORMAL.inv_cdf(0.975)
@@ -264,7 +272,7 @@ def hierarchy(rows: Sequence[GapRow], only_lab: Sequence[str]) -> Hierarchy:
             )
         )
     left = tuple(
-        LeftOut(
+        ForecastCheck(
             name=row.name,
             live=row.live,
             expected=row.expected or 0.0,

@@ -8,36 +8,23 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.gap.agreement import agreement_of, slice_row
-from evalstats.analysis.gap.material import Material, Options, Side
-from evalstats.analysis.gap.result import Agreement
+from evalstats.analysis.gap.result import Agreement, SliceRow
+from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.result import json_safe
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.analysis.gap.notes import texts
+from tests.analysis.gap.worlds import shared_of, side
 from tests.stats.agreement.lablive import published
 from tests.stats.agreement.test_draws import scores
 
-FEW_DRAWS = Options(n_resamples=300)
+FEW_DRAWS = 300
 
 
-def _side(estimate: np.ndarray, covariance: np.ndarray | None, models: tuple[str, ...], marginal: bool) -> Side:
-    none = np.zeros(len(models), dtype=np.int64)
-    return Side(
-        kind="aggregates", name="a benchmark", metric="score", unit="", scale=1.0, metric_kind="continuous", low=None,
-        high=None, turned=False, models=models, estimate=estimate, covariance=covariance, marginal=marginal, df=None,
-        n=none, n_clusters=none, clusters=(), rank_low=none, rank_high=none,
-    )  # fmt: skip
-
-
-def _material(s: LabLiveScores, options: Options = FEW_DRAWS, marginal: bool = False) -> Material:
+def _shared(s: LabLiveScores, n_resamples: int = FEW_DRAWS, marginal: bool = False) -> SharedModels:
     models = tuple(f"model {place}" for place in range(s.n_models))
-    return Material(
-        models=models,
-        lab=_side(s.lab, s.lab_covariance, models, marginal),
-        live=_side(s.live, s.live_covariance, models, False),
-        same_scale=False,
-        scores=s,
-        options=options,
-    )
+    told = {"kind": "aggregates", "metric_kind": "continuous", "models": models}
+    sides = side(s.lab, s.lab_covariance, marginal=marginal, **told), side(s.live, s.live_covariance, **told)
+    return shared_of(*sides, same_scale=False, scores=s, n_resamples=n_resamples)
 
 
 def _part(found: Agreement, label: str) -> object:
@@ -46,7 +33,7 @@ def _part(found: Agreement, label: str) -> object:
 
 def test_published_benchmark_without_errors(golden: Path) -> None:
     s, known = published(golden)["arena_hard_240829_holistic"]
-    found = agreement_of(_material(s, Options(n_resamples=2000)))
+    found = agreement_of(_shared(s, 2000))
     assert found.n_models == 48
     assert found.of("spearman").estimate == pytest.approx(known["spearman"], abs=1e-12)
     top = _part(found, "live top 10")
@@ -65,7 +52,7 @@ def test_published_benchmark_without_errors(golden: Path) -> None:
 
 
 def test_everything_is_told_where_errors_are_known() -> None:
-    found = agreement_of(_material(scores(cross=True)))
+    found = agreement_of(_shared(scores(cross=True)))
     pearson = found.of("pearson")
     assert [each.source for each in pearson.intervals] == ["items", "votes", "items and votes", "models", "all"]
     assert all(each.conf_low < pearson.estimate < each.conf_high for each in pearson.intervals)
@@ -82,12 +69,12 @@ def test_everything_is_told_where_errors_are_known() -> None:
 
 
 def test_the_order_of_the_models_changes_nothing() -> None:
-    material = _material(scores(cross=True))
+    made = _shared(scores(cross=True))
     order = np.random.default_rng(3).permutation(30)
     shuffled = dataclasses.replace(
-        material, models=tuple(material.models[place] for place in order), scores=material.scores.subset(order)
+        made, models=tuple(made.models[place] for place in order), scores=made.scores.subset(order)
     )
-    first, second = agreement_of(material), agreement_of(shuffled)
+    first, second = agreement_of(made), agreement_of(shuffled)
     assert [part.models for part in first.parts] == [part.models for part in second.parts]
     for one, other in zip(first.coefficients, second.coefficients, strict=True):
         assert other.p_value == one.p_value
@@ -100,7 +87,7 @@ def test_a_monotone_change_of_the_lab_moves_no_rank() -> None:
     s = scores()
     bare = LabLiveScores(lab=s.lab, live=s.live)
     bent = LabLiveScores(lab=np.exp(s.lab), live=s.live)
-    first, second = agreement_of(_material(bare)), agreement_of(_material(bent))
+    first, second = agreement_of(_shared(bare)), agreement_of(_shared(bent))
     for name in ("spearman", "kendall"):
         assert second.of(name).estimate == pytest.approx(first.of(name).estimate, abs=1e-12)
         assert second.of(name).interval("models").conf_low == pytest.approx(
@@ -116,7 +103,7 @@ def test_contradictions_carry_names_and_differences() -> None:
         lab_covariance=0.005 * np.eye(4),
         live_covariance=0.02 * np.eye(4),
     )
-    found = agreement_of(_material(s))
+    found = agreement_of(_shared(s))
     (row,) = found.pairs.contradictions
     assert (row.better_live, row.better_lab) == ("model 1", "model 0")
     assert (row.lab_difference, row.live_difference) == (-1.0, 1.0)
@@ -124,7 +111,7 @@ def test_contradictions_carry_names_and_differences() -> None:
 
 
 def test_few_models_speak_for_themselves() -> None:
-    found = agreement_of(_material(scores().subset(np.arange(8))))
+    found = agreement_of(_shared(scores().subset(np.arange(8))))
     row = found.of("spearman")
     assert row.interval("models").conf_low is None
     assert "10 are needed" in row.interval("models").reason
@@ -138,7 +125,7 @@ def test_few_models_have_the_rank_coefficients_of_their_true_scores() -> None:
     errors = 0.02**2 * np.eye(5)
     lab, live = np.array([0.71, 0.67, 0.60, 0.57, 0.44]), np.array([0.70, 0.66, 0.57, 0.56, 0.45])
     s = LabLiveScores(lab=lab, live=live, lab_covariance=errors, live_covariance=errors)
-    found = agreement_of(_material(s))
+    found = agreement_of(_shared(s))
     assert found.of("spearman").estimate == pytest.approx(1.0)
     by = {source: found.of("spearman").interval(source) for source in ("items", "votes", "items and votes")}
     assert by["items"].conf_low >= by["items and votes"].conf_low
@@ -154,9 +141,9 @@ def test_few_models_have_the_rank_coefficients_of_their_true_scores() -> None:
 
 def test_three_models_and_two() -> None:
     s = scores()
-    three = agreement_of(_material(s.subset(np.arange(3))))
+    three = agreement_of(_shared(s.subset(np.arange(3))))
     assert three.of("kendall").p_value >= 1 / 3
-    two = agreement_of(_material(s.subset(np.arange(2))))
+    two = agreement_of(_shared(s.subset(np.arange(2))))
     assert two.of("kendall").estimate is None
     assert two.pairs is None
     assert "at least 3" in two.of("pearson").reason
@@ -168,7 +155,7 @@ def test_a_constant_side_is_named() -> None:
     flat = LabLiveScores(
         lab=s.lab, live=np.full(30, 0.1), lab_covariance=s.lab_covariance, live_covariance=s.live_covariance
     )
-    found = agreement_of(_material(flat))
+    found = agreement_of(_shared(flat))
     assert found.of("spearman").estimate is None
     assert "all live scores are equal" in found.notes[0].text
 
@@ -176,7 +163,7 @@ def test_a_constant_side_is_named() -> None:
 def test_noise_in_place_of_spread_is_a_warning() -> None:
     s = scores()
     noisy = LabLiveScores(lab=s.lab, live=s.live, lab_covariance=5.0 * np.eye(30), live_covariance=s.live_covariance)
-    found = agreement_of(_material(noisy, marginal=True))
+    found = agreement_of(_shared(noisy, marginal=True))
     assert found.of("pearson").disattenuated is None
     assert "reliability of lab" in found.of("pearson").true_reason
     assert any("upper bound" in warning for warning in texts(found.notes))
@@ -185,16 +172,18 @@ def test_noise_in_place_of_spread_is_a_warning() -> None:
 
 def test_a_slice_has_a_coefficient_an_interval_and_a_ceiling() -> None:
     s = scores()
-    row = slice_row(s, factor="scenario", level="refund", cut="lab", options=FEW_DRAWS)
+
+    def sliced(s: LabLiveScores, live_covariance: np.ndarray | None) -> SliceRow:
+        means = (s.lab, s.lab_covariance), (s.live, live_covariance)
+        return slice_row(_shared(s), *means, factor="scenario", level="refund", cut="lab")
+
+    row = sliced(s, s.live_covariance)
     assert row.conf_low < row.spearman < row.conf_high
     assert row.spearman < row.ceiling
     assert (row.factor, row.level, row.cut, row.n_models, row.reason) == ("scenario", "refund", "lab", 30, None)
-    half = slice_row(
-        LabLiveScores(lab=s.lab, live=s.live, lab_covariance=s.lab_covariance),
-        factor="scenario", level="refund", cut="both", options=FEW_DRAWS,
-    )  # fmt: skip
+    half = sliced(s, None)
     assert half.ceiling is None
     assert "items alone" in half.reason
-    few = slice_row(s.subset(np.arange(2)), factor="scenario", level="refund", cut="both", options=FEW_DRAWS)
-    assert few.spearman is None
-    assert "at least 3" in few.reason
+    few = s.subset(np.arange(2))
+    assert sliced(few, few.live_covariance).spearman is None
+    assert "at least 3" in sliced(few, few.live_covariance).reason

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.gap.shared_models import MAX_NAMES, match_models, near_names, normalised
+from evalstats.analysis.gap.model_names import MAX_NAMES, match_models, near_names, normalised
 from evalstats.errors import InputError
 from tests.analysis.gap.notes import lines_of
 

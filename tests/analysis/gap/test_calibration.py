@@ -1,43 +1,14 @@
 """Verdicts of the calibrated gap, their reasons, and directions of metrics of which less is better."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from evalstats.analysis.gap.calibration import calibrated
-from evalstats.analysis.gap.material import Material, Options, Side
-from evalstats.stats.checks import FloatArray
-from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.analysis.gap.shared_models import SharedModels
 from tests.analysis.gap.notes import lines_of
-
-
-def _side(estimate: FloatArray, covariance: FloatArray | None, *, turned: bool = False, **more: Any) -> Side:
-    n = estimate.size
-    nothing = np.zeros(n, dtype=np.int64)
-    given = Side(
-        kind="outcomes",
-        name="bench",
-        metric="success",
-        unit="pp",
-        scale=100.0,
-        metric_kind="binary",
-        low=None,
-        high=None,
-        turned=turned,
-        models=tuple(f"m{j}" for j in range(n)),
-        estimate=-estimate if turned else estimate,
-        covariance=covariance,
-        marginal=False,
-        df=None,
-        n=nothing,
-        n_clusters=nothing,
-        clusters=(),
-        rank_low=nothing,
-        rank_high=nothing,
-    )
-    return replace(given, **more)
+from tests.analysis.gap.worlds import shared_of, side
 
 
 def _material(
@@ -48,7 +19,7 @@ def _material(
     margin: float | None = None,
     turned: tuple[bool, bool] = (False, False),
     errors: tuple[bool, bool] = (True, True),
-) -> Material:
+) -> SharedModels:
     rng = np.random.default_rng(n)
     true = np.linspace(0.2, 0.8, n)
     lab = true + 0.02 * rng.normal(size=n)
@@ -56,15 +27,9 @@ def _material(
     live[1] += gap
     table = 0.02**2 * np.eye(n) + 0.01**2
     v_x, v_z = (table if known else None for known in errors)
-    scores = LabLiveScores(lab=lab, live=live, lab_covariance=v_x, live_covariance=v_z)
-    return Material(
-        models=tuple(f"m{j}" for j in range(n)),
-        lab=_side(lab, v_x, turned=turned[0]),
-        live=_side(live, v_z, turned=turned[1]),
-        same_scale=same_scale,
-        scores=scores,
-        options=Options(margin=margin),
-    )
+    lab, live = (-each if less else each for each, less in zip((lab, live), turned, strict=True))
+    sides = side(lab, v_x, turned=turned[0]), side(live, v_z, turned=turned[1])
+    return shared_of(*sides, same_scale=same_scale, margin=margin)
 
 
 def test_a_planted_gap_is_called_and_nothing_else() -> None:

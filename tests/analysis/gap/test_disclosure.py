@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.analysis.gap.options import MIN_CELL
-from evalstats.analysis.gap.scenario_gaps import suppressed, suppression_note, too_small
+from evalstats.analysis.gap.scenario_gaps import suppressed, suppression_note
+from evalstats.analysis.gap.shared_models import too_small
 
 SIZES = st.lists(st.integers(0, 60), max_size=12)
 

@@ -6,18 +6,26 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.gap.forecasts import drop_forecast_of, drop_slope
-from evalstats.analysis.gap.material import Material, Options
+from evalstats.analysis.gap.shared_models import SharedModels
+from evalstats.analysis.gap.user_drops import drop_forecast_of, drop_slope
 from evalstats.errors import CannotAnswerError
+from evalstats.schema.data import EvalData
+from evalstats.schema.plan import LiveMix
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.gap import Drops
-from tests.analysis.gap.drop_material import material_of, names_of, outcomes_of, world
 from tests.analysis.gap.notes import texts
+from tests.analysis.gap.worlds import made_of, names_of, outcomes_of, world
 
 KINDS = {"stable": "ideal", "vague": "non_ideal", "rude": "non_ideal"}
 SCENARIOS = tuple(KINDS)
-SURVEY = Options(mix={"ideal": 0.7, "vague": 0.2, "rude": 0.1}, mix_factor="scenario", mix_source="a survey")
+
+
+def mix_of(shares: dict[str, float], factor: str = "scenario") -> LiveMix:
+    return LiveMix(factor=factor, shares=shares, source="a survey")
+
+
+SURVEY = mix_of({"ideal": 0.7, "vague": 0.2, "rude": 0.1})
 
 
 def lab_of(
@@ -51,11 +59,15 @@ def live_of(rates: np.ndarray, *, seed: int = 1, users: int = 900) -> pl.DataFra
     )
 
 
-def votes(lab: pl.DataFrame, live: np.ndarray | None = None, options: Options = SURVEY) -> Material:
+def votes(lab: pl.DataFrame, live: np.ndarray | None = None, mix: LiveMix | None = SURVEY) -> SharedModels:
     """Live users of whom only scores on another scale are known."""
     n = lab["model"].n_unique()
     estimate = np.linspace(0.0, 1.0, n) if live is None else live
-    return material_of(lab, None, live_estimate=estimate, live_covariance=0.01 * np.eye(n), options=options)
+    return made_of(lab, None, live_estimate=estimate, live_covariance=0.01 * np.eye(n), mix=mix)
+
+
+def with_lab(made: SharedModels, data: EvalData | None) -> SharedModels:
+    return replace(made, lab=replace(made.lab, data=data))
 
 
 RATES = np.array([[0.8, 0.6, 0.5], [0.7, 0.6, 0.3], [0.6, 0.5, 0.5]])
@@ -133,7 +145,7 @@ def test_items_without_a_twin_are_left_out_and_counted(lab: pl.DataFrame):
 
 def test_shares_are_counted_in_live_rows_and_the_miss_is_live_less_forecast(lab: pl.DataFrame):
     live = live_of(RATES)
-    found = drop_forecast_of(material_of(lab, live))
+    found = drop_forecast_of(made_of(lab, live))
     counted = live["scenario"].value_counts(normalize=True)
     shares = dict(counted.iter_rows())
     assert found.share_non_ideal == pytest.approx(1 - shares["stable"])
@@ -149,19 +161,19 @@ def test_shares_are_counted_in_live_rows_and_the_miss_is_live_less_forecast(lab:
         assert row.miss.conf_high is not None
         assert row.miss.conf_low < 0.0 < row.miss.conf_high
     # Counting the users adds to the error of the forecast.
-    outside = Options(mix=shares, mix_factor="scenario", mix_source="a survey")
-    exact = drop_forecast_of(material_of(lab, live, options=outside))
+    outside = mix_of(shares)
+    exact = drop_forecast_of(made_of(lab, live, mix=outside))
     assert (found.rows[0].forecast.std_error or 0.0) > (exact.rows[0].forecast.std_error or 0.0)
 
 
 def test_live_votes_with_labels_give_the_shares(lab: pl.DataFrame):
-    material = votes(lab, options=Options())
+    made = votes(lab, mix=None)
     with pytest.raises(CannotAnswerError, match="no mix is given from outside"):
-        drop_forecast_of(material)
+        drop_forecast_of(made)
     labels = live_of(RATES, users=100).drop("score").with_columns(score=pl.lit(1.0))
     by_kind = labels.with_columns(scenario=pl.lit(None, dtype=pl.String))
     data = outcomes_of(by_kind, live=True)
-    found = drop_forecast_of(replace(material, live_data=data))
+    found = drop_forecast_of(replace(made, live=replace(made.live, data=data)))
     assert found.share_non_ideal == pytest.approx((labels["user_kind"] == "non_ideal").mean())
     assert any("weighted equally" in text for text in texts(found.notes))
     assert found.rows[0].live is None
@@ -169,7 +181,7 @@ def test_live_votes_with_labels_give_the_shares(lab: pl.DataFrame):
 
 def test_behaviours_that_the_lab_has_not_are_named(lab: pl.DataFrame):
     mix = {"stable": 0.5, "rude": 0.3, "absent": 0.2}
-    found = drop_forecast_of(votes(lab, options=Options(mix=mix, mix_factor="scenario")))
+    found = drop_forecast_of(votes(lab, mix=mix_of(mix)))
     assert found.share_non_ideal == pytest.approx(0.5)
     assert "absent, 20.0% of live users" in found.notes[0].text
 
@@ -184,20 +196,20 @@ def test_a_lab_with_one_kind_of_users_cannot_answer(lab: pl.DataFrame):
     with pytest.raises(CannotAnswerError, match="0 levels of scenario called ideal or stable"):
         drop_forecast_of(votes(unmarked))
     with pytest.raises(CannotAnswerError, match="no outcomes of single items"):
-        drop_forecast_of(replace(votes(lab), lab_data=None))
+        drop_forecast_of(with_lab(votes(lab), None))
     with pytest.raises(CannotAnswerError, match="none of the lab's non-ideal behaviours"):
-        drop_forecast_of(votes(lab, options=Options(mix={"stable": 0.5, "absent": 0.5}, mix_factor="scenario")))
+        drop_forecast_of(votes(lab, mix=mix_of({"stable": 0.5, "absent": 0.5})))
 
 
 def test_models_with_few_clusters_are_left_out_by_name(lab: pl.DataFrame):
     few = lab.filter((pl.col("model") != "m01") | (pl.col("cluster") < 4))
-    live = material_of(lab, None, live_estimate=np.zeros(3), live_covariance=np.eye(3), options=SURVEY)
-    found = drop_forecast_of(replace(live, lab_data=outcomes_of(few)))
+    live = made_of(lab, None, live_estimate=np.zeros(3), live_covariance=np.eye(3), mix=SURVEY)
+    found = drop_forecast_of(with_lab(live, outcomes_of(few)))
     assert [row.model for row in found.rows] == ["m00", "m02"]
     assert any(text.startswith("m01: fewer than 5 clusters") for text in texts(found.notes))
     none = lab.filter(pl.col("cluster") < 4)
     with pytest.raises(CannotAnswerError, match="no model has 5 clusters"):
-        drop_forecast_of(replace(live, lab_data=outcomes_of(none)))
+        drop_forecast_of(with_lab(live, outcomes_of(none)))
 
 
 def test_scenarios_crossed_with_kinds_leave_the_kinds(lab: pl.DataFrame):
@@ -208,8 +220,8 @@ def test_scenarios_crossed_with_kinds_leave_the_kinds(lab: pl.DataFrame):
     data = replace(
         tidy, outcomes=tidy.outcomes.with_columns(scenario=pl.col("scenario").str.replace("(non_)?ideal", ""))
     )
-    mix = Options(mix={"ideal": 0.6, "non_ideal": 0.4}, mix_factor="user_kind")
-    found = drop_forecast_of(replace(votes(lab, options=mix), lab_data=data))
+    mix = mix_of({"ideal": 0.6, "non_ideal": 0.4}, "user_kind")
+    found = drop_forecast_of(with_lab(votes(lab, mix=mix), data))
     assert "by user_kind" in found.method
     assert found.share_non_ideal == pytest.approx(0.4)
 
@@ -225,8 +237,8 @@ def test_the_same_difference_everywhere_still_has_an_error(lab: pl.DataFrame):
 
 def test_flips_name_the_one_ahead_with_ideal_users_first():
     rates = np.array([[0.9, 0.2, 0.2], [0.6, 0.6, 0.6]])
-    mix = Options(mix={"stable": 0.2, "vague": 0.4, "rude": 0.4}, mix_factor="scenario")
-    found = drop_forecast_of(votes(lab_of(rates, clusters=40), options=mix))
+    mix = mix_of({"stable": 0.2, "vague": 0.4, "rude": 0.4})
+    found = drop_forecast_of(votes(lab_of(rates, clusters=40), mix=mix))
     assert found.flips == (("m00", "m01"),)
 
 
@@ -236,15 +248,15 @@ def test_few_models_have_no_slope(lab: pl.DataFrame):
     assert found.slope_reason == "3 models with a drop and a live score; a slope over models needs 6"
 
 
-def planted(seed: int, carried: float, *, same: bool = True) -> Material:
+def planted(seed: int, carried: float, *, same: bool = True) -> SharedModels:
     """Twelve models whose live scores have the carried part of 0.6 times their drop."""
     rng = np.random.default_rng(seed)
     ideal, drop = rng.uniform(0.55, 0.85, (12, 1)), -rng.uniform(0.0, 0.4, (12, 1))
     lab = lab_of(np.hstack([ideal, ideal + drop, ideal + drop]), seed=seed, clusters=60)
-    mix = Options(mix={"stable": 0.4, "vague": 0.3, "rude": 0.3}, mix_factor="scenario", mix_source="a survey")
+    mix = mix_of({"stable": 0.4, "vague": 0.3, "rude": 0.3})
     if same:
         live = ideal + carried * drop
-        return material_of(lab, live_of(np.hstack([live] * 3), seed=seed + 1, users=3000), options=mix)
+        return made_of(lab, live_of(np.hstack([live] * 3), seed=seed + 1, users=3000), mix=mix)
     z = 2.0 + 3.0 * (ideal + 0.6 * carried * drop).ravel() + 0.1 * rng.standard_normal(12)
     return votes(lab, z, mix)
 

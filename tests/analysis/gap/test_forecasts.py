@@ -6,74 +6,44 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.gap.forecasts import hierarchy_of
-from evalstats.analysis.gap.material import Material, Options, Side
 from evalstats.analysis.gap.result import Hierarchy
+from evalstats.analysis.gap.shared_models import SharedModels
+from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.true_gaps import fit_hierarchy
 from tests.analysis.gap.notes import texts
+from tests.analysis.gap.worlds import shared_of, side
 
 N = 8
 LAB_ERROR, LIVE_ERROR = 0.02, 0.03
 
 
-def side(estimate: np.ndarray, error: float, *, live: bool = False, **changes: object) -> Side:
-    none = np.zeros(len(estimate), dtype=np.int64)
-    made = Side(
-        kind="outcomes",
-        name="live" if live else "bench",
-        metric="success",
-        unit="pp",
-        scale=100.0,
-        metric_kind="binary",
-        low=None,
-        high=None,
-        turned=False,
-        models=tuple(f"{'live' if live else 'lab'} {j}" for j in range(len(estimate))),
-        estimate=estimate,
-        covariance=error**2 * (np.eye(len(estimate)) + 0.5),
-        marginal=False,
-        df=None,
-        n=none,
-        n_clusters=none,
-        clusters=(),
-        rank_low=none,
-        rank_high=none,
-    )
-    return replace(made, **changes)
+def one_side(estimate: np.ndarray, error: float, *, live: bool = False, **changes: object) -> SideScores:
+    name = "live" if live else "lab"
+    models = tuple(f"{name} {j}" for j in range(len(estimate)))
+    return side(estimate, error**2 * (np.eye(len(estimate)) + 0.5), name=name, models=models, **changes)
 
 
-def material(n: int = N, **changes: object) -> Material:
+def made_up(n: int = N) -> SharedModels:
     """Models in no order, so that rows and models differ."""
     rng = np.random.default_rng(5)
     lab = rng.permutation(np.linspace(0.3, 0.8, n)) + 0.02 * rng.normal(size=n)
     live = 0.1 + 0.8 * lab + 0.05 * rng.normal(size=n)
     new = (("new", 0.55, LAB_ERROR), ("unknown error", 0.55, None), ("far", 0.99, LAB_ERROR))
-    return of_sides(side(lab, LAB_ERROR, only_here=new), side(live, LIVE_ERROR, live=True), **changes)
+    return of_sides(one_side(lab, LAB_ERROR, only_here=new), one_side(live, LIVE_ERROR, live=True))
 
 
-def of_sides(lab: Side, live: Side, **changes: object) -> Material:
-    turned = [-each.estimate if each.turned else each.estimate for each in (lab, live)]
-    made = Material(
-        models=tuple(f"m{j}" for j in range(len(lab.estimate))),
-        lab=lab,
-        live=live,
-        same_scale=True,
-        scores=LabLiveScores(
-            lab=turned[0], live=turned[1], lab_covariance=lab.covariance, live_covariance=live.covariance
-        ),
-        options=Options(),
-    )
-    return replace(made, **changes)
+def of_sides(lab: SideScores, live: SideScores) -> SharedModels:
+    return shared_of(lab, live, models=tuple(f"m{j}" for j in range(len(lab.estimate))))
 
 
 @pytest.fixture(scope="module")
 def found() -> Hierarchy:
-    return hierarchy_of(material())
+    return hierarchy_of(made_up())
 
 
 def test_rows_are_the_best_live_first_under_the_shared_names(found: Hierarchy):
-    made = material()
+    made = made_up()
     fit = fit_hierarchy(made.scores)
     order = np.argsort(-made.live.estimate)
     assert [left.name for left in found.left_out] == [f"m{j}" for j in order]
@@ -109,7 +79,7 @@ def test_new_models_are_predicted_with_what_is_known_of_their_errors(found: Hier
 
 def test_an_error_that_all_share_is_not_counted_twice(found: Hierarchy):
     """A harder set of items moves new models with the others: only the rest of a published error is noise of a difference."""
-    made = material()
+    made = made_up()
     more = 4 * LAB_ERROR**2
     assert made.lab.covariance is not None
     table = made.lab.covariance + more
@@ -126,7 +96,7 @@ def test_an_error_that_all_share_is_not_counted_twice(found: Hierarchy):
 
 
 def test_less_may_be_better_on_either_side(found: Hierarchy):
-    made = material()
+    made = made_up()
     new = tuple((name, 1 - at, error) for name, at, error in made.lab.only_here)
     lab = replace(made.lab, estimate=1 - made.lab.estimate, turned=True, only_here=new)
     both = hierarchy_of(of_sides(lab, replace(made.live, estimate=1 - made.live.estimate, turned=True)))
@@ -145,7 +115,7 @@ def test_less_may_be_better_on_either_side(found: Hierarchy):
 
 
 def test_predictions_end_where_the_live_scale_ends(found: Hierarchy):
-    made = material()
+    made = made_up()
     high = float(made.live.estimate.max()) + 0.001
     ended = hierarchy_of(replace(made, live=replace(made.live, low=0.0, high=high)))
     far, free = ended.forecasts[2], found.forecasts[2]
@@ -157,7 +127,7 @@ def test_predictions_end_where_the_live_scale_ends(found: Hierarchy):
 
 
 def test_published_errors_and_no_new_models():
-    made = material(n=7)
+    made = made_up(n=7)
     plain = [replace(each, covariance=LAB_ERROR**2 * np.eye(7), marginal=True) for each in (made.lab, made.live)]
     found = hierarchy_of(of_sides(replace(plain[0], only_here=()), plain[1]))
     assert found.forecasts == ()
@@ -165,9 +135,9 @@ def test_published_errors_and_no_new_models():
 
 
 def test_what_cannot_be_answered_is_refused():
-    made = material()
+    made = made_up()
     with pytest.raises(CannotAnswerError, match="5 shared models are too few"):
-        hierarchy_of(material(n=5))
+        hierarchy_of(made_up(n=5))
     with pytest.raises(CannotAnswerError, match="not every lab score has a standard error"):
         hierarchy_of(of_sides(replace(made.lab, covariance=None), made.live))
     with pytest.raises(CannotAnswerError, match="same live score"):

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import evalstats as es
-from evalstats.analysis.gap.shared_models import normalised
+from evalstats.analysis.gap.model_names import normalised
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.errors_in_variables.line import fit_line

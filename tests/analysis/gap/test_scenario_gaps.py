@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from evalstats.analysis.gap.material import Material, Options
 from evalstats.analysis.gap.result import ScenarioGaps
 from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of
+from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.multiplicity import benjamini_hochberg
-from tests.analysis.gap.drop_material import material_of, names_of, world
 from tests.analysis.gap.notes import texts
+from tests.analysis.gap.worlds import made_of, names_of, world
 
 SCENARIOS = ("a", "b", "c")
 
@@ -25,35 +25,33 @@ def two_sides(
     seed: int = 0,
     clusters: int = 30,
     users: int = 600,
-    options: Options | None = None,
-) -> Material:
+) -> SharedModels:
     rng = np.random.default_rng(seed)
     models = names_of(lab.shape[0])
     scenarios = SCENARIOS[: lab.shape[1]]
-    return material_of(
+    return made_of(
         world(rng, lab, models=models, scenarios=scenarios, n_clusters=clusters, per_cluster=4, spread=0.15),
         world(
             rng, live, models=models, scenarios=scenarios, n_clusters=users, per_cluster=4, spread=0.15, crossed=False
         ),
-        options=options,
     )
 
 
 @pytest.fixture(scope="module")
-def planted() -> tuple[Material, ScenarioGaps]:
+def planted() -> tuple[SharedModels, ScenarioGaps]:
     live = np.full((4, 3), 0.5)
     live[1, 2] = 0.1
-    material = two_sides(np.full((4, 3), 0.5), live, users=1500)
-    return material, scenario_gaps_of(material)
+    made = two_sides(np.full((4, 3), 0.5), live, users=1500)
+    return made, scenario_gaps_of(made)
 
 
-def test_each_gap_is_the_difference_of_two_means(planted: tuple[Material, ScenarioGaps]):
-    material, found = planted
-    assert material.lab_data is not None
-    assert material.live_data is not None
+def test_each_gap_is_the_difference_of_two_means(planted: tuple[SharedModels, ScenarioGaps]):
+    made, found = planted
+    assert made.lab.data is not None
+    assert made.live.data is not None
     lab, live = (
         data.outcomes.group_by("model", "scenario").agg(pl.col("score").mean(), pl.len())
-        for data in (material.lab_data, material.live_data)
+        for data in (made.lab.data, made.live.data)
     )
     both = lab.join(live, on=["model", "scenario"], suffix="_live")
     known = {(m, s): (b - a, na, nb) for m, s, a, na, b, nb in both.iter_rows()}
@@ -62,10 +60,10 @@ def test_each_gap_is_the_difference_of_two_means(planted: tuple[Material, Scenar
         assert row.estimate == pytest.approx(gap)
         assert (row.n_lab, row.n_live) == (n_lab, n_live)
     for mean in found.means:
-        assert mean.estimate == pytest.approx(np.mean([known[m, mean.scenario][0] for m in material.models]))
+        assert mean.estimate == pytest.approx(np.mean([known[m, mean.scenario][0] for m in made.models]))
 
 
-def test_the_planted_gap_is_found_and_sized_and_no_other(planted: tuple[Material, ScenarioGaps]):
+def test_the_planted_gap_is_found_and_sized_and_no_other(planted: tuple[SharedModels, ScenarioGaps]):
     _, found = planted
     flagged = [row for row in found.rows if row.verdict == "gap"]
     assert [(row.model, row.scenario) for row in flagged] == [("m01", "c")]
@@ -86,7 +84,7 @@ def test_the_planted_gap_is_found_and_sized_and_no_other(planted: tuple[Material
     assert abs(row.pooled) < abs(row.estimate)
 
 
-def test_p_values_are_adjusted_over_the_table_and_intervals_hold_together(planted: tuple[Material, ScenarioGaps]):
+def test_p_values_are_adjusted_over_the_table_and_intervals_hold_together(planted: tuple[SharedModels, ScenarioGaps]):
     _, found = planted
     for rows in (found.rows, found.means):
         p = np.array([row.p_value for row in rows], dtype=np.float64)
@@ -101,12 +99,12 @@ def test_p_values_are_adjusted_over_the_table_and_intervals_hold_together(plante
             assert row.equivalence_high == pytest.approx(row.estimate + t.ppf(0.95) * row.std_error)
 
 
-def test_swapping_sides_turns_the_gaps(planted: tuple[Material, ScenarioGaps]):
-    material, found = planted
-    assert material.cells is not None
-    assert material.cells.live is not None
-    cells = replace(material.cells, lab=material.cells.live, live=material.cells.lab)
-    back = scenario_gaps_of(replace(material, cells=cells, lab=material.live, live=material.lab))
+def test_swapping_sides_turns_the_gaps(planted: tuple[SharedModels, ScenarioGaps]):
+    made, found = planted
+    assert made.cells is not None
+    assert made.cells.live is not None
+    cells = replace(made.cells, lab=made.cells.live, live=made.cells.lab)
+    back = scenario_gaps_of(replace(made, cells=cells, lab=made.live, live=made.lab))
     for there, here in zip(found.rows, back.rows, strict=True):
         assert here.estimate == pytest.approx(-(there.estimate or 0.0))
         assert here.std_error == pytest.approx(there.std_error)
@@ -114,10 +112,10 @@ def test_swapping_sides_turns_the_gaps(planted: tuple[Material, ScenarioGaps]):
         assert here.verdict == there.verdict
 
 
-def test_aligned_needs_a_margin_and_the_interval_inside_it(planted: tuple[Material, ScenarioGaps]):
-    material, found = planted
+def test_aligned_needs_a_margin_and_the_interval_inside_it(planted: tuple[SharedModels, ScenarioGaps]):
+    made, found = planted
     assert "aligned" not in {row.verdict for row in (*found.rows, *found.means)}
-    wide = scenario_gaps_of(replace(material, options=Options(margin=0.3)))
+    wide = scenario_gaps_of(replace(made, margin=0.3))
     for row in wide.rows:
         assert row.equivalence_low is not None
         assert row.equivalence_high is not None
@@ -126,9 +124,9 @@ def test_aligned_needs_a_margin_and_the_interval_inside_it(planted: tuple[Materi
     assert {row.verdict for row in wide.rows} == {"aligned", "gap"}
 
 
-def test_a_level_of_confidence_changes_intervals_only(planted: tuple[Material, ScenarioGaps]):
-    material, found = planted
-    tight = scenario_gaps_of(replace(material, options=Options(conf_level=0.8)))
+def test_a_level_of_confidence_changes_intervals_only(planted: tuple[SharedModels, ScenarioGaps]):
+    made, found = planted
+    tight = scenario_gaps_of(replace(made, conf_level=0.8))
     assert tight.conf_level == 0.8
     for a, b in zip(found.rows, tight.rows, strict=True):
         assert a.estimate == b.estimate
@@ -144,8 +142,8 @@ def test_several_factors_are_summed_to_the_first():
         )
         for _ in range(2)
     ]
-    one = scenario_gaps_of(material_of(frames[0], frames[1]))
-    two = scenario_gaps_of(material_of(frames[0], frames[1], factors=("scenario", "language")))
+    one = scenario_gaps_of(made_of(frames[0], frames[1]))
+    two = scenario_gaps_of(made_of(frames[0], frames[1], factors=("scenario", "language")))
     assert [row.estimate for row in two.rows] == pytest.approx([row.estimate for row in one.rows])
     assert [row.std_error for row in two.rows] == pytest.approx([row.std_error for row in one.rows])
     assert two.factor == "scenario"
@@ -153,15 +151,15 @@ def test_several_factors_are_summed_to_the_first():
 
 
 def test_few_users_in_a_cell_make_it_invalid_and_the_rest_stands():
-    material = two_sides(np.full((3, 2), 0.5), np.full((3, 2), 0.5))
-    assert material.live_data is not None
-    assert material.cells is not None
-    live = material.live_data.outcomes.with_columns(cluster=pl.col("user"))
+    made = two_sides(np.full((3, 2), 0.5), np.full((3, 2), 0.5))
+    assert made.live.data is not None
+    assert made.cells is not None
+    live = made.live.data.outcomes.with_columns(cluster=pl.col("user"))
     few = (pl.col("model") == "m01") & (pl.col("scenario") == "b")
     kept = pl.concat([live.filter(~few), live.filter(few).head(3)])
-    lab = material.lab_data.outcomes.with_columns(cluster=pl.col("env_id")) if material.lab_data else None
+    lab = made.lab.data.outcomes.with_columns(cluster=pl.col("env_id")) if made.lab.data else None
     assert lab is not None
-    found = scenario_gaps_of(material_of(lab, kept))
+    found = scenario_gaps_of(made_of(lab, kept))
     invalid = [row for row in found.rows if row.verdict == "invalid"]
     assert [(row.model, row.scenario) for row in invalid] == [("m01", "b")]
     assert "clusters are too few" in str(invalid[0].reason)
@@ -175,7 +173,7 @@ def test_a_scenario_of_one_side_is_named():
     models = names_of(2)
     lab = world(rng, np.full((2, 3), 0.5), models=models, scenarios="abc", n_clusters=10)
     live = world(rng, np.full((2, 3), 0.5), models=models, scenarios="abd", n_clusters=10)
-    found = scenario_gaps_of(material_of(lab, live))
+    found = scenario_gaps_of(made_of(lab, live))
     assert [row.scenario for row in found.means] == ["a", "b"]
     assert "c: only the lab has it" in found.notes[0].text
     assert "d: only the live side has it" in found.notes[1].text
@@ -186,7 +184,7 @@ def test_all_alike_in_a_cell_still_has_an_error():
     models = names_of(2)
     lab = world(rng, np.array([[1.5, 0.5], [0.5, 0.5]]), models=models, scenarios="ab", n_clusters=10)
     live = world(rng, np.array([[1.5, 0.5], [0.5, 0.5]]), models=models, scenarios="ab", n_clusters=10)
-    found = scenario_gaps_of(material_of(lab, live))
+    found = scenario_gaps_of(made_of(lab, live))
     sure = found.rows[0]
     assert sure.estimate == 0.0
     assert sure.std_error is not None
@@ -195,8 +193,8 @@ def test_all_alike_in_a_cell_still_has_an_error():
 
 
 def test_few_clusters_give_no_test_of_interaction():
-    material = two_sides(np.full((3, 3), 0.5), np.full((3, 3), 0.5), clusters=8)
-    found = scenario_gaps_of(material)
+    made = two_sides(np.full((3, 3), 0.5), np.full((3, 3), 0.5), clusters=8)
+    found = scenario_gaps_of(made)
     assert found.p_interaction is None
     assert found.tau_interaction is not None
     assert any("a typical cell has 8 clusters" in text for text in texts(found.notes))
@@ -208,7 +206,7 @@ def test_what_cannot_be_told_is_said():
         world(rng, np.full((2, 2), 0.5), models=names_of(2), scenarios=names, n_clusters=6) for names in ("ab", "xy")
     ]
     with pytest.raises(CannotAnswerError, match="share no level"):
-        scenario_gaps_of(material_of(frames[0], frames[1]))
+        scenario_gaps_of(made_of(frames[0], frames[1]))
 
 
 def simulated(draws: int, *, seed: int, clusters: int = 30, interaction: float = 0.0) -> dict[str, float]:
@@ -220,8 +218,8 @@ def simulated(draws: int, *, seed: int, clusters: int = 30, interaction: float =
         truth = rng.normal(0.0, interaction, lab.shape) if interaction else np.zeros(lab.shape)
         if not interaction:
             truth[2, 1] = -0.3
-        material = two_sides(lab, lab + truth, seed=int(rng.integers(2**31)), clusters=clusters)
-        found = scenario_gaps_of(material)
+        made = two_sides(lab, lab + truth, seed=int(rng.integers(2**31)), clusters=clusters)
+        found = scenario_gaps_of(made)
         rows, flat = found.rows, truth.ravel()
         parts["raw"] += [
             float(abs(r.estimate - t) <= r.conf_high - r.estimate) for r, t in zip(rows, flat, strict=True)

@@ -5,9 +5,8 @@ import polars as pl
 import pytest
 
 from evalstats.analysis.gap.gap import gap
-from evalstats.analysis.gap.material import Options
-from evalstats.analysis.gap.shared_models import Asked, matched
-from evalstats.analysis.gap.sides import prepared_side
+from evalstats.analysis.gap.shared_models import SharedModels, shared_models
+from evalstats.analysis.gap.side_scores import side_scores
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
@@ -30,27 +29,16 @@ def published(names: list[str], *, live: bool) -> EvalData:
     return EvalData(aggregates=frame_from_rows(rows, "aggregates"))
 
 
-def asked(lab: EvalData, live: EvalData, *, lab_factors=(), live_factors=(), **options: object) -> Asked:
+def joined(lab: EvalData, live: EvalData, *, factors=(), **options: object) -> SharedModels:
     sides = [
-        prepared_side(data, live=is_live, metric=None, cluster=None, factors=factors, conf_level=0.95)
-        for data, is_live, factors in ((lab, False, lab_factors), (live, True, live_factors))
+        side_scores(data, live=is_live, metric=None, cluster=None, factors=factors, conf_level=0.95)
+        for data, is_live in ((lab, False), (live, True))
     ]
-    usual: dict[str, object] = {
-        "aliases": {},
-        "models": None,
-        "same_scale": None,
-        "options": Options(),
-        "min_cell": 10,
-    }
-    return Asked(
-        lab=sides[0],
-        live=sides[1],
-        **{**usual, **options},
-    )
+    return shared_models(*sides, **options)
 
 
 def test_the_same_names_are_joined_in_one_order() -> None:
-    found = matched(asked(published(list("dcba"), live=False), published(list("abcx"), live=True))).material
+    found = joined(published(list("dcba"), live=False), published(list("abcx"), live=True))
     assert found.models == ("a", "b", "c")
     # a is last in the lab's list and first live.
     assert found.scores.lab.tolist() == [3.0, 2.0, 1.0]
@@ -61,17 +49,17 @@ def test_the_same_names_are_joined_in_one_order() -> None:
 
 def test_an_alias_joins_and_is_named() -> None:
     lab, live = published(["a", "b", "GPT"], live=False), published(["a", "b", "gpt-x"], live=True)
-    found = matched(asked(lab, live, aliases={"GPT": "gpt-x"}))
-    assert found.material.models == ("a", "b", "gpt-x")
-    assert found.material.lab.models == ("a", "b", "GPT")
+    found = joined(lab, live, aliases={"GPT": "gpt-x"})
+    assert found.models == ("a", "b", "gpt-x")
+    assert found.lab.models == ("a", "b", "GPT")
     assert found.names.by_alias == (("GPT", "gpt-x"),)
 
 
 def test_names_that_look_alike_are_proposed_and_not_joined() -> None:
     lab = published(["gpt-4o-2024-05-13", "b", "c", "d"], live=False)
     live = published(["GPT-4o (2024-05-13)", "b", "c", "d"], live=True)
-    found = matched(asked(lab, live))
-    assert found.material.models == ("b", "c", "d")
+    found = joined(lab, live)
+    assert found.models == ("b", "c", "d")
     assert ("gpt-4o-2024-05-13", "GPT-4o (2024-05-13)") in found.names.near
 
 
@@ -79,7 +67,7 @@ def test_no_shared_model_is_refused_with_proposals() -> None:
     lab = published(["Claude-3-Opus", "x1"], live=False)
     live = published(["claude-3-opus", "y2"], live=True)
     with pytest.raises(CannotAnswerError, match=r"share no model.*'Claude-3-Opus' and 'claude-3-opus'.*aliases="):
-        matched(asked(lab, live))
+        joined(lab, live)
 
 
 def without_errors(data: EvalData, models: list[str]) -> EvalData:
@@ -89,20 +77,20 @@ def without_errors(data: EvalData, models: list[str]) -> EvalData:
 
 def test_models_without_an_error_are_left_out_where_most_have_one() -> None:
     lab, live = published(list("abcdefgh"), live=False), published(list("abcdefgh"), live=True)
-    found = matched(asked(without_errors(lab, ["a"]), without_errors(live, ["b"])))
-    assert found.material.models == tuple("cdefgh")
+    found = joined(without_errors(lab, ["a"]), without_errors(live, ["b"]))
+    assert found.models == tuple("cdefgh")
     assert "2 shared models are left out" in lines_of(found.notes, "left_out", caution=True)
-    few = matched(asked(without_errors(lab, list("abc")), live))
-    assert few.material.n_models == 8
-    assert few.material.lab.covariance is None
-    assert few.material.live.covariance is not None
+    few = joined(without_errors(lab, list("abc")), live)
+    assert few.n_models == 8
+    assert few.lab.covariance is None
+    assert few.live.covariance is not None
     assert "5 of 8 shared models have standard errors" in lines_of(few.notes, "few", caution=True)
 
 
 def test_the_same_scores_on_both_sides_are_refused() -> None:
     lab = published(list("abcdef"), live=False)
     with pytest.raises(InputError, match="both sides hold the same scores"):
-        matched(asked(lab, lab))
+        joined(lab, lab)
 
 
 def test_what_is_wrong_with_a_side_names_the_side_and_its_option() -> None:
@@ -116,21 +104,21 @@ def test_what_is_wrong_with_a_side_names_the_side_and_its_option() -> None:
 
 def test_models_can_be_kept_by_either_name_and_unknown_ones_are_refused() -> None:
     lab, live = published(list("abcde"), live=False), published(list("abcde"), live=True)
-    assert matched(asked(lab, live, models=["a", "c", "e"])).material.models == ("a", "c", "e")
+    assert joined(lab, live, models=["a", "c", "e"]).models == ("a", "c", "e")
     with pytest.raises(InputError, match="'z' is none of the models that both sides have"):
-        matched(asked(lab, live, models=["a", "z"]))
+        joined(lab, live, models=["a", "z"])
 
 
 def test_votes_are_never_on_the_labs_scale() -> None:
     both = simulate_lab_live(6, live="comparisons", n_items=40, seed=1)
     with pytest.raises(InputError, match="votes give ratings"):
-        matched(asked(both.lab, both.live, same_scale=True))
-    assert not matched(asked(both.lab, both.live)).material.same_scale
+        joined(both.lab, both.live, same_scale=True)
+    assert not joined(both.lab, both.live).same_scale
 
 
 def test_cells_hold_every_outcome_of_the_shared_models() -> None:
     both = simulate_lab_live(6, n_items=40, n_users=60, seed=2)
-    found = matched(asked(both.lab, both.live, lab_factors=("scenario",), live_factors=("scenario",))).material
+    found = joined(both.lab, both.live, factors=("scenario",))
     assert found.cells is not None
     assert found.cells.live is not None
     assert found.cells.live.n.sum() == both.live.outcomes.height

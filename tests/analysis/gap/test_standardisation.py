@@ -2,71 +2,49 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 
-from evalstats.analysis.gap.material import Cells, CellSums, Material, Options, Side
 from evalstats.analysis.gap.result import Decomposition
+from evalstats.analysis.gap.shared_models import SharedCells, SharedModels
 from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.analysis.result import Estimate
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.standardisation import PARTS
+from evalstats.schema.plan import LiveMix
+from evalstats.stats.standardisation import PARTS, CellTable, cell_table
 from tests.analysis.gap.notes import texts
+from tests.analysis.gap.worlds import shared_of, side
 from tests.stats.standardisation.cell_worlds import LAB_MIX, CellWorld, kitagawa
 
 SCENARIOS = ("ask", "fix", "plan", "search", "write")
 ADDS_UP = 1e-12
 
 
-def side(models: Sequence[str], **changes: Any) -> Side:
-    zeros = np.zeros(len(models), dtype=np.int64)
-    told: dict[str, Any] = {
-        "kind": "outcomes", "name": "bench", "metric": "success", "unit": "pp", "scale": 100.0, "metric_kind": "binary",
-        "low": 0.0, "high": 1.0, "turned": False, "models": tuple(models), "estimate": zeros * 1.0, "covariance": None,
-        "marginal": False, "df": None, "n": zeros, "n_clusters": zeros, "clusters": (), "rank_low": zeros,
-        "rank_high": zeros,
-    }  # fmt: skip
-    return Side(**(told | changes))
-
-
-def sums(table: Any) -> CellSums:
-    names = [field.name for field in dataclasses.fields(CellSums)]
-    return CellSums(**{name: getattr(table, name) for name in names})
-
-
-def material(
-    lab: CellSums,
-    live: CellSums | None,
+def made_of(
+    lab: CellTable,
+    live: CellTable | None,
     *,
     levels: Sequence[tuple[str, ...]] = tuple((name,) for name in SCENARIOS),
     factors: tuple[str, ...] = ("scenario",),
     same_scale: bool = True,
-    **options: Any,
-) -> Material:
+    mix: LiveMix | None = None,
+) -> SharedModels:
     models = tuple(f"model-{place}" for place in range(lab.n_models))
-    cells = Cells(factors=factors, levels=tuple(levels), lab=lab, live=live)
-    zeros = np.zeros(len(models))
-    return Material(
-        models=models, lab=side(models), live=side(models), same_scale=same_scale, cells=cells, options=Options(**options),
-        scores=LabLiveScores(lab=zeros, live=zeros),
-    )  # fmt: skip
+    cells = SharedCells(factors=factors, levels=tuple(levels), lab=lab, live=live)
+    one = side(np.zeros(len(models)), models=models, low=0.0, high=1.0)
+    return shared_of(one, one, same_scale=same_scale, cells=cells, mix=mix)
 
 
-def rows_of(rows: Sequence[tuple[int, int, int, float]], n_models: int, n_cells: int) -> CellSums:
+def rows_of(rows: Sequence[tuple[int, int, int, float]], n_models: int, n_cells: int) -> CellTable:
     """One outcome a row: cluster, model, cell, score."""
-    cluster, model, cell, score = (np.array(column) for column in zip(*rows, strict=True))
-    return CellSums(
-        cluster=cluster, model=model, cell=cell, n=np.ones(len(rows)), total=score.astype(np.float64),
-        n_clusters=int(cluster.max()) + 1, n_models=n_models, n_cells=n_cells,
-    )  # fmt: skip
+    cluster, model, cell, score = zip(*rows, strict=True)
+    return cell_table(cluster, model, cell, np.ones(len(rows)), score, n_models=n_models, n_cells=n_cells)
 
 
 def decomposed(world: CellWorld, seed: int = 0) -> Decomposition:
     lab, live = world.draw(seed)
-    return decomposition_of(material(sums(lab), sums(live)))
+    return decomposition_of(made_of(lab, live))
 
 
 def value(part: Estimate | None) -> float:
@@ -105,7 +83,7 @@ def test_parts_add_up_for_each_model_and_their_mean() -> None:
 
 def test_a_row_is_kitagawa_of_the_models_own_shares_and_rates() -> None:
     lab, live = CellWorld().draw(1)
-    found = decomposition_of(material(sums(lab), sums(live)))
+    found = decomposition_of(made_of(lab, live))
     (n_lab, t_lab), (n_live, t_live) = lab.sums(), live.sums()
     for model, row in enumerate(found.rows):
         by_hand = kitagawa(
@@ -146,7 +124,7 @@ def test_nothing_is_found_where_nothing_is_planted() -> None:
 
 
 def test_names_and_order_of_entries_do_not_matter() -> None:
-    lab, live = (sums(table) for table in CellWorld().draw(2))
+    lab, live = CellWorld().draw(2)
     at = np.random.default_rng(0).permutation(live.n.size)
     moved = dataclasses.replace(
         live,
@@ -156,7 +134,7 @@ def test_names_and_order_of_entries_do_not_matter() -> None:
         n=live.n[at],
         total=live.total[at],
     )
-    one, other = decomposition_of(material(lab, live)), decomposition_of(material(lab, moved))
+    one, other = decomposition_of(made_of(lab, live)), decomposition_of(made_of(lab, moved))
     for first, second in zip(one.rows, other.rows, strict=True):
         assert ends(first.behaviour) == pytest.approx(ends(second.behaviour), abs=1e-12)
 
@@ -165,7 +143,7 @@ def test_cells_that_a_side_lacks_are_named_and_unexplained() -> None:
     rng = np.random.default_rng(4)
     lab = [(i, 0, i % 3, float(rng.random() < 0.7)) for i in range(60)]
     live = [(i, 0, (1, 2, 3)[i % 3], float(rng.random() < 0.5)) for i in range(90)]
-    found = decomposition_of(material(rows_of(lab, 1, 4), rows_of(live, 1, 4), levels=[("a",), ("b",), ("c",), ("d",)]))
+    found = decomposition_of(made_of(rows_of(lab, 1, 4), rows_of(live, 1, 4), levels=[("a",), ("b",), ("c",), ("d",)]))
     assert [cell.status for cell in found.cells] == ["live never brings", "covered", "covered", "lab never covers"]
     row = found.rows[0]
     assert value(row.mix) + value(row.behaviour) + value(row.unexplained) == pytest.approx(
@@ -182,7 +160,7 @@ def test_a_model_that_lacks_a_cell_is_compared_on_the_cells_it_has() -> None:
     rng = np.random.default_rng(5)
     lab = [(i, m, i % 3, float(rng.random() < 0.7)) for i in range(60) for m in range(2)]
     live = [(i, m, i % (3 - m), float(rng.random() < 0.5)) for i in range(90) for m in range(2)]
-    found = decomposition_of(material(rows_of(lab, 2, 3), rows_of(live, 2, 3), levels=[("a",), ("b",), ("c",)]))
+    found = decomposition_of(made_of(rows_of(lab, 2, 3), rows_of(live, 2, 3), levels=[("a",), ("b",), ("c",)]))
     assert found.rows[0].unexplained is None
     assert found.rows[1].unexplained is not None
     assert found.overall.unexplained is not None
@@ -193,7 +171,7 @@ def test_a_model_that_lacks_a_cell_is_compared_on_the_cells_it_has() -> None:
 def test_a_model_without_a_common_cell_is_left_out_of_the_mean() -> None:
     lab = [(i, m, i % 2, float((i + m) % 3 > 0)) for i in range(40) for m in range(2)]
     live = [(i, m, 2 if m else i % 2, float(i % 3 > 0)) for i in range(40) for m in range(2)]
-    found = decomposition_of(material(rows_of(lab, 2, 3), rows_of(live, 2, 3), levels=[("a",), ("b",), ("c",)]))
+    found = decomposition_of(made_of(rows_of(lab, 2, 3), rows_of(live, 2, 3), levels=[("a",), ("b",), ("c",)]))
     assert found.rows[1].reason == "model-1 has no cell with outcomes on both sides"
     assert found.rows[1].mix.estimate is None
     assert value(found.overall.mix) == pytest.approx(value(found.rows[0].mix))
@@ -203,7 +181,7 @@ def test_few_clusters_on_a_side_give_no_interval() -> None:
     rng = np.random.default_rng(6)
     lab = [(i, 0, i % 2, float(rng.random() < 0.7)) for i in range(40)]
     live = [(i % 4, 0, i % 2, float(rng.random() < 0.5)) for i in range(40)]
-    row = decomposition_of(material(rows_of(lab, 1, 2), rows_of(live, 1, 2), levels=[("a",), ("b",)])).rows[0]
+    row = decomposition_of(made_of(rows_of(lab, 1, 2), rows_of(live, 1, 2), levels=[("a",), ("b",)])).rows[0]
     assert row.lab.conf_low is not None
     assert row.mix.conf_low is None
     assert row.mix.reason is not None
@@ -213,7 +191,7 @@ def test_few_clusters_on_a_side_give_no_interval() -> None:
 def test_outcomes_that_are_all_equal_have_no_interval_of_width_zero() -> None:
     lab = [(i, 0, i % 2, 1.0) for i in range(40)]
     live = [(i, 0, i % 2, float(i % 3 > 0)) for i in range(40)]
-    found = decomposition_of(material(rows_of(lab, 1, 2), rows_of(live, 1, 2), levels=[("a",), ("b",)]))
+    found = decomposition_of(made_of(rows_of(lab, 1, 2), rows_of(live, 1, 2), levels=[("a",), ("b",)]))
     assert found.rows[0].lab.conf_low is None
     assert found.rows[0].lab.reason is not None
     assert any("all outcomes are equal for model-0" in warning for warning in texts(found.notes))
@@ -228,7 +206,7 @@ def test_several_factors_share_the_mix() -> None:
     for mix in mixes:
         cell = rng.choice(4, 300, p=mix)
         both.append([(i, m, int(cell[i]), float(rng.random() < ease[cell[i]])) for i in range(300) for m in range(2)])
-    made = material(rows_of(both[0], 2, 4), rows_of(both[1], 2, 4), levels=levels, factors=("scenario", "user_kind"))
+    made = made_of(rows_of(both[0], 2, 4), rows_of(both[1], 2, 4), levels=levels, factors=("scenario", "user_kind"))
     found = decomposition_of(made)
     for row in (found.overall, *found.rows):
         assert [name for name, _ in row.factors] == ["scenario", "user_kind"]
@@ -239,7 +217,7 @@ def test_several_factors_share_the_mix() -> None:
 def test_a_mix_from_outside_gives_the_score_it_leads_to_expect() -> None:
     lab, _ = CellWorld().draw(3)
     mix = {"ask": 0.5, "fix": 0.3, "unheard": 0.2}
-    found = decomposition_of(material(sums(lab), None, mix_factor="scenario", mix=mix, mix_source="a survey"))
+    found = decomposition_of(made_of(lab, None, mix=LiveMix(factor="scenario", shares=mix, source="a survey")))
     n, total = lab.sums()
     rate = total / n
     by_hand = (0.5 * rate[:, 0] + 0.3 * rate[:, 1]) / 0.8
@@ -260,7 +238,7 @@ def test_a_mix_from_outside_gives_the_score_it_leads_to_expect() -> None:
 def test_a_mix_from_outside_stands_for_the_live_shares_where_live_rates_are_known() -> None:
     lab, live = CellWorld().draw(3)
     mix = dict(zip(SCENARIOS, [0.5, 0.2, 0.1, 0.1, 0.1], strict=True))
-    found = decomposition_of(material(sums(lab), sums(live), mix_factor="scenario", mix=mix))
+    found = decomposition_of(made_of(lab, live, mix=LiveMix(factor="scenario", shares=mix)))
     n, total = live.sums()
     by_hand = (total / n) @ np.array(list(mix.values()))
     assert [value(row.live) for row in found.rows] == pytest.approx(by_hand.tolist(), abs=ADDS_UP)
@@ -272,8 +250,8 @@ def test_a_mix_from_outside_stands_for_the_live_shares_where_live_rates_are_know
 
 def test_live_outcomes_on_another_scale_still_give_the_live_mix() -> None:
     lab, live = CellWorld().draw(3)
-    found = decomposition_of(material(sums(lab), sums(live), same_scale=False))
-    whole = decomposition_of(material(sums(lab), sums(live)))
+    found = decomposition_of(made_of(lab, live, same_scale=False))
+    whole = decomposition_of(made_of(lab, live))
     assert found.overall.behaviour.estimate is None
     assert value(found.overall.poststratified) == pytest.approx(value(whole.overall.poststratified), abs=ADDS_UP)
 
@@ -281,10 +259,10 @@ def test_live_outcomes_on_another_scale_still_give_the_live_mix() -> None:
 def test_what_cannot_be_answered_is_named() -> None:
     lab, live = CellWorld().draw(0)
     with pytest.raises(CannotAnswerError, match="mix is unknown"):
-        decomposition_of(material(sums(lab), None))
+        decomposition_of(made_of(lab, None))
     apart = [(i, 0, 0, 1.0) for i in range(9)], [(i, 0, 1, 1.0) for i in range(9)]
     with pytest.raises(CannotAnswerError, match="the lab has a, live b"):
-        decomposition_of(material(rows_of(apart[0], 1, 2), rows_of(apart[1], 1, 2), levels=[("a",), ("b",)]))
-    nothing = dataclasses.replace(material(sums(lab), sums(live)), cells=None, no_cells_reason="they share no factor")
+        decomposition_of(made_of(rows_of(apart[0], 1, 2), rows_of(apart[1], 1, 2), levels=[("a",), ("b",)]))
+    nothing = dataclasses.replace(made_of(lab, live), cells=None, no_cells_reason="they share no factor")
     with pytest.raises(CannotAnswerError, match="no factor"):
         decomposition_of(nothing)

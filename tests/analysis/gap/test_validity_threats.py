@@ -6,75 +6,42 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.gap.material import Cells, CellSums, Material, Options, Side
+from evalstats.analysis.gap.model_names import date_in, dated_otherwise
 from evalstats.analysis.gap.result import Threat
-from evalstats.analysis.gap.shared_models import date_in, dated_otherwise
+from evalstats.analysis.gap.shared_models import SharedCells, SharedModels
+from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
-from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.standardisation import cell_table
+from tests.analysis.gap.worlds import shared_of
+from tests.analysis.gap.worlds import side as of_scores
 
 MODELS = tuple("abcdefgh")
 KEYS = ("self-selection", "versions", "prompts", "outcome", "contamination", "judge", "survivorship")
 
 
-def side(**given: object) -> Side:
+def side(**given: object) -> SideScores:
     n = len(MODELS)
-    plain: dict[str, object] = {
-        "kind": "outcomes",
-        "name": "bench",
-        "metric": "success",
-        "unit": "%",
-        "scale": 100.0,
-        "metric_kind": "binary",
-        "low": 0.0,
-        "high": 1.0,
-        "turned": False,
-        "models": MODELS,
-        "estimate": np.linspace(0.8, 0.4, n),
-        "covariance": None,
-        "marginal": False,
-        "df": None,
-        "n": np.full(n, 100),
-        "n_clusters": np.full(n, 0),
-        "clusters": (),
-        "rank_low": np.zeros(n, dtype=np.int64),
-        "rank_high": np.zeros(n, dtype=np.int64),
-    }
-    return Side(**{**plain, **given})
+    plain: dict[str, object] = {"unit": "%", "low": 0.0, "high": 1.0, "models": MODELS, "n": np.full(n, 100)}
+    return of_scores(np.linspace(0.8, 0.4, n), **{**plain, **given})
 
 
-def material(lab: Side | None = None, live: Side | None = None, **given: object) -> Material:
-    one, two = lab or side(), live or side(name="app")
-    plain: dict[str, object] = {
-        "models": MODELS,
-        "lab": one,
-        "live": two,
-        "same_scale": True,
-        "scores": LabLiveScores(lab=one.estimate, live=two.estimate),
-        "options": Options(),
-    }
-    return Material(**{**plain, **given})
+def made_of(lab: SideScores | None = None, live: SideScores | None = None, **given: object) -> SharedModels:
+    return shared_of(lab or side(), live or side(name="app"), **{"models": MODELS, **given})
 
 
-def threat(key: str, made: Material) -> Threat:
+def threat(key: str, made: SharedModels) -> Threat:
     return next(each for each in threats_of(made) if each.key == key)
 
 
-def sums(table: np.ndarray) -> CellSums:
+def cells(table: np.ndarray) -> SharedCells:
     """One entry for each user, who met one model in one cell; `table` counts users, shape (n_models, n_cells)."""
     model, cell = (np.repeat(np.indices(table.shape)[axis].ravel(), table.ravel()) for axis in (0, 1))
-    n = model.size
-    return CellSums(
-        cluster=np.arange(n), model=model, cell=cell, n=np.ones(n), total=np.ones(n) / 2, n_clusters=n,
-        n_models=table.shape[0], n_cells=table.shape[1],
-    )  # fmt: skip
-
-
-def cells(table: np.ndarray) -> Cells:
-    made = sums(table)
-    levels = tuple((f"s{i}",) for i in range(table.shape[1]))
-    return Cells(factors=("scenario",), levels=levels, lab=made, live=made)
+    ones, (n_models, n_cells) = np.ones(model.size), table.shape
+    made = cell_table(np.arange(model.size), model, cell, ones, ones / 2, n_models=n_models, n_cells=n_cells)
+    levels = tuple((f"s{i}",) for i in range(n_cells))
+    return SharedCells(factors=("scenario",), levels=levels, lab=made, live=made)
 
 
 def data(**runs: object) -> EvalData:
@@ -83,7 +50,7 @@ def data(**runs: object) -> EvalData:
 
 
 def test_there_are_seven_in_a_fixed_order_with_a_sentence_each() -> None:
-    found = threats_of(material())
+    found = threats_of(made_of())
     assert tuple(each.key for each in found) == KEYS
     for each in found:
         assert len(each.text) > 40
@@ -93,7 +60,7 @@ def test_there_are_seven_in_a_fixed_order_with_a_sentence_each() -> None:
 
 def test_what_no_data_can_exclude_is_never_ruled_out() -> None:
     for key in ("self-selection", "versions", "prompts", "contamination", "judge"):
-        assert threat(key, material()).status == "possible"
+        assert threat(key, made_of()).status == "possible"
 
 
 # --- self-selection ---
@@ -103,8 +70,8 @@ def test_users_who_bring_other_scenarios_to_other_models_are_seen() -> None:
     alike = np.full((8, 2), 40)
     other = alike.copy()
     other[0] = (75, 5)
-    assert threat("self-selection", material(cells=cells(alike))).status == "possible"
-    found = threat("self-selection", material(cells=cells(other)))
+    assert threat("self-selection", made_of(cells=cells(alike))).status == "possible"
+    found = threat("self-selection", made_of(cells=cells(other)))
     assert found.status == "seen"
     assert "the mix by scenario differs from model to model" in found.text
 
@@ -113,18 +80,18 @@ def test_a_user_counts_once_in_a_cell_of_a_model_however_many_rows_there_are() -
     made = cells(np.full((8, 2), 6))
     assert made.live is not None
     heavy = replace(made.live, n=np.where((made.live.model == 0) & (made.live.cell == 0), 500.0, 1.0))
-    assert threat("self-selection", material(cells=replace(made, live=heavy))).status == "possible"
+    assert threat("self-selection", made_of(cells=replace(made, live=heavy))).status == "possible"
 
 
 def test_too_few_users_say_nothing() -> None:
-    found = threat("self-selection", material(cells=cells(np.full((8, 2), 1))))
+    found = threat("self-selection", made_of(cells=cells(np.full((8, 2), 1))))
     assert found.status == "possible"
     assert "too few" in found.text
 
 
 @pytest.mark.parametrize(("kind", "words"), [("comparisons", "voters came"), ("aggregates", "published numbers")])
 def test_votes_and_tables_have_their_own_words(kind: str, words: str) -> None:
-    assert words in threat("self-selection", material(live=side(kind=kind))).text
+    assert words in threat("self-selection", made_of(live=side(kind=kind))).text
 
 
 # --- versions ---
@@ -142,7 +109,7 @@ def test_votes_and_tables_have_their_own_words(kind: str, words: str) -> None:
 def test_periods_that_share_no_day_are_seen(
     lab: tuple[str, str], live: tuple[str | None, str | None], status: str
 ) -> None:
-    made = material(
+    made = made_of(
         lab=side(first_day=lab[0], last_day=lab[1]), live=side(name="app", first_day=live[0], last_day=live[1])
     )
     found = threat("versions", made)
@@ -154,7 +121,7 @@ def test_periods_that_share_no_day_are_seen(
 def test_an_alias_that_joins_two_dated_names_is_seen() -> None:
     lab = side(models=("gpt-x-0613", *MODELS[1:]))
     live = side(models=("gpt-x-1106", *MODELS[1:]))
-    found = threat("versions", material(lab=lab, live=live))
+    found = threat("versions", made_of(lab=lab, live=live))
     assert found.status == "seen"
     assert "1 joined name with different dates: gpt-x-0613 (lab) and gpt-x-1106 (live)" in found.text
 
@@ -183,19 +150,21 @@ def test_one_date_written_in_two_ways_is_one() -> None:
 
 
 def test_settings_that_differ_between_the_sides_are_seen() -> None:
-    made = material(lab_data=data(prompt_hash="a", temperature=0.0), live_data=data(prompt_hash="b", temperature=0.0))
+    made = made_of(
+        side(data=data(prompt_hash="a", temperature=0.0)), side(name="app", data=data(prompt_hash="b", temperature=0.0))
+    )
     found = threat("prompts", made)
     assert found.status == "seen"
     assert found.text.endswith(": prompts")
-    same = threat("prompts", material(lab_data=data(prompt_hash="a"), live_data=data(prompt_hash="a")))
+    same = threat("prompts", made_of(side(data=data(prompt_hash="a")), side(name="app", data=data(prompt_hash="a"))))
     assert same.status == "possible"  # a hash of templates says nothing of the product's system prompt
 
 
 def test_a_judge_of_the_lab_is_seen() -> None:
-    found = threat("judge", material(lab_data=data(judge="gpt-judge"), live_data=data()))
+    found = threat("judge", made_of(side(data=data(judge="gpt-judge")), side(name="app", data=data())))
     assert found.status == "seen"
     assert "the lab by gpt-judge" in found.text
-    both = threat("judge", material(lab_data=data(judge="j"), live_data=data(judge="j")))
+    both = threat("judge", made_of(side(data=data(judge="j")), side(name="app", data=data(judge="j"))))
     assert both.status == "possible"
 
 
@@ -203,16 +172,16 @@ def test_a_judge_of_the_lab_is_seen() -> None:
 
 
 def test_preference_is_not_success() -> None:
-    found = threat("outcome", material(live=side(kind="comparisons", metric="rating"), same_scale=False))
+    found = threat("outcome", made_of(live=side(kind="comparisons", metric="rating"), same_scale=False))
     assert found.status == "seen"
     assert "being preferred is not succeeding" in found.text
 
 
 def test_one_metric_on_one_scale_rules_it_out_and_another_name_does_not() -> None:
-    assert threat("outcome", material()).status == "possible"
-    assert threat("outcome", material(live=side(metric="solved"))).status == "possible"
+    assert threat("outcome", made_of()).status == "possible"
+    assert threat("outcome", made_of(live=side(metric="solved"))).status == "possible"
     assert (
-        threat("outcome", material(live=side(metric="stars", metric_kind="ordinal"), same_scale=False)).status == "seen"
+        threat("outcome", made_of(live=side(metric="stars", metric_kind="ordinal"), same_scale=False)).status == "seen"
     )
 
 
@@ -220,19 +189,19 @@ def test_one_metric_on_one_scale_rules_it_out_and_another_name_does_not() -> Non
 
 
 def test_models_on_both_sides_rule_survivorship_out() -> None:
-    assert threat("survivorship", material()).status == "possible"
+    assert threat("survivorship", made_of()).status == "possible"
 
 
 def test_lost_models_that_score_lower_are_seen() -> None:
     lost = tuple((f"x{i}", 0.1 + 0.01 * i, 0.02) for i in range(6))
-    found = threat("survivorship", material(lab=side(only_here=lost)))
+    found = threat("survivorship", made_of(lab=side(only_here=lost)))
     assert found.status == "seen"
     # Medians: 0.125 of the lost, 0.6 of the joined.
     assert found.text.startswith("6 of 14 lab models are not on the other side; their median score is 47.5 pp lower")
 
 
 def test_a_few_lost_models_are_counted_without_a_claim() -> None:
-    found = threat("survivorship", material(live=side(only_here=(("x", 0.3, None),))))
+    found = threat("survivorship", made_of(live=side(only_here=(("x", 0.3, None),))))
     assert found.status == "possible"
     assert found.text.startswith("1 of 9 live models is not on the other side")
     assert "(p" not in found.text

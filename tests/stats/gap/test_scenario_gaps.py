@@ -13,8 +13,8 @@ from evalstats.stats.gap import (
     averaged_correlations,
     cell_rates,
     combined,
-    gaps,
     pooled_gaps,
+    rate_gaps,
 )
 from evalstats.stats.many.pair_table import score_covariance
 from evalstats.stats.mixed.prediction import pooled_table
@@ -108,7 +108,7 @@ def test_swapping_sides_turns_the_sign_only(some: tuple[np.ndarray, np.ndarray])
     scores, cluster = some
     lab = combined(rates_of(scores, cluster), np.eye(6))
     live = combined(rates_of(scores[:30] ** 2, cluster[:30]), np.eye(6))
-    there, back = gaps(lab, live), gaps(live, lab)
+    there, back = rate_gaps(lab, live), rate_gaps(live, lab)
     np.testing.assert_allclose(there.estimate, -back.estimate, atol=CLOSE)
     np.testing.assert_allclose(there.std_error, back.std_error)
     np.testing.assert_allclose(there.p_value, back.p_value)
@@ -119,7 +119,7 @@ def test_welch_by_hand():
     rng = np.random.default_rng(2)
     lab, live = rng.random((12, 1, 1)), rng.random((20, 1, 1))
     one = np.eye(1)
-    found = gaps(
+    found = rate_gaps(
         *(combined(rates_of(side, np.arange(len(side))), one) for side in (lab, live)),
     )
     known = stats.ttest_ind(live.ravel(), lab.ravel(), equal_var=False)
@@ -140,7 +140,7 @@ def test_without_bounds_scores_that_are_all_alike_have_no_interval():
     rng = np.random.default_rng(0)
     lab = combined(rates_of(np.ones((10, 1, 1)), np.arange(10)), np.eye(1))
     live = combined(rates_of(rng.random((10, 1, 1)), np.arange(10)), np.eye(1))
-    found = gaps(lab, live)
+    found = rate_gaps(lab, live)
     assert np.isnan(found.std_error[0])
     assert found.reasons[0] == "lab: all scores are alike, so their spread is unknown"
 
@@ -150,7 +150,7 @@ def test_few_clusters_give_no_interval(clusters: int, words: str):
     rng = np.random.default_rng(0)
     many = combined(rates_of(rng.random((40, 1, 1)), np.arange(40)), np.eye(1))
     few = combined(rates_of(rng.random((40, 1, 1)), np.arange(40) % clusters), np.eye(1))
-    found = gaps(many, few)
+    found = rate_gaps(many, few)
     assert np.isnan(found.p_value[0])
     assert "live: " + words in str(found.reasons[0])
 
@@ -159,7 +159,7 @@ def test_clusters_that_are_worth_fewer_than_five_give_no_interval():
     rng = np.random.default_rng(0)
     cluster = np.concatenate([np.zeros(50), np.arange(1, 5)]).astype(np.int64)
     side = combined(rates_of(rng.random((54, 1, 1)), cluster), np.eye(1))
-    assert "so unequal" in str(gaps(side, side).reasons[0])
+    assert "so unequal" in str(rate_gaps(side, side).reasons[0])
 
 
 def test_averaged_correlations_keep_variances_and_an_exchangeable_truth():

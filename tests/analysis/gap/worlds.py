@@ -1,4 +1,4 @@
-"""Material made by hand for gaps by scenario and forecasts by drop, without reading or matching anything."""
+"""Sides and shared models made by hand, without reading or matching anything."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,63 +6,70 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.gap.material import Cells, CellSums, Material, Options, Side
+from evalstats.analysis.gap.shared_models import SharedCells, SharedModels
+from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
+from evalstats.stats.standardisation import CellTable, cell_table
 
 
 def names_of(n_models: int) -> tuple[str, ...]:
     return tuple(f"m{place:02d}" for place in range(n_models))
 
 
-def sums_of(frame: pl.DataFrame, models: Sequence[str], levels: Sequence[tuple[str, ...]], factors: Sequence[str]):
+def side(estimate: np.ndarray, covariance: np.ndarray | None = None, **changes: object) -> SideScores:
+    """One side by success, as it is told of a benchmark; the models are m0, m1, ..."""
+    none = np.zeros(len(estimate), dtype=np.int64)
+    plain: dict[str, object] = {
+        "kind": "outcomes", "name": "bench", "metric": "success", "unit": "pp", "scale": 100.0, "metric_kind": "binary",
+        "models": tuple(f"m{j}" for j in range(len(estimate))), "n": none, "n_clusters": none, "rank_low": none,
+        "rank_high": none,
+    }  # fmt: skip
+    return SideScores(estimate=estimate, covariance=covariance, **{**plain, **changes})
+
+
+def shared_of(lab: SideScores, live: SideScores, **changes: object) -> SharedModels:
+    """Both sides over the same models, which have the lab's names."""
+    scores = LabLiveScores(
+        lab=lab.sign * lab.estimate,
+        live=live.sign * live.estimate,
+        lab_covariance=lab.covariance,
+        live_covariance=live.covariance,
+    )
+    plain: dict[str, object] = {"models": lab.models, "same_scale": True, "scores": scores}
+    return SharedModels(lab=lab, live=live, **{**plain, **changes})
+
+
+def sums_of(
+    frame: pl.DataFrame, models: Sequence[str], levels: Sequence[tuple[str, ...]], factors: Sequence[str]
+) -> CellTable:
     """Sums by cluster, model and cell of rows with `cluster`, `model`, `score` and the factors."""
     cells = {level: place for place, level in enumerate(levels)}
-    cell = np.array([cells[row] for row in frame.select(factors).rows()], dtype=np.int64)
-    model = np.array([models.index(name) for name in frame["model"]], dtype=np.int64)
+    cell = [cells[row] for row in frame.select(factors).rows()]
+    model = [models.index(name) for name in frame["model"]]
     cluster = frame["cluster"].rank("dense").to_numpy().astype(np.int64) - 1
-    return CellSums(
-        cluster=cluster,
-        model=model,
-        cell=cell,
-        n=np.ones(frame.height),
-        total=frame["score"].to_numpy().astype(np.float64),
-        n_clusters=int(cluster.max()) + 1,
-        n_models=len(models),
-        n_cells=len(levels),
-    )
+    ones = np.ones(frame.height)
+    return cell_table(cluster, model, cell, ones, frame["score"], n_models=len(models), n_cells=len(levels))
 
 
-def side_of(frame: pl.DataFrame, models: Sequence[str], *, live: bool = False, **changes: object) -> Side:
+def side_of(frame: pl.DataFrame, models: Sequence[str], *, live: bool = False, **changes: object) -> SideScores:
     """The mean score of each model with clustered errors."""
     sums = sums_of(frame.with_columns(all=pl.lit("")), models, [("",)], ["all"])
     found = cluster_means(
         sums.cluster, sums.model, sums.n, sums.total, n_clusters=sums.n_clusters, n_models=len(models)
     )
-    none = np.zeros(len(models), dtype=np.int64)
-    side = Side(
-        kind="outcomes",
-        name="live" if live else "bench",
-        metric="success",
-        unit="pp",
-        scale=100.0,
-        metric_kind="binary",
-        low=0.0,
-        high=1.0,
-        turned=False,
-        models=tuple(models),
-        estimate=found.estimate,
-        covariance=found.covariance,
-        marginal=False,
-        df=found.df,
-        n=np.bincount(sums.model, minlength=len(models)).astype(np.int64),
-        n_clusters=found.n_clusters,
-        clusters=("user",) if live else ("env_id",),
-        rank_low=none,
-        rank_high=none,
-    )
-    return replace(side, **changes)
+    plain: dict[str, object] = {
+        "name": "live" if live else "bench",
+        "low": 0.0,
+        "high": 1.0,
+        "models": tuple(models),
+        "df": found.df,
+        "n": np.bincount(sums.model, minlength=len(models)).astype(np.int64),
+        "n_clusters": found.n_clusters,
+        "clusters": ("user",) if live else ("env_id",),
+    }
+    return replace(side(found.estimate, found.covariance, **plain), **changes)
 
 
 def outcomes_of(frame: pl.DataFrame, *, live: bool = False) -> EvalData:
@@ -84,48 +91,33 @@ def outcomes_of(frame: pl.DataFrame, *, live: bool = False) -> EvalData:
     return EvalData(outcomes=check_table(tidy, "outcomes"))
 
 
-def material_of(
+def made_of(
     lab: pl.DataFrame,
     live: pl.DataFrame | None,
     *,
     factors: Sequence[str] = ("scenario",),
-    options: Options | None = None,
     live_estimate: np.ndarray | None = None,
     live_covariance: np.ndarray | None = None,
-) -> Material:
+    **asked: object,
+) -> SharedModels:
     """Both sides over the models of the lab; live users of whom only scores are known where `live` is None."""
     models = tuple(sorted(lab["model"].unique().to_list()))
     frames = [lab] if live is None else [lab, live]
     levels = sorted({row for frame in frames for row in frame.select(factors).rows()})
-    lab_side = side_of(lab, models)
     if live is None:
         assert live_estimate is not None
         changes = {"estimate": live_estimate, "covariance": live_covariance, "df": None, "kind": "comparisons"}
         live_side = side_of(lab, models, live=True, **changes)
     else:
-        live_side = side_of(live, models, live=True)
-    cells = Cells(
+        live_side = side_of(live, models, live=True, data=outcomes_of(live, live=True))
+    cells = SharedCells(
         factors=tuple(factors),
         levels=tuple(levels),
         lab=sums_of(lab, models, levels, factors),
         live=None if live is None else sums_of(live, models, levels, factors),
     )
-    return Material(
-        models=models,
-        lab=lab_side,
-        live=live_side,
-        same_scale=live is not None,
-        scores=LabLiveScores(
-            lab=lab_side.estimate,
-            live=live_side.estimate,
-            lab_covariance=lab_side.covariance,
-            live_covariance=live_side.covariance,
-        ),
-        options=options or Options(),
-        cells=cells,
-        lab_data=outcomes_of(lab),
-        live_data=None if live is None else outcomes_of(live, live=True),
-    )
+    lab_side = side_of(lab, models, data=outcomes_of(lab))
+    return shared_of(lab_side, live_side, same_scale=live is not None, cells=cells, **asked)
 
 
 def world(
