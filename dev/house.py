@@ -86,14 +86,15 @@ def declared() -> dict[str, float]:
     return {"places where an option of compare is declared, at most": max(places[name] for name in wanted)}
 
 
-def entered(call: Callable[[], object]) -> tuple[int, int]:
-    """Return how many modules and functions of the package a call runs through."""
-    seen: set[tuple[str, str, int]] = set()
+def entered(call: Callable[[], object]) -> dict[str, set[tuple[str, int]]]:
+    """Return the functions of the package that a call runs through, by module ("analysis/compare/compare")."""
+    seen: dict[str, set[tuple[str, int]]] = defaultdict(set)
 
     def watch(frame: Any, event: str, _: object) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(str(PACKAGE)) and not code.co_name.startswith("<"):
-            seen.add((code.co_filename, code.co_name, code.co_firstlineno))
+            module = Path(code.co_filename).relative_to(PACKAGE).with_suffix("").as_posix()
+            seen[module].add((code.co_name, code.co_firstlineno))
 
     call()  # what is imported at the first call is no part of it
     sys.setprofile(watch)
@@ -101,7 +102,7 @@ def entered(call: Callable[[], object]) -> tuple[int, int]:
         call()
     finally:
         sys.setprofile(None)
-    return len({file for file, _, _ in seen}), len(seen)
+    return dict(seen)
 
 
 def questions() -> dict[str, Callable[[], object]]:
@@ -137,11 +138,12 @@ def calls() -> dict[str, float]:
     found: dict[str, float] = {}
     for name, call in questions().items():
         try:
-            modules, n = entered(call)
+            seen = entered(call)
         except Exception as error:  # noqa: BLE001 - a question that fails has no figure
             sys.stderr.write(f"{name}: {type(error).__name__}: {error}\n")
             continue
-        found[f"modules that {name} enters"], found[f"functions that {name} enters"] = modules, n
+        found[f"modules that {name} enters"] = len(seen)
+        found[f"functions that {name} enters"] = sum(map(len, seen.values()))
     return found
 
 
