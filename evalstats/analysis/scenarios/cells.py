@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
+from evalstats.analysis.result import finite
 from evalstats.analysis.scenarios.design import MOST_FIXED, CellDesign, Choice
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
@@ -25,7 +26,7 @@ NO_VARIANCE = "the SD between scenarios is estimated as 0, which leaves no sprea
 _SMALL = 0.3
 # A clustered covariance of c cells needs about this many times c clusters to be used as if it were known.
 _CLUSTERS_A_CELL = 2
-# Contrasts of sampled cells worked out at a time.
+# CellContrasts of sampled cells worked out at a time.
 _AT_ONCE = 1000
 
 
@@ -34,7 +35,7 @@ class SampledCells:
     """Cells of sampled scenarios at each point of the law of their predictions.
 
     `rows`, shape (n_cells, n_parameters), is what fixed effects and predictions are multiplied by on the model's scale. `value`,
-    `link` and `slope`, shape (n_points, n_cells), are as in `Cells`, the slope that of the metric's scale in the model's.
+    `link` and `slope`, shape (n_points, n_cells), are as in `CellEstimates`, the slope that of the metric's scale in the model's.
     `known` says whether intervals can be given.
     """
 
@@ -60,7 +61,7 @@ class SampledCells:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cells:
+class CellEstimates:
     """Estimates of all cells that have a score, and how they vary together.
 
     Attributes
@@ -117,7 +118,7 @@ class Cells:
         found = int(self.places[model, scenario])
         return None if found < 0 else found
 
-    def contrast(self, weights: sparse.csr_array, *, link: bool = False) -> "Contrasts":
+    def contrast(self, weights: sparse.csr_array, *, link: bool = False) -> "CellContrasts":
         """Return linear combinations of cells; `weights` has shape (n_contrasts, n_cells)."""
         if self.sampled is not None:
             rows = np.empty((int(weights.shape[0]), 0))
@@ -128,7 +129,7 @@ class Cells:
             own = ((rows @ self.model_covariance) * rows).sum(axis=1)
         touches = (abs(weights) @ self.thin.astype(np.float64) > 0) & bool(self.covariance.any())
         variance = np.where(touches, np.maximum(variance, own), variance)
-        return Contrasts(
+        return CellContrasts(
             estimate=weights @ (self.link if link else self.value),
             std_error=np.sqrt(np.maximum(variance, 0.0)),
             model_std_error=np.sqrt(np.maximum(own, 0.0)),
@@ -137,7 +138,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contrasts:
+class CellContrasts:
     """Linear combinations of cells; arrays of shape (n_contrasts,)."""
 
     estimate: FloatArray
@@ -158,6 +159,17 @@ class Contrasts:
         # The tail of t may underflow; a p of 0 would claim that nothing is left open.
         return np.asarray(np.where(p == 0, np.nextafter(0, 1), p), dtype=np.float64)
 
+    def fields(self, k: int, ends: tuple[FloatArray, FloatArray], *, with_df: bool | None = None) -> dict[str, Any]:
+        """Return one as fields of an `Estimate`: without a spread it has no error, nor, unless said, degrees of freedom."""
+        spread = bool(self.has_spread[k])
+        return {
+            "estimate": float(self.estimate[k]),
+            "std_error": float(self.std_error[k]) if spread else None,
+            "conf_low": finite(ends[0][k]),
+            "conf_high": finite(ends[1][k]),
+            "df": finite(self.df[k]) if (spread if with_df is None else with_df) else None,
+        }
+
     def interval(self, conf_level: float, *, family: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return ends at a level that `family` intervals keep together (Bonferroni), NaN where there is no spread."""
         quantile = -special.stdtrit(self.df, (1 - conf_level) / (2 * family))
@@ -176,12 +188,12 @@ class FittedScenarios:
 
     laid: CellDesign
     fit: MixedFit | None
-    cells: Cells
+    cells: CellEstimates
     covariance_method: str
-    robust: RobustCovariance | None
-    notes: tuple[str, ...]
+    robust: RobustCovariance | None = None
+    notes: tuple[str, ...] = ()
     no_interval: str = ""
-    model_means: Contrasts | None = None
+    model_means: CellContrasts | None = None
     scores: Literal["gaussian", "binomial"] = "gaussian"
 
     @property
@@ -235,7 +247,7 @@ def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
         slope, link = 1 / (share * (1 - share)), np.log(share / (1 - share))
         own = covariance + np.diag(np.maximum(share * (1 - share) / sizes - np.diag(covariance), 0.0)) * (not few)
     n_cells = len(means)
-    cells = Cells(
+    cells = CellEstimates(
         cells=laid.cells,
         value=means,
         link=link,
@@ -256,8 +268,6 @@ def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
         fit=None,
         cells=cells,
         covariance_method=method,
-        robust=None,
-        notes=(),
         no_interval=few,
         scores="binomial" if table.is_single else "gaussian",
     )
@@ -265,7 +275,11 @@ def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
 
 def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> FittedScenarios:
     """Fit by REML or Laplace, and find the covariance: clustered by item where scenarios are fixed."""
-    fit = _binomial(laid) if choice.family == "binomial" else fit_linear(laid.design)
+    fit = fit_binomial(laid.design) if choice.family == "binomial" else fit_linear(laid.design)
+    if choice.family == "binomial" and not fit.convergence.converged:
+        # Where the search ran off, once more from small standard deviations; the likelier fit is kept.
+        again = fit_binomial(laid.design, start=_SMALL * np.ones(laid.design.n_theta))
+        fit = again if again.convergence.converged or again.log_likelihood > fit.log_likelihood else fit
     if choice.scenario_as == "random":
         return _sampled(table, laid, fit)
     notes: list[str] = []
@@ -287,18 +301,9 @@ def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> 
     )
 
 
-def _binomial(laid: CellDesign) -> MixedFit:
-    """Fit by Laplace; where the search ran off, once more from small standard deviations, and keep the likelier fit."""
-    fit = fit_binomial(laid.design)
-    if fit.convergence.converged:
-        return fit
-    again = fit_binomial(laid.design, start=_SMALL * np.ones(laid.design.n_theta))
-    return again if again.convergence.converged or again.log_likelihood > fit.log_likelihood else fit
-
-
 def _fixed_cells(
     table: ScenarioTable, laid: CellDesign, fit: MixedFit, robust: RobustCovariance | None, *, known: bool
-) -> Cells:
+) -> CellEstimates:
     """Cells of fixed scenarios: a mean over the population of items, from (theta, beta) of a binomial model, or beta."""
     link = laid.rows @ fit.beta
     if fit.family == "gaussian":
@@ -306,12 +311,26 @@ def _fixed_cells(
         n_theta = 0
     else:
         n_theta = len(fit.theta)
-        own = _joint(fit)
+        own = _of_parameters(fit)
         joint = None if robust is None else robust.joint
         value, by_link, by_spread = averaged_expit(link, laid.spread(fit.theta))
         jacobian = np.hstack([by_spread[:, None] * laid.spread_slope(fit.theta), by_link[:, None] * laid.rows])
     link_jacobian = np.hstack([np.zeros((len(link), n_theta)), laid.rows])
-    return Cells(
+    most = float(table.n_clusters - 1)
+
+    def df(rows: FloatArray) -> FloatArray:
+        """Satterthwaite's, of the clustered covariance where it is in force."""
+        fixed = rows[:, n_theta:]
+        if robust is not None:
+            found = robust.df(fixed)
+        elif fit.family == "gaussian" and len(fit.theta):
+            found = satterthwaite(fit, fixed)
+        else:
+            found = np.full(len(rows), most)
+        # No contrast rests on more than the clusters there are, whatever the approximation gives.
+        return np.clip(found, 1.0, max(1.0, most))
+
+    return CellEstimates(
         cells=laid.cells,
         value=value,
         link=link,
@@ -319,7 +338,7 @@ def _fixed_cells(
         link_jacobian=link_jacobian,
         covariance=np.zeros_like(own) if not known else own if joint is None else joint,
         model_covariance=own,
-        df=_df(table, fit, robust, n_theta),
+        df=df,
         shape=(len(table.models), len(table.scenarios)),
         thin=laid.thin(),
         sizes=_sizes(table, laid),
@@ -333,8 +352,8 @@ def _sizes(table: ScenarioTable, laid: CellDesign) -> FloatArray:
     return np.bincount(pairs // (int(question.max()) + 1), minlength=len(laid.cells)).astype(np.float64)
 
 
-def _joint(fit: MixedFit) -> FloatArray:
-    """Covariance of (theta, beta) by the model."""
+def _of_parameters(fit: MixedFit) -> FloatArray:
+    """Covariance of (theta, beta) of a binomial fit by the model."""
     if fit.joint_covariance is not None:
         return fit.joint_covariance
     n_theta = len(fit.theta)
@@ -343,32 +362,13 @@ def _joint(fit: MixedFit) -> FloatArray:
     return out
 
 
-def _df(
-    table: ScenarioTable, fit: MixedFit, robust: RobustCovariance | None, n_theta: int
-) -> Callable[[FloatArray], FloatArray]:
-    """Degrees of freedom of contrasts: Satterthwaite's, of the clustered covariance where it is in force."""
-
-    def of(rows: FloatArray) -> FloatArray:
-        fixed = rows[:, n_theta:]
-        if robust is not None:
-            found = robust.df(fixed)
-        elif fit.family == "gaussian" and len(fit.theta):
-            found = satterthwaite(fit, fixed)
-        else:
-            found = np.full(len(rows), float(table.n_clusters - 1))
-        # No contrast rests on more than the clusters there are, whatever the approximation gives.
-        return np.clip(found, 1.0, max(1.0, float(table.n_clusters - 1)))
-
-    return of
-
-
 def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedScenarios:
     """Cells of sampled scenarios: the model's mean plus what is predicted for the scenario and for the pair."""
     few = too_few_clusters(table.n_clusters) or ""
     found = _predicted(laid, fit, known=not few)
     n_scenarios = len(table.scenarios)
     # What is left out of the law of the predictions, that other variances are estimated, t makes up for.
-    cells = Cells(
+    cells = CellEstimates(
         cells=laid.cells,
         value=found.law.mean(found.value),
         link=found.law.mean(found.link),
@@ -388,8 +388,6 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
         fit=fit,
         cells=cells,
         covariance_method="none" if few else method,
-        robust=None,
-        notes=(),
         no_interval=few,
         model_means=None if few else _means_over_new(table, laid, fit),
     )
@@ -418,7 +416,7 @@ def _predicted(laid: CellDesign, fit: MixedFit, *, known: bool) -> SampledCells:
     return SampledCells(law=law, rows=rows, value=value, link=link, slope=slope, known=known)
 
 
-def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Contrasts:
+def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> CellContrasts:
     """Mean of each model over scenarios that could come: its fixed effects, averaged over all random effects."""
     rows = np.stack([laid.rows[laid.cells[:, 0] == i].mean(axis=0) for i in range(len(table.models))])
     value, jacobian, covariance = rows @ fit.beta, rows, fit.covariance
@@ -428,10 +426,10 @@ def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Co
         own = [np.flatnonzero(laid.cells[:, 0] == i) for i in range(len(rows))]
         value, by_link, by_spread = averaged_expit(value, np.array([spread[each].mean() for each in own]))
         by_theta = by_spread[:, None] * np.stack([slope[each].mean(axis=0) for each in own])
-        jacobian, covariance = np.hstack([by_theta, by_link[:, None] * rows]), _joint(fit)
+        jacobian, covariance = np.hstack([by_theta, by_link[:, None] * rows]), _of_parameters(fit)
     error = np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", jacobian, covariance, jacobian), 0.0))
     df = np.full(len(rows), float(min(len(table.scenarios), table.n_clusters) - 1))
-    return Contrasts(estimate=value, std_error=error, model_std_error=error, df=df)
+    return CellContrasts(estimate=value, std_error=error, model_std_error=error, df=df)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -487,14 +485,4 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
     why = "some cells hold next to nothing but one score" if enough else "there are few clusters for so many cells"
     source = "clustered by item" if clustered else f"by the model, since {why}"
     note = f"Cells are pooled with the covariance {source}"
-    return (
-        PooledCells(
-            value=value,
-            low=low,
-            high=high,
-            slope=slope,
-            errors=found.covariance,
-            note=note,
-        ),
-        "",
-    )
+    return PooledCells(value=value, low=low, high=high, slope=slope, errors=found.covariance, note=note), ""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,9 @@ from scipy import sparse, special
 from evalstats.analysis.compare.difference import PairedScores, headline_interval
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.result import finite
-from evalstats.analysis.scenarios.cells import Cells, Contrasts, FittedScenarios, PooledCells
+from evalstats.analysis.scenarios.cells import CellContrasts, CellEstimates, FittedScenarios, PooledCells
 from evalstats.analysis.scenarios.design import CellDesign
-from evalstats.analysis.scenarios.result import CellRow, DropRow, DropVerdict, MeanRow, ModelPairRow
+from evalstats.analysis.scenarios.result import CellRow, ChangeRow, DropVerdict, ModelPairRow, ScenarioMean
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
@@ -28,14 +28,13 @@ MIN_DF = 4
 MIN_DIFFERENT = 6
 _OUTSIDE = 1e-9
 _FEW_LEVELS = 50  # of scores; of more each is nearly alone
-# Cells of one contrast beyond which those of one coefficient are condensed.
+# CellEstimates of one contrast beyond which those of one coefficient are condensed.
 _MANY = 200
 # How many times the largest cell the rarer answers of all must be for that.
 _HEAVY = 4.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedDrop:
+class PairedDrop(NamedTuple):
     """The paired difference of one model between a scenario and the reference; `n_differ` items have two values that differ.
 
     `found` is None where no interval can be given.
@@ -72,7 +71,7 @@ class ItemMeans:
             found = headline_interval(scores, table.metric, conf_level=conf_level, method="auto")
         except CannotAnswerError:
             found = None
-        return PairedDrop(n_items=n, n_differ=differ, estimate=float((candidate - baseline).mean()), found=found)
+        return PairedDrop(n, differ, float((candidate - baseline).mean()), found)
 
 
 def item_means(table: ScenarioTable, laid: CellDesign) -> ItemMeans:
@@ -92,7 +91,7 @@ def item_means(table: ScenarioTable, laid: CellDesign) -> ItemMeans:
 
 
 def level_interval(
-    found: Contrasts, metric: Metric, conf_level: float, *, sizes: FloatArray | None = None
+    found: CellContrasts, metric: Metric, conf_level: float, *, sizes: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return ends of intervals of scores: on the log-odds scale of the metric's range, so that they stay inside it.
 
@@ -149,15 +148,11 @@ def cell_rows(
             out.append(
                 replace(
                     bare,
+                    **found.fields(place, (low, high)),
                     n_items=n,
                     n_trials=round(float(answers[place])),
                     n_missing=in_scenario[j] - n,
                     observed=float(observed[place]),
-                    estimate=float(found.estimate[place]),
-                    std_error=float(found.std_error[place]) if spread else None,
-                    conf_low=finite(low[place]),
-                    conf_high=finite(high[place]),
-                    df=finite(found.df[place]) if spread else None,
                     link=float(on_link.estimate[place]),
                     link_std_error=float(on_link.std_error[place]) if spread else None,
                     pooled=None if pooled is None else finite(pooled.value[place]),
@@ -170,7 +165,7 @@ def cell_rows(
 
 
 def drop_weights(
-    cells: Cells, model: int, scenario: int, reference: str
+    cells: CellEstimates, model: int, scenario: int, reference: str
 ) -> tuple[tuple[IntArray, FloatArray] | None, str]:
     """Return which cells a drop is made of and their coefficients, or why there is none."""
     at = cells.place(model, scenario)
@@ -187,13 +182,6 @@ def drop_weights(
     return (own, np.where(own == at, 1.0, -1.0 / (len(own) - 1))), ""
 
 
-def _stacked(rows: Sequence[tuple[IntArray, FloatArray]], n_cells: int) -> sparse.csr_array:
-    """Put contrasts of cells into one matrix, each given by its cells and their coefficients."""
-    starts = np.cumsum([0, *(len(where) for where, _ in rows)])
-    where, values = (np.concatenate([row[k] for row in rows]) for k in (0, 1))
-    return sparse.csr_array((values, where, starts), shape=(len(rows), n_cells))
-
-
 def drop_rows(
     table: ScenarioTable,
     fitted: FittedScenarios,
@@ -202,7 +190,7 @@ def drop_rows(
     *,
     reference: str,
     conf_level: float,
-) -> tuple[DropRow, ...]:
+) -> tuple[ChangeRow, ...]:
     """Return every model in every scenario but the reference, all of them one family (Benjamini & Hochberg).
 
     Those that are shown, R of m, get intervals at the level 1 - R alpha / m, as all others do: so an interval excludes 0 exactly
@@ -211,46 +199,40 @@ def drop_rows(
     """
     cells = fitted.cells
     first = 0 if reference == "average" else 1
-    out: list[DropRow] = []
+    out: list[ChangeRow] = []
     pairs: list[tuple[int, int]] = []
     made: list[tuple[IntArray, FloatArray]] = []
     for i, model in enumerate(table.models):
         for j in range(first, len(table.scenarios)):
-            weights, why = drop_weights(cells, i, j, reference)
-            if weights is None:
-                bare = DropRow(model=model, scenario=table.scenarios[j], reference=reference, conf_level=conf_level)
+            cells_of, why = drop_weights(cells, i, j, reference)
+            if cells_of is None:
+                bare = ChangeRow(model=model, scenario=table.scenarios[j], reference=reference, conf_level=conf_level)
                 out.append(replace(bare, verdict="invalid", verdict_reason=why))
                 continue
             pairs.append((i, j))
-            made.append(weights)
+            made.append(cells_of)
     if made:
-        out.extend(
-            _judged(
-                table,
-                fitted,
-                pooled,
-                items,
-                pairs,
-                weights=_stacked(made, len(cells.value)),
-                reference=reference,
-                conf_level=conf_level,
-            )
+        starts = np.cumsum([0, *(len(where) for where, _ in made)])
+        where, values = (np.concatenate([row[k] for row in made]) for k in (0, 1))
+        weights = sparse.csr_array((values, where, starts), shape=(len(made), len(cells.value)))
+        out += _tested(
+            table, fitted, pooled, items, pairs=pairs, weights=weights, reference=reference, conf_level=conf_level
         )
     order = {name: k for k, name in enumerate((*table.models, *table.scenarios))}
     return tuple(sorted(out, key=lambda row: (order[row.model], order[row.scenario])))
 
 
-def _judged(
+def _tested(
     table: ScenarioTable,
     fitted: FittedScenarios,
     pooled: PooledCells | None,
     items: ItemMeans | None,
-    pairs: Sequence[tuple[int, int]],
     *,
+    pairs: Sequence[tuple[int, int]],
     weights: sparse.csr_array,
     reference: str,
     conf_level: float,
-) -> list[DropRow]:
+) -> list[ChangeRow]:
     cells = fitted.cells
     tests = _change_tests(table, fitted, weights)
     found, p = tests.found, tests.p
@@ -263,20 +245,16 @@ def _judged(
     shrunk = None if pooled is None else pooled.contrast(weights, conf_level)
     logits = _log_odds(fitted, weights, tests, level)
     differ = _departures(table, fitted, weights)
-    rows: list[DropRow] = []
+    rows: list[ChangeRow] = []
     for k, (i, j) in enumerate(pairs):
         place, base = cells.place(i, j), None if reference == "average" else cells.place(i, 0)
         paired = None if place is None or base is None or items is None else items.drop(table, place, base, conf_level)
-        row = DropRow(
+        row = ChangeRow(
             model=table.models[i],
             scenario=table.scenarios[j],
             reference=reference,
-            estimate=float(found.estimate[k]),
-            std_error=float(found.std_error[k]) if found.has_spread[k] else None,
-            conf_low=finite(low[k]),
-            conf_high=finite(high[k]),
+            **found.fields(k, (low, high), with_df=bool(known[k])),
             conf_level=conf_level,
-            df=finite(found.df[k]) if known[k] else None,
             statistic=finite(tests.t[k]),
             p_value=finite(p[k]),
             p_adjusted=finite(adjusted[k]),
@@ -294,8 +272,12 @@ def _judged(
             n_items=paired.n_items if paired is not None else 0 if place is None else int(cells.sizes[place]),
         )
         doubt = _doubt(row, paired, differ[k], without_spread=fitted.without_spread)
-        verdict, why = _verdict(row, doubt, higher_is_better=table.metric.higher_is_better)
-        rows.append(replace(row, verdict=verdict, verdict_reason=why))
+        verdict: DropVerdict = "invalid" if row.conf_low is None else "not shown"
+        if not doubt:
+            lower = row.conf_low is not None and row.conf_low <= 0
+            verdict = "drop" if lower == table.metric.higher_is_better else "gain"
+            doubt = f"the interval lies wholly on the side of a {'loss' if verdict == 'drop' else 'gain'}"
+        rows.append(replace(row, verdict=verdict, verdict_reason=doubt))
     return rows
 
 
@@ -303,7 +285,7 @@ def _judged(
 class _ChangeTests:
     """Changes with their statistics: likelihood ratio and score where scores have bounds, else Wald's t; NaN without spread."""
 
-    found: Contrasts
+    found: CellContrasts
     proportions: ProportionContrasts | None
     span: float
     known: npt.NDArray[np.bool_]
@@ -399,16 +381,6 @@ def _log_odds(
     return value.estimate, value.estimate - width * error, value.estimate + width * error
 
 
-def _verdict(row: DropRow, doubt: str, *, higher_is_better: bool) -> tuple[DropVerdict, str]:
-    if row.conf_low is None:
-        return "invalid", doubt
-    if doubt:
-        return "not shown", doubt
-    if (row.conf_low > 0) != higher_is_better:
-        return "drop", "the interval lies wholly on the side of a loss"
-    return "gain", "the interval lies wholly on the side of a gain"
-
-
 def _departures(table: ScenarioTable, fitted: FittedScenarios, weights: sparse.csr_array) -> list[float]:
     """Count for each contrast the scores of its cells that are not the commonest one; infinite where scores hardly repeat."""
     levels, code = np.unique(np.round(table.frame["score"].to_numpy(), 9), return_inverse=True)
@@ -422,7 +394,7 @@ def _departures(table: ScenarioTable, fitted: FittedScenarios, weights: sparse.c
     return rest
 
 
-def _doubt(row: DropRow, paired: PairedDrop | None, n_differ: float, *, without_spread: str) -> str:
+def _doubt(row: ChangeRow, paired: PairedDrop | None, n_differ: float, *, without_spread: str) -> str:
     """Return the first thing that forbids a direction: only an interval that excludes 0 gives one, and nothing against it."""
     if row.conf_low is None or row.conf_high is None:
         return without_spread
@@ -444,14 +416,14 @@ def _doubt(row: DropRow, paired: PairedDrop | None, n_differ: float, *, without_
 
 def mean_rows(
     table: ScenarioTable, fitted: FittedScenarios, shares: Sequence[float], conf_level: float
-) -> tuple[tuple[MeanRow, ...], tuple[MeanRow, ...]]:
+) -> tuple[tuple[ScenarioMean, ...], tuple[ScenarioMean, ...]]:
     """Return the models averaged over scenarios by their shares, and the scenarios averaged over models.
 
     Where scenarios are a sample, models are averaged over those that could come.
     """
     cells, n_models = fitted.cells, len(table.models)
-    of_models = [model_weights(cells, i, shares) for i in range(n_models)]
-    of_scenarios = [_scenario_weights(cells, j, [1 / n_models] * n_models) for j in range(len(table.scenarios))]
+    of_models = [mean_weights(cells, places, shares) for places in cells.places]
+    of_scenarios = [mean_weights(cells, places, [1 / n_models] * n_models) for places in cells.places.T]
     models = _means(table, fitted, "model", of_models, conf_level, over_new=fitted.model_means)
     return models, _means(table, fitted, "scenario", of_scenarios, conf_level)
 
@@ -463,9 +435,9 @@ def _means(
     weights: Sequence[FloatArray | None],
     level: float,
     *,
-    over_new: Contrasts | None = None,
-) -> tuple[MeanRow, ...]:
-    cells, rows = fitted.cells, list[MeanRow]()
+    over_new: CellContrasts | None = None,
+) -> tuple[ScenarioMean, ...]:
+    cells, rows = fitted.cells, list[ScenarioMean]()
     names = table.models if kind == "model" else table.scenarios
     given = [own for own in weights if own is not None]
     found, sizes = over_new, None
@@ -479,19 +451,14 @@ def _means(
         k = int(place[i])
         if found is None or (over_new is None and weights[i] is None):
             reason = f"a mean over all {'scenario' if kind == 'model' else 'model'}s needs a score in each, and one is missing"
-            rows.append(MeanRow(kind=kind, name=name, n_items=n, conf_level=level, reason=reason))
+            rows.append(ScenarioMean(kind=kind, name=name, n_items=n, conf_level=level, reason=reason))
             continue
-        spread = bool(found.has_spread[k])
         rows.append(
-            MeanRow(
+            ScenarioMean(
                 kind=kind,
                 name=name,
-                estimate=float(found.estimate[k]),
-                std_error=float(found.std_error[k]) if spread else None,
-                conf_low=finite(low[k]),
-                conf_high=finite(high[k]),
+                **found.fields(k, (low, high)),
                 conf_level=level,
-                df=finite(found.df[k]) if spread else None,
                 n_items=n,
                 reason=None if finite(low[k]) is not None else fitted.without_spread,
             )
@@ -499,22 +466,12 @@ def _means(
     return tuple(rows)
 
 
-def model_weights(cells: Cells, i: int, shares: Sequence[float]) -> FloatArray | None:
-    """Coefficients of the cells in the mean of a model; None where a cell with a share is empty."""
-    weights, places = np.zeros(len(cells.value)), cells.places[i]
-    counts = np.array(shares)
+def mean_weights(cells: CellEstimates, places: IntArray, shares: Sequence[float]) -> FloatArray | None:
+    """Coefficients of the cells of a model, or of a scenario, in its mean; None where one with a share is empty."""
+    weights, counts = np.zeros(len(cells.value)), np.array(shares)
     if (counts[places < 0] > 0).any():
         return None
     weights[places[places >= 0]] = counts[places >= 0]
-    return weights
-
-
-def _scenario_weights(cells: Cells, j: int, shares: Sequence[float]) -> FloatArray | None:
-    places = cells.places[:, j]
-    if (places < 0).any():
-        return None
-    weights = np.zeros(len(cells.value))
-    weights[places] = shares
     return weights
 
 
@@ -523,7 +480,7 @@ def pair_rows(
 ) -> tuple[ModelPairRow, ...]:
     """Return every two models averaged over scenarios, as one family."""
     cells = fitted.cells
-    weights = [model_weights(cells, i, shares) for i in range(len(table.models))]
+    weights = [mean_weights(cells, places, shares) for places in cells.places]
     allowed = table.measured.comparable()
     pairs = [(i, j) for i, j in combinations(range(len(table.models)), 2) if allowed[i, j]]
     made = [(i, j, wi - wj) for i, j in pairs if (wi := weights[i]) is not None and (wj := weights[j]) is not None]
@@ -534,42 +491,38 @@ def pair_rows(
     p = found.p_values()
     adjusted, stepped = np.minimum(len(p) * p, 1.0), np.full(len(p), np.nan)
     stepped[~np.isnan(p)] = holm(p[~np.isnan(p)])
-    differ = [_differing(table, i, j) for i, j, _ in made]
+    differ: list[int] = []
+    for i, j, _ in made:
+        two = table.frame.filter(pl.col("model").is_in([table.models[i], table.models[j]]))
+        of_question = two.group_by("item", "version", "scenario").agg(
+            (pl.col("score").max() - pl.col("score").min()).alias("apart"), pl.len().alias("n")
+        )
+        # Scores that one of the two lacks count as well.
+        differ.append(of_question.filter((pl.col("apart") > _OUTSIDE) | (pl.col("n") < 2))["item"].n_unique())
+
+    def reason(k: int) -> str | None:
+        if not found.has_spread[k]:
+            return fitted.without_spread
+        if found.df[k] < MIN_DF:
+            return _too_few_df(found.df[k])
+        return (
+            None if differ[k] >= MIN_DIFFERENT else f"the two differ on {differ[k]} items; {MIN_DIFFERENT} are needed"
+        )
+
     return tuple(
         ModelPairRow(
             first=table.models[i],
             second=table.models[j],
-            estimate=float(found.estimate[k]),
-            std_error=float(found.std_error[k]) if found.has_spread[k] else None,
-            conf_low=finite(low[k]),
-            conf_high=finite(high[k]),
+            **found.fields(k, (low, high), with_df=True),
             conf_level=conf_level,
-            df=finite(found.df[k]),
             p_value=finite(p[k]),
             p_adjusted=finite(adjusted[k]),
             p_holm=finite(stepped[k]),
             separated=bool((low[k] > 0 or high[k] < 0) and found.df[k] >= MIN_DF and differ[k] >= MIN_DIFFERENT),
-            reason=_pair_reason(found, k, differ[k], fitted.without_spread),
+            reason=reason(k),
         )
         for k, (i, j, _) in enumerate(made)
     )
-
-
-def _differing(table: ScenarioTable, i: int, j: int) -> int:
-    """Count the items on which two models have scores that differ; those that one of them lacks count as well."""
-    two = table.frame.filter(pl.col("model").is_in([table.models[i], table.models[j]]))
-    of_question = two.group_by("item", "version", "scenario").agg(
-        (pl.col("score").max() - pl.col("score").min()).alias("apart"), pl.len().alias("n")
-    )
-    return of_question.filter((pl.col("apart") > _OUTSIDE) | (pl.col("n") < 2))["item"].n_unique()
-
-
-def _pair_reason(found: Contrasts, k: int, n_differ: int, without_spread: str) -> str | None:
-    if not found.has_spread[k]:
-        return without_spread
-    if found.df[k] < MIN_DF:
-        return _too_few_df(found.df[k])
-    return None if n_differ >= MIN_DIFFERENT else f"the two differ on {n_differ} items; {MIN_DIFFERENT} are needed"
 
 
 def _too_few_df(df: float) -> str:

@@ -13,14 +13,18 @@ from evalstats.analysis.scenarios.evidence import (
     AVERAGE,
     VERDICTS,
     best_first,
+    change_column,
+    ends_column,
     evidence_sections,
     long_tables,
+    name_columns,
     named,
+    score_column,
     worst_first,
 )
-from evalstats.analysis.scenarios.result import DropRow, MeanRow, ScenarioModel, VarianceRow, Verdict
+from evalstats.analysis.scenarios.result import ChangeRow, ScenarioMean, ScenarioModel, VarianceRow, Verdict
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, Value, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several, titled
+from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several
 from evalstats.errors import Option
 
 _ASSUMED = "The columns read here are those that evalstats assumes; a column map puts others in their place."
@@ -70,6 +74,13 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
     )
     pooled = texts_for("partial pooling")[0]
     covariance = " ".join(text.how for text in _texts(result.covariance_method))
+    tested_by: list[tuple[str, str]] = []
+    if result.interaction is not None and ":" in result.interaction.term:
+        tested_by.append(("Whether models differ in where they break", result.interaction.method))
+    if result.ranking is not None and result.ranking.method:
+        tested_by.append(("Whether models swap order", result.ranking.method))
+    known = (("log-likelihood", result.log_likelihood), ("AIC", result.aic), ("BIC", result.bic))
+    criteria = "".join(f", {name} {number(value, 1)}" for name, value in known if value is not None)
     said = [
         f"Model: {result.formula}, by {result.method}, because {result.method_reason}",
         f"Scenarios are {result.scenario_as}: {result.scenario_reason}",
@@ -79,28 +90,18 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
         f"Standard errors: {result.covariance_method}. {covariance}" if covariance else "",
         f"Pooled: {pooled.what}. {pooled.how}" if any(row.pooled is not None for row in result.drops) else "",
         f"In the means of models {result.weights}" if result.n_models > 1 else "",
-        _named_method("Whether models differ in where they break", result.interaction.method)
-        if result.interaction is not None and ":" in result.interaction.term
-        else "",
-        _named_method("Whether models swap order", result.ranking.method) if result.ranking is not None else "",
+        *(
+            f"{question}: {method}. {''.join(text.how for text in _texts(method)[:1])}"
+            for question, method in tested_by
+        ),
         f"Penalty: {result.penalty}" if result.penalty else "",
-        f"The fit: {result.convergence}{_criteria(result)}" if result.convergence else "",
+        f"The fit: {result.convergence}{criteria}" if result.convergence else "",
     ]
     return tuple(sentence(text) for text in said if text)
 
 
-def _named_method(question: str, method: str) -> str:
-    how = texts_for(method)[0].how if method and texts_for(method) else ""
-    return f"{question}: {method}. {how}" if method else ""
-
-
 def _texts(method: str) -> tuple[MethodText, ...]:
     return texts_for(method) if method and method != "none" else ()
-
-
-def _criteria(result: ScenarioModel) -> str:
-    known = (("log-likelihood", result.log_likelihood), ("AIC", result.aic), ("BIC", result.bic))
-    return "".join(f", {name} {number(value, 1)}" for name, value in known if value is not None)
 
 
 def _assumptions(result: ScenarioModel) -> tuple[str, ...]:
@@ -304,7 +305,10 @@ def _headline(result: ScenarioModel) -> str:
         case "scores only":
             ordered = best_first(result.scenarios, result)
             low, high = ordered[-1], ordered[0]
-            ends = [f"{_score(row.estimate, result)} in {row.name}" for row in (low, high)]
+            percent = "%" if result.score_unit == "%" else ""
+            shown = [scaled(row.estimate, result.scale, result.digits) for row in (low, high)]
+            known = [percent if row.estimate is not None else "" for row in (low, high)]
+            ends = [f"{value}{unit} in {row.name}" for value, unit, row in zip(shown, known, (low, high), strict=True)]
             return f"Mean {result.metric} runs from {ends[0]} to {ends[1]}"
 
 
@@ -342,7 +346,7 @@ def _weakest(result: ScenarioModel) -> list[str]:
     return []
 
 
-def _of(result: ScenarioModel, model: str) -> list[DropRow]:
+def _of(result: ScenarioModel, model: str) -> list[ChangeRow]:
     return [row for row in result.drops if row.model == model]
 
 
@@ -352,7 +356,7 @@ def _range(scenarios: Sequence[str], result: ScenarioModel) -> str:
     return f"{ends[0]} points" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} points"
 
 
-def _who_and_where(rows: Sequence[DropRow], result: ScenarioModel) -> str:
+def _who_and_where(rows: Sequence[ChangeRow], result: ScenarioModel) -> str:
     """Name the scenarios that cost all models; if there are none, the one that costs most of them."""
     by_scenario = {row.scenario: [each.model for each in rows if each.scenario == row.scenario] for row in rows}
     n, than = result.n_models, _elsewhere(result)
@@ -398,17 +402,17 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
         ends = interval_words(row.conf_low, row.conf_high, result.scale, result.digits, sign=False)
         return _change(row.estimate, result), f"{level(result)} CI {ends}{of}"
     if result.verdict == "none shown":
-        rows = [row for row in result.judged if row.verdict == "not shown" and _worse_end(row, result) is not None]
-        if rows:
+        rows = [row for row in result.judged if row.verdict == "not shown"]
+        # The end of each interval that lies farther to the worse.
+        ends = [(row.conf_low if result.higher_is_better else row.conf_high, row) for row in rows]
+        known = [(end, row) for end, row in ends if end is not None]
+        if known:
             sign = 1.0 if result.higher_is_better else -1.0
-            row = min(rows, key=lambda each: sign * (_worse_end(each, result) or 0.0))
-            if result.scale == 100 and abs(_worse_end(row, result) or 0.0) > 0.999:
+            end, row = min(known, key=lambda each: sign * each[0])
+            if result.scale == 100 and abs(end) > 0.999:
                 # All of the scale is left open: that number would say nothing.
                 return "", ""
-            return (
-                f"Up to {_change(_worse_end(row, result), result)}",
-                f"not ruled out for {row.model} in {row.scenario}",
-            )
+            return f"Up to {_change(end, result)}", f"not ruled out for {row.model} in {row.scenario}"
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
     # A spread without an interval, as one estimated as 0, is no number to stand above everything.
     if own is not None and own.conf_high is not None:
@@ -442,25 +446,14 @@ def _answer(result: ScenarioModel) -> tuple[Block, ...]:
     if not result.answered:
         return ()
     drawn = figures.drop_map(result) if result.drops else figures.score_map(result)
-    said = " ".join(text for text in (_shrinkage(result), _differ(result)) if text)
+    goal = "the model's mean" if result.n_models == 1 else "each model's mean"
+    shrunk = f"Scores are shrunk towards {goal}, since scenarios count as a sample."
+    said = " ".join(text for text in (shrunk if result.scenario_as == "random" else "", _differ(result)) if text)
     table = replace(
         _one_model(result) if result.n_models == 1 and result.drops else _by_scenario(result),
         frame=(result.drops_frame() if result.drops else result.to_frame()).to_dict(as_series=False),
     )
     return (replace(drawn, table=table), *([Text(text=said)] if said else []))
-
-
-def _shrinkage(result: ScenarioModel) -> str:
-    """Say that scores of sampled scenarios are predictions; "" where they are plain means or fixed effects."""
-    if result.scenario_as != "random":
-        return ""
-    goal = "the model's mean" if result.n_models == 1 else "each model's mean"
-    return f"Scores are shrunk towards {goal}, since scenarios count as a sample."
-
-
-def _mean_column(result: ScenarioModel) -> Column:
-    title = titled("Shrunk" if result.scenario_as == "random" else "Mean", result.score_unit)
-    return Column(title=title, kind="number", scale=result.scale, digits=result.digits)
 
 
 def _differ(result: ScenarioModel) -> str:
@@ -485,31 +478,22 @@ def _by_scenario(result: ScenarioModel) -> Table:
     first = [row for row in result.scenarios if row.name == result.reference]
     rest = [row for row in best_first(result.scenarios, result)[::-1] if row.name != result.reference]
     counts = any(row.verdict == "drop" for row in result.drops)
-    change = f"Largest ({result.unit})" if result.unit else "Largest"
-    columns = (
-        Column(title=result.scenario, kind="name"),
-        _mean_column(result),
-        *(
-            (
-                Column(title="Worse", kind="amount"),
-                Column(title=change, kind="number", scale=result.scale, digits=result.digits, sign=True),
-                Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
-                Column(title="Model", kind="name"),
-            )
-            if counts
-            else (Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),)
-        ),
-    )
+    mean = score_column(result, "Shrunk" if result.scenario_as == "random" else "Mean")
+    columns = (Column(title="Worse", kind="amount"), change_column(result, "Largest"), ends_column(result))
     return Table(
         id="scenarios",
-        columns=columns,
+        columns=(
+            *name_columns(result.scenario),
+            mean,
+            *((*columns, *name_columns("Model")) if counts else (ends_column(result),)),
+        ),
         rows=tuple(_scenario_line(row, result, counts=counts) for row in (*first, *rest)),
         caption="Each scenario: mean over models, how many do worse there beyond chance, and the largest change to the worse",
         most=_SCENARIOS,
     )
 
 
-def _scenario_line(row: MeanRow, result: ScenarioModel, *, counts: bool) -> tuple[Value, ...]:
+def _scenario_line(row: ScenarioMean, result: ScenarioModel, *, counts: bool) -> tuple[Value, ...]:
     if not counts:
         return (row.name, row.estimate, row.ends)
     own = [each for each in result.judged if each.scenario == row.name]
@@ -530,23 +514,15 @@ def _one_model(result: ScenarioModel) -> Table:
     return Table(
         id="scenarios",
         columns=(
-            Column(title=result.scenario, kind="name"),
-            _mean_column(result),
-            Column(
-                title=titled("Change", result.unit), kind="number", scale=result.scale, digits=result.digits, sign=True
-            ),
-            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+            *name_columns(result.scenario),
+            score_column(result, "Shrunk" if result.scenario_as == "random" else "Mean"),
+            change_column(result, "Change"),
+            ends_column(result),
             Column(title="Verdict", kind="verdict"),
         ),
         rows=tuple(
-            (
-                name,
-                cells[name].estimate,
-                made[name].estimate if name in made else None,
-                made[name].ends if name in made else None,
-                made[name].verdict if name in made else "",
-            )
-            for name in names
+            (name, cells[name].estimate, *((row.estimate, row.ends, row.verdict) if row else (None, None, "")))
+            for name, row in ((name, made.get(name)) for name in names)
         ),
         caption=f"Every scenario, and its change from {figures.base_name(result)}",
         tones=VERDICTS,
@@ -594,12 +570,12 @@ def _actions(result: ScenarioModel) -> list[str]:
     return found
 
 
-def items_to_settle(row: DropRow) -> int | None:
+def items_to_settle(row: ChangeRow) -> int | None:
     """Return how many items would make an interval just exclude 0 if its estimate were the truth, to two digits.
 
     None where the interval does so already, or where it would take more than 25 times as many.
 
-    >>> row = DropRow(
+    >>> row = ChangeRow(
     ...     model="m", scenario="s", reference="r", estimate=-0.05, conf_low=-0.12, conf_high=0.02, n_items=300
     ... )
     >>> items_to_settle(row)
@@ -618,15 +594,5 @@ def items_to_settle(row: DropRow) -> int | None:
 # --- numbers in their unit ---
 
 
-def _score(value: float | None, result: ScenarioModel) -> str:
-    percent = "%" if result.score_unit == "%" and value is not None else ""
-    return f"{scaled(value, result.scale, result.digits)}{percent}"
-
-
 def _change(value: float | None, result: ScenarioModel) -> str:
     return f"{scaled(value, result.scale, result.digits, sign=True)} {result.unit}".rstrip()
-
-
-def _worse_end(row: DropRow, result: ScenarioModel) -> float | None:
-    """Return the end of a row's interval that lies farther to the worse."""
-    return row.conf_low if result.higher_is_better else row.conf_high

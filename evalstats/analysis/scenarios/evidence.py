@@ -3,20 +3,18 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from evalstats.analysis.result import frame_of, level
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.result import (
     EFFECT_COLUMNS,
     CellRow,
+    ChangeRow,
     DesignPoint,
-    DropRow,
     EffectRow,
-    MeanRow,
-    Needed,
-    Reliability,
+    ScenarioMean,
     ScenarioModel,
+    ScenarioReliability,
     TermTest,
     VarianceRow,
 )
@@ -46,6 +44,35 @@ _NOUNS: dict[str, str] = {
 }
 # An upper end of so many times the estimate says only that the data give none.
 _OPEN = 50
+
+
+def name_columns(*titles: str) -> tuple[Column, ...]:
+    """Return columns of names."""
+    return tuple(Column(title=title, kind="name") for title in titles)
+
+
+def change_column(result: ScenarioModel, title: str, *, spare: bool = False) -> Column:
+    """Return a column of changes or differences, in the metric's unit unless they are said to stand beside others."""
+    return Column(
+        title=title if spare else titled(title, result.unit),
+        kind="number",
+        scale=result.scale,
+        digits=result.digits,
+        sign=True,
+        spare=spare,
+    )
+
+
+def score_column(result: ScenarioModel, title: str, *, spare: bool = False) -> Column:
+    """Return a column of scores."""
+    shown = title if spare else titled(title, result.score_unit)
+    return Column(title=shown, kind="number", scale=result.scale, digits=result.digits, spare=spare)
+
+
+def ends_column(result: ScenarioModel, *, scale: float | None = None, digits: int | None = None) -> Column:
+    """Return the column of their intervals."""
+    scale, digits = result.scale if scale is None else scale, result.digits if digits is None else digits
+    return Column(title=f"{level(result)} CI", kind="interval", scale=scale, digits=digits)
 
 
 def evidence_sections(result: ScenarioModel) -> list[Section]:
@@ -83,21 +110,19 @@ def _changes(result: ScenarioModel) -> list[Section]:
     return [Section(id="changes", heading=heading, blocks=(Text(text=said), block))]
 
 
-def _drops_table(result: ScenarioModel, rows: Sequence[DropRow]) -> Table:
-    scale, digits = result.scale, result.digits
+def _drops_table(result: ScenarioModel, rows: Sequence[ChangeRow]) -> Table:
     shown = rows[:_SHOWN]
     most = f"The {len(shown)} largest of {len(rows):,} changes" if len(shown) < len(rows) else "Every change"
     base = "the model's mean over its other scenarios" if result.reference == AVERAGE else result.reference
     return Table(
         id="changes",
         columns=(
-            Column(title="Model", kind="name"),
-            Column(title=result.scenario, kind="name"),
-            Column(title=titled("Change", result.unit), kind="number", scale=scale, digits=digits, sign=True),
-            Column(title=f"{level(result)} CI", kind="interval", scale=scale, digits=digits),
+            *name_columns("Model", result.scenario),
+            change_column(result, "Change"),
+            ends_column(result),
             Column(title="p adjusted", kind="p", spare=True),
-            Column(title="Within items", kind="number", scale=scale, digits=digits, sign=True, spare=True),
-            Column(title="Pooled", kind="number", scale=scale, digits=digits, sign=True, spare=True),
+            change_column(result, "Within items", spare=True),
+            change_column(result, "Pooled", spare=True),
             Column(title="Verdict", kind="verdict"),
         ),
         rows=tuple(
@@ -123,12 +148,10 @@ def _order(result: ScenarioModel) -> list[Section]:
     table = Table(
         id="order",
         columns=(
-            Column(title="Model", kind="name"),
-            Column(title="Other", kind="name"),
-            Column(title="Ahead in", kind="name"),
-            Column(title=titled("By", result.unit), kind="number", scale=result.scale, digits=result.digits, sign=True),
-            Column(title="Behind in", kind="name"),
-            Column(title=titled("By", result.unit), kind="number", scale=result.scale, digits=result.digits, sign=True),
+            *name_columns("Model", "Other", "Ahead in"),
+            change_column(result, "By"),
+            *name_columns("Behind in"),
+            change_column(result, "By"),
             Column(title="p adjusted", kind="p", spare=True),
         ),
         rows=tuple(
@@ -149,36 +172,35 @@ def _models(result: ScenarioModel) -> list[Section]:
     ordered = [row for row in best_first(result.models, result) if row.estimate is not None]
     if len(ordered) < 2:
         return []
-    top, unit = ordered[0], f" ({result.score_unit})" if result.score_unit else ""
+    top = ordered[0]
     pairs = [pair for pair in result.pairs if not pair.scenario and top.name in (pair.first, pair.second)]
     beside = [pair.second if pair.first == top.name else pair.first for pair in pairs if not pair.separated]
     heading = f"{top.name} has the best mean over all scenarios"
     if pairs:
         ahead = ", ahead of every other model" if len(ordered) > 2 else ""
         heading += f", not separated from {several(beside, 2)}" if beside else ahead
+    rows: list[tuple[Value, ...]] = []
+    for row in ordered:
+        own = [each for each in result.judged if each.model == row.name]
+        shown = worst_first((each for each in own if each.verdict == "drop"), result)
+        worse = f"{len(shown)} of {len(own)}" if own else None
+        rows.append((row.name, row.estimate, row.ends, worse, shown[0].scenario if shown else None, row.n_items))
     table = Table(
         id="models",
         columns=(
-            Column(title="Model", kind="name"),
-            Column(title=f"Mean{unit}", kind="number", scale=result.scale, digits=result.digits),
-            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+            *name_columns("Model"),
+            score_column(result, "Mean"),
+            ends_column(result),
             Column(title="Worse in", kind="amount"),
             Column(title="Most in", kind="name"),
             Column(title="Items", kind="count", spare=True),
         ),
-        rows=tuple(_model_line(row, result) for row in ordered),
+        rows=tuple(rows),
         caption=f"Models over all scenarios ({result.weights}); each interval for its own mean",
         most=_FEW_MODELS,
         frame=result.means_frame().to_dict(as_series=False),
     )
     return [Section(id="models", heading=heading, blocks=(table,))]
-
-
-def _model_line(row: MeanRow, result: ScenarioModel) -> tuple[Value, ...]:
-    own = [each for each in result.judged if each.model == row.name]
-    shown = worst_first((each for each in own if each.verdict == "drop"), result)
-    worse = f"{len(shown)} of {len(own)}" if own else None
-    return (row.name, row.estimate, row.ends, worse, shown[0].scenario if shown else None, row.n_items)
 
 
 def _missing(result: ScenarioModel) -> list[Section]:
@@ -208,7 +230,7 @@ def _levels(result: ScenarioModel) -> list[Section]:
         columns=(
             Column(title=result.scenario, kind="name"),
             Column(title="Effect", kind="number", digits=2, sign=True),
-            Column(title=f"{level(result)} CI", kind="interval", digits=2),
+            ends_column(result, scale=1.0, digits=2),
         ),
         rows=tuple((row.level, row.estimate, row.ends) for row in ordered),
         caption=f"The {plural(len(apart), 'level')} whose interval leaves out 0, from the lowest",
@@ -226,14 +248,14 @@ def _spread(result: ScenarioModel) -> list[Section]:
     if not known:
         return []
     scale, unit = figures.deviation_unit(result)
-    shown: dict[str, Any] = {"scale": scale, "digits": 2 if scale == 1 else 1}
+    digits = 2 if scale == 1 else 1
     table = Table(
         id="variation",
         columns=(
             Column(title="Source"),
             Column(title="Share (%)", kind="number", scale=100.0),
-            Column(title="SD", kind="number", **shown),
-            Column(title=f"{level(result)} CI", kind="interval", **shown),
+            Column(title="SD", kind="number", scale=scale, digits=digits),
+            ends_column(result, scale=scale, digits=digits),
             Column(title="Levels", kind="count", spare=True),
         ),
         rows=tuple(
@@ -278,7 +300,9 @@ def _reliability(result: ScenarioModel) -> list[Section]:
     found = result.reliability
     if found is None or found.relative is None:
         return []
-    order = f"{reliability_words(found.relative)}{_between(found.relative_low, found.relative_high)}"
+    order = reliability_words(found.relative)
+    if found.relative_low is not None and found.relative_high is not None:
+        order += f" ({reliability_words(found.relative_low)} to {reliability_words(found.relative_high)})"
     level = f", of their scores {reliability_words(found.absolute)}" if found.absolute is not None else ""
     rough = "" if found.relative >= _RELIABLE else " only"
     said = f"1 would be a benchmark without noise{f'; this one has {found.design}' if found.design else ''}."
@@ -292,10 +316,6 @@ def _reliability(result: ScenarioModel) -> list[Section]:
     ]
 
 
-def _between(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" ({reliability_words(low)} to {reliability_words(high)})"
-
-
 def long_tables(result: ScenarioModel) -> list[Section]:
     """Return what is folded away: scores of all cells, pairs of models, tests of whole terms, the D-study."""
     if not result.answered:
@@ -304,31 +324,25 @@ def long_tables(result: ScenarioModel) -> list[Section]:
 
 
 def _cells(result: ScenarioModel) -> list[Section]:
-    scale, digits = result.scale, result.digits
+    shrunk = ", shrunk towards each model's mean" if result.scenario_as == "random" else ""
+    some = f" (the first {_SHOWN} of {len(result.cells):,} cells)" if len(result.cells) > _SHOWN else ""
     table = Table(
         id="cells",
         columns=(
-            Column(title="Model", kind="name"),
-            Column(title=result.scenario, kind="name"),
-            Column(title=titled("Score", result.score_unit), kind="number", scale=scale, digits=digits),
-            Column(title=f"{level(result)} CI", kind="interval", scale=scale, digits=digits),
-            Column(title="Pooled", kind="number", scale=scale, digits=digits, spare=True),
+            *name_columns("Model", result.scenario),
+            score_column(result, "Score"),
+            ends_column(result),
+            score_column(result, "Pooled", spare=True),
             Column(title="Items", kind="count"),
         ),
         rows=tuple(
             (row.model, row.scenario, row.estimate, row.ends, row.pooled, row.n_items) for row in result.cells[:_SHOWN]
         ),
-        caption=_scores(result),
+        caption=f"Scores{shrunk}{some}",
         frame=result.to_frame().to_dict(as_series=False),
     )
     drawn: Block = replace(figures.score_map(result), table=table) if result.drops else table
     return [Section(id="cells", heading="The score in every cell", blocks=(drawn, *_by_scenario(result)))]
-
-
-def _scores(result: ScenarioModel) -> str:
-    shrunk = ", shrunk towards each model's mean" if result.scenario_as == "random" else ""
-    some = f" (the first {_SHOWN} of {len(result.cells):,} cells)" if len(result.cells) > _SHOWN else ""
-    return f"Scores{shrunk}{some}"
 
 
 def _by_scenario(result: ScenarioModel) -> tuple[Tabs, ...]:
@@ -336,29 +350,24 @@ def _by_scenario(result: ScenarioModel) -> tuple[Tabs, ...]:
     names = list(dict.fromkeys(row.scenario for row in result.cells))
     if not _SHOWN < len(result.cells) <= _MOST_CELLS or not 1 < len(names) <= _MOST_TABS:
         return ()
-    panels = tuple(
-        Section(id=f"s{place}", heading=name, blocks=(_scenario_table(result, name, f"cells-s{place}"),))
-        for place, name in enumerate(names, start=1)
-    )
-    return (Tabs(id="cells", title=f"By {result.scenario}", panels=panels),)
-
-
-def _scenario_table(result: ScenarioModel, name: str, label: str) -> Table:
-    known = [row for row in result.cells if row.scenario == name]
     sign = -1 if result.higher_is_better else 1
-    rows = sorted(known, key=lambda row: (row.estimate is None, sign * (row.estimate or 0.0), row.model))
-    scale, digits = result.scale, result.digits
-    return Table(
-        id=label,
-        columns=(
-            Column(title="Model", kind="name"),
-            Column(title=titled("Score", result.score_unit), kind="number", scale=scale, digits=digits),
-            Column(title=f"{level(result)} CI", kind="interval", scale=scale, digits=digits),
-            Column(title="Items", kind="count"),
-        ),
-        rows=tuple((row.model, row.estimate, row.ends, row.n_items) for row in rows),
-        caption=f"Models in {name}; each interval for its own score",
-    )
+    panels: list[Section] = []
+    for place, name in enumerate(names, start=1):
+        own = [row for row in result.cells if row.scenario == name]
+        own.sort(key=lambda row: (row.estimate is None, sign * (row.estimate or 0.0), row.model))
+        table = Table(
+            id=f"cells-s{place}",
+            columns=(
+                *name_columns("Model"),
+                score_column(result, "Score"),
+                ends_column(result),
+                Column(title="Items", kind="count"),
+            ),
+            rows=tuple((row.model, row.estimate, row.ends, row.n_items) for row in own),
+            caption=f"Models in {name}; each interval for its own score",
+        )
+        panels.append(Section(id=f"s{place}", heading=name, blocks=(table,)))
+    return (Tabs(id="cells", title=f"By {result.scenario}", panels=tuple(panels)),)
 
 
 def _pairs(result: ScenarioModel) -> list[Section]:
@@ -370,16 +379,9 @@ def _pairs(result: ScenarioModel) -> list[Section]:
     table = Table(
         id="pairs",
         columns=(
-            Column(title="Model", kind="name"),
-            Column(title="Other", kind="name"),
-            Column(
-                title=titled("Difference", result.unit),
-                kind="number",
-                scale=result.scale,
-                digits=result.digits,
-                sign=True,
-            ),
-            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+            *name_columns("Model", "Other"),
+            change_column(result, "Difference"),
+            ends_column(result),
             Column(title="p adjusted", kind="p"),
             Column(title="Verdict", kind="verdict"),
         ),
@@ -421,15 +423,11 @@ def _tests(result: ScenarioModel) -> list[Section]:
         caption="Tests of whole terms; the first decides",
         lead=True,
     )
-    notes = [f"{test.method} of {test.term}: {test.note}" for test in result.tests]
-    said = tuple(sentence(text) for test, text in zip(result.tests, notes, strict=True) if _worth_saying(test.note))
+    # A seed stands with the provenance.
+    noted = [test for test in result.tests if test.note and not test.note.startswith("seed ")]
+    said = tuple(sentence(f"{test.method} of {test.term}: {test.note}") for test in noted)
     blocks: tuple[Block, ...] = (table, *((Items(items=said),) if said else ()))
     return [Section(id="tests", heading="Tests of whole terms", blocks=blocks)]
-
-
-def _worth_saying(note: str) -> bool:
-    """Whether a note says more than the seed, which stands with the provenance."""
-    return bool(note) and not note.startswith("seed ")
 
 
 def _df(test: TermTest) -> str | None:
@@ -449,7 +447,7 @@ def _study(result: ScenarioModel) -> list[Section]:
             Column(title="Of", kind="text"),
             Column(title="Number", kind="count"),
             Column(title="Order (Eρ²)", kind="amount"),
-            Column(title=f"{level(result)} CI", kind="interval", digits=2),
+            ends_column(result, scale=1.0, digits=2),
             Column(title="Scores (Φ)", kind="amount"),
         ),
         rows=tuple(
@@ -469,7 +467,7 @@ def _study(result: ScenarioModel) -> list[Section]:
     return [Section(id="d-study", heading="How many items it takes", blocks=(block,))]
 
 
-def _thinned(found: Reliability) -> list[DesignPoint]:
+def _thinned(found: ScenarioReliability) -> list[DesignPoint]:
     """Return some points of every facet, the ends among them."""
     kept: list[DesignPoint] = []
     for facet in dict.fromkeys(point.facet for point in found.curve):
@@ -488,37 +486,39 @@ def reliability_words(value: float | None) -> str:
     return ">0.99" if text == "1.00" and value is not None and value < 1 else text
 
 
-def facet_words(name: str, found: Reliability) -> str:
+def facet_words(name: str, found: ScenarioReliability) -> str:
     """Return what a number of a facet counts: items may be nested in scenarios."""
     return "item in each scenario" if name == "item" and "in each scenario" in found.design else name
 
 
-def needed_items(found: Reliability) -> tuple[str, ...]:
+def needed_items(found: ScenarioReliability) -> tuple[str, ...]:
     """Return how many of each facet reach the target."""
-    return tuple(sentence(_needed(each, found)) for each in found.needed)
+    said: list[str] = []
+    for each in found.needed:
+        what = "the order of models" if each.kind == "relative" else "the scores themselves"
+        goal = f"A reliability of {declared(each.target)} for {what}"
+        if each.n is None:
+            why = each.reason or "the data do not show it"
+            said.append(f"{goal} is out of reach by more {each.facet}s alone: {why}")
+            continue
+        counted, _, where = facet_words(each.facet, found).partition(" ")
+        takes = f"{goal} takes {plural(each.n, counted)} {where}".rstrip()
+        said.append(takes + (f" ({each.reason})" if each.reason else ""))
+    return tuple(sentence(text) for text in said)
 
 
-def _needed(each: Needed, found: Reliability) -> str:
-    what = "the order of models" if each.kind == "relative" else "the scores themselves"
-    goal = f"A reliability of {declared(each.target)} for {what}"
-    if each.n is None:
-        return f"{goal} is out of reach by more {each.facet}s alone: {each.reason or 'the data do not show it'}"
-    counted, _, where = facet_words(each.facet, found).partition(" ")
-    return f"{goal} takes {plural(each.n, counted)} {where}".rstrip() + (f" ({each.reason})" if each.reason else "")
-
-
-def worst_first(rows: Iterable[DropRow], result: ScenarioModel) -> list[DropRow]:
+def worst_first(rows: Iterable[ChangeRow], result: ScenarioModel) -> list[ChangeRow]:
     """Order changes, the largest one to the worse first; rows without an estimate come last."""
     sign = 1.0 if result.higher_is_better else -1.0
     return sorted(rows, key=lambda row: math.inf if row.estimate is None else sign * row.estimate)
 
 
-def best_first(rows: Iterable[MeanRow], result: ScenarioModel) -> list[MeanRow]:
+def best_first(rows: Iterable[ScenarioMean], result: ScenarioModel) -> list[ScenarioMean]:
     """Order means, the best first; rows without an estimate come last."""
     sign = -1.0 if result.higher_is_better else 1.0
     return sorted(rows, key=lambda row: math.inf if row.estimate is None else sign * row.estimate)
 
 
-def named(row: DropRow | CellRow) -> str:
+def named(row: ChangeRow | CellRow) -> str:
     """Name a change or a cell."""
     return f"{row.model} in {row.scenario}"

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from evalstats.analysis.result import as_columns, columns, scaled_values, shown_numbers
-from evalstats.analysis.scenarios.result import CellRow, DropRow, EffectRow, MeanRow, ScenarioModel
+from evalstats.analysis.scenarios.result import CellRow, ChangeRow, EffectRow, ScenarioMean, ScenarioModel
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, number, plural, scaled
 
@@ -140,7 +140,7 @@ def drawn_names(result: ScenarioModel, show: str = "drop") -> tuple[list[str], l
     return list(models), list(scenarios), models_down
 
 
-def drop_words(row: DropRow, result: ScenarioModel) -> str:
+def drop_words(row: ChangeRow, result: ScenarioModel) -> str:
     """Write a change and its interval, or why one of them is missing."""
     digits = result.digits
     if row.estimate is None:
@@ -154,12 +154,12 @@ def drop_words(row: DropRow, result: ScenarioModel) -> str:
 # --- rows ---
 
 
-def _numbers(result: ScenarioModel, row: DropRow | CellRow | MeanRow | None) -> dict[str, float | None]:
+def _numbers(result: ScenarioModel, row: ChangeRow | CellRow | ScenarioMean | None) -> dict[str, float | None]:
     values = (None, None, None) if row is None else (row.estimate, row.conf_low, row.conf_high)
     return dict(zip(("estimate", "conf_low", "conf_high"), scaled_values(values, result.scale), strict=True))
 
 
-def _drop_cell(result: ScenarioModel, model: str, scenario: str, row: DropRow | None) -> dict[str, Any]:
+def _drop_cell(result: ScenarioModel, model: str, scenario: str, row: ChangeRow | None) -> dict[str, Any]:
     verdict = "" if row is None else row.verdict
     tone = _TONES.get(verdict, "neutral")
     shown = verdict in ("drop", "gain")
@@ -168,7 +168,7 @@ def _drop_cell(result: ScenarioModel, model: str, scenario: str, row: DropRow | 
 
 def _base_cell(result: ScenarioModel, model: str, base: str) -> dict[str, Any]:
     """Return the score of a model in the reference; without one, its mean over scenarios."""
-    row: CellRow | MeanRow | None
+    row: CellRow | ScenarioMean | None
     if result.reference == AVERAGE:
         row = next((mean for mean in result.models if mean.name == model), None)
     else:

@@ -68,7 +68,7 @@ class CellRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeanRow(Estimate):
+class ScenarioMean(Estimate):
     """A model averaged over scenarios with the stated weights, or a scenario averaged over models with equal ones."""
 
     kind: Literal["model", "scenario"]
@@ -78,7 +78,7 @@ class MeanRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropRow(Estimate):
+class ChangeRow(Estimate):
     """One model in one scenario against the reference: scenario minus reference, in the metric's own unit.
 
     Attributes
@@ -239,7 +239,7 @@ class Needed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reliability:
+class ScenarioReliability:
     """How well the benchmark tells these models apart (generalizability theory).
 
     `relative` (E rho squared) is about order, `absolute` (Phi) about the scores themselves. Both depend on how unlike the
@@ -309,15 +309,15 @@ class ScenarioModel(Result):
     weights: str
     weight_shares: tuple[tuple[str, float], ...]
     cells: tuple[CellRow, ...]
-    models: tuple[MeanRow, ...]
-    scenarios: tuple[MeanRow, ...]
-    drops: tuple[DropRow, ...] = ()
+    models: tuple[ScenarioMean, ...]
+    scenarios: tuple[ScenarioMean, ...]
+    drops: tuple[ChangeRow, ...] = ()
     pairs: tuple[ModelPairRow, ...] = ()
     tests: tuple[TermTest, ...] = ()
     ranking: RankingChange | None = None
     variances: tuple[VarianceRow, ...] = ()
     effects: tuple[EffectRow, ...] = ()
-    reliability: Reliability | None = None
+    reliability: ScenarioReliability | None = None
     covariance_method: str = ""
     log_likelihood: float | None = None
     aic: float | None = None
@@ -378,7 +378,7 @@ class ScenarioModel(Result):
         return self.verdict not in ("no answer", "not converged")
 
     @property
-    def judged(self) -> tuple[DropRow, ...]:
+    def judged(self) -> tuple[ChangeRow, ...]:
         """Changes that have a verdict other than "invalid"."""
         return tuple(row for row in self.drops if row.verdict != "invalid")
 
@@ -398,7 +398,7 @@ class ScenarioModel(Result):
         rows = [row for row in self.cells if row.model == row_named(self.cells, model, key="model").model]
         return row_named(rows, scenario, what="scenario", key="scenario")
 
-    def drop(self, model: str, scenario: str) -> DropRow:
+    def drop(self, model: str, scenario: str) -> ChangeRow:
         """Return one drop; an unknown name is an `InputError` that names the closest."""
         rows = [row for row in self.drops if row.model == row_named(self.drops, model, key="model").model]
         return row_named(rows, scenario, what="scenario", key="scenario")
@@ -409,11 +409,11 @@ class ScenarioModel(Result):
 
     def drops_frame(self) -> pl.DataFrame:
         """One row for each drop."""
-        return frame_of(self.drops, DropRow, DROP_COLUMNS)
+        return frame_of(self.drops, ChangeRow, DROP_COLUMNS)
 
     def means_frame(self) -> pl.DataFrame:
         """Means of models and of scenarios."""
-        return frame_of((*self.models, *self.scenarios), MeanRow, MEAN_COLUMNS)
+        return frame_of((*self.models, *self.scenarios), ScenarioMean, MEAN_COLUMNS)
 
     def pairs_frame(self) -> pl.DataFrame:
         """One row for each pair of models."""

@@ -1,7 +1,7 @@
 """Where do models break? Success by model and scenario type, with what is noise and what is not."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scenarios.cells import (
     FittedScenarios,
-    PooledCells,
     fitted_scenarios,
     no_model_because,
     plain_scenarios,
@@ -20,7 +19,6 @@ from evalstats.analysis.scenarios.cells import (
 )
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, item_means, mean_rows, pair_rows
 from evalstats.analysis.scenarios.design import (
-    CellDesign,
     Choice,
     cell_design,
     chosen_model,
@@ -182,7 +180,11 @@ def scenarios(
     )
     step = on_step or _silent
     step("fitting the model")
-    laid, choice = _laid(table, formula, as_)
+    if formula is not None:
+        laid, choice = formula_design(table, formula)
+    else:
+        choice = chosen_model(table, as_)
+        laid = cell_design(table, choice)
     plain = no_model_because(table, choice)
     if plain:
         fitted = plain_scenarios(table, laid)
@@ -190,42 +192,23 @@ def scenarios(
         choice = replace(choice, family="gaussian") if table.frame.height > _MOST_SPLIT else choice
     else:
         choice, fitted = _sound(table, choice, fitted_scenarios(table, choice, laid))
-    asked = _Asked(
-        reference=_reference(table, reference),
-        by_user=_by_user(table, reference),
+    return _answer(
+        table,
+        choice,
+        fitted,
+        reference=reference,
         conf_level=level,
         shares=shares,
         weights=words,
         n_resamples=n_resamples,
         seed=seed,
         notes=(*notes, *told),
+        step=step,
     )
-    return _answer(table, choice, fitted, asked, step)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What was asked, settled."""
-
-    reference: str
-    by_user: bool
-    conf_level: float
-    shares: tuple[float, ...]
-    weights: str
-    n_resamples: int | None
-    seed: int
-    notes: tuple[str, ...]
 
 
 def _silent(text: str, done: int = 0, total: int = 0) -> None:
     """Say nothing."""
-
-
-def _laid(table: ScenarioTable, formula: str | None, as_: As | None) -> tuple[CellDesign, Choice]:
-    if formula is not None:
-        return formula_design(table, formula)
-    choice = chosen_model(table, as_)
-    return cell_design(table, choice), choice
 
 
 def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tuple[Choice, FittedScenarios]:
@@ -270,33 +253,40 @@ def _by_user(table: ScenarioTable, reference: str | None) -> bool:
     return reference in (None, table.scenarios[0]) and bool(ideal_levels(rows, table.column, table.scenarios[:1]))
 
 
-def _reference(table: ScenarioTable, reference: str | None) -> str:
-    """Return the scenario that drops are counted from, or "average"."""
-    if reference == "average":
-        return "average"
-    # Of two scenarios the one against the other is the only change there is.
-    if reference is not None or len(table.scenarios) == 2 or _by_user(table, reference):
-        return table.scenarios[0]
-    return "average"
-
-
 def _answer(
-    table: ScenarioTable, choice: Choice, fitted: FittedScenarios, asked: _Asked, step: OnStep
+    table: ScenarioTable,
+    choice: Choice,
+    fitted: FittedScenarios,
+    *,
+    reference: str | None,
+    conf_level: float,
+    shares: tuple[float, ...],
+    weights: str,
+    n_resamples: int | None,
+    seed: int,
+    notes: tuple[str, ...],
+    step: OnStep,
 ) -> ScenarioModel:
     """Put the result together."""
-    metric, fit, level = table.metric, fitted.fit, asked.conf_level
+    metric, fit, level = table.metric, fitted.fit, conf_level
+    by_user = _by_user(table, reference)
+    # Of two scenarios the one against the other is the only change there is.
+    first = reference != "average" and (reference is not None or len(table.scenarios) == 2 or by_user)
+    base = table.scenarios[0] if first else "average"
     step("drops and means")
     random = choice.scenario_as == "random"
     pooled, no_pooling = (None, "") if random else pooled_cells(table, fitted, level)
+    pooling = [text for text in (pooled.note if pooled else "", no_pooling) if text]
     # Against the average of the others no two cells are compared item by item.
-    items = None if asked.reference == "average" else item_means(table, fitted.laid)
+    items = None if base == "average" else item_means(table, fitted.laid)
     cells = cell_rows(table, fitted, pooled, level)
-    drops = drop_rows(table, fitted, pooled, items, reference=asked.reference, conf_level=level)
+    drops = drop_rows(table, fitted, pooled, items, reference=base, conf_level=level)
     if fit is not None and not fit.convergence.converged:
         drops = tuple(replace(row, verdict="invalid", verdict_reason="the fit did not converge") for row in drops)
-    models, by_scenario = mean_rows(table, fitted, asked.shares, level)
+    models, by_scenario = mean_rows(table, fitted, shares, level)
     step("tests")
-    tests, untested = term_tests(table, choice, fitted, n_resamples=asked.n_resamples, seed=asked.seed, on_step=step)
+    tests, untested = term_tests(table, choice, fitted, n_resamples=n_resamples, seed=seed, on_step=step)
+    kind = "binomial (logit) mixed model" if choice.family == "binomial" else "linear mixed model"
     step("splitting the variation")
     fits = AllRandom(table)
     variances, unsplit = variance_rows(fits, choice, level)
@@ -305,29 +295,29 @@ def _answer(
         score_unit=metric.score_unit,
         contrast=table.contrast,
         scenario=table.label,
-        by_user=asked.by_user,
+        by_user=by_user,
         scenario_as=choice.scenario_as,
         scenario_reason=choice.reason,
-        reference=asked.reference,
+        reference=base,
         formula=choice.formula,
         formula_given=bool(choice.given),
         family=choice.family,
-        method=PLAIN if fit is None else _method(fit.method, choice),
+        method=PLAIN if fit is None else f"{kind}, {fit.method}",
         method_reason=no_model_because(table, choice) if fit is None else _method_reason(table, choice),
         estimand=_estimand(table, choice),
         conf_level=level,
-        weights=asked.weights,
-        weight_shares=tuple(zip(table.scenarios, asked.shares, strict=True)),
+        weights=weights,
+        weight_shares=tuple(zip(table.scenarios, shares, strict=True)),
         cells=cells,
         models=models,
         scenarios=by_scenario,
         drops=drops,
-        pairs=() if random else pair_rows(table, fitted, asked.shares, level),
+        pairs=() if random else pair_rows(table, fitted, shares, level),
         tests=tests,
         ranking=None if random else ranking(table, fitted, conf_level=level),
         variances=variances,
         effects=effect_rows(fitted, level),
-        reliability=reliability_of(fits, choice, conf_level=level, seed=asked.seed),
+        reliability=reliability_of(fits, choice, conf_level=level, seed=seed),
         covariance_method=fitted.covariance_method,
         log_likelihood=None if fit is None else fit.log_likelihood,
         aic=None if fit is None else fit.deviance + 2 * fit.n_parameters,
@@ -345,27 +335,18 @@ def _answer(
         n_clusters=table.n_clusters,
         clusters=table.clusters,
         n_resamples=next((test.n_resamples for test in tests if test.n_resamples), None),
-        seed=asked.seed,
+        seed=seed,
         version=toolkit_version(),
         sources=sources_of(table.data, table.runs),
         notes=(
             *run_notes(table.data, table.runs),
             *metric.cautions,
-            *_cautions(table, choice, fitted, asked.reference),
-            *as_notes("choice", (*asked.notes, *table.notes), caution=False),
-            *as_notes("fit", (*fitted.notes, *_pooling(pooled, no_pooling), *untested, *unsplit), caution=False),
+            *_cautions(table, choice, fitted, base),
+            *as_notes("choice", (*notes, *table.notes), caution=False),
+            *as_notes("fit", (*fitted.notes, *pooling, *untested, *unsplit), caution=False),
             *table.measured.notes("note"),
         ),
     )
-
-
-def _pooling(pooled: PooledCells | None, why_not: str) -> list[str]:
-    return [text for text in (pooled.note if pooled else "", why_not) if text]
-
-
-def _method(fitted_by: str, choice: Choice) -> str:
-    kind = "binomial (logit) mixed model" if choice.family == "binomial" else "linear mixed model"
-    return f"{kind}, {fitted_by}"
 
 
 def _method_reason(table: ScenarioTable, choice: Choice) -> str:
@@ -397,7 +378,9 @@ def _cautions(table: ScenarioTable, choice: Choice, fitted: FittedScenarios, ref
         found += as_notes("fit", fitted.fit.warnings)
     if fitted.no_interval:
         found.append(Note(kind="few", text=f"No interval can be given: {fitted.no_interval}"))
-    found += _nested(table, reference)
+    if table.frame.select("item", "scenario").n_unique() == table.frame["item"].n_unique():
+        text = "Every item belongs to one scenario, so a change may come from harder or easier items"
+        found.append(Note(kind="comparability", text=text, caution=reference != "average"))
     found += _thin_cells(table, fitted)
     lost = table.n_error + table.n_unscored
     if lost:
@@ -424,14 +407,6 @@ def _thin_cells(table: ScenarioTable, fitted: FittedScenarios) -> list[Note]:
         text = f"{empty:,} of {plural(n_cells, 'cell')} {'has' if empty == 1 else 'have'} no score, and no number is given there"
         found.append(Note(kind="missing", text=text))
     return found
-
-
-def _nested(table: ScenarioTable, reference: str) -> list[Note]:
-    """Say where items belong to one scenario each: then scenarios differ in their items as well."""
-    if table.frame.select("item", "scenario").n_unique() > table.frame["item"].n_unique():
-        return []
-    text = "Every item belongs to one scenario, so a change may come from harder or easier items"
-    return [Note(kind="comparability", text=text, caution=reference != "average")]
 
 
 def _lacking(table: ScenarioTable) -> list[Note]:

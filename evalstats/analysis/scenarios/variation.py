@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from evalstats.analysis.scenarios.result import (
     EffectRow,
     Needed,
     RankingChange,
-    Reliability,
+    ScenarioReliability,
     TermTest,
     VarianceRow,
 )
@@ -129,7 +130,23 @@ def _all_tests(
     tests.extend(_attempt(lambda: _permuted(table, term, role="headline", seed=seed), notes, term))
     enough = len(basis) * _CLUSTERS_A_CONTRAST <= table.n_clusters
     if fit is not None and fitted.robust is not None and enough and not fit.penalty:
-        tests.extend(_attempt(lambda: _hotelling(fitted, fit, basis, term), notes, term))
+        robust, rows = fitted.robust, basis @ fitted.laid.rows
+
+        def hotelling() -> TermTest:
+            if np.linalg.cond(rows @ robust.covariance @ rows.T) > _SINGULAR:
+                raise CannotAnswerError("some contrasts are combinations of others, as those of equal models are")
+            found = robust.f_test(fit.beta, rows)
+            return TermTest(
+                term=term,
+                method="approximate Hotelling test (HTZ)",
+                role="check",
+                statistic=found.statistic,
+                df=float(found.df_numerator),
+                df_denominator=found.df_denominator,
+                p_value=found.p_value,
+            )
+
+        tests.extend(_attempt(hotelling, notes, term))
     if several:
         tests.extend(_attempt(lambda: _permuted(table, "scenario", role="check", seed=seed), notes, "scenario"))
     wanted = n_resamples
@@ -194,16 +211,6 @@ def _permuted(table: ScenarioTable, term: str, *, role: Literal["headline", "che
     )
 
 
-def _enough(table: ScenarioTable, first: str, second: str, *scenarios: str) -> bool:
-    """Tell whether two models differ on six items of each of some scenarios."""
-    scores, scenario, unit = _questions(table)
-    one, two = (scores[:, table.models.index(name)] for name in (first, second))
-    differ = np.abs(one - two) > _SAME
-    return all(
-        np.unique(unit[differ & (scenario == table.scenarios.index(name))]).size >= MIN_DIFFERENT for name in scenarios
-    )
-
-
 def _questions(table: ScenarioTable) -> tuple[FloatArray, IntArray, IntArray]:
     """Return scores of each question (an item's version in a scenario) by each model, its scenario and its unit."""
     question = table.codes("item", "version", "scenario")
@@ -211,25 +218,6 @@ def _questions(table: ScenarioTable) -> tuple[FloatArray, IntArray, IntArray]:
     scores = np.full((len(first), len(table.models)), np.nan)
     scores[question, places(table.frame["model"], table.models)] = table.frame["score"].to_numpy()
     return scores, table.codes("scenario")[first], table.cluster[first]
-
-
-def _hotelling(fitted: FittedScenarios, fit: MixedFit, basis: FloatArray, term: str) -> TermTest:
-    robust = fitted.robust
-    if robust is None:
-        raise CannotAnswerError("no clustered covariance is in force")
-    rows = basis @ fitted.laid.rows
-    if np.linalg.cond(rows @ robust.covariance @ rows.T) > _SINGULAR:
-        raise CannotAnswerError("some contrasts are combinations of others, as those of equal models are")
-    found = robust.f_test(fit.beta, rows)
-    return TermTest(
-        term=term,
-        method="approximate Hotelling test (HTZ)",
-        role="check",
-        statistic=found.statistic,
-        df=float(found.df_numerator),
-        df_denominator=found.df_denominator,
-        p_value=found.p_value,
-    )
 
 
 def _ratio(
@@ -280,10 +268,14 @@ def _variance_tests(table: ScenarioTable, fit: MixedFit) -> tuple[tuple[TermTest
     notes: list[str] = []
     tests: list[TermTest] = []
     design = fit.design
+    # Whether models answer an item more than once within a scenario and the fit has no term for that.
+    codes = table.codes("item", "model", "scenario")
+    often = np.mean(np.bincount(codes, weights=table.frame[COUNT].to_numpy()) > 1) > 0.1
+    luck = often and not any("item" in term.group and "model" in term.group for term in design.terms)
     for group in (INTERACTION, "scenario"):
         if group not in {term.group for term in design.terms}:
             continue
-        if group == INTERACTION and _has_unmodelled_luck(table, fit):
+        if group == INTERACTION and luck:
             notes.append(
                 f"a test of {group} was not made: a model's own luck with an item is not in the model, and would be taken for it"
             )
@@ -294,14 +286,6 @@ def _variance_tests(table: ScenarioTable, fit: MixedFit) -> tuple[tuple[TermTest
     if len(table.models) == 1:
         notes.append("one model: nothing is said of whether models differ in where they break")
     return tuple(tests), tuple(notes)
-
-
-def _has_unmodelled_luck(table: ScenarioTable, fit: MixedFit) -> bool:
-    """Whether models answer an item more than once within a scenario and the fit has no term for that."""
-    if any("item" in term.group and "model" in term.group for term in fit.design.terms):
-        return False
-    codes = table.codes("item", "model", "scenario")
-    return bool(np.mean(np.bincount(codes, weights=table.frame[COUNT].to_numpy()) > 1) > 0.1)
 
 
 def _without(fit: MixedFit, design: MixedDesign, group: str, role: str) -> TermTest:
@@ -344,6 +328,14 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
     place = {name: k for k, name in enumerate(table.models)}
     at = {name: k for k, name in enumerate(table.scenarios)}
 
+    scores, scenario_of, unit = _questions(table)
+
+    def enough(one: str, other: str, *scenarios: str) -> bool:
+        """Tell whether two models differ on six items of each of some scenarios."""
+        differ = np.abs(scores[:, place[one]] - scores[:, place[other]]) > _SAME
+        of = [np.unique(unit[differ & (scenario_of == at[name])]).size for name in scenarios]
+        return min(of) >= MIN_DIFFERENT
+
     def lead(one: str, other: str, scenario: str) -> float:
         return float(grid[place[one], at[scenario]] - grid[place[other], at[scenario]])
 
@@ -357,7 +349,7 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
             behind_by=lead(swap.second, swap.first, swap.second_better),
             p_value=swap.p_value or 1.0,
             p_adjusted=swap.p_adjusted or 1.0,
-            shown=swap.shown and _enough(table, swap.first, swap.second, swap.first_better, swap.second_better),
+            shown=swap.shown and enough(swap.first, swap.second, swap.first_better, swap.second_better),
         )
         for swap in found.swaps
         if swap.first_better is not None and swap.second_better is not None and swap.p_value is not None
@@ -390,14 +382,25 @@ class AllRandom:
     def linear(self, frame: pl.DataFrame, groups: Sequence[str]) -> MixedFit:
         """Return the linear model of some rows of the table."""
         if frame is not self.table.frame:
-            return fit_linear(_random_design(self.table, frame, groups))
+            return fit_linear(self._design(frame, groups))
         if tuple(groups) not in self._fits:
-            self._fits[tuple(groups)] = fit_linear(_random_design(self.table, frame, groups))
+            self._fits[tuple(groups)] = fit_linear(self._design(frame, groups))
         return self._fits[tuple(groups)]
 
     def binomial(self, groups: Sequence[str]) -> MixedFit:
         """Return the binomial model of all rows."""
-        return fit_binomial(_random_design(self.table, self.table.frame, groups, binomial=True))
+        return fit_binomial(self._design(self.table.frame, groups, within=0.0))
+
+    def _design(self, frame: pl.DataFrame, groups: Sequence[str], *, within: float | None = None) -> MixedDesign:
+        own, share = replace(self.table, frame=frame), frame["score"].to_numpy().astype(np.float64)
+        return MixedDesign(
+            fixed=np.ones((frame.height, 1)),
+            fixed_names=("(Intercept)",),
+            terms=tuple(random_intercept(own, group) for group in groups),
+            count=frame[COUNT].to_numpy().astype(np.float64),
+            response=np.clip(share, 0.0, 1.0) if own.is_single else share,
+            within=float(frame[WITHIN].sum()) if within is None else within,
+        )
 
 
 def variance_rows(
@@ -419,21 +422,6 @@ def variance_rows(
     return tuple(replace(row, share=row.variance / total) for row in rows), told
 
 
-def _random_design(
-    table: ScenarioTable, frame: pl.DataFrame, groups: Sequence[str], *, binomial: bool = False
-) -> MixedDesign:
-    own = replace(table, frame=frame)
-    share = frame["score"].to_numpy().astype(np.float64)
-    return MixedDesign(
-        fixed=np.ones((frame.height, 1)),
-        fixed_names=("(Intercept)",),
-        terms=tuple(random_intercept(own, group) for group in groups),
-        count=frame[COUNT].to_numpy().astype(np.float64),
-        response=np.clip(share, 0.0, 1.0) if table.is_single else share,
-        within=0.0 if binomial else float(frame[WITHIN].sum()),
-    )
-
-
 def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
     """One row for each random intercept, then what is left."""
     variances, free = _components(fit)
@@ -451,7 +439,11 @@ def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
                 conf_high=high,
                 n_levels=term.n_levels,
                 singular=singular,
-                note=_variance_note(variance, low),
+                note="estimated as 0: the data show none beyond noise"
+                if singular
+                else ""
+                if low is not None
+                else "no interval: the data hardly tell it from 0",
             )
         )
     if fit.family == "binomial":
@@ -464,12 +456,6 @@ def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
         term="residual", label=label, variance=fit.sigma**2, std_dev=fit.sigma, conf_low=low, conf_high=high
     )
     return [*rows, residual]
-
-
-def _variance_note(variance: float, low: float | None) -> str:
-    if variance < 1e-10:
-        return "estimated as 0: the data show none beyond noise"
-    return "" if low is not None else "no interval: the data hardly tell it from 0"
 
 
 def _components(fit: MixedFit) -> tuple[FloatArray, FloatArray]:
@@ -551,17 +537,19 @@ def _predicted_effects(law: PredictiveLaw, terms: Sequence[int]) -> dict[int, tu
     return out
 
 
-def reliability_of(fits: AllRandom, choice: Choice, *, conf_level: float, seed: int) -> Reliability:
+def reliability_of(fits: AllRandom, choice: Choice, *, conf_level: float, seed: int) -> ScenarioReliability:
     """Generalizability on the metric's own scale: a linear model of the scores with all sources random."""
     if len(fits.table.models) < 2:
-        return Reliability(relative=None, absolute=None, reason="one model alone has nothing to be told apart from")
+        return ScenarioReliability(
+            relative=None, absolute=None, reason="one model alone has nothing to be told apart from"
+        )
     try:
         return _reliability(fits, choice, conf_level=conf_level, seed=seed)
     except (CannotAnswerError, InputError) as error:
-        return Reliability(relative=None, absolute=None, reason=str(error))
+        return ScenarioReliability(relative=None, absolute=None, reason=str(error))
 
 
-def _reliability(fits: AllRandom, choice: Choice, *, conf_level: float, seed: int) -> Reliability:
+def _reliability(fits: AllRandom, choice: Choice, *, conf_level: float, seed: int) -> ScenarioReliability:
     table = fits.table
     frame = _one_version(table)
     own = replace(table, frame=frame)
@@ -577,16 +565,20 @@ def _reliability(fits: AllRandom, choice: Choice, *, conf_level: float, seed: in
     study = _study(own, choice, fit, groups, crossed=crossed, trials=trials)
     point = reliability(study)
     draws = _draws(study, fit, groups, seed=seed)
+    kinds: tuple[Literal["relative", "absolute"], ...] = ("relative", "absolute")
     ends: dict[str, tuple[float | None, float | None]] = {"relative": (None, None), "absolute": (None, None)}
     few = len(table.models) < _FEW_MODELS
     if point.reason is None and not few:
-        for kind in ("relative", "absolute"):
+        for kind in kinds:
             ends[kind] = reliability_interval(study, draws, coefficient=kind, conf_level=conf_level)
     facets = [name for name in ("item", "trial") if name in {facet.name for facet in study.facets}]
     if choice.scenario_as == "random":
         facets.append("scenario")
-    needed = tuple(_needed(study, facet, kind) for facet in facets for kind in ("relative", "absolute"))
-    return Reliability(
+    needed: list[Needed] = []
+    for facet, kind in product(facets, kinds):
+        enough = levels_needed(study, facet, _TARGET, coefficient=kind)
+        needed.append(Needed(kind=kind, target=_TARGET, facet=facet, n=enough.n, reason=enough.reason or ""))
+    return ScenarioReliability(
         relative=point.relative,
         absolute=point.absolute,
         relative_low=ends["relative"][0],
@@ -596,7 +588,7 @@ def _reliability(fits: AllRandom, choice: Choice, *, conf_level: float, seed: in
         design=_design_words(point.sizes, crossed=crossed),
         components=tuple((part.name, part.variance) for part in study.components if part.variance > 0),
         curve=_curve(study, facets, needed),
-        needed=needed,
+        needed=tuple(needed),
         notes=(
             "reliability is that of these models: where models are more unlike, it is higher",
             *((f"{plural(len(table.models), 'model')} are too few for an interval",) if few else ()),
@@ -679,12 +671,6 @@ def _draws(study: GStudy, fit: MixedFit, groups: Sequence[str], *, seed: int) ->
             steady if df <= 0 else variance * (held := max(df, _LEAST_DF)) / rng.chisquare(held, size=_DRAWS)
         )
     return np.stack([drawn.get(frozenset(part.factors), np.zeros(_DRAWS)) for part in study.components], axis=1)
-
-
-def _needed(study: GStudy, facet: str, kind: str) -> Needed:
-    which = "relative" if kind == "relative" else "absolute"
-    found = levels_needed(study, facet, _TARGET, coefficient=which)
-    return Needed(kind=which, target=_TARGET, facet=facet, n=found.n, reason=found.reason or "")
 
 
 def _curve(study: GStudy, facets: Sequence[str], needed: Sequence[Needed]) -> tuple[DesignPoint, ...]:

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.scenarios.result import (
     CellRow,
+    ChangeRow,
     Crossing,
     DesignPoint,
-    DropRow,
     EffectRow,
-    MeanRow,
     ModelPairRow,
     Needed,
     RankingChange,
-    Reliability,
+    ScenarioMean,
     ScenarioModel,
+    ScenarioReliability,
     TermTest,
     VarianceRow,
 )
@@ -138,7 +138,7 @@ def with_missing_cells() -> ScenarioModel:
             reason=reason,
         )
         place = next(i for i, row in enumerate(drops) if (row.model, row.scenario) == (model, scenario))
-        drops[place] = DropRow(
+        drops[place] = ChangeRow(
             model=model,
             scenario=scenario,
             reference=found.reference,
@@ -197,7 +197,7 @@ def without_answer() -> ScenarioModel:
         models=tuple(replace(row, **bare) for row in found.models),
         scenarios=tuple(replace(row, **bare) for row in found.scenarios),
         drops=tuple(
-            DropRow(
+            ChangeRow(
                 model=row.model,
                 scenario=row.scenario,
                 reference=row.reference,
@@ -213,7 +213,7 @@ def without_answer() -> ScenarioModel:
         tests=(),
         ranking=None,
         variances=(),
-        reliability=Reliability(relative=None, absolute=None, reason="2 models are too few to tell apart"),
+        reliability=ScenarioReliability(relative=None, absolute=None, reason="2 models are too few to tell apart"),
         n_items=3,
         converged=False,
         convergence="did not converge: gradient 0.3 after 200 steps",
@@ -425,10 +425,10 @@ def _cells(table: _Table) -> tuple[CellRow, ...]:
     return tuple(rows)
 
 
-def _means(kind: str, names: tuple[str, ...], values: NDArray[np.float64], table: _Table) -> tuple[MeanRow, ...]:
+def _means(kind: str, names: tuple[str, ...], values: NDArray[np.float64], table: _Table) -> tuple[ScenarioMean, ...]:
     error = float(table.std_error.mean()) * 0.6
     return tuple(
-        MeanRow(
+        ScenarioMean(
             kind="model" if kind == "model" else "scenario",
             name=name,
             estimate=float(value),
@@ -442,8 +442,8 @@ def _means(kind: str, names: tuple[str, ...], values: NDArray[np.float64], table
     )
 
 
-def _drops(table: _Table) -> tuple[DropRow, ...]:
-    rows: list[DropRow] = []
+def _drops(table: _Table) -> tuple[ChangeRow, ...]:
+    rows: list[ChangeRow] = []
     average = table.reference == AVERAGE
     shown = [place for place, name in enumerate(table.scenarios) if name != table.reference]
     base = _bases(table)
@@ -465,12 +465,12 @@ def _bases(table: _Table) -> NDArray[np.float64]:
     return np.repeat(table.estimate[:, [table.scenarios.index(table.reference)]], len(table.scenarios), axis=1)
 
 
-def _drop(table: _Table, place: int, column: int, value: float, error: float) -> DropRow:
+def _drop(table: _Table, place: int, column: int, value: float, error: float) -> ChangeRow:
     model = table.models[place]
     pooled = 0.7 * value + 0.3 * float((table.estimate - _bases(table))[:, column].mean())
     wide = table.z * 1.3 * error
     statistic = value / error
-    return DropRow(
+    return ChangeRow(
         model=model,
         scenario=table.scenarios[column],
         reference=table.reference,
@@ -500,9 +500,9 @@ def _two_sided(statistic: float) -> float:
     return max(2 * NormalDist().cdf(-abs(statistic)), 1e-300)
 
 
-def _holm_by_model(rows: list[DropRow], table: _Table) -> tuple[DropRow, ...]:
+def _holm_by_model(rows: list[ChangeRow], table: _Table) -> tuple[ChangeRow, ...]:
     """Adjust p within the scenarios of each model and say what is shown."""
-    found: list[DropRow] = []
+    found: list[ChangeRow] = []
     for model in dict.fromkeys(row.model for row in rows):
         family = [row for row in rows if row.model == model]
         order = sorted(range(len(family)), key=lambda place: family[place].p_value or 1.0)
@@ -518,7 +518,7 @@ def _holm_by_model(rows: list[DropRow], table: _Table) -> tuple[DropRow, ...]:
     return tuple(found)
 
 
-def _includes_zero(row: DropRow) -> bool:
+def _includes_zero(row: ChangeRow) -> bool:
     return row.conf_low is not None and row.conf_high is not None and row.conf_low <= 0 <= row.conf_high
 
 
@@ -609,7 +609,7 @@ def _ranking(table: _Table) -> RankingChange:
     )
 
 
-def _reliability(n_items: int) -> Reliability:
+def _reliability(n_items: int) -> ScenarioReliability:
     """Spearman-Brown from the components model .02, item .05, item x model .06: what a D-study is."""
     model, item, rest = 0.02, 0.05, 0.06
 
@@ -631,7 +631,7 @@ def _reliability(n_items: int) -> Reliability:
         )
         for n in sizes
     )
-    return Reliability(
+    return ScenarioReliability(
         relative=relative(n_items),
         absolute=absolute(n_items),
         relative_low=relative(n_items) ** 1.6,

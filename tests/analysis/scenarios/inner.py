@@ -13,7 +13,7 @@ from evalstats.analysis.scenarios.cells import (
 )
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, item_means, mean_rows
 from evalstats.analysis.scenarios.design import Choice, cell_design, chosen_model
-from evalstats.analysis.scenarios.result import Reliability
+from evalstats.analysis.scenarios.result import ScenarioReliability
 from evalstats.analysis.scenarios.table import ScenarioTable, scenario_table
 
 LEVEL = 0.95
@@ -21,7 +21,7 @@ LEVEL = 0.95
 
 def without_the_split(monkeypatch):
     """Leave out of `scenarios()` the two models in which all is random: half of its time, and no other number's source."""
-    none = Reliability(relative=None, absolute=None, reason="not asked here")
+    none = ScenarioReliability(relative=None, absolute=None, reason="not asked here")
     module = "evalstats.analysis.scenarios.scenarios"
     monkeypatch.setattr(f"{module}.variance_rows", lambda *_: ((), ()))
     monkeypatch.setattr(f"{module}.reliability_of", lambda *_, **__: none)

@@ -10,7 +10,7 @@ import pytest
 
 from evalstats.analysis.scenarios.document import items_to_settle
 from evalstats.analysis.scenarios.evidence import long_tables, worst_first
-from evalstats.analysis.scenarios.result import DropRow, EffectRow, RankingChange, ScenarioModel, TermTest
+from evalstats.analysis.scenarios.result import ChangeRow, EffectRow, RankingChange, ScenarioModel, TermTest
 from evalstats.analysis.settings import Settings
 from evalstats.document.formats import to_html, to_markdown
 from evalstats.document.latex import to_latex
@@ -318,7 +318,7 @@ def test_weakest_claim_and_nearest_miss_are_those() -> None:
 
 
 def test_more_items_are_asked_for_by_the_square_of_what_is_missing() -> None:
-    row = DropRow(model="m", scenario="s", reference="r", estimate=-0.1, conf_low=-0.25, conf_high=0.05, n_items=100)
+    row = ChangeRow(model="m", scenario="s", reference="r", estimate=-0.1, conf_low=-0.25, conf_high=0.05, n_items=100)
     assert items_to_settle(row) == 230  # 1.5 squared, rounded up to two digits
     assert items_to_settle(replace(row, conf_high=-0.05)) is None
     assert items_to_settle(replace(row, estimate=0.0)) is None

@@ -28,8 +28,9 @@ def test_changes_from_the_average_of_many_scenarios(heavy, monkeypatch):
         own = np.arange(N) + model * N
         rows += [(own, np.where(own == own[at], 1.0, -1 / (N - 1))) for at in (0, 7, 100, 259)]
     rows.append((np.array([3, 9]), np.array([-1.0, 1.0])))
-    weights = contrasts._stacked(rows, 2 * N)
-    assert isinstance(weights, sparse.csr_array)
+    where, values = (np.concatenate([row[k] for row in rows]) for k in (0, 1))
+    starts = np.cumsum([0, *(len(row[0]) for row in rows)])
+    weights = sparse.csr_array((values, where, starts), shape=(len(rows), 2 * N))
     variance = np.full(len(rows), 0.02)
     width, found = judged(shares, sizes, weights, variance)
     monkeypatch.setattr(contrasts, "_MANY", 10_000)
