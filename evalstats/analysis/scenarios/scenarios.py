@@ -287,6 +287,7 @@ def _answer(
     step("tests")
     tests, untested = term_tests(table, choice, fitted, n_resamples=n_resamples, seed=seed, on_step=step)
     kind = "binomial (logit) mixed model" if choice.family == "binomial" else "linear mixed model"
+    fitted_by = "" if fit is None else f"{kind}, {fit.method}"
     step("splitting the variation")
     fits = AllRandom(table)
     variances, unsplit = variance_rows(fits, choice, level)
@@ -302,7 +303,7 @@ def _answer(
         formula=choice.formula,
         formula_given=bool(choice.given),
         family=choice.family,
-        method=PLAIN if fit is None else f"{kind}, {fit.method}",
+        method=PLAIN if fit is None else fitted_by,
         method_reason=no_model_because(table, choice) if fit is None else _method_reason(table, choice),
         estimand=_estimand(table, choice),
         conf_level=level,
