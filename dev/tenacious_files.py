@@ -24,8 +24,8 @@ from evalstats.datasets.tenacious import (
     TenaciousStudy,
     load_tenacious,
 )
-from evalstats.document.numbers import several
 from evalstats.errors import InputError
+from evalstats.grammar import and_list
 from evalstats.loaders.files import iter_json_lines, load_json, small_text
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, get
 
@@ -75,7 +75,7 @@ def read_tenacious(path: Path) -> TenaciousStudy:
         if not found
     ]
     if lacking:
-        shown += f"; {several(lacking)} from {shipped.origin}"
+        shown += f"; {and_list(lacking)} from {shipped.origin}"
     return TenaciousStudy(
         runs=(*(new or old for new, old in zip(earlier, shipped.runs[:-1], strict=True)), last),
         files=files or shipped.files,

@@ -7,7 +7,7 @@ What to do next names options, and an `Option` is a part of the message: it is a
 what is typed there. No text is ever rewritten, since any of it may be a name from a file.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from keyword import iskeyword
@@ -141,20 +141,6 @@ def bounded(text: str) -> str:
     """
     half = _MOST_CHARS // 2
     return text if len(text) <= _MOST_CHARS else f"{text[:half]} … {text[-half:]}"
-
-
-def some_of(names: Iterable[object], most: int = 5, joint: str = ", ") -> str:
-    """Return the first things of a list for a message, and how many more there are.
-
-    Examples
-    --------
-    >>> some_of([1, 2]), some_of(range(9)), some_of(["a: 1", "b: 2", "c: 3"], 1, "; "), some_of([])
-    ('1, 2', '0, 1, 2, 3, 4 and 4 more', 'a: 1; and 2 more', 'none')
-    """
-    listed = [str(name) for name in names]
-    rest = len(listed) - most
-    more = f"{' ' if joint == ', ' else joint}and {rest:,} more" if rest > 0 else ""
-    return joint.join(listed[:most]) + more if listed else "none"
 
 
 class EvalStatsError(Exception):

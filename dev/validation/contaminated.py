@@ -6,12 +6,12 @@ import numpy as np
 from scipy import special
 
 from dev.validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
-from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.contamination.contamination import Options, judged
 from evalstats.analysis.contamination.latent_scale import latent_of_split
 from evalstats.analysis.contamination.options import Alternative
 from evalstats.analysis.contamination.result import ContaminationRow
 from evalstats.analysis.contamination.sides import Asked
+from evalstats.analysis.design.metric import Metric
 from evalstats.stats.contamination import ItemContrast, split_contrast
 from evalstats.stats.estimate import normal_quantile
 

@@ -8,12 +8,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.compare import difference
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.compare.verdict import Evidence, decide
+from evalstats.analysis.design.metric import Metric
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 

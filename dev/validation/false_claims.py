@@ -9,9 +9,9 @@ import numpy as np
 
 from dev.validation.deciding import Decision, compared, decided, metric
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
-from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.compare import difference
 from evalstats.analysis.compare.difference import PairedScores
+from evalstats.analysis.design.metric import Metric
 from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.means import paired_t

@@ -7,8 +7,8 @@ import numpy as np
 
 from dev.validation.deciding import decided, metric
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, simulated
-from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.compare.difference import PairedScores
+from evalstats.analysis.design.metric import Metric
 from evalstats.stats.runs import RunSd, run_effects, run_spread
 
 NAME = "power"

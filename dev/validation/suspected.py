@@ -8,14 +8,14 @@ import polars as pl
 
 from dev.validation.deciding import SIDES
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
-from evalstats.table.systems import System
-from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.design.dependence import dependence
 from evalstats.analysis.design.clusters import candidate_groups, with_item_column
+from evalstats.analysis.design.dependence import dependence
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData
 from evalstats.stats.clusters import undeclared_dependence
+from evalstats.table.systems import System
 
 NAME = "suspected-groups"
 REPLICATES, PART = 2_000, 50

@@ -14,7 +14,8 @@ from typing import Any
 from evalstats.analysis.method_texts import MethodText, known_methods
 from evalstats.datasets.validation import Rate, Study, load_validation
 from evalstats.document.escape import for_pandoc
-from evalstats.document.numbers import plural, share_in_percent
+from evalstats.document.numbers import share_in_percent
+from evalstats.grammar import plural
 from evalstats.report.pieces import bullets, cited
 
 _HERE = Path(__file__).resolve().parent

@@ -14,8 +14,9 @@ import polars as pl
 
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
-from evalstats.document.numbers import number, plural, share_in_percent
+from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import CannotAnswerError
+from evalstats.grammar import plural
 from evalstats.schema.columns import OUTCOMES
 from evalstats.stats.checks import is_constant, too_few_clusters
 from evalstats.stats.clusters import cluster_mean, multiway_mean

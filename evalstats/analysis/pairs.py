@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.design.metric import Metric
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, NothingSharedError
+from evalstats.grammar import plural
 from evalstats.stats.trials import (
     pass_at_k,
     pass_hat_k,

@@ -5,8 +5,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from evalstats.document.model import Column, Items, Note, Section, Table
-from evalstats.document.numbers import several
-from evalstats.errors import some_of
+from evalstats.grammar import and_list, comma_list
 from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.lookalikes import code_points, disguised, foreign, read_alike
 from evalstats.schema.plan import Plan, PlanAccount
@@ -32,7 +31,7 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     made, total = own["simulated"].count(), own.height
     if made:
         what = "The data are simulated" if made == total else f"{made} of {total} runs are simulated"
-        found.append(Note(kind="simulated", text=f"{what}{f': {several(makers)}' if makers else ''}"))
+        found.append(Note(kind="simulated", text=f"{what}{f': {and_list(makers)}' if makers else ''}"))
     if data.merged and trial_sets(data.outcomes) is None:
         text = "Which trials made up one run is not known, so no interval holds what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
@@ -50,7 +49,7 @@ def lookalike_notes(names: Iterable[str]) -> tuple[Note, ...]:
     found = [f"{' and '.join(each)} read alike: {each[-1]} has {foreign(each[-1], each[0])}" for each in groups]
     found += [f"{name} mixes scripts: it has {code_points(letters)}" for name, letters in mixed.items()]
     remedy = "Make sure that each is the model it seems to be"
-    return (Note(kind="trust", text=some_of(found, _SHOWN, "; "), remedy=remedy),) if found else ()
+    return (Note(kind="trust", text=comma_list(found, _SHOWN, "; "), remedy=remedy),) if found else ()
 
 
 def plan_notes(plan: Plan | None) -> tuple[Note, ...]:
@@ -68,7 +67,7 @@ def sources_section(
         sources = ()
     for run, digest in sources:
         files.setdefault(digest or "no digest", []).append(run)
-    rows = tuple((several(runs, 2), digest) for digest, runs in files.items())
+    rows = tuple((and_list(runs, 2), digest) for digest, runs in files.items())
     said = [*_plan_items(plan), f"evalstats {version}{f'; seed {seed}' if seed else ''}."]
     if not rows:
         return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)),))

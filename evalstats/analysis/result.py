@@ -20,7 +20,8 @@ from evalstats.atomic import write_whole
 from evalstats.document import formats, latex
 from evalstats.document import model as document_model
 from evalstats.document.model import Document, Note, NoteKind
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError
+from evalstats.grammar import comma_list
 from evalstats.regular import read_regular
 from evalstats.schema.names import name_of, unknown_name
 from evalstats.stats import estimate as stats_estimate
@@ -384,7 +385,8 @@ def result_of(values: object, source: str) -> Result:
     unread = [place for place in _unread(saved, found.to_dict()) if place not in _BESIDE]
     if unread:
         raise InputError(
-            f"{source}: holds {some_of(map(repr, unread), 3)}, which no {name} has, so it was damaged or edited; compute it again"
+            f"{source}: holds {comma_list(map(repr, unread), 3)}, which no {name} has, so it was damaged or edited; "
+            "compute it again"
         )
     return found
 

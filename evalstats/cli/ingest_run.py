@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from evalstats.document.escape import cell_width, clean, padded, wrapped
 from evalstats.errors import InputError, StoreError, UnreadableFileError
+from evalstats.grammar import plural, quoted_list
 from evalstats.loaders.base import ANY_FAULT, Loader, Source, tables_of, with_digest
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import plan
@@ -19,7 +20,7 @@ from evalstats.schema.anonymize import Account, Anonymizer, together
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.store.key_file import is_open_to_others, key_from_text, new_key, read_or_make_key
-from evalstats.store.manifest import Manifest, Origin, RunEntry, Shelf, is_store, some_of
+from evalstats.store.manifest import Manifest, Origin, RunEntry, Shelf, is_store
 from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_already, make_store, nothing_left
 
 _NOTES_SHOWN = 20
@@ -127,7 +128,7 @@ class IngestReport:
             lines.append(f"and {len(notes) - _NOTES_SHOWN} more notes; the store keeps those of each source")
         if self.failed:
             n_failed, n_all = len(self.failed), len(self.sources)
-            lines.append(f"{n_failed} of {_count(n_all, 'source')} not read; --strict stops at the first such source")
+            lines.append(f"{n_failed} of {plural(n_all, 'source')} not read; --strict stops at the first such source")
         return [*self._run_lines(width), *(part for line in lines for part in wrapped(line, width))]
 
     def _run_lines(self, width: int) -> list[str]:
@@ -148,13 +149,13 @@ class IngestReport:
             parts.append(f"{len(self.skipped)} already in the store")
         if self.failed:
             parts.append(f"{len(self.failed)} not read")
-        lines = [f"{_count(len(self.sources), 'source')}: {', '.join(parts)}"]
+        lines = [f"{plural(len(self.sources), 'source')}: {', '.join(parts)}"]
         runs = [run for source in self.loaded for run in source.runs]
         if runs:
             scored, error, unscored = (
                 sum(getattr(run, name) for run in runs) for name in ("n_scored", "n_error", "n_unscored")
             )
-            lines.append(f"{_count(len(runs), 'run')}, rows: {scored} scored, {error} error, {unscored} unscored")
+            lines.append(f"{plural(len(runs), 'run')}, rows: {scored} scored, {error} error, {unscored} unscored")
         return lines
 
     def _anonymized(self) -> list[str]:
@@ -217,10 +218,6 @@ def _other_rows(source: SourceReport, run: RunEntry) -> str:
     return (
         "  ".join(f"{table} {n}" for table, n in source.rows.items() if table not in ("runs", "metrics")) or "no rows"
     )
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 Progress = Callable[[int, int, Path], None]
@@ -303,7 +300,7 @@ def _plain_sources(shelf: Shelf) -> list[Problem]:
     plain = [source.origin.path for source in shelf.current() if "anonymized" not in source.origin.options]
     if not plain:
         return []
-    message = f"also holds {len(plain)} sources that are not anonymised ({some_of(plain, shown=3)})"
+    message = f"also holds {len(plain)} sources that are not anonymised ({quoted_list(plain, most=3)})"
     return [Problem(path=str(shelf.store), message=message, severity="note")]
 
 
@@ -425,7 +422,7 @@ def _other_version(shelf: Shelf, origin: Origin) -> str:
     """Say that the store holds the same path with other bytes: then the same results may be in it twice."""
     for source in shelf.with_path(origin.path):
         if source.digest != origin.digest:
-            runs = some_of((entry.run for entry in source.manifest.runs), shown=3)
+            runs = quoted_list((entry.run for entry in source.manifest.runs), most=3)
             return (
                 f"the store also holds what this file was before (run {runs}); if that is outdated, "
                 f"remove it: evalstats store {shelf.store} remove RUN"
@@ -438,7 +435,7 @@ def _what_it_replaces(committed: Committed) -> str:
         return ""
     earlier, origin = committed.replaced[0], committed.manifest.origin
     if earlier.removed_runs:
-        return f"brought back {some_of(earlier.removed_runs, shown=3)}, which had been removed"
+        return f"brought back {quoted_list(earlier.removed_runs, most=3)}, which had been removed"
     if (earlier.loader, earlier.loader_version) != (origin.loader, origin.loader_version):
         return f"put in the place of an earlier reading by {earlier.loader} {earlier.loader_version}"
     if "anonymized" in origin.options and "anonymized" not in earlier.options:

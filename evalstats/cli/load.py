@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, cast
 
 from evalstats.cli.output import is_terminal, say
-from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import and_list, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -306,7 +306,7 @@ def problem_lines(problems: "Sequence[Problem]") -> list[str]:
     for problem in problems:
         paths.setdefault((problem.severity, problem.message), []).append(problem.path)
     return [
-        f"{'not read' if severity == 'error' else 'note'}: {several(files, 1 if severity == 'note' else 20)}: {message}"
+        f"{'not read' if severity == 'error' else 'note'}: {and_list(files, 1 if severity == 'note' else 20)}: {message}"
         for (severity, message), files in paths.items()
     ]
 
@@ -430,7 +430,7 @@ def sides(
         return Sides(data=data, baseline=baseline, candidate=candidate)
     if baseline is not None or candidate is not None or len(targets) != 2:
         raise InputError(
-            f"two sides are needed, found {len(targets)} argument{'' if len(targets) == 1 else 's'}"
+            f"two sides are needed, found {plural(len(targets), 'argument')}"
             f"{' and only one of --baseline and --candidate' if baseline or candidate else ''}; use one of: "
             "compare A B (two files or folders); compare A B --store DIR (two names); "
             "compare DATA --baseline A --candidate B"

@@ -9,6 +9,7 @@ import typer
 from evalstats.cli import options
 from evalstats.document.escape import cell_width, clean, wrapped
 from evalstats.document.model import Column, Table
+from evalstats.grammar import plural
 
 if TYPE_CHECKING:
     from evalstats.schema.columns import TableName
@@ -67,7 +68,7 @@ def store(
 
 
 def _sound(n: int) -> str:
-    return f"sound: {n} source{'' if n == 1 else 's'}"
+    return f"sound: {plural(n, 'source')}"
 
 
 def _repair(folder: Path) -> None:
@@ -106,7 +107,7 @@ def listing(store: "Store") -> tuple[Table, list[dict[str, Any]]]:
     shown = [table for table in _OTHER if any(row[f"n_{table}"] for row in values)]
     names = (*_KEPT[:6], *(f"n_{table}" for table in shown))
     cells = tuple(tuple(str(row[name] if row[name] is not None else "") for name in names) for row in values)
-    runs = f"{len(values)} run{'' if len(values) == 1 else 's'}"
+    runs = plural(len(values), "run")
     caption = f"{runs}; counts are rows: one for each item, trial and metric, or for each vote"
     columns = (*_COLUMNS, *(table.capitalize() for table in shown))
     made = tuple(

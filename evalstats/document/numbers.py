@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Sequence
 
 MINUS = "−"
 # Below this a number is rounding error of sums of ones.
@@ -140,48 +139,3 @@ def p_words(p: float | None) -> str:
 def titled(title: str, unit: str) -> str:
     """Write a heading with its unit, where there is one."""
     return f"{title} ({unit})" if unit else title
-
-
-def plural(n: int, noun: str, many: str | None = None) -> str:
-    """Write a count with its noun.
-
-    >>> plural(1, "item"), plural(1200, "item"), plural(2, "person", "people")
-    ('1 item', '1,200 items', '2 people')
-    """
-    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
-
-
-def several(names: Sequence[str], most: int = 4) -> str:
-    """Write names as running text does; of more than `most` and one, the first ones and how many more there are.
-
-    >>> several(["a", "b", "c"]), several(["a", "b", "c"], most=1), several(["a"])
-    ('a, b and c', 'a and 2 more', 'a')
-    """
-    rest = len(names) - most
-    shown = list(names[: most if rest > 1 else len(names)])
-    if rest > 1:
-        return f"{', '.join(shown)} and {rest:,} more"
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "none"
-
-
-def first_lines(lines: Sequence[str], most: int) -> tuple[str, ...]:
-    """Return the first of many lines, and one that says how many more there are.
-
-    >>> first_lines(["a", "b", "c"], 3), first_lines(["a", "b", "c"], 1)
-    (('a', 'b', 'c'), ('a', 'And 2 more.'))
-    """
-    rest = len(lines) - most
-    return (*lines[:most], *([f"And {rest:,} more."] if rest > 0 else []))
-
-
-def many(name: str) -> str:
-    """Return what several levels of a column are called: its name in the plural where it is a plain word.
-
-    >>> many("passage"), many("category"), many("class"), many("doc_id"), many("user kind")
-    ('passages', 'categories', 'classes', 'levels of doc_id', 'levels of user kind')
-    """
-    if not (name.isascii() and name.isalpha() and name.islower()):
-        return f"levels of {name}"
-    if name.endswith("y") and name[-2:-1] not in "aeiou":
-        return f"{name[:-1]}ies"
-    return f"{name}es" if name.endswith(("s", "x", "z", "ch", "sh")) else f"{name}s"

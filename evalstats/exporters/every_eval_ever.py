@@ -34,6 +34,7 @@ from evalstats.exporters.scored_results import (
     score_details,
     write_samples,
 )
+from evalstats.grammar import comma_list
 from evalstats.loaders.every_eval_ever_annex import ANNEX, SHARED, VERSION, packed
 from evalstats.loaders.values import as_dict, as_text
 from evalstats.schema.data import EvalData, factor_dtypes
@@ -134,9 +135,8 @@ def _told(logs: "_Logs") -> Iterator[str]:
     yield from dict.fromkeys(logs.notes)
     models = sorted(logs.nameless)
     if models:
-        several = f"{models[0]} and {len(models) - 1} more" if len(models) > 1 else models[0]
         yield (
-            f"{several}: filed under the developer 'unknown', which the datastore does not accept; name it with "
+            f"{comma_list(models, 1)}: filed under the developer 'unknown', which the datastore does not accept; name it with "
             f"{Option('developer', blank='NAME')} or {Option('developer', 'NAME', of='MODEL')}"
         )
     for n, what in ((data.comparisons.height, "votes"), (data.ratings.height, "ratings")):

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.files import bounded_lines, encoding_message, open_text
 from evalstats.loaders.published_numbers import PublishedRows
@@ -84,7 +85,7 @@ class AiderLoader(SingleFileLoader):
         yield Rows(table="runs", rows=[{"run": run_id, "benchmark": benchmark, "harness": "Aider"}])
         yield from source.notes([*numbers.doubts(), *told(counts)])
         if odd:
-            message = f"{len(odd):,} lines are no `name: value` of a run and are left out (line {some_of(odd)})"
+            message = f"{len(odd):,} lines are no `name: value` of a run and are left out (line {comma_list(odd)})"
             yield from source.notes([message], "error")
 
 

@@ -9,7 +9,8 @@ from typing import Final, cast
 
 import polars as pl
 
-from evalstats.errors import InputError, Option, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, UNKNOWN, VoteOutcome
 from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, parquet_fault, read_head
 from evalstats.loaders.blocks import delimited_blocks, own_name
@@ -73,7 +74,7 @@ class VoteBlock:
             .to_series()
         )
 
-    def some_of(self, names: Iterable[str]) -> "VoteBlock":
+    def select(self, names: Iterable[str]) -> "VoteBlock":
         """Return the block with these of its columns only."""
         return replace(self, columns={name: self.columns[name] for name in names if name in self.columns})
 
@@ -476,7 +477,7 @@ class Judgements:
             raise UnreadableFileError(f"{self.source.path}: holds no {unnamed.partition(' name ')[0]}")
         yield Rows(table="runs", rows=list(self.runs.values()))
         if self._unnamed:
-            n, places = len(self._unnamed), some_of(self._unnamed)
+            n, places = len(self._unnamed), comma_list(self._unnamed)
             yield from self.source.notes([f"{n:,} {unnamed} and are left out ({self.word} {places})"], "error")
         yield from self._tally.problems(self.source, self.word)
         yield from self.source.notes(told(self.counts, all=self.n))

@@ -297,7 +297,7 @@ def _marks(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
 
 def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     """Mark answers that say whose they are; nothing is said where no answer was kept."""
-    answers = block.some_of(WITH_ANSWERS)
+    answers = block.select(WITH_ANSWERS)
     if not answers.columns:
         return {}
     sides = {side: [names_itself(record, side) for record in answers.records()] for side in ("a", "b")}
@@ -311,7 +311,7 @@ def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
 
 def _nested(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     """Read covariates, tags and the marks of deduplication, cell by cell: no two arenas nest them alike."""
-    nested = block.some_of((*_STRUCTURES, "tags", "conversation_a", "conversation_b"))
+    nested = block.select((*_STRUCTURES, "tags", "conversation_a", "conversation_b"))
     if not nested.columns:
         return {}
     codes: list[bool | None] = (

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.errors import InputError, Option, UnreadableFileError, some_of, together
+from evalstats.errors import InputError, Option, UnreadableFileError, together
+from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Head, Source, read_head
 from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, open_table, safe_name
 from evalstats.loaders.bound_columns import Survey, surveyed
@@ -219,7 +220,9 @@ def _source(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> str:
         raise InputError(f"{name}={','.join(sources)} has no meaning here; name one column (only trial may be {ORDER})")
     source = safe_name(column_named(sources[0]) or "")
     if source not in columns:
-        raise InputError(f"there is no column {source!r} for {name}; the table has {some_of(columns, SHOWN_COLUMNS)}")
+        raise InputError(
+            f"there is no column {source!r} for {name}; the table has {comma_list(columns, SHOWN_COLUMNS)}"
+        )
     return source
 
 
@@ -228,7 +231,7 @@ def _dependent(form: AssumedForm, name: str, columns: Mapping[str, str], fields:
     usable = {**{own: source for own, source in fields.items() if own in form.made}, **columns}
     found = name if name in usable else next((own for own, source in usable.items() if source == name), None)
     if found is None:
-        raise InputError(f"there is no column {name!r} for dependence; there are {some_of(usable, SHOWN_COLUMNS)}")
+        raise InputError(f"there is no column {name!r} for dependence; there are {comma_list(usable, SHOWN_COLUMNS)}")
     return found
 
 
@@ -237,7 +240,7 @@ def _require(form: AssumedForm, bound: Bound, columns: Sequence[str]) -> None:
         if each.needed and not bound.has(each.name):
             fixed = f", or for all rows {each.name}=@VALUE" if each.constant else ""
             raise InputError(
-                f"there is no column {each.name} ({each.meaning}); the table has {some_of(columns, SHOWN_COLUMNS)}. "
+                f"there is no column {each.name} ({each.meaning}); the table has {comma_list(columns, SHOWN_COLUMNS)}. "
                 f"Say which one it is: {form.how_to_map(Option('map', blank='COLUMN', of=each.name))}{fixed}"
             )
 
@@ -404,15 +407,6 @@ def _without_value(text: str | None, name: str) -> CellValue | None:
     return None
 
 
-def counted(n: int, what: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "row"), counted(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
 def _shown(text: str | None) -> str:
     return "none" if text is None else repr(text[:_LABEL_CHARS] + ("..." if len(text) > _LABEL_CHARS else ""))
 
@@ -441,7 +435,7 @@ class Strange:
     def shown(self, name: str) -> str:
         """Return the most frequent values with their counts, and where the first stands."""
         counts = self.labels[name]
-        named = some_of((f"{label}: {n}" for label, n in counts.most_common()), _SHOWN)
+        named = comma_list((f"{label}: {n}" for label, n in counts.most_common()), _SHOWN)
         return f"{named}; the first in {self.first[name]}"
 
 
@@ -541,7 +535,7 @@ class Scales:
         """Say which values could not be read, and which metrics have no known scale."""
         for name in (each.name for each in form.fields if each.name in self.strange.labels):
             n, shown = self.strange.labels[name].total(), self.strange.shown(name)
-            yield f"errors, and not 0: {counted(n, 'value')} of {name} that cannot be a score ({shown})"
+            yield f"errors, and not 0: {plural(n, 'value')} of {name} that cannot be a score ({shown})"
         unknown = [name for name in self._values if self.of(name) == (None, None)]
         if unknown:
             yield (

@@ -11,7 +11,8 @@ from os.path import commonpath
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, plain_name, readable_name
 from evalstats.loaders.files import iter_json_lines
 from evalstats.loaders.rows import Row, held, metric_row, scored, unscored
@@ -111,7 +112,7 @@ class BFCLLoader:
         )
         yield from source.notes(notes)
         if scores.left_out:
-            places = some_of(scores.left_out)
+            places = comma_list(scores.left_out)
             yield from source.notes([_LEFT_OUT.format(n=len(scores.left_out), places=places)], "error")
 
 

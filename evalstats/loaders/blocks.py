@@ -15,7 +15,8 @@ from typing import Final, Literal, cast
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import InputError, Option, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError
+from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import PARQUET_FAULTS, Head, parquet_fault, readable_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
@@ -46,8 +47,8 @@ class Listing:
     first: Record
 
     def __str__(self) -> str:
-        keys = some_of(self.first, _SHOWN_KEYS)
-        return f"{self.path} ({self.length:,} row{'' if self.length == 1 else 's'}: {keys})"
+        keys = comma_list(self.first, _SHOWN_KEYS)
+        return f"{self.path} ({plural(self.length, 'row')}: {keys})"
 
 
 def listings(document: object) -> list[Listing]:
@@ -108,7 +109,7 @@ def seen(lists: Sequence[Listing]) -> str:
     """
     if not lists:
         return "it holds no list of records"
-    return f"its rows may be {some_of(lists, _SHOWN, '; ')}"
+    return f"its rows may be {comma_list(lists, _SHOWN, '; ')}"
 
 
 def _walk(value: object, rest: tuple[str, ...], path: tuple[str, ...], beside: Record) -> Iterator[Record]:

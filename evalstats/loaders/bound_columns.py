@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from evalstats.errors import InputError, Option, some_of
+from evalstats.errors import InputError, Option
+from evalstats.grammar import comma_list
 from evalstats.loaders.blocks import (
     MAX_FACTOR_CHARS,
     SHOWN_COLUMNS,
@@ -149,12 +150,12 @@ class Survey:
         left_out = [name for name in factors if not self.is_factor(name)]
         if left_out:
             what = f"lists, objects or texts over {MAX_FACTOR_CHARS} characters"
-            yield f"left out as factors, since they hold {what}: {some_of(left_out, SHOWN_COLUMNS)}"
+            yield f"left out as factors, since they hold {what}: {comma_list(left_out, SHOWN_COLUMNS)}"
         if self.renamed:
             yield f"columns whose names are patterns to Polars got other names: {', '.join(self.renamed)}"
         repaired = sorted(name for name, seen in self.seen.items() if seen.repaired)
         if repaired:
-            shown = some_of(repaired, SHOWN_COLUMNS)
+            shown = comma_list(repaired, SHOWN_COLUMNS)
             yield f"half characters were replaced, and numbers too large for any table are 'inf', in: {shown}"
 
     def together(self, first: str, second: str) -> pl.DataFrame | None:
@@ -349,7 +350,7 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
     wanted = [safe_name(column) for column in wanted]
     for column in wanted:
         if column not in columns:
-            shown = some_of(columns, SHOWN_COLUMNS)
+            shown = comma_list(columns, SHOWN_COLUMNS)
             one_value = f"; for one value on every row write {Option('map', '@' + column, of=name)}"
             fixed = "" if name in {"item", "score", "trial"} else one_value
             raise InputError(f"there is no column {column!r} for {name}; the table has {shown}{fixed}")
@@ -357,7 +358,7 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
 
 
 def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str], columns: Sequence[str]) -> None:
-    shown = some_of(columns, SHOWN_COLUMNS)
+    shown = comma_list(columns, SHOWN_COLUMNS)
     if not mapped.get("score"):
         left = [name for name in columns if (name,) not in mapped.values()]
         wide = f". {wide_hint(left)}" if len(left) > 1 else ""
@@ -418,7 +419,7 @@ def _dependence(
         names = [name for name, source in (*standard.items(), *factors.items()) if source == asked]
         if not names:
             raise InputError(
-                f"there is no column {asked!r} for dependence; the table has {some_of(columns, SHOWN_COLUMNS)}"
+                f"there is no column {asked!r} for dependence; the table has {comma_list(columns, SHOWN_COLUMNS)}"
             )
         found.append(names[0])
     return tuple(dict.fromkeys(found))

@@ -24,7 +24,8 @@ import msgspec
 import polars as pl
 import zstandard
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.regular import open_regular
 from evalstats.schema.memory import as_size, too_much
 
@@ -173,7 +174,7 @@ def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:
         if {"header.json", "_journal/start.json"} & {info.filename for info in held}:
             return None
         if len(held) != 1:
-            names = some_of((repr(info.filename) for info in held), _ZIP_SHOWN)
+            names = comma_list((repr(info.filename) for info in held), _ZIP_SHOWN)
             raise UnreadableFileError(
                 f"{path}: holds {len(held)} files ({names}); an archive of "
                 "one result file was expected. Unpack it and give the folder"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evalstats.errors import InputError, Option
+from evalstats.grammar import plural
 from evalstats.loaders.assumed import (
     SHARED,
     AssumedForm,
@@ -21,7 +22,6 @@ from evalstats.loaders.assumed import (
     Record,
     Scales,
     Strange,
-    counted,
     facts_of,
     flag,
     looks_like,
@@ -116,7 +116,7 @@ class HarmAmpLoader(SingleFileLoader):
             raise InputError(_nothing(tally))
         yield Rows(table="metrics", rows=_metrics(table, tally))
         left_out = (
-            f"{counted(tally.n_unlabelled, 'row')} left out for want of a known label" if tally.n_unlabelled else ""
+            f"{plural(tally.n_unlabelled, 'row')} left out for want of a known label" if tally.n_unlabelled else ""
         )
         has_seeds = table.bound.has("seed_id")
         names = ["category=scenario"] if table.bound.has("category") else []
@@ -234,7 +234,7 @@ def _nothing(tally: _Tally) -> str:
 
 def _unlabelled(tally: _Tally) -> str:
     return (
-        f"left out: {counted(tally.n_unlabelled, 'row')} with a label that is neither malicious nor benign "
+        f"left out: {plural(tally.n_unlabelled, 'row')} with a label that is neither malicious nor benign "
         f"({tally.strange.shown('label')}); say what labels stand for: "
         f"{FORM.how_to_map(Option('values', ('harmful', 'malicious'), of='label'))}"
     )
@@ -247,10 +247,10 @@ def _doubts(table: AssumedTable, tally: _Tally) -> Iterator[str]:
             f"{FORM.how_to_map(Option('map', blank='COLUMN', of='seed_id'))}"
         )
     if tally.n_without_seed:
-        yield f"without a seed: {counted(tally.n_without_seed, 'row')}; each of these plans counts as a seed of its own"
+        yield f"without a seed: {plural(tally.n_without_seed, 'row')}; each of these plans counts as a seed of its own"
     if tally.n_harmful_benign:
         yield (
-            f"in no metric: {counted(tally.n_harmful_benign, 'row')} that call a benign plan harmful, since harmfulness is "
+            f"in no metric: {plural(tally.n_harmful_benign, 'row')} that call a benign plan harmful, since harmfulness is "
             "about malicious plans"
         )
     if any(name.endswith(_TURN) for name in tally.seen):

@@ -18,7 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import InputError, Option, UnreadableFileError, some_of
+from evalstats.errors import InputError, Option, UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
@@ -427,7 +428,7 @@ class _Run:
         """Say what a reader should know."""
         yield from told(self._counts)
         if self._bad:
-            yield _BAD.format(n=self._n_bad, where=some_of(self._bad, _SHOWN - 1))
+            yield _BAD.format(n=self._n_bad, where=comma_list(self._bad, _SHOWN - 1))
         if not self._is_named:
             yield (
                 f"no {_SPEC} is beside it, so the model is called {str(self._common['model'])!r} after the folder or the file, "

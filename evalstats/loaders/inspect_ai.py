@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches
 from evalstats.loaders.files import JsonItem, iter_json
 from evalstats.loaders.inspect_log import (
@@ -576,7 +577,7 @@ def _notes(log: EvalLog, reader: InspectSamples) -> Iterator[str]:
         )
     yield from reader.unknown_values()
     if left_out := reader.factors.left_out:
-        yield f"metadata too long or too many to be factors: {some_of(left_out, _LISTED)}"
+        yield f"metadata too long or too many to be factors: {comma_list(left_out, _LISTED)}"
 
 
 def _published_metrics(

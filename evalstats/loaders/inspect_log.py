@@ -20,7 +20,8 @@ from typing import BinaryIO, Final
 
 import zstandard
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.files import MAX_RATIO, MAX_RECORD_CHARS, RATIO_FROM_BYTES, JsonItem, iter_json, loads
 from evalstats.loaders.values import (
     as_amount,
@@ -463,7 +464,7 @@ def read_log(path: Path) -> EvalLog:
     """Read the header of a log, an archive or JSON."""
     log = _archive_header(path) if is_archive(path) else EvalLog(path=path, members=_json_header(path))
     if not log.part("eval").get("model") or not log.part("eval").get("task"):
-        found = some_of(log.members, 8)
+        found = comma_list(log.members, 8)
         raise UnreadableFileError(
             f"{path}: names no task and model under 'eval' (found {found}); it is no log of Inspect AI, or is cut off"
         )

@@ -16,7 +16,8 @@ from itertools import chain, islice
 from statistics import fmean
 from typing import Final
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.files import JsonMember, iter_json
 from evalstats.loaders.records import Records, cell_value, item_of
@@ -212,7 +213,7 @@ class _File:
         ]
         if first and not keys:
             raise UnreadableFileError(
-                f"{self.source.path}: has no column of feedback, one with a number in each row; found {some_of(names, 12)}"
+                f"{self.source.path}: has no column of feedback, one with a number in each row; found {comma_list(names, 12)}"
             )
         for locator, row in chain(first, records):
             known = {plain: row[name] for name, plain in names.items()}

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from evalstats.errors import InputError, UnreadableFileError, some_of
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, in_frames, read_head
 from evalstats.loaders.files import JsonItem, iter_json, loads
 from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
@@ -71,7 +72,7 @@ class LiveCodeBenchLoader(SingleFileLoader):
         yield Rows(table="runs", rows=list(file.runs.values()))
         yield from source.notes([*file.notes, *told(file.counts)])
         if file.left_out:
-            message = f"{_UNNAMED.format(n=len(file.left_out))} (row {some_of(file.left_out)})"
+            message = f"{_UNNAMED.format(n=len(file.left_out))} (row {comma_list(file.left_out)})"
             yield from source.notes([message], "error")
 
 
@@ -118,7 +119,7 @@ class _Site(_File):
                 }
         unknown = [model for model in self._names if model not in known]
         if unknown and known:
-            self.notes.append(f"{len(unknown)} models are not among the file's models ({some_of(unknown)})")
+            self.notes.append(f"{len(unknown)} models are not among the file's models ({comma_list(unknown)})")
         for model, run in self._names.items():
             self.runs[run]["config"] = json_text(known[model]) if model in known else None
 

@@ -21,7 +21,8 @@ from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders import lm_eval_results as lighteval
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
@@ -586,7 +587,7 @@ def _notes(results: Results, reading: _Reading) -> Iterator[str]:
         return
     absent = [task for task in results.tasks if task not in reading.readers]
     if absent:
-        yield f"no samples for {len(absent)} of the tasks, only published numbers: {some_of(absent, _LISTED)}"
+        yield f"no samples for {len(absent)} of the tasks, only published numbers: {comma_list(absent, _LISTED)}"
     for name, reader in reading.readers.items():
         said = as_whole(as_dict(results.part("n-samples").get(name)).get("effective"))
         if said is not None and said != reader.n_documents:
@@ -609,13 +610,13 @@ def _reader_notes(reading: _Reading) -> Iterator[str]:
     by_position = [name for name, reader in reading.readers.items() if reader.by_position]
     if by_position:
         yield (
-            f"samples of {some_of(by_position, _LISTED)} have no doc_hash, so doc_id (a place in the split) names the item: "
+            f"samples of {comma_list(by_position, _LISTED)} have no doc_hash, so doc_id (a place in the split) names the item: "
             "compare only runs of the same version of the data"
         )
     guessed = [name for name, reader in reading.readers.items() if reader.guessed_filters]
     if guessed:
         yield (
-            f"samples of {some_of(guessed, _LISTED)} have several rows for a document and name no filter: called filter-2, "
+            f"samples of {comma_list(guessed, _LISTED)} have several rows for a document and name no filter: called filter-2, "
             "filter-3, ..."
         )
 

@@ -12,7 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.files import JsonMember, iter_json
 from evalstats.loaders.values import (
     as_amount,
@@ -347,7 +348,7 @@ def read_results(path: Path) -> Results:
         elif part.member not in _DROPPED:
             members[part.member] = part.value
     if not isinstance(members.get("results"), dict):
-        found = some_of(members, 8)
+        found = comma_list(members, 8)
         raise UnreadableFileError(
             f"{path}: has no object 'results' (found {found}); it is no results file of lm-eval, or is cut off"
         )

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, plain_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.records import Repeats, how_to_name, item_of
@@ -161,7 +162,7 @@ class _Table:
     def left_out(self) -> Iterator[str]:
         for sentence, places in self._without.items():
             if places:
-                yield sentence.format(n=len(places), places=some_of(f"data[{place}]" for place in places))
+                yield sentence.format(n=len(places), places=comma_list(f"data[{place}]" for place in places))
 
     def _name(self, columns: list[object]) -> None:
         self._columns = [as_text(column) or "" for column in columns]

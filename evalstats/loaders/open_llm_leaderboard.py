@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.open_llm_scores import GPQA_CHOICES, MMLU_PRO_CHOICES, NORMALISED, V1, V2, above_chance
@@ -105,7 +106,7 @@ class OpenLLMLeaderboardLoader(SingleFileLoader):
         if columns is None:
             raise UnreadableFileError(
                 f"{source.path}: has not the tasks of the Open LLM Leaderboard with their average, and columns that only it has "
-                f"({some_of(table.columns, 8)}); take the `contents` dataset as it is published"
+                f"({comma_list(table.columns, 8)}); take the `contents` dataset as it is published"
             )
         numbers, counts = PublishedRows(higher_is_better=True), Counter[str]()
         for record in table.records:

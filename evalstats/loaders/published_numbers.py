@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from evalstats.errors import some_of
+from evalstats.grammar import comma_list
 from evalstats.loaders.rows import metric_row, told
 from evalstats.loaders.values import as_number, as_text
 
@@ -117,7 +117,7 @@ class PublishedRows:
         )
         twice = [key for key, n in keys.items() if n > 1]
         if twice:
-            shown = some_of(dict.fromkeys(str(key[0]) for key in twice))
+            shown = comma_list(dict.fromkeys(str(key[0]) for key in twice))
             numbers = "1 number stands" if len(twice) == 1 else f"{len(twice):,} numbers stand"
             found.append(f"{numbers} more than once under one name ({shown}); all are kept")
         return found

@@ -12,7 +12,8 @@ from itertools import chain, islice
 from math import isnan
 from typing import Final
 
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.inspect_ai import Factors
 from evalstats.loaders.records import Records, hashed, how_to_name
@@ -144,7 +145,7 @@ class _File:
                 metrics.append(name)
         if not metrics:
             raise InputError(
-                f"has no column of a metric; found {some_of(order, 12)}, expected one such as faithfulness. "
+                f"has no column of a metric; found {comma_list(order, 12)}, expected one such as faithfulness. "
                 "Write EvaluationResult.to_pandas(), not the dataset"
             )
         self.metrics = tuple(metrics)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from evalstats.errors import InputError, Option, some_of
+from evalstats.errors import InputError, Option
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import ALIASES, surveyed
@@ -244,13 +245,13 @@ def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
             several = "," in name and set(name.split(",")) <= set(raters)
             remedy = f"; give each by itself: {Option('humans', tuple(name.split(',')))}" if several else ""
             raise InputError(
-                f"{Option('humans')} names {name!r}, who rated nothing; raters: {some_of(raters, 10)}{remedy}"
+                f"{Option('humans')} names {name!r}, who rated nothing; raters: {comma_list(raters, 10)}{remedy}"
             )
     if not people and "rater_kind" in table.columns:
         return table
     if not people:
         raise InputError(
-            f"say which raters are people with {Option('humans', blank='NAME')}; raters: {some_of(raters, 10)}"
+            f"say which raters are people with {Option('humans', blank='NAME')}; raters: {comma_list(raters, 10)}"
         )
     kind = pl.when(pl.col("rater").is_in(people)).then(pl.lit("human")).otherwise(pl.lit("judge"))
     return table.with_columns(kind.alias("rater_kind"))

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.records import Repeats
@@ -261,7 +262,7 @@ def _misaligned(paths: Sequence[Path]) -> Iterator[Problem]:
             shared = set[str].intersection(*(set(found) for found in distinct))
             message = (
                 f"{dataset}: {len(lists)} files with one configuration hold {len(distinct)} different lists of questions; only "
-                f"the {len(shared)} that stand in all of them pair every model ({some_of(map(plain_name, lists), 3)})"
+                f"the {len(shared)} that stand in all of them pair every model ({comma_list(map(plain_name, lists), 3)})"
             )
             yield from Source(path=files[0]).notes([message])
 

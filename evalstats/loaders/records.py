@@ -14,7 +14,8 @@ from typing import Final, cast
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import InputError, UnreadableFileError, some_of
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import (
     BATCH_ROWS,
     PARQUET_FAULTS,
@@ -107,7 +108,7 @@ class Records:
         """Yield what was left out: how many, why, and the first places."""
         for why, places in self._places.items():
             what = f"{self._counts[why]:,} of {self.n_read:,} {self.called} are left out ({why}): "
-            yield from self.source.notes([what + some_of(places, _PLACES)], "error")
+            yield from self.source.notes([what + comma_list(places, _PLACES)], "error")
 
     def parts(
         self, rows: Iterable[Row], runs: Mapping[str, Row], common: Mapping[str, object] | None = None

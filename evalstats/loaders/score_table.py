@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, cast
 
-from evalstats.errors import Option, UnreadableFileError, some_of, together
+from evalstats.errors import Option, UnreadableFileError, together
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.binder import names_a_model
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, parquet_blocks
@@ -227,7 +228,7 @@ class ScoreTableLoader(SingleFileLoader):
         roles = roles_of(columns, numeric, model)
         if not roles.metrics or _looks_like_items(records, roles):
             return None
-        shown = some_of((metric.column for metric in roles.metrics), _FEW)
+        shown = comma_list((metric.column for metric in roles.metrics), _FEW)
         return Match(confidence=0.05, reason=f"a row for each {model}, with numbers in {shown}")
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
@@ -407,7 +408,7 @@ def _assumed(roles: Roles, numbers: PublishedRows) -> list[str]:
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
     notes: list[str] = []
     if unitless:
-        notes.append(f"the unit of {some_of(unitless, _FEW)} is not told (share, percent, rating) and not guessed")
+        notes.append(f"the unit of {comma_list(unitless, _FEW)} is not told (share, percent, rating) and not guessed")
     signed = [metric.error for metric in roles.metrics if metric.error and "±" in metric.error]
     if signed or any("±" in str(row["value_raw"]) for row in numbers.rows):
         notes.append(

@@ -13,7 +13,8 @@ from typing import Final
 
 import polars as pl
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, frame_of_shared
 from evalstats.loaders.files import load_json
 from evalstats.loaders.rows import Row, held, metric_row, scored, unscored
@@ -240,7 +241,7 @@ def _doubts(lists: dict[str, dict[str, None]], outcomes: dict[str, Row], content
     )
     found = [f"{n} issues are unscored: each {reason}" for reason, n in reasons.items()]
     if absent := [item for item in lists.get("incomplete_ids", ()) if item not in outcomes]:
-        found.append(f"{len(absent)} issues have no prediction; they are missing, not failed ({some_of(absent, 3)})")
+        found.append(f"{len(absent)} issues have no prediction; they are missing, not failed ({comma_list(absent, 3)})")
     if n_empty := sum(
         row.get("value_raw") in {"empty_patch_ids", "no_generation", "none"} for row in outcomes.values()
     ):

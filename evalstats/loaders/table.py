@@ -7,7 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from evalstats.errors import InputError, Option, UnreadableFileError, some_of, together
+from evalstats.errors import InputError, Option, UnreadableFileError, together
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.binder import Record, as_options, assigned
 from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, flat, listings, open_table, oriented, rows_at, seen
@@ -231,7 +232,9 @@ def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
     if records is None:
         return ""
     if not records and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
-        raise UnreadableFileError(f"{head.path}: holds no rows; its columns are {some_of(head.columns, SHOWN_COLUMNS)}")
+        raise UnreadableFileError(
+            f"{head.path}: holds no rows; its columns are {comma_list(head.columns, SHOWN_COLUMNS)}"
+        )
     flat_rows = [flat(dict(record)) for record in records[:_LOOKED_AT]]
     columns = [name for name in head.columns or tuple(dict.fromkeys(name for row in flat_rows for name in row)) if name]
     if head.shape == "text" and len(columns) < 2 and "score=COLUMN" in assigned(columns, flat_rows).options:
@@ -250,7 +253,7 @@ def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
         flat_rows = [flat(row) for row in flat_rows]
         columns = list(dict.fromkeys(name for row in flat_rows for name in row))
         found = assigned(columns, flat_rows, sides)
-    shown = some_of(columns, SHOWN_COLUMNS)
+    shown = comma_list(columns, SHOWN_COLUMNS)
     has = f" (this one has the columns {shown})" if len(columns) > 1 else ""
     fits = [*([f"rows={path}"] if rows else []), *found.options]
     named = any(option.startswith("model") for option in fits)
@@ -260,7 +263,7 @@ def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
         return f"{rows}For a table of your own{has}, name the columns{one}: {needed}"
     told = f"The same {found.repeated} stands more than once; add what tells its rows apart. " if found.repeated else ""
     if found.also:
-        told += f"Numbers are also in {some_of(found.also)}: add what is a model to models=. "
+        told += f"Numbers are also in {comma_list(found.also)}: add what is a model to models=. "
     if found.metrics:
         metrics = as_options([fits[0], f"score={','.join(found.metrics)}"])
         told += f"If these columns of numbers are metrics: {metrics}. "

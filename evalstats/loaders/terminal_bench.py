@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError, some_of
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_frames, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
@@ -106,7 +107,7 @@ class TerminalBenchLoader:
             rows=[{**own, "harness": BENCHMARK, "task_version": version, "config": json_text(config)}],
         )
         yield from source.notes(told(Counter({_FAILED: counts["failed"]}), names=", ".join(failures)))
-        yield from source.notes(told(Counter({_ODD: len(odd)}), places=some_of(odd)), "error")
+        yield from source.notes(told(Counter({_ODD: len(odd)}), places=comma_list(odd)), "error")
         if model is None:
             yield from source.notes([_NO_MODEL.format(name=name)])
 

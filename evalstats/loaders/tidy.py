@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.errors import InputError, Option, some_of
+from evalstats.errors import InputError, Option
+from evalstats.grammar import and_list, comma_list
 from evalstats.loaders.binder import SampledColumn, as_options, repeats_told_apart
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
@@ -380,7 +381,7 @@ class Tidier:
             return
         for name, seen in self._levels.items():
             wanted = " or ".join(map(repr, self.where[name]))
-            have = some_of(map(repr, sorted(seen)), _SHOWN_LEVELS) if seen else "no value in any row"
+            have = comma_list(map(repr, sorted(seen)), _SHOWN_LEVELS) if seen else "no value in any row"
             if not set(self.where[name]) & seen or len(self._levels) == 1:
                 raise InputError(f"{name} has no level {wanted}; it has {have}")
         asked = ", ".join(f"{name}={','.join(levels)}" for name, levels in self.where.items())
@@ -398,7 +399,7 @@ class Tidier:
         )
         # Only what the table has: nobody should look for a column that we have filled in.
         own = [name for name in ("model", *names[1:]) if name in self.binding.columns and name != "item"]
-        told = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else "".join(own)
+        told = and_list(own) if own else ""
         ids = rows["item"].n_unique()
         many = "1 id stands" if ids == 1 else f"{ids:,} ids stand"
         least = "at least " if frame.height < self.survey.n_rows * len(self.binding.scores) else ""

@@ -13,7 +13,8 @@ from typing import cast
 
 import polars as pl
 
-from evalstats.errors import InputError, Option, some_of
+from evalstats.errors import InputError, Option
+from evalstats.grammar import comma_list
 from evalstats.schema.columns import STATUSES, GlossaryColumn
 from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, in_utc, time_of_number
 
@@ -481,7 +482,7 @@ class Places:
             return
         rows = wrong.arg_true()
         cells = (f": {str(values[row])[:_SHOWN_CHARS]!r}" if values is not None else "" for row in rows)
-        shown = some_of((f"{self.word} {self.at[row]}{cell}" for row, cell in zip(rows, cells, strict=True)), _SHOWN)
+        shown = comma_list((f"{self.word} {self.at[row]}{cell}" for row, cell in zip(rows, cells, strict=True)), _SHOWN)
         advice = f"; {remedy}" if remedy else ""
         raise InputError(f"a row {problem} ({shown}){advice}")
 

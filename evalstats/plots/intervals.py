@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from evalstats.document.numbers import interval, number
+from evalstats.grammar import plural
 from evalstats.plots.canvas import (
     SMALL,
     Canvas,
@@ -266,7 +267,7 @@ def caterpillar(rows: object, *, group: str = "group", unit: str = "", ax: Any =
         canvas = sheet.canvas(font * (sum(tall) + around))
         top = 0.0
         for (name, own), each in zip(panels, tall, strict=True):
-            words = f"{own.n:,} level{'s' if own.n > 1 else ''}{f', {unit}' if unit else ''}"
+            words = f"{plural(own.n, 'level')}{f', {unit}' if unit else ''}"
             canvas.text(canvas.width, top + 0.8 * font, words, align="right", letters=SMALL, color=canvas.colors.muted)
             room = canvas.width - text_width(words, SMALL * font) - font
             canvas.text(0, top + 0.8 * font, fitted(name, room, font, bold=True), weight="bold")

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from evalstats.document.numbers import several
+from evalstats.grammar import and_list
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Segment, Sheet, draw_segments, drawn
 from evalstats.plots.frame import columns_of
 from evalstats.plots.lettering import Room, fitted, fitted_names, spread, text_width, wrapped
@@ -293,7 +293,7 @@ def _said(graph: _Graph, row: int) -> str:
         (edge, edge.other if edge.one == row else edge.one) for edge in graph.edges if row in (edge.one, edge.other)
     ]
     joined.sort(key=lambda pair: -pair[0].n)
-    with_others = several([f"{edge.n:,.0f} with {graph.names[other]}" for edge, other in joined], _MOST_TOLD)
+    with_others = and_list([f"{edge.n:,.0f} with {graph.names[other]}" for edge, other in joined], _MOST_TOLD)
     return "; ".join(part for part in (graph.details[row], with_others if joined else "no line") if part)
 
 

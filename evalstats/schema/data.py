@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, some_of
+from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
+from evalstats.grammar import comma_list
 from evalstats.schema.columns import HELPER, TABLES, TableName
 from evalstats.schema.dependence import Presumed, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
@@ -90,7 +91,7 @@ def renamed(frame: pl.DataFrame, columns: Iterable[str], names: Mapping[str, str
 
 def lookalike_note(names: Mapping[str, str]) -> str:
     """Say which names look alike and how they are written."""
-    shown = some_of(names.values(), _SHOWN)
+    shown = comma_list(names.values(), _SHOWN)
     one = "a model's name looks like another and differs"
     which = one if len(names) == 1 else f"{len(names)} models' names look like others and differ"
     return (
@@ -442,7 +443,7 @@ def _completed(frame: pl.DataFrame) -> pl.DataFrame:
     arm = next((name for name in ("model", "system") if name in frame.columns), None)
     lacking = [name for name in ("item", "score") if name not in frame.columns] + ([] if arm else ["model"])
     if lacking:
-        columns = some_of(frame.columns, 12)
+        columns = comma_list(frame.columns, 12)
         given = ", ".join(f"{name}=..." for name in dict.fromkeys((*lacking, "item", "score", "model")))
         raise InputError(
             f"this table has no column {lacking[0]}; it has {columns}. Name the columns: "

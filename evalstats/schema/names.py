@@ -8,7 +8,8 @@ from typing import Final, cast
 import numpy as np
 import polars as pl
 
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError
+from evalstats.grammar import comma_list
 
 _TRUTH: Final[tuple[type, ...]] = (bool, np.bool_)
 _NUMBERS: Final = (Real, *_TRUTH)
@@ -98,4 +99,4 @@ def unknown_name(name: str, known: list[str], *, what: str = "model", most: int 
         get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name.lower() in each.lower()][:3]
     )
     closest = f"; closest: {', '.join(name if name == name.strip() else repr(name) for name in close)}" if close else ""
-    return f"no {what} {name!r}{closest}; all {len(known):,}: {some_of(known, most)}"
+    return f"no {what} {name!r}{closest}; all {len(known):,}: {comma_list(known, most)}"

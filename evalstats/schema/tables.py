@@ -15,7 +15,8 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError
+from evalstats.grammar import comma_list
 from evalstats.schema.columns import KEYS, TABLES, GlossaryColumn, TableName, column_names, schema_of
 
 # Factors are kept in one of these dtypes; anything else becomes text.
@@ -412,5 +413,5 @@ def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None
 
 def _fault(where: str, column: GlossaryColumn, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:  # noqa: PLR0917 - six words of one sentence
     rows = wrong.arg_true()
-    shown = some_of((f"row {row}: {series[row]!r}" for row in rows), _SHOWN)
+    shown = comma_list((f"row {row}: {series[row]!r}" for row in rows), _SHOWN)
     return f"{where}: column {column.name!r} {problem} ({shown}); {remedy}"

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import InputError
+from evalstats.grammar import plural
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -91,7 +92,7 @@ def few_items(n: int) -> tuple[str, ...]:
     """Return the warning for fewer than ten items."""
     if n >= FEW_ITEMS:
         return ()
-    return (f"Only {n} item{'s' if n != 1 else ''}: no method is reliable below {FEW_ITEMS}",)
+    return (f"Only {plural(n, 'item')}: no method is reliable below {FEW_ITEMS}",)
 
 
 def too_few_clusters(n_clusters: int) -> str | None:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import plural
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level
 from evalstats.stats.clusters import intersection
 from evalstats.stats.estimate import positive_p, t_quantile, two_sided_t_p
@@ -340,7 +341,7 @@ def _spread(others: FloatArray, contrast: ItemContrast) -> tuple[float, float]:
 
 def _why_not(count: int, variance: float) -> str | None:
     if count < MIN_REFERENCES:
-        have = "no reference model" if not count else f"only {count} reference model{'s' if count > 1 else ''}"
+        have = "no reference model" if not count else f"only {plural(count, 'reference model')}"
         return (
             f"{have}: at least {MIN_REFERENCES} known clean are needed to know how far clean models differ here, so this is "
             "described and not judged"

@@ -427,17 +427,6 @@ def _reading_order(source: StoredSource) -> tuple[str, str]:
     return min((entry.run for entry in source.manifest.runs), default=""), source.folder.name
 
 
-def some_of(names: Iterable[str], shown: int = 12) -> str:
-    """Return the first names for a message, and how many more there are.
-
-    >>> some_of(["a", "b", "c"], shown=2)
-    "'a', 'b' and 1 more"
-    """
-    names = list(names)
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(repr(name) for name in names[:shown]) + more if names else "none"
-
-
 _OTHER: Final = object()
 # Before this version of the schema true also stood for a direction that nobody had declared.
 _DIRECTION_SINCE = 3

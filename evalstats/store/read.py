@@ -9,6 +9,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from evalstats.errors import InputError, StoreError
+from evalstats.grammar import quoted_list
 from evalstats.schema.columns import TABLES, TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.metrics import one_definition
@@ -23,7 +24,6 @@ from evalstats.store.manifest import (
     is_store,
     scan_parts,
     shared_constants,
-    some_of,
 )
 from evalstats.store.merged import MERGED_AT_A_TIME, merged_outcomes
 from evalstats.store.write import remove_run
@@ -435,4 +435,4 @@ def _tables_wanted(tables: Collection[TableName] | None) -> list[TableName]:
 def _refuse_unknown(wanted: Iterable[str], have: Collection[str], nothing: str) -> None:
     for name in wanted:
         if name not in have:
-            raise InputError(f"{nothing} {name!r}; there are {some_of(sorted(have))}")
+            raise InputError(f"{nothing} {name!r}; there are {quoted_list(sorted(have))}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalstats.errors import Option, StoreError
+from evalstats.grammar import plural, quoted_list
 from evalstats.regular import read_regular
 from evalstats.schema.data import Problem
 from evalstats.store.check import faults_of, folders_of, misplacement, shared_runs, stray_files
@@ -27,7 +28,6 @@ from evalstats.store.manifest import (
     StoredSource,
     check_marker,
     read_manifest,
-    some_of,
 )
 from evalstats.store.write import clear_unfinished, sync_folder, write_marker, writing_to
 
@@ -123,9 +123,7 @@ class _Repair:
         (self._store / INCOMING).mkdir(exist_ok=True)
         n = clear_unfinished(self._store)
         if n:
-            self._did(
-                self._store / INCOMING, f"{n} unfinished write{'' if n == 1 else 's'} deleted; none was in the store"
-            )
+            self._did(self._store / INCOMING, f"{plural(n, 'unfinished write')} deleted; none was in the store")
 
     def look_at(self, folder: Path) -> StoredSource | None:
         """Return the source of a folder; None where it is set aside, or cannot be read."""
@@ -175,7 +173,9 @@ class _Repair:
         """Set a source aside and say what is gone with it, and how it comes back."""
         moved = self._aside(folder)
         held = (
-            f"; with it go {'run' if len(runs) == 1 else 'runs'} {some_of(entry.run for entry in runs)}" if runs else ""
+            f"; with it go {'run' if len(runs) == 1 else 'runs'} {quoted_list(entry.run for entry in runs)}"
+            if runs
+            else ""
         )
         file = "the file that it came from" if path is None else shlex.quote(path)
         ways = ", ".join(sorted(options))

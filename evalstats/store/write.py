@@ -16,6 +16,7 @@ from uuid import uuid4
 import polars as pl
 
 from evalstats.errors import InputError, StoreError
+from evalstats.grammar import quoted_list
 from evalstats.regular import digest_of, open_folder
 from evalstats.schema.columns import TableName, column_names, schema_of
 from evalstats.schema.data import Problem, concat_tables, factor_dtypes
@@ -41,7 +42,6 @@ from evalstats.store.manifest import (
     program_version,
     repeated_key,
     scan_parts,
-    some_of,
 )
 
 try:
@@ -504,7 +504,7 @@ def remove_run(shelf: Shelf, run: str) -> None:
     """Take one run out of a store; the other runs of its source stay. Ingesting its file again brings it back."""
     holders = shelf.with_run(run)
     if not holders:
-        have = some_of(entry.run for source in shelf.current() for entry in source.manifest.runs)
+        have = quoted_list(entry.run for source in shelf.current() for entry in source.manifest.runs)
         raise InputError(f"{shelf.store}: holds no run {run!r}; there are {have}")
     for source in holders:
         if len(source.manifest.runs) == 1:

@@ -1,20 +1,18 @@
 """Which rows a name stands for: a run, a system, a model or a level of another column, with the rows of one metric."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 import polars as pl
 
-from evalstats.errors import CannotAnswerError, InputError, Option, some_of
+from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import is_constant, levels_of
 from evalstats.table.metric import MetricFacts
 from evalstats.table.trial_sets import row_counts, seen_trials
-
-_LEVELS_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +51,12 @@ def system_of(rows: pl.DataFrame, name: str, metric: MetricFacts, *, role: str) 
     """Return a system: the rows of the metric among those that the name stands for."""
     own = rows_among(rows, (rows["benchmark"] == metric.benchmark) & (rows["metric"] == metric.name))
     if not own.height:
-        raise InputError(f"the {role} {name!r} has no {metric.name!r}; it has {listed(rows['metric'])}")
+        raise InputError(f"the {role} {name!r} has no {metric.name!r}; it has {quoted_list(rows['metric'])}")
     _refuse_overlap(own, name, role)
     by_run = _runs_overlap(own)
     own, remarks = _one_row_per_trial(own, name)
     if by_run:
-        remarks.append(f"{name}: its {own['run'].n_unique()} runs are taken as trials ({listed(own['run'])})")
+        remarks.append(f"{name}: its {own['run'].n_unique()} runs are taken as trials ({quoted_list(own['run'])})")
     weights = own["weight"].drop_nulls()
     if weights.n_unique() > 1:
         remarks.append(f"{name}: the rows carry sampling weights, which are not used: every item counts the same")
@@ -112,7 +110,7 @@ def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
     if shared.height:
         raise SeveralRunsError(
             f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
-            f"name one of the runs {listed(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
+            f"name one of the runs {quoted_list(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
             f"{Option('trials_from_runs')}",
             n_runs=len(runs),
             n_items=shared.height,
@@ -134,7 +132,7 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
         if others:
             raise InputError(
                 f"the {role} {name!r} is ambiguous: it is a {column} and also a {others[0]} of other runs; "
-                f"name one of the runs {listed(pl.concat([run.filter(each) for _, each in found]))}"
+                f"name one of the runs {quoted_list(pl.concat([run.filter(each) for _, each in found]))}"
             )
         return rows
     columns = ("model", "system") if contrast == "model" else (contrast,)
@@ -167,7 +165,7 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
         if len(levels) == 1:
             return str(levels[0])
     raise InputError(
-        f"the {role}'s file holds several systems: {listed(rows['system'])}; name one with {Option(role)}, or, if they are "
+        f"the {role}'s file holds several systems: {quoted_list(rows['system'])}; name one with {Option(role)}, or, if they are "
         f"runs of one system (seeds), add {Option('trials_from_runs')}"
     )
 
@@ -184,7 +182,7 @@ def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str
     n = int(both["n"].sum())
     if n:
         raise InputError(
-            f"{names[0]!r} and {names[1]!r} share {n:,} rows, of the runs {listed(both['run'])}; "
+            f"{names[0]!r} and {names[1]!r} share {n:,} rows, of the runs {quoted_list(both['run'])}; "
             "name two runs, or two models without a run in common"
         )
 
@@ -194,8 +192,8 @@ def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[st
     shared = sorted(set(first["benchmark"].unique().to_list()) & set(second["benchmark"].unique().to_list()))
     if not shared:
         raise CannotAnswerError(
-            f"{names[0]!r} and {names[1]!r} have no benchmark in common: the first has {listed(first['benchmark'])}, "
-            f"the second {listed(second['benchmark'])}"
+            f"{names[0]!r} and {names[1]!r} have no benchmark in common: the first has {quoted_list(first['benchmark'])}, "
+            f"the second {quoted_list(second['benchmark'])}"
         )
     return shared
 
@@ -221,9 +219,3 @@ def require_outcomes(data: EvalData, *names: str) -> None:
 def rows_among(rows: pl.DataFrame, among: pl.Series) -> pl.DataFrame:
     """Return the rows that are marked; where all are, the very same table, of which no copy is made."""
     return rows if among.all(ignore_nulls=False) else rows.filter(among)
-
-
-def listed(values: pl.Series | Sequence[str]) -> str:
-    """Return the levels of a column, quoted and sorted, the first dozen of them."""
-    levels = sorted(pl.Series(values).cast(pl.String).unique().drop_nulls().to_list())
-    return some_of(map(repr, levels), _LEVELS_SHOWN)

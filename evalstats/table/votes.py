@@ -13,7 +13,8 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError, some_of
+from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
+from evalstats.grammar import comma_list
 from evalstats.schema.data import EvalData, alike, lookalike_note, renamed
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, merged, vote_rows
@@ -155,7 +156,7 @@ class VoteTable:
         if both_bad == "drop":
             votes = votes.filter(pl.col("outcome") != OUTCOMES[BOTH_BAD])
         if not votes.height:
-            lost = some_of((f"{n:,} vote{'' if n == 1 else 's'}: {reason}" for reason, n in reasons), 4, "; ")
+            lost = comma_list((f"{n:,} vote{'' if n == 1 else 's'}: {reason}" for reason, n in reasons), 4, "; ")
             raise CannotAnswerError(
                 f"no vote has an outcome ({lost if reasons else 'there are none'}); nothing can be rated"
             )
@@ -401,7 +402,7 @@ def _between(comparisons: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     known = set(comparisons["model_a"].unique().to_list()) | set(comparisons["model_b"].unique().to_list())
     unknown = [name for name in models if name not in known]
     if unknown:
-        raise InputError(f"no vote is of a model {unknown[0]!r}; models with votes: {some_of(sorted(known), 12)}")
+        raise InputError(f"no vote is of a model {unknown[0]!r}; models with votes: {comma_list(sorted(known), 12)}")
     return comparisons.filter(pl.col("model_a").is_in(list(models)) & pl.col("model_b").is_in(list(models)))
 
 

@@ -10,8 +10,9 @@ from evalstats.analysis.arena.checks import votes_of
 from evalstats.analysis.arena.ratings import RatedPart
 from evalstats.analysis.arena.result import Alternative, Categories, CategoryRating
 from evalstats.analysis.result import finite
-from evalstats.document.numbers import number, plural
-from evalstats.errors import CannotAnswerError, InputError, some_of
+from evalstats.document.numbers import number
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import comma_list, plural
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.likelihood import PairFit, Ties
 from evalstats.stats.arena.partial_pooling import PooledStrengths, pooled_strengths
@@ -272,7 +273,7 @@ def _category_method(
     if found.several:
         said.append(f"{plural(found.several, 'vote')} in several categories count in each")
     if apart:
-        said.append(f"warning: votes alone do not connect all models in {some_of(apart, 4)}")
+        said.append(f"warning: votes alone do not connect all models in {comma_list(apart, 4)}")
     if fit.prior > 0.0:
         said.append("votes with a category do not connect all models, so half a win and half a loss was added to each")
     return "; ".join(said)

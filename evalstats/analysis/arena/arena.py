@@ -47,8 +47,8 @@ from evalstats.analysis.provenance import lookalike_notes, run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError, Option, some_of
+from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import and_list, comma_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
 from evalstats.schema.tables import levels_of
@@ -244,7 +244,7 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         graded=asked.ties == "half",
     )
     if asked.anchor is not None and asked.anchor not in table.models:
-        have = some_of(table.models, 12)
+        have = comma_list(table.models, 12)
         raise InputError(f"the anchor {asked.anchor!r} has no votes; models with votes: {have}")
     found = connection(table.rows)
     parts = _parts(table, found, options)
@@ -368,7 +368,7 @@ def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
         return replace(result, asked=asked, notes=(*result.notes, *none))
     kept = frame.filter(~suspect)
     again = _ranked(replace(battles, comparisons=kept) if isinstance(battles, EvalData) else kept, every)
-    why = several([f"{n:,} {reason}" for reason, n in reasons])
+    why = and_list([f"{n:,} {reason}" for reason, n in reasons])
     text = (
         f"{result.n_votes - again.n_votes:,} of {result.n_votes:,} votes are left out as suspect ({why}); they were chosen by "
         "their outcomes, so read this beside the ratings of all votes"

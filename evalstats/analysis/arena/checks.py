@@ -7,8 +7,8 @@ from typing import TypeVar
 import numpy as np
 
 from evalstats.analysis.arena.result import CheckLine, CheckStatus, VoteCovariate, VoteGraph, WeakLink
-from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, EvalStatsError, EvalStatsWarning, some_of
+from evalstats.errors import CannotAnswerError, EvalStatsError, EvalStatsWarning
+from evalstats.grammar import and_list, comma_list, plural
 from evalstats.stats.arena.likelihood import Connection, weak_links
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import IntArray
@@ -124,11 +124,11 @@ def connection_line(graph: VoteGraph) -> CheckLine:
     """Say whether there is one scale, and how firmly."""
     if graph.one_list and not graph.connected:
         ends = ((graph.unbounded_above, "won"), (graph.unbounded_below, "lost"))
-        who = "; ".join(f"{several(names)} {done} every vote on the others" for names, done in ends if names)
+        who = "; ".join(f"{and_list(names)} {done} every vote on the others" for names, done in ends if names)
         return check_line("connected", "limit", f"all models but some are on one scale: {who}")
     if not graph.connected:
-        shown = (f"{plural(len(part), 'model')}: {several(part)}" for part in graph.components)
-        parts = some_of(shown, _NAMED, "; ")
+        shown = (f"{plural(len(part), 'model')}: {and_list(part)}" for part in graph.components)
+        parts = comma_list(shown, _NAMED, "; ")
         finding = (
             f"the votes do not put the {graph.n_models} models on one scale: they fall into {len(graph.components)} parts "
             f"({parts}), between which one side never won or there is no vote; ratings and ranks hold within a part"
@@ -139,10 +139,10 @@ def connection_line(graph: VoteGraph) -> CheckLine:
     if not weak:
         return check_line("connected", "ok", f"each model beat each other, directly or by a chain; {met}")
     hung = (
-        f"{several(link.group)} {'won' if link.side == 'wins' else 'lost'} {link.n_wins:g} against all others"
+        f"{and_list(link.group)} {'won' if link.side == 'wins' else 'lost'} {link.n_wins:g} against all others"
         for link in weak
     )
-    return check_line("connected", "limit", f"the scale hangs by few votes ({met}): {some_of(hung, _NAMED, '; ')}")
+    return check_line("connected", "limit", f"the scale hangs by few votes ({met}): {comma_list(hung, _NAMED, '; ')}")
 
 
 def weak_links_of(graph: VoteGraph) -> list[WeakLink]:

@@ -11,8 +11,9 @@ from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, number, plural, several
-from evalstats.errors import Option, some_of
+from evalstats.document.numbers import interval_words, number
+from evalstats.errors import Option
+from evalstats.grammar import and_list, comma_list, has_have, is_are, plural
 
 _TIES = {
     "half": "a tie counts as half a win for either",
@@ -151,7 +152,7 @@ def _assumptions(result: ArenaRanking) -> tuple[str, ...]:
     found = [_independence(result), *dict.fromkeys(text.takes for text in texts if text.takes)]
     found.append("Those who voted are whoever came; other users, with other wishes, could prefer otherwise.")
     if result.n_unscored:
-        why = some_of((f"{reason} ({n:,})" for reason, n in result.unscored_reasons), 4, "; ")
+        why = comma_list((f"{reason} ({n:,})" for reason, n in result.unscored_reasons), 4, "; ")
         because = f" ({why})" if result.unscored_reasons else ""
         found.append(f"{plural(result.n_unscored, 'vote')} without an outcome are like the rest{because}.")
     if result.prior > 0:
@@ -230,7 +231,7 @@ def _headline(result: ArenaRanking) -> str:
     without = len(_unranked(result))
     if without:
         some = f"{len(best)} of {n} models could be best" if len(best) > 1 else f"{first} leads"
-        return f"{some}, and {plural(without, 'model')} {'has' if without == 1 else 'have'} no rank"
+        return f"{some}, and {plural(without, 'model')} {has_have(without)} no rank"
     if len(best) == 1:
         return f"{first} is ahead of {'the other' if n == 2 else f'all {n - 1} others'}{_on_these(result)}"
     could = "Either could be best" if n == 2 else "Any" if len(best) == n else str(len(best))
@@ -302,7 +303,7 @@ def _ranks_settled(result: ArenaRanking) -> str:
         for rows in result.parts:
             best = [row.name for row in rows if row.may_be_best]
             if len(rows) > 1 and best:
-                could = f"any of {len(rows)}" if len(best) == len(rows) else several(best, 2)
+                could = f"any of {len(rows)}" if len(best) == len(rows) else and_list(best, 2)
                 told.append(f"in part {rows[0].component} {could} could be best")
         more = f"; {len(told) - _PARTS} further parts are in the table" if len(told) > _PARTS else ""
         return sentence("; ".join(told[:_PARTS]) + more)
@@ -310,8 +311,8 @@ def _ranks_settled(result: ArenaRanking) -> str:
     certain = sum(row.rank_low == row.rank_high for row in rows)
     pairs = figures.compared(result)
     shown = len(figures.apart(pairs))
-    ranks = f"{certain or 'None'} of {plural(len(rows), 'rank')} {'are' if certain > 1 else 'is'} certain"
-    apart = f"{shown:,} of {plural(len(pairs), 'pair')} {'are' if shown > 1 else 'is'}" if shown else "no pair is"
+    ranks = f"{certain or 'None'} of {plural(len(rows), 'rank')} {is_are(certain)} certain"
+    apart = f"{shown:,} of {plural(len(pairs), 'pair')} {is_are(shown)}" if shown else "no pair is"
     return f"{ranks}; {apart} separated{_on_these(result)}.{_other_level(result)}"
 
 
@@ -328,7 +329,7 @@ def _other_level(result: ArenaRanking) -> str:
         return ""
     if levels.shown == "these":
         return f" For other prompts too, none is: {plural(levels.n_prompts, 'prompt')} cannot tell."
-    these = f"{levels.n_separated_these:,} {'are' if levels.n_separated_these > 1 else 'is'}"
+    these = f"{levels.n_separated_these:,} {is_are(levels.n_separated_these)}"
     return f" On these {plural(levels.n_prompts, 'prompt')} alone, {these}."
 
 
@@ -384,14 +385,14 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, *_TOLD_APART}]
     if votes:
         further = result.asked.without_suspects
-        text = f"{'Further suspect' if further else 'Suspect'} votes ({several(votes, 7)}) may carry the ratings"
+        text = f"{'Further suspect' if further else 'Suspect'} votes ({and_list(votes, 7)}) may carry the ratings"
         remedy = "" if further else ("Rate without them: ", Option("without_suspects", value=True))
         found.append(Note(kind="trust", text=text, remedy=remedy))
     if fragile:
         text = f"Who leads hangs on {' and on '.join(fragile)}"
         found.append(Note(kind="trust", text=text, remedy="Collect more votes"))
     if fit:
-        text = f"One rating a model does not fit ({several(fit, 4)})"
+        text = f"One rating a model does not fit ({and_list(fit, 4)})"
         found.append(Note(kind="fit", text=text, remedy=("Rate by category: ", Option("by"))))
     if any(line.check == "drift" for line in lines):
         text = "Ratings change over time, so each is an average"
@@ -422,7 +423,7 @@ def _weak_links(result: ArenaRanking) -> list[Note]:
         return []
     first = weak[0]
     links = f"{'win' if first.side == 'wins' else 'loss'} ties" if first.n_wins == 1 else f"{first.side} tie"
-    text = f"Only {first.n_wins:g} {links} {several(first.group, 2)} to the rest"
+    text = f"Only {first.n_wins:g} {links} {and_list(first.group, 2)} to the rest"
     more = f", and {plural(len(weak) - 1, 'other group')} hang by as few" if len(weak) > 1 else ""
     return [Note(kind="few", text=text + more, remedy="Collect votes between them")]
 
@@ -462,5 +463,5 @@ def _actions(result: ArenaRanking) -> list[str]:
         )
     raters = [] if result.trust is None else list(dict.fromkeys(flag.rater for flag in result.trust.raters))
     if raters:
-        found.append(f"Read the votes of {several(raters, 3)}; unusual taste is no fraud.")
+        found.append(f"Read the votes of {and_list(raters, 3)}; unusual taste is no fraud.")
     return found

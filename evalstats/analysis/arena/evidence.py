@@ -23,7 +23,8 @@ from evalstats.analysis.arena.result import (
 )
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, several
+from evalstats.document.numbers import interval_words, number, p_words
+from evalstats.grammar import and_list, is_are, plural
 
 _SHOWN = 12
 _IN_MATRIX = 12  # a heat map of more models is no longer read
@@ -87,7 +88,7 @@ def _connections(result: ArenaRanking) -> Section | None:
                 Column(title="Size", kind="count"),
                 Column(title="Models", kind="name"),
             ),
-            rows=tuple((k, len(part), several(part, 3)) for k, part in enumerate(graph.components, 1)),
+            rows=tuple((k, len(part), and_list(part, 3)) for k, part in enumerate(graph.components, 1)),
             caption="Parts inside which every model beat every other, directly or by a chain",
             most=_SHOWN,
         )
@@ -97,9 +98,9 @@ def _connections(result: ArenaRanking) -> Section | None:
         text = f"Ratings exist inside a part only: between parts one side never won, or nobody voted.{prior}"
         heading = f"The votes leave {plural(len(graph.components), 'part')}"
         if graph.unbeaten:
-            text += f" {several(graph.unbeaten)} never lost, so no rating is high enough."
+            text += f" {and_list(graph.unbeaten)} never lost, so no rating is high enough."
         if graph.winless:
-            text += f" {several(graph.winless)} never won, so no rating is low enough."
+            text += f" {and_list(graph.winless)} never won, so no rating is low enough."
         return Section(
             id="parts", heading=heading, blocks=(Text(text=text), figures.vote_graph(result, table) or table)
         )
@@ -114,7 +115,7 @@ def _connections(result: ArenaRanking) -> Section | None:
             Column(title="Fewer are its"),
             Column(title="Votes", kind="number"),
         ),
-        rows=tuple((several(link.group, 3), link.n_models, link.side, link.n_wins) for link in graph.links),
+        rows=tuple((and_list(link.group, 3), link.n_models, link.side, link.n_wins) for link in graph.links),
         caption="Groups by the votes that tie them to the rest (a tie is half of one)",
         most=_SHOWN,
     )
@@ -132,9 +133,7 @@ def _pairs(result: ArenaRanking) -> Section | None:
         return None
     table, neighbours = _neighbours(result), _neighbouring(result)
     shown = sum(pair.verdict != "not separated" for pair in neighbours)
-    heading = (
-        f"{shown or 'None'} of {plural(len(neighbours), 'pair')} of neighbours {'are' if shown > 1 else 'is'} separated"
-    )
+    heading = f"{shown or 'None'} of {plural(len(neighbours), 'pair')} of neighbours {is_are(shown)} separated"
     if len(judged) == 1:
         heading = "The two models are separated" if apart(judged) else "The two models are not separated"
     matrix = figures.wins(result, table) if whole(result) and 2 < len(result.rows) <= _IN_MATRIX else None
@@ -321,7 +320,7 @@ def _categories(result: ArenaRanking) -> Section | None:
     by_chance = (1 - result.conf_level) * known
     said.append(f"{clear} of {plural(known, 'cell')} exclude 0; chance alone gives about {by_chance:.0f}")
     if found.left_out:
-        said.append(f"Left out: {several([name for name, _ in found.left_out])} ({found.left_out[0][1]})")
+        said.append(f"Left out: {and_list([name for name, _ in found.left_out])} ({found.left_out[0][1]})")
     rows = sorted(found.rows, key=lambda row: -abs(row.deviation or 0.0) / (row.std_error or float("inf")))
     table = Table(
         id="categories",
@@ -391,7 +390,7 @@ def _heading(result: ArenaRanking, check: str) -> str:
             heading = f"{plural(n, 'vote')} {'repeats' if n == 1 else 'repeat'} an earlier one"
         case "bursts":
             names = list(dict.fromkeys(burst.name for burst in trust.bursts if burst.kind == "model"))
-            heading = f"Votes for {several(names, 2)} came in bursts" if names else "Votes came in bursts"
+            heading = f"Votes for {and_list(names, 2)} came in bursts" if names else "Votes came in bursts"
         case "identity" if n := trust.identity_votes:
             heading = f"In {plural(n, 'vote')} an answer names its model"
         case "one rater" if first := next((row.new_first for row in trust.influences if row.new_first), None):
@@ -402,7 +401,7 @@ def _heading(result: ArenaRanking, check: str) -> str:
             heading = f"{fit.violations} of {plural(fit.triples, 'triple')} of models go in a circle"
         case "drift":
             names = [row.model for row in (result.drift.models if result.drift else ()) if row.flagged]
-            heading = f"Ratings of {several(names, 3)} change over time" if names else "Ratings change over time"
+            heading = f"Ratings of {and_list(names, 3)} change over time" if names else "Ratings change over time"
         case _:
             pass
     return heading

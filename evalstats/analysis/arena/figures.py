@@ -8,7 +8,8 @@ from evalstats.analysis.arena.checks import weak_links_of
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, PairContrast, RatingRow, turned
 from evalstats.analysis.result import columns, level
 from evalstats.document.model import Figure, Table
-from evalstats.document.numbers import interval, interval_words, number, plural
+from evalstats.document.numbers import interval, interval_words, number
+from evalstats.grammar import plural
 
 MOST_MODELS = 60
 MOST_IN_MATRIX = 20

@@ -12,8 +12,9 @@ import polars as pl
 from evalstats.analysis.arena.checks import DRIFT_LEVEL, TEST_LEVEL, check_line, guarded, votes_of
 from evalstats.analysis.arena.notes import source_word
 from evalstats.analysis.arena.result import CheckLine, FitChecks, ModelDrift, PairResidual, PeriodRating, RatingDrift
-from evalstats.document.numbers import number, p_words, plural
+from evalstats.document.numbers import number, p_words
 from evalstats.errors import CannotAnswerError
+from evalstats.grammar import plural
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.drift import LinearDrift, PeriodTest, linear_drift, period_test
 from evalstats.stats.arena.goodness_of_fit import (

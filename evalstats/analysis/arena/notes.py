@@ -7,8 +7,8 @@ import polars as pl
 from evalstats.analysis.arena.result import ClusterCount, VoteGraph
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
-from evalstats.errors import Option, some_of
+from evalstats.errors import Option
+from evalstats.grammar import and_list, comma_list, plural
 from evalstats.schema.data import same_votes
 from evalstats.table.votes import FEW_JUDGES, FEWEST_LEVELS, VoteTable, vote_sources
 
@@ -49,10 +49,10 @@ def vote_notes(table: VoteTable, asked: tuple[str, ...] | None, *, graded: bool)
     counts, votes = table.counts, table.votes
     without: list[Note] = []
     if counts.n_unscored:
-        why = some_of((f"{n:,} {reason}" for reason, n in counts.reasons), _SHOWN)
+        why = comma_list((f"{n:,} {reason}" for reason, n in counts.reasons), _SHOWN)
         text = f"{counts.n_unscored:,} of {counts.n_rows:,} votes have no outcome and are left out, not taken for ties: {why}"
         if counts.labels:
-            text += f"; labels: {some_of((f'{label[:40]!r} ({n:,})' for label, n in counts.labels), _SHOWN)}"
+            text += f"; labels: {comma_list((f'{label[:40]!r} ({n:,})' for label, n in counts.labels), _SHOWN)}"
         without = [Note(kind="missing", text=text)]
     if votes is None:
         return (*without, *_of_merged(table))
@@ -123,8 +123,8 @@ def _of_clusters(table: VoteTable, votes: pl.DataFrame, asked: tuple[str, ...] |
         names = judged["judge"].cast(pl.String).unique().sort().to_list()
         if 0 < len(names) <= FEW_JUDGES:
             text = (
-                f"{judged.height:,} of {votes.height:,} votes are by {plural(len(names), 'judge')} ({several(names, 3)}) and not "
-                "by people; each counts as a rater of its own"
+                f"{judged.height:,} of {votes.height:,} votes are by {plural(len(names), 'judge')} ({and_list(names, 3)}) and "
+                "not by people; each counts as a rater of its own"
             )
             yield Note(kind="dependence", text=text, remedy="Rate people's votes and a judge's apart")
     for name, levels in table.unclustered:
@@ -183,7 +183,7 @@ def scale_notes(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
         # Of two such models one may have beaten the other.
         on = "" if set(names) <= set(all_of) else " on the rated models"
         one = len(names) == 1
-        whose = f"The rating{'' if one else 's'} of {several(names, 3)}"
+        whose = f"The rating{'' if one else 's'} of {and_list(names, 3)}"
         if names and prior > 0.0:
             texts.append(
                 f"{whose}, which {done} every vote{on}, {'rests' if one else 'rest'} on the prior of {prior:g} wins; ranks rest "
@@ -198,7 +198,7 @@ def scale_notes(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
 def few_votes_notes(graph: VoteGraph, table: VoteTable) -> Iterator[Note]:
     """Warn of models with few votes, and say how events of several models count."""
     if graph.few_votes:
-        few = several([f"{name} ({count})" for name, count in graph.few_votes])
+        few = and_list([f"{name} ({count})" for name, count in graph.few_votes])
         yield Note(kind="few", text=f"Little can be said of models with fewer than 10 votes: {few}")
     if table.votes is not None and table.counts.n_events:
         size = table.votes["event_size"].max()

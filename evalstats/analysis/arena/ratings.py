@@ -12,8 +12,8 @@ from evalstats.analysis.arena.options import ArenaOptions
 from evalstats.analysis.arena.result import ClusterCount, PromptLevels, VoteCovariate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import plural
 from evalstats.stats.arena.bootstrap import PercentileIntervals, bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from evalstats.stats.arena.contrasts import (

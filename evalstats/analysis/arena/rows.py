@@ -12,7 +12,7 @@ from evalstats.analysis.arena.checks import votes_of
 from evalstats.analysis.arena.ratings import Claims, RatedPart, RatingOptions, model_df, strength_reach
 from evalstats.analysis.arena.result import PairContrast, PairVerdict, RatingRow
 from evalstats.analysis.result import finite
-from evalstats.document.numbers import plural
+from evalstats.grammar import plural
 from evalstats.stats.arena.contrasts import arena_ranks
 from evalstats.stats.arena.likelihood import Connection
 from evalstats.stats.arena.perfect_records import PerfectRecord, perfect_record, record_limits

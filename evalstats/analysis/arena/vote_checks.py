@@ -25,8 +25,9 @@ from evalstats.analysis.arena.result import (
     TrustChecks,
     VoteCovariate,
 )
-from evalstats.document.numbers import interval_words, number, p_value, p_words, plural, several
-from evalstats.errors import CannotAnswerError, some_of
+from evalstats.document.numbers import interval_words, number, p_value, p_words
+from evalstats.errors import CannotAnswerError
+from evalstats.grammar import and_list, comma_list, plural
 from evalstats.stats.arena.bradley_terry import fit_strengths, selection_bias
 from evalstats.stats.arena.drift import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
 from evalstats.stats.arena.goodness_of_fit import clustered_mean
@@ -188,7 +189,7 @@ def _raters(part: RatedPart, voters: Voters) -> Checked:
         taste = number(evidence.taste, 2)
         finding = f"none of {tested} stands out against honest tastes (standard deviation {taste} log-odds)"
         return found, check_line("raters", "ok", finding)
-    who = several(list(dict.fromkeys(f"{flag.rater} ({flag.detail})" for flag in flags.values())), _NAMED)
+    who = and_list(list(dict.fromkeys(f"{flag.rater} ({flag.detail})" for flag in flags.values())), _NAMED)
     count = len({flag.rater for flag in flags.values()})
     named = f"votes of {count} stand out: {who}" if flags else "no single one stands out for certain"
     return found, check_line("raters", "warning", "; ".join([f"of {tested}, {named}", *rings]))
@@ -375,7 +376,7 @@ def _bursts(part: RatedPart, voters: Voters) -> Checked:
         for burst in bursts
     )
     p = min(1.0, 2.0 * min(burst.p_adjusted for burst in bursts))
-    return {"bursts": bursts}, check_line("bursts", "warning", some_of(said, _NAMED, "; "), p)
+    return {"bursts": bursts}, check_line("bursts", "warning", comma_list(said, _NAMED, "; "), p)
 
 
 def _identity(table: VoteTable, fit: PairFit) -> Checked:

@@ -9,7 +9,8 @@ import polars as pl
 
 from evalstats.analysis.audit.items import differing_items, first_rows
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
-from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.document.numbers import number, share_in_percent
+from evalstats.grammar import and_list, has_have, plural
 from evalstats.schema.pseudonyms import ANSWER_KEYS, CHOSEN
 from evalstats.stats.answer_choices import (
     PositionBias,
@@ -239,7 +240,7 @@ def _rekeyed(panel: Panel, rekeyed: Bools) -> Observation:
     n = int(rekeyed.sum())
     return Observation(
         kind="versions",
-        text=f"{n:,} of {plural(panel.items.height, 'item')} {'has' if n == 1 else 'have'} different keys in different runs",
+        text=f"{n:,} of {plural(panel.items.height, 'item')} {has_have(n)} different keys in different runs",
         remedy="Score every run by the newer keys",
         n_items=n,
         examples=panel.item_names(rekeyed, _SHOWN),
@@ -264,7 +265,7 @@ def _guessed(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecke
             yield Observation(
                 kind="guessed answers",
                 text=(
-                    f"{plural(none.size, 'model')} {'has' if none.size == 1 else 'have'} no unread answer, the others up to "
+                    f"{plural(none.size, 'model')} {has_have(none.size)} no unread answer, the others up to "
                     f"{share_in_percent(float(share.max()))}: consistent with guesses that were stored as answers"
                 ),
                 remedy="Look in their files for answers that no text supports",
@@ -277,7 +278,7 @@ def _guessed(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecke
     if blind:
         yield Observation(
             kind="guessed answers",
-            text=f"No better than a random pick: {several([f'{name} ({told})' for name, told in blind], 3)}",
+            text=f"No better than a random pick: {and_list([f'{name} ({told})' for name, told in blind], 3)}",
             remedy="Look whether its answers were read at all",
             models=tuple(name for name, _ in blind),
         )

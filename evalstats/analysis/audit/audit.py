@@ -30,8 +30,8 @@ from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import unknown_name
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary

@@ -17,8 +17,9 @@ from evalstats.document.model import (
     Tone,
     sentence,
 )
-from evalstats.document.numbers import interval_words, number, plural, several
+from evalstats.document.numbers import interval_words, number
 from evalstats.errors import written
+from evalstats.grammar import and_list, plural
 
 _TOLD = 3  # findings told in the answer
 _DRAWN = 8  # comparisons in the figure
@@ -55,7 +56,7 @@ def document(result: Audit) -> Document:
 
 def _whose(result: Audit) -> str:
     names = list(dict.fromkeys(each.benchmark for each in result.metrics))
-    where = placed(names[0]) if len(names) == 1 else f" on {several(names)}"
+    where = placed(names[0]) if len(names) == 1 else f" on {and_list(names)}"
     return f"these scores{where}"
 
 
@@ -98,7 +99,7 @@ def _answer(result: Audit) -> tuple[Block, ...]:
     told = [_told(result, each) for each in result.findings[:_TOLD]]
     if len(result.findings) > _TOLD:
         rest = result.findings[_TOLD:]
-        told.append(f"{len(rest)} more: {several(list(dict.fromkeys(each.kind for each in rest)), 5)}.")
+        told.append(f"{len(rest)} more: {and_list(list(dict.fromkeys(each.kind for each in rest)), 5)}.")
     blocks: list[Block] = [Items(items=tuple(told))] if told else []
     figure = _figure(result)
     if figure is not None:
@@ -251,7 +252,7 @@ def _findings_heading(result: Audit) -> str:
         "open": ("{} has no other handling to try", "{} have no other handling to try"),
     }
     told = [words[effect][n > 1].format(n) for effect, n in counts.items() if n]
-    return several(told)
+    return and_list(told)
 
 
 def _findings_table(result: Audit) -> Table:
@@ -285,7 +286,7 @@ def _findings_table(result: Audit) -> Table:
 def _method(result: Audit) -> Section:
     level = f"{100 * result.conf_level:g}%"
     clusters = sorted({name for each in result.metrics for name in each.clusters})
-    by = f", clustered by {several(clusters)}" if clusters else ""
+    by = f", clustered by {and_list(clusters)}" if clusters else ""
     drawn = (
         f"Conclusions: the verdict on every two models with 10 shared items or more, each by its own {level} paired interval, "
         f"not adjusted for their number{by}."
@@ -309,4 +310,4 @@ def _unchecked(result: Audit) -> list[str]:
         kinds = reasons.setdefault(each.reason, [])
         if each.kind not in kinds:
             kinds.append(each.kind)
-    return [f"Not checked: {several(list(kinds), 9)}, because {reason}." for reason, kinds in reasons.items()]
+    return [f"Not checked: {and_list(list(kinds), 9)}, because {reason}." for reason, kinds in reasons.items()]

@@ -11,8 +11,9 @@ from evalstats.analysis.design.averages import other_averages
 from evalstats.analysis.design.clusters import candidate_groups, group_columns, label_of
 from evalstats.analysis.design.dependence import kind_of
 from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
-from evalstats.document.numbers import many, number, plural, several, share_in_percent
+from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import Option
+from evalstats.grammar import and_list, plural, plural_of
 from evalstats.schema.dependence import is_partition_by_name
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
@@ -98,7 +99,7 @@ def unlike_levels(panel: Panel) -> Iterator[Observation | NotChecked]:
         text=f"A mean of all items is the {' and the '.join(replace(each, kind='micro').words(items) for each in averages)}",
         remedy=("Say which average is meant; ", Option("average", "macro"), " weights levels equally"),
         treatments=tuple(
-            Treatment(words=f"with {many(each.label)} weighted equally", strata=strata.codes)
+            Treatment(words=f"with {plural_of(each.label)} weighted equally", strata=strata.codes)
             for each in averages
             if (strata := each.strata(items)) is not None
         ),
@@ -294,9 +295,9 @@ def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str
     others = [f"{label[each.factor]} ({each.n_levels}, {_effect(each)})" for each in found[1:_SHOWN_FACTORS]]
     return Observation(
         kind="dependence",
-        text=told + (f", and by {several(others)}" if others else ""),
+        text=told + (f", and by {and_list(others)}" if others else ""),
         remedy=(
-            f"If these {first.n_levels} {many(label[first.factor])} are all you ask about, add ",
+            f"If these {first.n_levels} {plural_of(label[first.factor])} are all you ask about, add ",
             Option("cluster", "none"),
         ),
         examples=tuple(f"{label[each.factor]}: {_interval(each)}" for each in found),

@@ -8,8 +8,8 @@ import polars as pl
 from evalstats.analysis.result import Estimate, Result
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
 from evalstats.errors import Advice, written
+from evalstats.grammar import plural
 
 Kind = Literal[
     "repeated rows",  # the same trial of the same item twice

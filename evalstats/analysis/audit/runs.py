@@ -10,8 +10,9 @@ from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treat
 from evalstats.analysis.design.comparability import MIN_SHARED, EntryDifference, RunKinds, run_kinds, shared_counts
 from evalstats.analysis.design.run_settings import setting_words
 from evalstats.analysis.leaderboard.entries import ENTRY
-from evalstats.document.numbers import plural, several, share_in_percent
+from evalstats.document.numbers import share_in_percent
 from evalstats.errors import Advice, Option
+from evalstats.grammar import and_list, plural
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.table.items import FIRST, HELPER, ITEM_KEY, Bools, Floats, Ints
@@ -71,7 +72,7 @@ def too_small(panel: Panel) -> Iterator[Observation]:
     if 0 < n_clusters < FEW_CLUSTERS:
         yield Observation(
             kind="too small",
-            text=f"Items lie in {n_clusters} clusters of {several(panel.clusters)}, too few for any interval",
+            text=f"Items lie in {n_clusters} clusters of {and_list(panel.clusters)}, too few for any interval",
             remedy=(
                 "Look at the clusters one by one, or say that these are all there are: ",
                 Option("cluster", "none"),
@@ -112,7 +113,7 @@ def _observation(own: list[EntryDifference], remedy: Advice, treatments: tuple[T
     settings = list(dict.fromkeys(setting_words(each.setting) for each in own))
     models = list(dict.fromkeys(name for each in own for name in each.models))
     more = f" and {len(models) - 1} more" if len(models) > 1 else ""
-    also = f"; the {several(settings[1:])} differ{'s' if len(settings) == 2 else ''} too" if len(settings) > 1 else ""
+    also = f"; the {and_list(settings[1:])} differ{'s' if len(settings) == 2 else ''} too" if len(settings) > 1 else ""
     told = first.explanation.replace(" between the two sides", "")
     return Observation(
         kind="versions",
@@ -124,7 +125,7 @@ def _observation(own: list[EntryDifference], remedy: Advice, treatments: tuple[T
 
 
 def _remedy_apart(measured: RunKinds) -> Advice:
-    settings = several([setting_words(name) for name in measured.apart])
+    settings = and_list([setting_words(name) for name in measured.apart])
     accepted = Option("accept", tuple(measured.apart))
     return (f"Compare only runs with the same {settings}, or where it is intended: ", accepted)
 
@@ -152,7 +153,7 @@ def _named(panel: Panel, rows: Bools, settings: tuple[str, ...]) -> str:
         values = levels_of(recorded[name]) if name in recorded.columns else []
         if len(values) == 1:
             told.append(f"{setting_words(name)} {values[0]}")
-    return several(told) if told else f"runs like {runs.sort()[0]}"
+    return and_list(told) if told else f"runs like {runs.sort()[0]}"
 
 
 _TRIAL = (ENTRY, *ITEM_KEY, "trial", "judge")
@@ -212,7 +213,7 @@ def repeated_runs(panel: Panel) -> Iterator[Observation]:
     )
     yield Observation(
         kind="repeated runs",
-        text=f"Up to {most} runs of {several(models, 2)} answered the same {plural(shared.height, 'trial')} ({same})",
+        text=f"Up to {most} runs of {and_list(models, 2)} answered the same {plural(shared.height, 'trial')} ({same})",
         remedy="Read one copy alone"
         if not differ
         else ("Keep the run that is meant, or take runs as trials: ", Option("trials_from_runs")),

@@ -10,8 +10,9 @@ import polars as pl
 from evalstats.analysis.audit.panel import ITEM, NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.design.comparability import MIN_SHARED
 from evalstats.analysis.leaderboard.entries import ENTRY
-from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import Advice, Option
+from evalstats.grammar import and_list, is_are, plural
 from evalstats.stats.score_scales import lone_code
 from evalstats.table.items import Bools
 
@@ -212,7 +213,7 @@ def failure_codes(panel: Panel) -> Iterator[Observation]:
         yield _coded(
             panel,
             rows,
-            text=f"{plural(n, 'score')} {'is' if n == 1 else 'are'} {code:g}, far from all others "
+            text=f"{plural(n, 'score')} {is_are(n)} {code:g}, far from all others "
             f"({_span(values[values != code])}), and counted in the mean",
             remedy=(f"if {code:g} stands for no score, say ", Option("map", code, of="unscored")),
         )
@@ -339,7 +340,7 @@ def _one_value(panel: Panel) -> Iterator[Observation]:
     if silent and len(silent) < len(panel.models):
         yield Observation(
             kind="scale",
-            text=f"Every score of {several(silent, 3)} is {number(worst, 0)}, consistent with a run that broke",
+            text=f"Every score of {and_list(silent, 3)} is {number(worst, 0)}, consistent with a run that broke",
             remedy="Read some of the answers before comparing",
             models=tuple(silent[:5]),
         )

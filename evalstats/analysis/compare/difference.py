@@ -31,8 +31,9 @@ from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, share_in_percent
+from evalstats.document.numbers import share_in_percent
 from evalstats.errors import InputError
+from evalstats.grammar import plural
 from evalstats.stats.bootstrap import augmented_percentile, percentile_law
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import (

@@ -1,7 +1,5 @@
 """What is said of a comparison: the verdict, for which items it holds, and the evidence in the order a sceptic asks."""
 
-from collections.abc import Sequence
-
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
@@ -16,8 +14,9 @@ from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
-from evalstats.document.numbers import declared, interval_words, many, number, p_words, plural, scaled, titled
+from evalstats.document.numbers import declared, interval_words, number, p_words, scaled, titled
 from evalstats.errors import Option
+from evalstats.grammar import and_list, plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS
 
 TONES: dict[str, Tone] = {
@@ -116,7 +115,7 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
 def _both_facts(result: Comparison, these: TheseItems) -> str:
     """Say what holds on these items, and that it is open for others."""
     first, second = result.baseline.name, result.candidate.name
-    on, others = f"on these {plural(result.n_items, 'item')}", f"on other {many(these.factor)}"
+    on, others = f"on these {plural(result.n_items, 'item')}", f"on other {plural_of(these.factor)}"
     if these.verdict == "equivalent":
         return (
             f"{second} and {first} differ by less than {_margin_words(result)} {on}; whether they do {others} is open"
@@ -151,7 +150,7 @@ def _scope(result: Comparison) -> str:
             f"{result.n_items:,} variants of {plural(result.n_clusters or 0, 'item')}{placed(result.benchmark, 'of')}"
         )
     elif result.n_clusters is not None and not widened:
-        items += f" in {result.n_clusters} {many(' and '.join(result.clusters))}"
+        items += f" in {result.n_clusters} {plural_of(' and '.join(result.clusters))}"
     judge = " by the judge" if result.labels is not None else ""
     parts = [f"{sides} in {result.metric}{judge}, on the {items} that both answered", *_by_labels(result)]
     if widened:
@@ -177,7 +176,7 @@ def _findings(result: Comparison) -> tuple[Text, ...]:
 
 def _varies(result: Comparison, found: LevelDifferences) -> str:
     who = result.candidate.name
-    others = f" {Option('cluster', found.factor)} answers for other {many(found.factor)}."
+    others = f" {Option('cluster', found.factor)} answers for other {plural_of(found.factor)}."
     (high, _, most), (low, _, least) = found.levels[0], found.levels[-1]
     values = {value for _, _, value in found.levels}
     if found.copies and values <= {-1.0, 0.0, 1.0}:
@@ -185,7 +184,7 @@ def _varies(result: Comparison, found: LevelDifferences) -> str:
         for verb, value in (("gains", 1.0), ("loses", -1.0)):
             items = [n for _, n, each in found.levels if each == (value if result.higher_is_better else -value)]
             if items:
-                levels = plural(len(items), found.factor, many(found.factor))
+                levels = plural(len(items), found.factor, plural_of(found.factor))
                 parts.append(f"{verb} all {plural(sum(items), 'item')} of {levels}")
         same = sum(each == 0.0 for _, _, each in found.levels)
         rest = f" and changes nothing in the other {same}" if same else ""
@@ -306,7 +305,9 @@ def _more_items(result: Comparison) -> list[str]:
     if mde is None or estimate <= mde / 30 or estimate >= mde:
         return []
     n, what = (
-        (result.n_clusters, many(" and ".join(result.clusters))) if result.n_clusters else (result.n_items, "items")
+        (result.n_clusters, plural_of(" and ".join(result.clusters)))
+        if result.n_clusters
+        else (result.n_items, "items")
     )
     ratio = times_needed(result)
     if ratio is None:
@@ -437,7 +438,7 @@ def _by_group(result: Comparison) -> Section | None:
         return None
     n = len(result.groups)
     parts = [
-        f"{word} in {_some([group.level for group in result.groups if group.verdict == word])}"
+        f"{word} in {and_list([group.level for group in result.groups if group.verdict == word], 3)}"
         for word in ("better", "worse", "equivalent")
         if any(group.verdict == word for group in result.groups)
     ]
@@ -540,7 +541,7 @@ def _hidden_groups(result: Comparison) -> Section | None:
     main = flagged[0].factor if these is None else these.factor
     head = f"Items of one {main} rise and fall together"
     if result.open_for_others is not None:
-        head = f"On other {many(main)} the answer is open"
+        head = f"On other {plural_of(main)} the answer is open"
     table = Table(
         id="dependence",
         columns=(
@@ -632,7 +633,7 @@ def _methods(result: Comparison) -> Section | None:
     head = (
         f"All {len(rows)} methods agree"
         if not against
-        else f"{len(against)} of {len(rows)} methods disagree{'s' if len(against) == 1 else ''}: {_some(against)}"
+        else f"{len(against)} of {len(rows)} methods disagree{'s' if len(against) == 1 else ''}: {and_list(against, 3)}"
     )
     digits = figures.digits_of(result)
     table = Table(
@@ -754,9 +755,3 @@ def _unit_title(result: Comparison) -> str:
 
 def _first_of(n: int, shown: int) -> str:
     return f": the first {shown} of {n:,}" if n > shown else ""
-
-
-def _some(names: Sequence[str], most: int = 3) -> str:
-    if len(names) <= most:
-        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    return f"{', '.join(names[:most])} and {len(names) - most} more"

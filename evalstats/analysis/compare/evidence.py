@@ -11,7 +11,8 @@ import polars as pl
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs
 from evalstats.analysis.result import MethodRow, method_row
-from evalstats.document.numbers import declared, plural, scaled, share_in_percent
+from evalstats.document.numbers import declared, scaled, share_in_percent
+from evalstats.grammar import plural
 from evalstats.schema.tables import is_constant
 from evalstats.stats.bootstrap import bca_law, bootstrap_t
 from evalstats.stats.clusters import cluster_sign_flip

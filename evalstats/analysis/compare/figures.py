@@ -9,7 +9,8 @@ from evalstats.analysis.compare.result import Comparison, GroupRow, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
 from evalstats.analysis.result import MethodRow, as_columns
 from evalstats.document.model import Figure, Table, Tone
-from evalstats.document.numbers import declared, digits_of_interval, interval, number, p_value, plural, scaled
+from evalstats.document.numbers import declared, digits_of_interval, interval, number, p_value, scaled
+from evalstats.grammar import plural
 
 MOST_GROUPS = 40
 _LONG_NAME = 18  # letters; beside an axis the title above has to name the sides then

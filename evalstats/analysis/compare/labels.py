@@ -12,8 +12,9 @@ from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.result import Estimate, estimated, method_row, notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import interval_words, plural, scaled
+from evalstats.document.numbers import interval_words, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats import estimate as numbers

@@ -8,7 +8,8 @@ from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.document.model import Items, Section, Text, sentence
-from evalstats.document.numbers import declared, interval_words, number, p_value, plural, scaled
+from evalstats.document.numbers import declared, interval_words, number, p_value, scaled
+from evalstats.grammar import plural
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 
 _REFUSALS = ("invalid", "powerless")

@@ -46,8 +46,8 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.model import Note
-from evalstats.document.numbers import many
-from evalstats.errors import CannotAnswerError, InputError, some_of
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import comma_list, has_have, plural_of
 from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
@@ -418,11 +418,11 @@ class Question:
         first = unlike.row(0, named=True)
         name = "/".join(str(first[part]) for part in key if first[part])
         sides = " and ".join(
-            f"{some_of(map(repr, first[side]), _SHOWN)} for {arm.name}"
+            f"{comma_list(map(repr, first[side]), _SHOWN)} for {arm.name}"
             for side, arm in ((_FIRST, self.baseline), (_SECOND, self.candidate))
         )
         n, every = unlike.height, int(self.pairs.paired.sum())
-        have = "has" if n == 1 else "have"
+        have = has_have(n)
         return n, f"{n:,} of {every:,} items {have} more than one level of {column} (item {name} has {sides})"
 
     def _watched(self) -> SequentialAccount | None:
@@ -667,7 +667,7 @@ def _as_shown(found: Difference, too_few: ItemFactor | None, beside: tuple[Metho
         statistic=None,
         df=None,
         p_value=None,
-        reason=f"{too_few.n_levels} {many(too_few.factor)} are too few for an interval",
+        reason=f"{too_few.n_levels} {plural_of(too_few.factor)} are too few for an interval",
     )
     return replace(found, headline=bare, mde=None, rows=(*beside, *found.rows[1:]))
 

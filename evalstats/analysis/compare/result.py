@@ -14,7 +14,8 @@ from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
-from evalstats.document.numbers import interval, many, scaled
+from evalstats.document.numbers import interval, scaled
+from evalstats.grammar import plural_of
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.table.metric import Direction
@@ -351,7 +352,7 @@ class Comparison(Result, Estimate):
         ends = interval(self.conf_low, self.conf_high, self.scale)
         these, answer = self.open_for_others, qualified(self.verdict, [note.text for note in self.qualifiers])
         if these is not None:
-            on, others = f"on these {self.n_items:,} items", f"open on other {many(these.factor)}"
+            on, others = f"on these {self.n_items:,} items", f"open on other {plural_of(these.factor)}"
             answer = f"{self.verdict} ({these.verdict} {on}, {others})"
         sides = f"{self.candidate.name} against {self.baseline.name} on {self.benchmark}"
         return f"<Comparison: {sides}: {answer}, {shown} {ends}>"

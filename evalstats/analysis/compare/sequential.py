@@ -12,8 +12,9 @@ from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.result import MethodRow, method_row, notes
-from evalstats.document.numbers import declared, p_value, plural, scaled
+from evalstats.document.numbers import declared, p_value, scaled
 from evalstats.errors import CannotAnswerError
+from evalstats.grammar import plural
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import Estimate, normal_quantile
 from evalstats.stats.sequential import ConfidenceSequence, asymptotic_cs, normal_mixture_cs, order_drift

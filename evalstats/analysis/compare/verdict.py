@@ -12,17 +12,9 @@ from evalstats.analysis.design.metric import HOW_TO_DIRECT, Metric, open_directi
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels, too_much_missing
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import (
-    declared,
-    digits_of_interval,
-    many,
-    number,
-    p_value,
-    plural,
-    scaled,
-    share_in_percent,
-)
+from evalstats.document.numbers import declared, digits_of_interval, number, p_value, scaled, share_in_percent
 from evalstats.errors import InputError, written
+from evalstats.grammar import has_have, plural, plural_of
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
@@ -199,7 +191,7 @@ def _complete_words(pairs: Pairs) -> str:
         return "every item has a score on both sides, in every trial"
     return (
         f"every item has a score on both sides; {plural(short, 'item')} of one side or the other "
-        f"{'has' if short == 1 else 'have'} fewer trials than the rest, and trials that no file holds are not filled in"
+        f"{has_have(short)} fewer trials than the rest, and trials that no file holds are not filled in"
     )
 
 
@@ -522,7 +514,7 @@ def _worse(result: Comparison) -> tuple[bool, str]:
         return False, f"{result.candidate.name} is worse in {result.by}: {', '.join(levels)} (adjusted for all levels)"
     these = result.open_for_others
     if these is not None and these.verdict == "worse":
-        others = f"other {many(these.factor)}"
+        others = f"other {plural_of(these.factor)}"
         return True, f"it is worse on these {plural(result.n_items, 'item')}, and not shown to be on {others}"
     if result.verdict in ("better", "equivalent"):
         return True, f"the verdict is {result.verdict}"

@@ -20,8 +20,9 @@ from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Tabs, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, many, plural, several
+from evalstats.document.numbers import interval_words
 from evalstats.errors import Option
+from evalstats.grammar import and_list, plural, plural_of
 
 _SHOWN = 3
 _SHORT = 5  # letters of a unit
@@ -35,7 +36,7 @@ def document(result: Comparisons) -> Document:
     refused = graver(first.run_differences)
     return Document(
         kind="compare",
-        title=f"Is {first.candidate.name} better than {first.baseline.name}{where} in {_several(result.metrics)}?",
+        title=f"Is {first.candidate.name} better than {first.baseline.name}{where} in {and_list(result.metrics, _SHOWN)}?",
         label=label,
         tone=tone,
         headline=_headline(result),
@@ -71,14 +72,14 @@ def _headline(result: Comparisons) -> str:
     if found:
         return f"{second} and {first} cannot be compared: they differ in {' and '.join(found)}"
     told = [
-        f"{word} {_several([each.metric for each in result.rows if _word(each) == word])}"
+        f"{word} {and_list([each.metric for each in result.rows if _word(each) == word], _SHOWN)}"
         for word in ("better in", "worse in", "equivalent in", "higher in", "lower in")
         if any(_word(each) == word for each in result.rows)
     ]
     if not told:
         here, left = _on_these(result), _open(result)
         if not here:
-            return f"{second} is not shown to differ from {first} in {_several(result.metrics)}"
+            return f"{second} is not shown to differ from {first} in {and_list(result.metrics, _SHOWN)}"
         return "; ".join([f"{second} scores {' and '.join(here)}", *left])
     start, *rest = told
     word, _, names = start.partition(" ")
@@ -102,13 +103,15 @@ def _on_these(result: Comparisons) -> list[str]:
         if these is not None:
             word = "higher" if (row.estimate or 0.0) > 0 else "lower"
             words = "alike" if these.verdict == "equivalent" else word
-            found.setdefault(f"{words} on these items, open on other {many(these.factor)}, in", []).append(row.metric)
-    return [f"{words} {_several(names)}" for words, names in found.items()]
+            found.setdefault(f"{words} on these items, open on other {plural_of(these.factor)}, in", []).append(
+                row.metric
+            )
+    return [f"{words} {and_list(names, _SHOWN)}" for words, names in found.items()]
 
 
 def _open(result: Comparisons) -> list[str]:
     left = [row.metric for row in result.rows if not _word(row) and row.open_for_others is None]
-    return [f"not shown to differ in {_several(left)}"] if left else []
+    return [f"not shown to differ in {and_list(left, _SHOWN)}"] if left else []
 
 
 def _limits(result: Comparisons) -> list[str]:
@@ -118,7 +121,7 @@ def _limits(result: Comparisons) -> list[str]:
     found: list[str] = []
     for words in told:
         names = [row.metric for row in decided if words in limits(row)]
-        found.append(words if len(names) == len(decided) else f"{words} in {_several(names)}")
+        found.append(words if len(names) == len(decided) else f"{words} in {and_list(names, _SHOWN)}")
     return found
 
 
@@ -201,7 +204,7 @@ def _notes(result: Comparisons) -> tuple[Note, ...]:
     found: list[Note] = []
     for note in every:
         names = [metric for metric, notes in own.items() if note in notes]
-        told = note.text if len(names) == len(own) else f"In {_several(names)}: {note.text}"
+        told = note.text if len(names) == len(own) else f"In {and_list(names, _SHOWN)}: {note.text}"
         found.append(replace(note, text=told))
     rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(found, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
@@ -225,12 +228,14 @@ def _actions(result: Comparisons) -> list[str]:
     left = [row.metric for row in result.rows if row.verdict == "inconclusive" and row.higher_known is None]
     found: list[str] = []
     if words["better"] and words["worse"]:
-        gained, lost = _several(words["better"]), _several(words["worse"])
+        gained, lost = and_list(words["better"], _SHOWN), and_list(words["worse"], _SHOWN)
         found.append(f"Decide what the gain in {gained} is worth in {lost}: no test weighs one metric against another.")
     elif words["worse"]:
-        found.append(f"Keep {result.rows[0].baseline.name}, unless {_several(words['worse'])} does not matter.")
+        found.append(f"Keep {result.rows[0].baseline.name}, unless {and_list(words['worse'], _SHOWN)} does not matter.")
     if left:
-        found.append(f"Do not read {_several(left)} as equal: declare margins before the next run to show that.")
+        found.append(
+            f"Do not read {and_list(left, _SHOWN)} as equal: declare margins before the next run to show that."
+        )
     return found
 
 
@@ -306,7 +311,3 @@ def _method(result: Comparisons) -> tuple[Section, ...]:
         ),
     )
     return tuple(part for part in parts if part.blocks)
-
-
-def _several(names: tuple[str, ...] | list[str]) -> str:
-    return several(names, _SHOWN)

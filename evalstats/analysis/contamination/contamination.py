@@ -36,8 +36,9 @@ from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, plural, several
+from evalstats.document.numbers import number
 from evalstats.errors import InputError, Option
+from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, plan_account, scale_given, settled, with_plan
 from evalstats.stats.checks import check_count, check_level
@@ -296,7 +297,7 @@ def _of_scale(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     if not beyond:
         return []
     who, their = ("scores", "its") if len(beyond) == 1 else ("score", "their")
-    text = f"{several(beyond)} {who} outside the range of {their} references, so the answer rests on the logit scale"
+    text = f"{and_list(beyond)} {who} outside the range of {their} references, so the answer rests on the logit scale"
     return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
 
 

@@ -10,8 +10,9 @@ from evalstats.analysis.contamination.latent_scale import LatentScores, gaps_of
 from evalstats.analysis.contamination.result import WidthRow
 from evalstats.analysis.contamination.sides import Asked, Dated, Floats, ItemTable, few_clusters
 from evalstats.document.model import Note
-from evalstats.document.numbers import p_words, plural
+from evalstats.document.numbers import p_words
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import plural, quoted_list
 from evalstats.stats.contamination import (
     DateWindow,
     ReferenceGap,
@@ -19,7 +20,6 @@ from evalstats.stats.contamination import (
     date_density,
     date_window,
 )
-from evalstats.table.systems import listed
 
 # Half, the same and double the bandwidth with straight lines, and the same with parabolas.
 _OTHERS = ((0.5, 1), (2.0, 1), (1.0, 2))
@@ -41,14 +41,14 @@ def ask_of_date(
     unknown = [name for name in known if name not in table.table.names]
     if unknown:
         raise InputError(
-            f"a cut-off is given for {unknown[0]!r}, which is none of the models: {listed(table.table.names)}"
+            f"a cut-off is given for {unknown[0]!r}, which is none of the models: {quoted_list(table.table.names)}"
         )
     lacking = [name for name in table.suspects if name not in known]
     if table.named and lacking:
         raise InputError(f"{lacking[0]!r} has no cut-off; give it: {Option('cutoffs', '2024-03-01', of=lacking[0])}")
     suspects = [name for name in table.suspects if name in known]
     if not suspects:
-        raise InputError(f"no suspect has a cut-off; the suspects are {listed(table.suspects)}")
+        raise InputError(f"no suspect has a cut-off; the suspects are {quoted_list(table.suspects)}")
     asked = [_asked(table, name, days, known, conf_level) for name in suspects]
     empty = int(np.isnan(days).sum())
     notes = (f"{plural(empty, 'item')} without a date, or with several, left out",) if empty else ()
@@ -219,9 +219,9 @@ def _closer(suspect: str, every: Sequence[str], kept: Sequence[str], cutoffs: Ma
     unknown = [name for name in kept if name not in cutoffs]
     found: list[Note] = []
     if gone:
-        text = f"For {suspect}, {listed(gone)} are not taken as references: their own cut-offs lie within the bandwidth"
+        text = f"For {suspect}, {quoted_list(gone)} are not taken as references: their own cut-offs lie within the bandwidth"
         found.append(Note(kind="choice", text=text, caution=False))
     if unknown:
-        text = f"For {suspect}, the references {listed(unknown)} have no cut-off given; none may lie near its own"
+        text = f"For {suspect}, the references {quoted_list(unknown)} have no cut-off given; none may lie near its own"
         found.append(Note(kind="choice", text=text, caution=False))
     return found

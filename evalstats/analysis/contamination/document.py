@@ -9,8 +9,9 @@ from evalstats.analysis.method_texts import MethodText, known_methods
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import Estimate, level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import declared, first_lines, interval_words, number, p_words, plural, several, titled
+from evalstats.document.numbers import declared, interval_words, number, p_words, titled
 from evalstats.errors import Option
+from evalstats.grammar import and_list, first_lines, plural
 from evalstats.stats.contamination import MIN_REFERENCES
 
 _LISTED = 5
@@ -116,7 +117,7 @@ def _alt(result: ContaminationCheck) -> str:
         for row in by_estimate(result)
         if row.estimate is not None
     ]
-    return f"Gain beyond the references: {several(shown, 8)}."
+    return f"Gain beyond the references: {and_list(shown, 8)}."
 
 
 def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
@@ -167,7 +168,7 @@ def _facts(result: ContaminationCheck) -> tuple[str, ...]:
         f"Estimand: {result.estimand}{clusters}.",
         f"Method: {result.method}.",
         *([f"Models are compared in points: {result.compared_reason}."] if result.compared == "points" else []),
-        f"References: {several(result.references, _LISTED)}."
+        f"References: {and_list(result.references, _LISTED)}."
         if result.references
         else "References: for each model all the others.",
     ]
@@ -256,7 +257,7 @@ def _headline(result: ContaminationCheck) -> str:
     others = "clean models do" if result.references else "the others do"
     inflated = result.inflated()
     if inflated:
-        return f"{several(inflated)} {_gains(result, many=len(inflated) > 1)} than {others}"
+        return f"{and_list(inflated)} {_gains(result, many=len(inflated) > 1)} than {others}"
     whose = first.model if len(rows) == 1 else f"any of {len(rows)} models"
     if result.verdict == "invalid":
         return f"These data cannot tell whether {whose} is inflated"
@@ -268,7 +269,9 @@ def _headline(result: ContaminationCheck) -> str:
         return f"{plural(few, 'reference')} cannot show what clean models do, so {whose} is not judged"
     unsettled = [row.model for row in rows if _unsettled(row, result)]
     if unsettled:
-        return f"It is not settled whether {several(unsettled)} {_gains(result, many=len(unsettled) > 1)} than {others}"
+        return (
+            f"It is not settled whether {and_list(unsettled)} {_gains(result, many=len(unsettled) > 1)} than {others}"
+        )
     if all(row.conf_high is not None and row.conf_high < 0 for row in rows):
         return f"No sign of contamination: {whose} {_gains(result).replace('more', 'less')} than {others}"
     most = max(row.largest for row in rows if row.largest is not None)
@@ -317,11 +320,11 @@ def _answer(result: ContaminationCheck) -> tuple[Block, ...]:
     blocks: list[Block] = [inflation(result, _steps(result) if len(result.rows) == 1 else _suspects(result))]
     apart = [row for row in result.rows if row.verdict == "invalid"]
     if apart:
-        blocks.append(Text(text=f"Not judged: {several([row.model for row in apart])}. {sentence(apart[0].reason)}"))
+        blocks.append(Text(text=f"Not judged: {and_list([row.model for row in apart])}. {sentence(apart[0].reason)}"))
     blocks += [Text(text=f"{row.model}: {row.reason}.") for row in result.rows if _unsettled(row, result)][:_LISTED]
     lost = [row for row in result.rows if _lost_to_family(row, result)]
     if lost:
-        names = several([row.model for row in lost])
+        names = and_list([row.model for row in lost])
         text = f"Alone, {names} would look inflated; with {len(result.rows)} suspects, that much turns up by chance."
         blocks.append(Text(text=text))
     return tuple(blocks)
@@ -388,7 +391,7 @@ def _actions(result: ContaminationCheck) -> list[str]:
     inflated = result.inflated()
     if inflated:
         other = "the items after the cut-off" if result.design == "date" else f"the {result.new} items"
-        found.append(f"Rank {several(inflated)} by {other} alone.")
+        found.append(f"Rank {and_list(inflated)} by {other} alone.")
     few = min((len(row.references) for row in result.rows), default=0)
     open_ = any(row.verdict not in {"inflated", "clean within the margin"} for row in result.rows)
     if open_ and few < _ENOUGH:
@@ -458,7 +461,7 @@ def _scales(result: ContaminationCheck) -> list[Section]:
         for row in rows
         if (row.logits and row.logits.excludes_zero) != (row.points and row.points.excludes_zero)
     ]
-    heading = f"In points alone {several(apart)} would look otherwise" if apart else "Points alone say the same"
+    heading = f"In points alone {and_list(apart)} would look otherwise" if apart else "Points alone say the same"
     table = Table(
         id="scales",
         columns=(
@@ -491,7 +494,7 @@ def _bandwidths(result: ContaminationCheck) -> list[Section]:
     turned = [row.model for row, each in known if (row.estimate or 0.0) * (each.estimate or 0.0) < 0]
     heading = "The break keeps its sign at other bandwidths"
     if turned:
-        heading = f"The break of {several(list(dict.fromkeys(turned)))} changes sign at another bandwidth"
+        heading = f"The break of {and_list(list(dict.fromkeys(turned)))} changes sign at another bandwidth"
     table = Table(
         id="bandwidths",
         columns=(
@@ -537,7 +540,7 @@ def _items_alone(result: ContaminationCheck) -> list[Section]:
     if not fooled:
         return []
     row = fooled[0]
-    heading = f"From items alone {several([each.model for each in fooled])} would look inflated"
+    heading = f"From items alone {and_list([each.model for each in fooled])} would look inflated"
     text = (
         f"Items alone give {row.model} {p_words(row.item_p_value)}; with the differences between clean models it is "
         f"{p_words(row.p_value)}. Items alone take all clean models to be alike."

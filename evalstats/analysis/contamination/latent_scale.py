@@ -14,8 +14,8 @@ from scipy import special
 from evalstats.analysis.contamination.options import Scale
 from evalstats.analysis.contamination.result import Compared
 from evalstats.analysis.design.metric import Metric
-from evalstats.document.numbers import plural
 from evalstats.errors import InputError, Option
+from evalstats.grammar import plural
 from evalstats.stats.contamination import ItemContrast, ReferenceGap, reference_gap
 from evalstats.stats.rasch import ability_scores
 

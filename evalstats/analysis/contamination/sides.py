@@ -15,14 +15,14 @@ from evalstats.analysis.design.clusters import ITEM_OF_VARIANTS, chosen_clusters
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, Option, together
+from evalstats.grammar import plural, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
 from evalstats.stats.contamination import DateDensity, ItemContrast, split_contrast, twin_contrast
 from evalstats.table.items import HELPER
-from evalstats.table.systems import System, listed
+from evalstats.table.systems import System
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -87,7 +87,7 @@ class ItemTable:
         apart = [name for name in others if kind[name] != kind[suspect]]
         if not apart:
             return None
-        return f"measured otherwise than {listed(apart)}: {self.table.measured.why_apart()}"
+        return f"measured otherwise than {quoted_list(apart)}: {self.table.measured.why_apart()}"
 
     def left_out(self, short: Mapping[str, str]) -> tuple[str, ...]:
         """Return notes on the models with too few items; an error where one was named, or no suspect is left."""
@@ -276,7 +276,7 @@ def few_clusters(codes: Sequence[Ints], old: Bools, labels: Sequence[str]) -> st
             count = len(np.unique(each[side]))
             if side.any() and count < FEW_CLUSTERS:
                 return (
-                    f"the {word} items lie in {count} level{'s' if count != 1 else ''} of {label}: too few clusters for an "
+                    f"the {word} items lie in {plural(count, 'level')} of {label}: too few clusters for an "
                     f"interval; at least {FEW_CLUSTERS} are needed on each side"
                 )
     return None
@@ -310,7 +310,7 @@ def side_levels(
         raise InputError("old and new need at least one level each; leave the option out to take the rest")
     for level in (*(olds or ()), *(news or ())):
         if level not in found:
-            raise InputError(f"{column} has no level {level!r}; it has {listed(found)}")
+            raise InputError(f"{column} has no level {level!r}; it has {quoted_list(found)}")
     both = sorted(set(olds or ()) & set(news or ()))
     if both:
         raise InputError(f"{both[0]!r} is named as old and as new; an item is one or the other")
@@ -321,7 +321,7 @@ def side_levels(
         raise CannotAnswerError(f"{column} has {have}; old and new items are both needed")
     if olds is not None or news is not None:
         rest = tuple(level for level in found if level not in (olds or news or ()))
-        told = f"The rest of {column} ({listed(rest)}) is taken as {'new' if olds else 'old'}"
+        told = f"The rest of {column} ({quoted_list(rest)}) is taken as {'new' if olds else 'old'}"
         return (olds, rest, told) if olds else (rest, news or (), told)
     known = [tuple(level for level in found if level.lower() in names) for names in (OLD_NAMES, NEW_NAMES)]
     if len(found) == 2 and all(len(each) == 1 for each in known):
@@ -331,7 +331,7 @@ def side_levels(
             f"By their names, {known[0][0]!r} of {column} is taken as old and {known[1][0]!r} as new",
         )
     raise InputError(
-        f"which items are old and which new? {column} has {listed(found)}: "
+        f"which items are old and which new? {column} has {quoted_list(found)}: "
         f"name them, {together(Option('old', blank='LEVEL'), Option('new', blank='LEVEL'))}"
     )
 
@@ -352,8 +352,8 @@ def ask_of_split(
     for side, names, word in ((is_old, olds, "old"), (is_new, news, "new")):
         if int(side.sum()) < FEW_ITEMS:
             raise CannotAnswerError(
-                f"{plural(int(side.sum()), 'item')} of {label} {listed(names)} ({word}); at least {FEW_ITEMS} of each side are "
-                "needed"
+                f"{plural(int(side.sum()), 'item')} of {label} {quoted_list(names)} ({word}); at least {FEW_ITEMS} of each side "
+                "are needed"
             )
     short = enough(table, (is_old, is_new), ("old", "new"))
     left_out = table.left_out(short)
@@ -462,7 +462,7 @@ def _by_name(
     """Mark rows whose column names another item as twins of it, and that item's rows as originals."""
     if unknown:
         raise InputError(
-            f"{label} names {listed(unknown)}, and no item is called so; if these are levels, give {Option('old')} and "
+            f"{label} names {quoted_list(unknown)}, and no item is called so; if these are levels, give {Option('old')} and "
             f"{Option('new')}"
         )
     # An item that names itself is an original, as a table may say of each row.

@@ -17,8 +17,9 @@ from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, too
 from evalstats.analysis.result import estimated
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, plural, several, share_in_percent
+from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import and_list, is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import unknown_name
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
@@ -223,7 +224,7 @@ def _dated(data: EvalData) -> tuple[pl.DataFrame, list[Note]]:
         )
     if not lacking:
         return rows, []
-    text = f"{plural(len(lacking), 'run')} without a date {'is' if len(lacking) == 1 else 'are'} left out: {several(lacking, 3)}"
+    text = f"{plural(len(lacking), 'run')} without a date {is_are(len(lacking))} left out: {and_list(lacking, 3)}"
     return rows.filter(pl.col(_DAY).is_not_null()), [Note(kind="left_out", text=text)]
 
 
@@ -506,7 +507,7 @@ def _mood_notes(histories: Sequence[History]) -> Iterator[Note]:
     """Name the models whose days differ more than their items explain."""
     moody = sorted((row for row in histories if row.dispersion > 1.0), key=lambda row: -row.dispersion)
     if moody:
-        who = several([row.name for row in moody], 3)
+        who = and_list([row.name for row in moody], 3)
         ratio = number(moody[0].dispersion, 1)
         text = f"Days differ as a whole for {who}: up to {ratio} times the variance that items explain; intervals are widened"
         yield Note(

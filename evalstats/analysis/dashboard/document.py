@@ -9,7 +9,8 @@ from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import first_lines, interval_words, number, plural, scaled, several, titled
+from evalstats.document.numbers import interval_words, number, scaled, titled
+from evalstats.grammar import and_list, first_lines, plural
 
 _TONES: dict[str, Tone] = {"rose": "good", "dropped": "bad", "too few": "neutral", "no drift shown": "neutral"}
 _MOST_NAMED = 2
@@ -72,7 +73,7 @@ def _headline(result: Dashboard) -> str:
             f"{'The score' if n == 1 else f'None of {n} scores'} {'is not' if n == 1 else 'is'} shown to have changed"
         )
     if len(changed) > _MOST_NAMED:
-        names = several([_who(result, row) for row in changed], 3)
+        names = and_list([_who(result, row) for row in changed], 3)
         return f"{len(changed)} of {plural(len(result.judged), 'score')} changed: {names}"
     return " and ".join(f"{_who(result, row)} {verdict_words(row)}" for row in changed)
 
@@ -261,7 +262,7 @@ def _actions(result: Dashboard) -> list[str]:
             once = " Only this one day shows it: run again before you act." if row.n_since == 1 else ""
             alike.setdefault((str(row.since), also, once), []).append(_who(result, row))
     told = [
-        f"{several(names)}, {since}: {also}.{once} Look at the items that changed with evalstats compare."
+        f"{and_list(names)}, {since}: {also}.{once} Look at the items that changed with evalstats compare."
         for (since, also, once), names in alike.items()
     ]
     return list(first_lines(told, _MOST_LINES))

@@ -9,7 +9,7 @@ import polars as pl
 from evalstats.analysis.result import Estimate, Result, frame_of, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
+from evalstats.grammar import plural
 from evalstats.table.metric import Direction
 
 Drifted = Literal["dropped", "rose", "no drift shown", "too few"]

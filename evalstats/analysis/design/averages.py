@@ -10,8 +10,8 @@ import polars as pl
 
 from evalstats.analysis.design.clusters import label_of
 from evalstats.analysis.pairs import Pairs
-from evalstats.document.numbers import many, plural
-from evalstats.errors import InputError, Option, some_of
+from evalstats.errors import InputError, Option
+from evalstats.grammar import has_have, plural, plural_of, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.stats.stratified import Strata, strata_of
 
@@ -55,7 +55,7 @@ class Average:
             without = [name for name in names if name not in self.shares]
             if without:
                 raise InputError(
-                    f"{_listed(without)} of {self.label} {'has' if len(without) == 1 else 'have'} no share in the weights; give "
+                    f"{quoted_list(without, _SHOWN)} of {self.label} {has_have(len(without))} no share in the weights; give "
                     f"every level one, or keep the levels that shall count with {Option('where')}"
                 )
             weights = [self.shares[name] for name in names]
@@ -82,8 +82,8 @@ class Average:
             gone = [name for name in self.shares if name not in here]
             if gone:
                 raise InputError(
-                    f"the weights give a share to {_listed(gone)}, and no item has that level of {self.label}; its levels are "
-                    f"{_listed(sorted(here))}"
+                    f"the weights give a share to {quoted_list(gone, _SHOWN)}, and no item has that level of {self.label}; "
+                    f"its levels are {quoted_list(here, _SHOWN)}"
                 )
 
     def _levels(self, items: pl.DataFrame) -> pl.Series:
@@ -188,7 +188,7 @@ def weighted_words(kind: str, factor: str) -> str:
     >>> weighted_words("macro", "subject"), weighted_words("micro", "subject")
     ('with subjects weighted equally', 'with every item weighted equally')
     """
-    return "with every item weighted equally" if kind == "micro" else f"with {many(factor)} weighted equally"
+    return "with every item weighted equally" if kind == "micro" else f"with {plural_of(factor)} weighted equally"
 
 
 def fixed_by(average: Average | None, pairs: Pairs, column: str) -> bool:
@@ -225,9 +225,5 @@ def _sizes(levels: pl.Series, label: str) -> str:
     few, most = min(counts), max(counts)
     sizes = f"{few:,} to {most:,}" if few != most else f"{few:,}"
     # A column may be called anything; a word takes an s.
-    named = plural(len(counts), label, many(label)) if label.isalpha() else f"{len(counts):,} levels of {label}"
+    named = plural(len(counts), label, plural_of(label)) if label.isalpha() else f"{len(counts):,} levels of {label}"
     return f"{named} of {sizes} items"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return some_of(map(repr, names), _SHOWN)

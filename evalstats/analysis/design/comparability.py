@@ -30,8 +30,8 @@ from evalstats.analysis.design.run_settings import (
 )
 from evalstats.analysis.pairs import ids_nearly_alike
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
-from evalstats.errors import Option, some_of, written
+from evalstats.errors import Option, written
+from evalstats.grammar import and_list, comma_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
@@ -98,7 +98,7 @@ class _Sides:
     @property
     def are_compared(self) -> str:
         """Why a treatment of one model is no fault."""
-        return f"both sides are {some_of(sorted(self.first.models), _SHOWN)}, so this is what is compared"
+        return f"both sides are {comma_list(sorted(self.first.models), _SHOWN)}, so this is what is compared"
 
     @property
     def harness(self) -> str | None:
@@ -283,8 +283,8 @@ def _several(found: Sequence[RunDifference], sides: _Sides) -> RunDifference | N
         names.remove("prompt")  # its digest takes the number of worked examples in
     if not sides.same_model or len(names) < 2:
         return None
-    *most, last = [words[name] for name in names]
-    text = f"{', '.join(most)} and {last} differ at once, so the difference cannot be laid to one of them"
+    settings = and_list([words[name] for name in names], len(names))
+    text = f"{settings} differ at once, so the difference cannot be laid to one of them"
     return RunDifference("several", "weakens", text)
 
 
@@ -295,7 +295,7 @@ def _one_sided(sides: _Sides) -> RunDifference | None:
         values = sides.recorded(rule.place)
         if values.one_sided and rule.alone and not rule.place.together and not _is_set_once(rule, sides):
             gaps.append(f"{rule.words} ({'baseline' if values.baseline else 'candidate'})")
-    text = f"recorded on one side only, so not compared: {some_of(gaps, 4)}"
+    text = f"recorded on one side only, so not compared: {comma_list(gaps, 4)}"
     return RunDifference("unrecorded", "note", text) if gaps else None
 
 
@@ -379,7 +379,7 @@ def _item_sets(sides: _Sides) -> RunDifference | None:
     parts[0] += "".join(f", {n:,} only in the {side}" for n, side in zip(alone, _NAMES, strict=True) if n)
     for own, other, side in ((first, second, "baseline"), (second, first, "candidate")):
         tasks = sorted({*own["task"].unique().to_list()} - {*other["task"].unique().to_list()} - {""})
-        parts += [f"the {side} alone has {some_of(tasks, _SHOWN)}"] if tasks else []
+        parts += [f"the {side} alone has {comma_list(tasks, _SHOWN)}"] if tasks else []
     parts.append("the comparison speaks of the shared ones")
     if near := ids_nearly_alike(first, second):
         parts.append(near)
@@ -449,7 +449,7 @@ def _status(sides: _Sides) -> RunDifference | None:
     for which, values in zip(_NAMES, statuses, strict=True):
         failed = [value for value in values if value != "success"]
         if failed:
-            what = "did not end" if failed == ["started"] else f"has the status {some_of(failed, _SHOWN)}"
+            what = "did not end" if failed == ["started"] else f"has the status {comma_list(failed, _SHOWN)}"
             broken.append(f"a run of the {which} {what}")
     if not broken:
         return None
@@ -554,7 +554,7 @@ def _grave(share: float, sides: _Sides, differing: Collection[str]) -> tuple[Sev
         what = "a chat template, an instruction, drawn examples"
         return "weakens", f"the templates agree, so what was put around them differs ({what})"
     if sides.same_model:
-        models = some_of(sorted(sides.first.models), _SHOWN)
+        models = comma_list(sorted(sides.first.models), _SHOWN)
         why = (
             f"both sides are {models}, so the prompt may be what is compared; see that the ids mean the same questions"
         )
@@ -597,7 +597,7 @@ class EntryDifference:
         if self.setting == "unrecorded":
             return self.explanation
         so = "" if self.alike else f" (so for {self.models[0]}, and likewise for the rest)"
-        return f"{some_of(self.models, _SHOWN)} against {self.reference}: {self.explanation}{so}"
+        return f"{comma_list(self.models, _SHOWN)} against {self.reference}: {self.explanation}{so}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,9 @@ import numpy as np
 from evalstats.analysis.design.clusters import label_of, nested
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
-from evalstats.document.numbers import many, number, p_words
+from evalstats.document.numbers import number, p_words
 from evalstats.errors import Option
+from evalstats.grammar import plural_of
 from evalstats.schema.dependence import is_partition
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence, cluster_mean, undeclared_dependence
@@ -97,7 +98,7 @@ class ItemFactor(Dependence):
 
     @property
     def _too_few(self) -> str:
-        return f"{self.n_levels} are too few to say how other {many(self.factor)} differ"
+        return f"{self.n_levels} are too few to say how other {plural_of(self.factor)} differ"
 
     def note(self) -> Note:
         """Say that this factor decides, and how to rule it out: a caution where items clearly go by it."""
@@ -105,7 +106,7 @@ class ItemFactor(Dependence):
         if self.flag != "warn":
             maybe = f"may behave alike (adjusted {p_words(self.p_adjusted)})"
             return Note(kind="dependence", text=f"{items} {maybe}, so the answer is clustered by it", caution=False)
-        levels = f"{self.n_levels} {many(self.factor)}"
+        levels = f"{self.n_levels} {plural_of(self.factor)}"
         remedy = (f"If these {levels} are all you ask about, add ", Option("cluster", "none"))
         # That the answer is clustered stands in its scope.
         then = f", and {self._too_few}" if self.effective < FEW_CLUSTERS else ""
@@ -172,7 +173,7 @@ def partitions_named(rows: Iterable[ItemFactor], *, besides: Iterable[str | None
     """Say for which levels an answer holds: of the partitions of the items, at most two; "" where there are none."""
     said = set(besides)
     named = [
-        f"{row.n_levels} {many(row.factor)}"
+        f"{row.n_levels} {plural_of(row.factor)}"
         for row in rows
         if row.kind == "partition" and not row.copies and row.factor not in said
     ]

@@ -10,13 +10,14 @@ import polars as pl
 
 from evalstats.document.model import Note
 from evalstats.errors import Advice, InputError, Option, written
+from evalstats.grammar import quoted_list
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
 from evalstats.schema.tables import levels_of
 from evalstats.stats.score_scales import Spread, lone_code, single_numbers_conflict, spread_of, two_scales
 from evalstats.table.metric import Direction, MetricFacts
-from evalstats.table.systems import listed, rows_among
+from evalstats.table.systems import rows_among
 from evalstats.table.trial_sets import row_counts, trial_sets
 
 Bounds = tuple[float | None, float | None]
@@ -246,13 +247,13 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
         with_metric = outcomes.filter(pl.col("metric") == metric)
         if not with_metric.height:
             raise InputError(
-                f"there is no metric {metric!r}; there are {listed(outcomes['metric'])}{_as_column(data, metric)}"
+                f"there is no metric {metric!r}; there are {quoted_list(outcomes['metric'])}{_as_column(data, metric)}"
             )
         outcomes = with_metric
     benchmarks: list[str] = sorted(outcomes["benchmark"].unique().to_list())
     if len(benchmarks) > 1:
         raise InputError(
-            f"the data hold {len(benchmarks)} benchmarks ({listed(benchmarks)}); scores of different benchmarks "
+            f"the data hold {len(benchmarks)} benchmarks ({quoted_list(benchmarks)}); scores of different benchmarks "
             f"are not one quantity: choose one with {Option('where', blank='NAME', of='benchmark')}"
         )
     name = metric if metric is not None else _headline(data, outcomes, benchmarks[0], contrast)
@@ -286,7 +287,7 @@ def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str, contrast: str)
             f"no metric is shared: {each}; if these are the same, give them one name: {Option('map', '@NAME', of='metric')}"
         )
     raise InputError(
-        f"{benchmark} has {len(names)} metrics and none is declared its headline: {listed(names)}; "
+        f"{benchmark} has {len(names)} metrics and none is declared its headline: {quoted_list(names)}; "
         f"choose one with {Option('metric')}, before looking at the results"
     )
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 import msgspec
 import polars as pl
 
-from evalstats.errors import some_of
+from evalstats.grammar import comma_list
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import is_constant, levels_of
 
@@ -196,7 +196,7 @@ def shown(values: Sequence[str]) -> str | None:
             return value[:_DIGEST_SHOWN]
         return value if len(value) <= _TEXT_SHOWN else f"{value[: _TEXT_SHOWN - 1]}…"
 
-    return some_of(map(short, values), _VALUES_SHOWN) if values else None
+    return comma_list(map(short, values), _VALUES_SHOWN) if values else None
 
 
 def at_path(config: Mapping[str, object], path: str) -> object:

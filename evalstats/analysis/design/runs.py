@@ -12,8 +12,9 @@ from evalstats.analysis.design.metric import Metric, difference_in_unit
 from evalstats.analysis.pairs import Floats
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, p_words, plural, scaled, several
+from evalstats.document.numbers import number, p_words, scaled
 from evalstats.errors import InputError, Option
+from evalstats.grammar import and_list, plural, quoted_list
 from evalstats.schema.columns import NAMED_TRIALS, TRIAL_LABEL
 from evalstats.schema.plan import RUNS
 from evalstats.stats.runs import (
@@ -29,7 +30,7 @@ from evalstats.stats.runs import (
 )
 from evalstats.stats.trials import same_items_difference
 from evalstats.table.items import HELPER, ITEM_KEY
-from evalstats.table.systems import SeveralRunsError, System, listed
+from evalstats.table.systems import SeveralRunsError, System
 from evalstats.table.trial_sets import TRIAL_LABELS, in_both, scores_by_trial, seen_trials, trial_sets
 
 RunsAre = Literal["sample", "fixed", "draws"]
@@ -247,7 +248,7 @@ def paired_trials(
         before, after = (sum(int(own["n_trials"].sum()) for own in sides) for sides in (both, (first, second)))
         lost = before - after
     common = sorted(set(names[0]) & set(names[1]))
-    named = listed(common) if _labelled(baseline) and not design.by_run else str(len(common))
+    named = quoted_list(common) if _labelled(baseline) and not design.by_run else str(len(common))
     way_out = "" if declared else f"; if they have nothing in common, add {Option('shared_trials', value=False)}"
     told = [f"Trials are paired by {design.called} ({named} on both sides): what one adds to both cancels{way_out}"]
     if design.by_run:
@@ -285,8 +286,8 @@ def _refuse_strangers(baseline: System, candidate: System, names: Sequence[Seque
         )
     if not set(names[0]) & set(names[1]):
         raise InputError(
-            f"no trial is on both sides, so none can be shared: {baseline.name!r} has {listed(names[0])}, "
-            f"{candidate.name!r} has {listed(names[1])}; leave out {Option('shared_trials', value=True)}"
+            f"no trial is on both sides, so none can be shared: {baseline.name!r} has {quoted_list(names[0])}, "
+            f"{candidate.name!r} has {quoted_list(names[1])}; leave out {Option('shared_trials', value=True)}"
         )
 
 
@@ -382,7 +383,7 @@ def run_notes(
         return ()
     size = size_words(spread.median, metric)
     counts = (
-        f"{several([str(n) for n in dict.fromkeys(spread.n_runs)], 3)} {'runs' if max(spread.n_runs) > 1 else 'run'}"
+        f"{and_list([str(n) for n in dict.fromkeys(spread.n_runs)], 3)} {'runs' if max(spread.n_runs) > 1 else 'run'}"
     )
     each = " of each" if len(set(spread.n_runs)) == 1 and len(arms) > 1 and not design.shared else ""
     what = "Shared trial to shared trial" if design.shared else "Run to run"
@@ -423,4 +424,4 @@ def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: O
     alone = f"is left out: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
     why = alone if len(found) == 1 else "are left out: of each, several runs answered the same items"
     repeated = ("Add ", remedy, " for each by itself, or, if they are repetitions, ", Option("trials_from_runs"))
-    return (Note(kind="left_out", text=f"{several([*found], 3)} {why}", remedy=repeated),)
+    return (Note(kind="left_out", text=f"{and_list([*found], 3)} {why}", remedy=repeated),)

@@ -8,7 +8,8 @@ from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
-from evalstats.document.numbers import first_lines, number, plural, several, share_in_percent, titled
+from evalstats.document.numbers import number, share_in_percent, titled
+from evalstats.grammar import and_list, first_lines, is_are, plural
 
 _POINT_TONES: dict[Standing, str] = {"on the frontier": "good", "open": "neutral", "dominated": "neutral"}
 _KEYS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
@@ -82,10 +83,10 @@ def _headline(result: Frontier, what: str) -> str:
     open_ = [row.name for row in result.rows if row.standing == "open"]
     if not names:
         return f"Which systems are beaten in both score and {what} is not settled"
-    rest = f"; {several(open_)} {'is' if len(open_) == 1 else 'are'} not settled" if open_ else ""
+    rest = f"; {and_list(open_)} {is_are(len(open_))} not settled" if open_ else ""
     if len(names) == 1 and not open_:
         return f"{names[0]} scores most for the least {what}"
-    return f"No system beats {several(names)} in both score and {what}{rest}"
+    return f"No system beats {and_list(names)} in both score and {what}{rest}"
 
 
 def _table(result: Frontier) -> Table:
@@ -117,7 +118,7 @@ def _actions(result: Frontier, what: str) -> list[str]:
     found = list(first_lines(dropped, _NAMED))
     unsettled = [row.name for row in result.rows if row.standing == "open"]
     if unsettled:
-        found.append(f"More items would settle the place of {several(unsettled)}.")
+        found.append(f"More items would settle the place of {and_list(unsettled)}.")
     return found
 
 
@@ -126,8 +127,8 @@ def _evidence(result: Frontier, what: str) -> list[Section]:
     sections: list[Section] = []
     beaten = [row for row in result.rows if row.dominated_by]
     if beaten:
-        head = f"{several([row.name for row in beaten])} {'is' if len(beaten) == 1 else 'are'} dominated"
-        told = [f"{row.name} by {several(row.dominated_by)}" for row in beaten]
+        head = f"{and_list([row.name for row in beaten])} {is_are(len(beaten))} dominated"
+        told = [f"{row.name} by {and_list(row.dominated_by)}" for row in beaten]
         text = f"A system beats another if its score is higher and its {what} lower, each at {level} over all pairs."
         sections.append(Section(id="beaten", heading=head, blocks=(Text(text=text), Items(items=tuple(told)))))
     unsettled = [row for row in result.rows if row.standing == "open"]
@@ -136,9 +137,9 @@ def _evidence(result: Frontier, what: str) -> list[Section]:
             Section(id="open", heading="How sure the rest is cannot be told", blocks=(Text(text=result.share_reason),))
         )
     elif unsettled:
-        head = f"The place of {several([row.name for row in unsettled])} is not settled"
+        head = f"The place of {and_list([row.name for row in unsettled])} is not settled"
         told = [
-            f"{row.name}: {'on the line' if row.on_frontier else 'behind ' + several(row.beaten_by)} as observed, "
+            f"{row.name}: {'on the line' if row.on_frontier else 'behind ' + and_list(row.beaten_by)} as observed, "
             f"on the frontier in {share_words(row)} of resamples"
             for row in unsettled
         ]

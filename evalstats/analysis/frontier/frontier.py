@@ -30,8 +30,8 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import and_list, plural
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import few_items, too_few_clusters
@@ -446,7 +446,7 @@ def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
     if not names:
         return []
     places = "its place is" if len(names) == 1 else "their places are"
-    lead = f"the lead of {several(names, _NAMED)} in {cost_word(cost)}"
+    lead = f"the lead of {and_list(names, _NAMED)} in {cost_word(cost)}"
     return [f"Rare extreme items could undo {lead}, so {places} left open"]
 
 
@@ -468,7 +468,7 @@ def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf
     if not risks:
         return []
     nearest = min(risks.values(), key=lambda risk: risk.undoing)
-    return [runaway_words(several(sorted(risks), _NAMED), nearest, f"undo the lead in {cost_word(cost)}")]
+    return [runaway_words(and_list(sorted(risks), _NAMED), nearest, f"undo the lead in {cost_word(cost)}")]
 
 
 def _in_force(

@@ -9,7 +9,7 @@ from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
+from evalstats.grammar import plural
 from evalstats.table.metric import Direction
 
 Standing = Literal["on the frontier", "open", "dominated"]

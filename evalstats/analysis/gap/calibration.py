@@ -21,8 +21,9 @@ from evalstats.analysis.gap.score_scale import (
 from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.result import finite
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, p_value, p_words, several
+from evalstats.document.numbers import number, p_value, p_words
 from evalstats.errors import Advice, CannotAnswerError, Option
+from evalstats.grammar import and_list
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.line_estimators import (
@@ -249,7 +250,7 @@ def _line_notes(shared: SharedModels, fit: LineFit, line: CalibrationLine, few: 
         text = "The search for the line did not converge"
         said.append(Note(kind="fit", text=text, remedy="Do not rely on its numbers"))
     if line.influential:
-        text = f"The slope moves by more than its standard error without {several(line.influential)}"
+        text = f"The slope moves by more than its standard error without {and_list(line.influential)}"
         said.append(Note(kind="fit", text=text, caution=False))
     if line.bent:
         text = f"{BENT[:1].upper()}{BENT[1:]} ({p_words(line.bend_p)}), so no model is called a gap"

@@ -38,7 +38,8 @@ from evalstats.analysis.gap.figures import (
 from evalstats.analysis.gap.method import method
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, PartRow, SideAccount
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
-from evalstats.document.numbers import declared, interval_words, many, number, plural, several, titled
+from evalstats.document.numbers import declared, interval_words, number, titled
+from evalstats.grammar import and_list, plural, plural_of
 
 Order = Literal["well", "fairly well", "weakly", "open", "reversed", "unknown"]
 MOST_ROWS = 20
@@ -164,7 +165,7 @@ def _models_clause(found: LabLiveGap) -> list[str]:
         return [f"misjudges {len(rows)} of {found.n_models} models"]
     over = [row.name for row in rows if (row.estimate or 0.0) < 0]
     under = [row.name for row in rows if (row.estimate or 0.0) > 0]
-    return [f"{verb} {several(names)}" for verb, names in (("overrates", over), ("underrates", under)) if names]
+    return [f"{verb} {and_list(names)}" for verb, names in (("overrates", over), ("underrates", under)) if names]
 
 
 def _level_clause(found: LabLiveGap) -> list[str]:
@@ -241,7 +242,7 @@ def _rests_on(side: SideAccount) -> str:
         return "published numbers" + (" without errors" if side.errors == "none" else "")
     counted = f"{side.n_units:,} {side.unit_word}"
     if side.n_clusters and side.clusters and side.n_clusters != side.n_units:
-        return f"{counted} in {side.n_clusters:,} {many(side.clusters[0])}"
+        return f"{counted} in {side.n_clusters:,} {plural_of(side.clusters[0])}"
     return counted
 
 
@@ -277,7 +278,7 @@ def _sentences(found: LabLiveGap) -> list[str]:
     if alone and not _off(found):
         one = len(alone) == 1
         said.append(
-            f"{'One gap looks' if one else f'{len(alone)} gaps look'} real alone ({several(alone, _NAMED)}); "
+            f"{'One gap looks' if one else f'{len(alone)} gaps look'} real alone ({and_list(alone, _NAMED)}); "
             f"{'it does not survive' if one else 'none survives'} adjustment for {found.n_models} models"
         )
     return said
@@ -384,7 +385,7 @@ def _distrust(found: LabLiveGap) -> str:
         f"{row.name} {difference_text(row.estimate, found)} ({ends_text(row.deciding, found)})" for row in rows[:_NAMED]
     )
     out = [row.name for row in rows if row.extrapolated]
-    doubt = f". The line is drawn out to {several(out)}, so such a gap may be the line's" if out else ""
+    doubt = f". The line is drawn out to {and_list(out)}, so such a gap may be the line's" if out else ""
     more = f"; {len(rows) - _NAMED} more are in the table" if len(rows) > _NAMED else ""
     return f"Do not rely on the lab scores of these models: {listed}{more}{doubt}"
 

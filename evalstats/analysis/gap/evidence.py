@@ -37,7 +37,8 @@ from evalstats.analysis.gap.result import (
 )
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Items, Section, Table, Text, sentence
-from evalstats.document.numbers import number, p_words, plural, several, titled
+from evalstats.document.numbers import number, p_words, titled
+from evalstats.grammar import and_list, plural
 
 USABLE = 0.7  # a Spearman of .7 leaves about one pair of four the other way round
 _NAMED = 3
@@ -82,7 +83,7 @@ def _models(found: LabLiveGap) -> Section | None:
         heading = "No model stands off the line through the others"
     else:
         stand = "stands" if len(rows) == 1 else "stand"
-        heading = f"{several([row.name for row in rows], _NAMED)} {stand} off the line through the others"
+        heading = f"{and_list([row.name for row in rows], _NAMED)} {stand} off the line through the others"
     noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
     spread = f"; true gaps spread by about {spread_text(line.tau, found)}" if line.tau else ""
     own = apart(found)
@@ -146,7 +147,7 @@ def _mix(found: LabLiveGap) -> Section | None:
     else:
         heading = "Neither mix nor behaviour is shown to differ"
     beyond = [each for each in parts.rows if each.behaviour.excludes_zero]
-    names = several([each.model for each in beyond], _NAMED)
+    names = and_list([each.model for each in beyond], _NAMED)
     differ = "differs" if len(beyond) == 1 else "differ"
     single = f"One by one, {len(beyond)} of {len(parts.rows)} models {differ} on the same tasks: {names}"
     return _section("mix", heading, figure, _text(single if beyond else ""))
@@ -532,7 +533,7 @@ def _threats(found: LabLiveGap) -> Section | None:
     n = len(found.threats)
     show = "shows" if len(seen) == 1 else "show"
     heading = (
-        f"{len(seen)} of {n} threats to validity {show} in these data: {several([each.title.lower() for each in seen], n)}"
+        f"{len(seen)} of {n} threats to validity {show} in these data: {and_list([each.title.lower() for each in seen], n)}"
         if seen
         else f"None of {n} threats to validity shows in these data"
     )

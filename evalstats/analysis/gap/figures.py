@@ -21,7 +21,8 @@ from evalstats.analysis.gap.result import (
 from evalstats.analysis.gap.score_scale import error_on_line, off_line, on_line
 from evalstats.analysis.result import Estimate, level, scaled_values
 from evalstats.document.model import Column, Figure, Table, Tone
-from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several, titled
+from evalstats.document.numbers import interval_words, number, p_words, scaled, titled
+from evalstats.grammar import and_list, plural
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile
 
@@ -105,7 +106,7 @@ def uncovered(found: LabLiveGap) -> tuple[list[CellPart], list[CellPart]]:
 
 def cell_names(cells: Sequence[CellPart]) -> str:
     """Write some names of cells."""
-    return several([cell.cell for cell in cells], 3)
+    return and_list([cell.cell for cell in cells], 3)
 
 
 def difference_text(value: float | None, found: LabLiveGap, side: SideAccount | None = None) -> str:
@@ -397,7 +398,7 @@ def gaps(found: LabLiveGap, table: Table) -> Figure:
             "note": f"The other {plural(rest, 'model')} stand out less." if rest else "",
         },
         alt=f"Gap of {plural(len(shown), 'model')} from what the lab leads to expect, with intervals; "
-        f"{several([row.name for row in shown if row.verdict == 'gap'])} stand out.",
+        f"{and_list([row.name for row in shown if row.verdict == 'gap'])} stand out.",
         caption="Each model against the line through the others; filled: settled, adjusted for all models; hollow: open",
         table=table,
     )
@@ -493,7 +494,7 @@ def scenarios(found: LabLiveGap, rows: Sequence[ScenarioGap], table: Table) -> F
             "margin": None if found.margin is None else found.margin * found.live.scale,
         },
         alt=f"Live minus lab in {plural(len(shown), 'scenario')}, mean over models, with intervals; "
-        f"{several([row.scenario for row in shown if row.verdict == 'gap'])} differ.",
+        f"{and_list([row.scenario for row in shown if row.verdict == 'gap'])} differ.",
         caption="Within each scenario, mean over models; filled: settled, adjusted for all of them; hollow: open",
         table=table,
     )

@@ -25,8 +25,8 @@ from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import LiveMix, Plan, plan_account, scale_given, settled, with_plan
 from evalstats.stats.checks import FloatArray, check_count, check_level
@@ -445,7 +445,7 @@ def _near_names(shared: SharedModels) -> tuple[Note, ...]:
     near = shared.names.near
     if not near:
         return ()
-    shown = several([" / ".join(pair) for pair in near], 3)
+    shown = and_list([" / ".join(pair) for pair in near], 3)
     said = f"{plural(len(near), 'pair')} of names look alike and were not joined: {shown}"
     remedy = ("Join those that are one model with ", Option("aliases", blank="FILE"))
     return (Note(kind="left_out", text=said, remedy=remedy),)

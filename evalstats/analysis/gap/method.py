@@ -23,8 +23,9 @@ from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence
-from evalstats.document.numbers import number, p_words, plural, several, titled
+from evalstats.document.numbers import number, p_words, titled
 from evalstats.errors import Option
+from evalstats.grammar import and_list, is_are, plural
 
 _NAMED = 4
 _KINDS = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
@@ -107,10 +108,10 @@ def _would_change(found: LabLiveGap) -> list[str]:
         if ols is not None and ols.n_beyond != n:
             said.append(
                 f"Ordinary regression of live on lab would call {plural(ols.n_beyond or 0, 'model')}; here {n or 'none'} "
-                f"{'is' if n == 1 else 'are'} called"
+                f"{is_are(n)} called"
             )
         if found.line.influential:
-            names = several(found.line.influential, _NAMED)
+            names = and_list(found.line.influential, _NAMED)
             said.append(f"Without {names} the slope would move by more than its standard error")
         if found.margin is None:
             said.append(
@@ -349,7 +350,7 @@ def _side(side: SideAccount, name: str) -> str:
         " to ".join(dict.fromkeys(day for day in (side.first_day, side.last_day) if day)) or "undated",
         side.method,
         "" if side.reliability is None else f"{share(side.reliability)} of the variance between models is not noise",
-        f"only here: {several(side.only_here)}" if side.only_here else "",
+        f"only here: {and_list(side.only_here)}" if side.only_here else "",
     ]
     return "; ".join(filter(None, said))
 
@@ -358,12 +359,12 @@ def _joined(found: LabLiveGap) -> list[str]:
     if not found.joined_by_alias:
         return []
     pairs = [f"{lab} is {live}" for lab, live in found.joined_by_alias]
-    return [f"Joined by aliases, the lab's name first: {several(pairs, 6)}"]
+    return [f"Joined by aliases, the lab's name first: {and_list(pairs, 6)}"]
 
 
 def _unanswered(found: LabLiveGap) -> list[str]:
     reasons = grouped([(reason, _LAYERS.get(layer, layer)) for layer, reason in found.left_out])
-    return [f"{several(names, len(names)).capitalize()}: {reason}" for reason, names in reasons]
+    return [f"{and_list(names, len(names)).capitalize()}: {reason}" for reason, names in reasons]
 
 
 def _fine_print(found: LabLiveGap) -> list[str]:
@@ -382,7 +383,7 @@ def _fine_print(found: LabLiveGap) -> list[str]:
     reasons = grouped(
         [(each.reason, each.source) for row in found.agreement.coefficients for each in row.intervals if each.reason]
     )
-    said += [f"No interval by {several(list(dict.fromkeys(names)))}: {reason}" for reason, names in reasons]
+    said += [f"No interval by {and_list(list(dict.fromkeys(names)))}: {reason}" for reason, names in reasons]
     return list(dict.fromkeys(said))
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import several
 from evalstats.errors import InputError
+from evalstats.grammar import and_list
 from evalstats.schema.plan import Plan
 from evalstats.stats.checks import FloatArray
 
@@ -222,9 +222,9 @@ def match_models(lab: Sequence[str], live: Sequence[str], aliases: Mapping[str, 
     said = list[str]()
     present = {*lab, *live}
     if absent := [name for name in aliases if name not in present]:
-        said.append(f"no model of either side has the name {several(absent)}, which the aliases rename")
+        said.append(f"no model of either side has the name {and_list(absent)}, which the aliases rename")
     if idle := [f"{name} (to be {new})" for name, new in aliases.items() if name in present and new not in named]:
-        said.append(f"the alias of {several(idle)} joins nothing: the other side has no model of the new name")
+        said.append(f"the alias of {and_list(idle)} joins nothing: the other side has no model of the new name")
     if len(near) > _SHOWN:
         said.append(f"{len(near)} names look like one of the other side; the likest {_SHOWN} are shown")
     if max(len(only_lab), len(only_live)) > MAX_NAMES and only_lab and only_live:

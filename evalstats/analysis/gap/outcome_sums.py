@@ -11,8 +11,8 @@ from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.entries import ENTRY, EntryTable, entries_of, entry_table
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
 from evalstats.errors import InputError, Option
+from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import LiveMix
 from evalstats.schema.tables import parts_of
@@ -217,7 +217,7 @@ def _remarks(arms: Sequence[System]) -> tuple[str, ...]:
     for arm in arms:
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
-    return tuple(f"{several(names, 3)}: {text}" for text, names in by_text.items())
+    return tuple(f"{and_list(names, 3)}: {text}" for text, names in by_text.items())
 
 
 def _lost(rows: pl.DataFrame, where: str) -> tuple[Note, ...]:

@@ -11,8 +11,8 @@ from evalstats.analysis.gap.shared_models import SharedCells, SharedModels, too_
 from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note, NoteKind
-from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError
+from evalstats.grammar import and_list
 from evalstats.stats.checks import BoolArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile
@@ -100,7 +100,7 @@ def _level_rates(shared: SharedModels, cells: SharedCells, live: CellTable) -> t
     kept = [name for name in every if name in in_lab and name in in_live]
     if not kept:
         raise CannotAnswerError(
-            f"lab and live share no level of {cells.factors[0]}: the lab has {several(in_lab)}, live users {several(in_live)}; "
+            f"lab and live share no level of {cells.factors[0]}: the lab has {and_list(in_lab)}, live users {and_list(in_live)}; "
             "map the names onto each other"
         )
     place = np.array([kept.index(name) if name in kept else -1 for name in every], dtype=np.int64)[to_level]
@@ -122,7 +122,7 @@ def _level_rates(shared: SharedModels, cells: SharedCells, live: CellTable) -> t
         )
 
     told = [
-        f"{several(own)}: only {where} has it, so there is no gap to measure"
+        f"{and_list(own)}: only {where} has it, so there is no gap to measure"
         for has, where in ((in_lab, "the lab"), (in_live, "the live side"))
         if (own := [name for name in has if name not in kept])
     ]
@@ -146,7 +146,7 @@ def _notes(table: LevelRates, cells: SharedCells, few: str, why_not: str) -> lis
         (
             "missing",
             short,
-            f"{several(short)}: the mean is over some of the models only, since others have too few scores there",
+            f"{and_list(short)}: the mean is over some of the models only, since others have too few scores there",
         ),
         ("fit", why_not, f"gaps are not pooled over models and scenarios: {why_not}"),
         ("few", few, few),

@@ -13,8 +13,8 @@ from evalstats.analysis.gap.score_scale import on_scale
 from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import and_list, plural
 from evalstats.schema.plan import LiveMix
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.standardisation import CellTable
@@ -191,7 +191,7 @@ def _with_errors(
         return joined, []
     if len(kept) >= max(_LEAST_WITH_ERRORS, _MOST_OF * len(joined)):
         is_ = "model is" if len(without) == 1 else "models are"
-        said = f"{len(without)} shared {is_} left out for want of a standard error: {several(without)}"
+        said = f"{len(without)} shared {is_} left out for want of a standard error: {and_list(without)}"
         return kept, [Note(kind="left_out", text=said)]
     # Errors of a side that lacks any count as unknown for all of it.
     some_have = f"Only {len(kept)}" if kept else "None"
@@ -203,7 +203,7 @@ def _too_few(n: int, names: NameMatch) -> str:
     """Say that too few models are shared, and which names look alike."""
 
     def some(own: Sequence[str]) -> str:
-        return several([repr(name) for name in own], _NAMED) if own else "no further model"
+        return and_list([repr(name) for name in own], _NAMED) if own else "no further model"
 
     shared = f"the two sides share {plural(n, 'model')}" if n else "the two sides share no model"
     said = (
@@ -325,7 +325,7 @@ def _unlabelled(lab: SideScores, live: SideScores, cells: SharedCells | None, mi
     if cells.joined:
         text = (
             f"{what}: levels with fewer than {min_cell} live users, and what covers them, are taken "
-            f"together as {FEW_USERS}: {several(cells.joined)} (min_cell)"
+            f"together as {FEW_USERS}: {and_list(cells.joined)} (min_cell)"
         )
         notes.append(Note(kind="left_out", text=text, caution=False))
     for where, side in (("lab", lab), ("live", live))[: 1 if cells.live is None else 2]:

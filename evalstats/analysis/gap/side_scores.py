@@ -18,8 +18,8 @@ from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, one_each, 
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import many, plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option, under_names
+from evalstats.grammar import and_list, has_have, plural, plural_of
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.checks import FloatArray, IntArray
@@ -255,14 +255,14 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
     covariance, notes = found.covariance, list[Note]()
     if few:
         has, is_ = ("has", "is") if len(few) == 1 else ("have", "are")
-        said = f"{several(few)} {has} fewer than {least} {many(what)} in the {where} data and {is_} not scored"
+        said = f"{and_list(few)} {has} fewer than {least} {plural_of(what)} in the {where} data and {is_} not scored"
         notes.append(Note(kind="left_out", text=said))
     smallest = int(found.n_clusters.min())
     worth = smallest if found.df is None else min(smallest, round(found.df) + 1)
     if worth < _STEADY:  # few clusters, or many of which a few hold most rows
         unequal = "" if worth >= smallest else f" (worth about {worth} equal ones)"
         said = f"A model of the {where} data rests on only {plural(smallest, what)}{unequal}, so tests find too much"
-        notes.append(Note(kind="few", text=said, remedy=f"Score more {many(what)}"))
+        notes.append(Note(kind="few", text=said, remedy=f"Score more {plural_of(what)}"))
     if covariance is not None and metric.span is not None and metric.low is not None:
         # 100 of 100 is not known exactly, and would be the one point that every line has to pass through: a model whose scores
         # are all alike has the variance of a share with one success and one failure more.
@@ -272,7 +272,7 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
         covariance = covariance.copy()
         covariance[flat, flat] = share * (1.0 - share) / n * metric.span**2
         if flat.size:
-            names = several([kept[int(j)] for j in flat])
+            names = and_list([kept[int(j)] for j in flat])
             have = "has one and the same" if flat.size == 1 else "have one and the same"
             text = f"{names} {have} score on every {where} unit; the error is taken as if one success and one failure were added"
             notes.append(Note(kind="few", text=text, caution=False))
@@ -346,7 +346,7 @@ def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> 
     ends = rows["conf_low"].is_not_null() & rows["conf_high"].is_not_null()
     n = int((ends & rows["std_error"].is_null() & rows["conf_level"].is_null()).sum())
     if n:
-        said = f"{plural(n, f'{where} number')} {'has' if n == 1 else 'have'} an interval of unknown level, so no standard error"
+        said = f"{plural(n, f'{where} number')} {has_have(n)} an interval of unknown level, so no standard error"
         notes = (*notes, Note(kind="missing", text=said, remedy="Fill the column conf_level (0.95, say)"))
     usable = ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
     errors = np.where(usable.to_numpy(), rows["std_error"].fill_null(np.nan).to_numpy().astype(np.float64), np.nan)
@@ -401,7 +401,7 @@ def _of_votes(data: EvalData, *, cluster: str | Sequence[str], conf_level: float
         reason = next((row.reason for row in rows if row.reason), "the votes give no standard error")
         notes.append(Note(kind="few", text=f"The ratings have no standard errors: {reason}"))
     if out and found.prior <= 0.0:
-        said = f"The votes do not connect all models: {plural(len(out), 'model')} ({several(out)}) cannot be scored"
+        said = f"The votes do not connect all models: {plural(len(out), 'model')} ({and_list(out)}) cannot be scored"
         notes.append(Note(kind="left_out", text=said, remedy="Collect votes between them and the others"))
     return SideScores(
         kind="comparisons",

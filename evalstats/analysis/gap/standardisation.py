@@ -11,8 +11,8 @@ from evalstats.analysis.gap.shared_models import SharedCells, SharedModels
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note, NoteKind
-from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, Option
+from evalstats.grammar import and_list
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.standardisation import CellTable, GapStatistic, Linearised, cell_weights, linearised
@@ -153,7 +153,7 @@ def _tables(shared: SharedModels) -> GapTables:
     kept = np.flatnonzero(common.any(1)).astype(np.int64)
     if kept.size == 0:
         sides = [
-            several([cells.label(int(cell)) for cell in np.flatnonzero(has.any(0))], _MOST_NAMES)
+            and_list([cells.label(int(cell)) for cell in np.flatnonzero(has.any(0))], _MOST_NAMES)
             for has in (n_lab > 0, wanted)
         ]
         raise CannotAnswerError(
@@ -332,7 +332,7 @@ def _notes(shared: SharedModels, tables: GapTables, fit: Linearised) -> tuple[No
         gaps = [f"{names[m]} in {tables.label(s)}" for m, s in np.argwhere(~has & has.any(0)).tolist()]
         if gaps:
             missing.append(
-                f"{side}: no outcome where other models have some: {several(gaps, _MOST_NAMES)}; "
+                f"{side}: no outcome where other models have some: {and_list(gaps, _MOST_NAMES)}; "
                 "what the other side has there counts as unexplained for them and is not filled in"
             )
     few: list[str] = []
@@ -341,26 +341,28 @@ def _notes(shared: SharedModels, tables: GapTables, fit: Linearised) -> tuple[No
         if alone:
             few.append(
                 "a single cluster holds a whole cell, so that its spread is guessed on the wide side: "
-                f"{several(alone, _MOST_NAMES)}"
+                f"{and_list(alone, _MOST_NAMES)}"
             )
         for side, table, _ in sides:
             same = [names[m] for m in table.constant_models()]
             if same:
                 few.append(
-                    f"{side}: all outcomes are equal for {several(same, _MOST_NAMES)}; "
+                    f"{side}: all outcomes are equal for {and_list(same, _MOST_NAMES)}; "
                     "intervals hold the other side's noise alone"
                 )
     cells = [tables.label(s) for s, share in enumerate(live_share) if tables.status(s, float(share)) == "thin"]
     if cells:
         few.append(
-            f"fewer than {_THIN} lab items in {several(cells, _MOST_NAMES)}: intervals that lean on them can be too short"
+            f"fewer than {_THIN} lab items in {and_list(cells, _MOST_NAMES)}: intervals that lean on them can be too short"
         )
     uncovered = float(live_share[(tables.n_lab[tables.kept] == 0).all(0)].sum())
     if uncovered > 0:
         share = f"{uncovered:.1%}" if uncovered >= 0.001 else "less than 0.1%"
         few.append(f"the lab never covers {share} of the live mix: nothing is known of the lab's rate there")
     out = (
-        [f"without a cell that both sides have, and left out of the mean: {several(lost, _MOST_NAMES)}"] if lost else []
+        [f"without a cell that both sides have, and left out of the mean: {and_list(lost, _MOST_NAMES)}"]
+        if lost
+        else []
     )
     told: tuple[tuple[NoteKind, list[str]], ...] = (("left_out", out), ("missing", missing), ("few", few))
     return tuple(note for kind, texts in told for note in as_notes(kind, texts, caution=False))

@@ -14,8 +14,8 @@ from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import and_list, plural
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, BoolArray, FloatArray, IntArray
 from evalstats.stats.computation import one_thread
@@ -152,7 +152,7 @@ def _behaviours(shared: SharedModels) -> tuple[Behaviours, pl.DataFrame]:
     if len(ideal) != 1 or len(levels) < 2:
         raise CannotAnswerError(
             f"no column user_kind, and {plural(len(ideal), 'level')} of {column} called ideal or stable (it has "
-            f"{several(levels)}); a drop needs items with ideal and with non-ideal users, and one level of ideal ones"
+            f"{and_list(levels)}); a drop needs items with ideal and with non-ideal users, and one level of ideal ones"
         )
     others = tuple(level for level in levels if level != ideal[0])
     return Behaviours(column=column, ideal=ideal[0], others=others), rows.filter(pl.col(column).is_not_null())
@@ -238,8 +238,8 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
     lost = max(1.0 - ideal - covered, 0.0)
     if covered <= 0.0:
         raise CannotAnswerError(
-            f"none of the lab's non-ideal behaviours ({several(behaviours.others)}) has a share among live users "
-            f"({several(sorted(mix))}); map the names onto each other"
+            f"none of the lab's non-ideal behaviours ({and_list(behaviours.others)}) has a share among live users "
+            f"({and_list(sorted(mix))}); map the names onto each other"
         )
     if ideal <= 0.0:
         said = "No live user is ideal by these shares; check that the level of ideal users is named as in the lab"
@@ -247,7 +247,7 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
     if lost > 1e-9:
         names = [level for level in sorted(mix) if not behaviours.is_ideal(level) and level not in behaviours.others]
         said = (
-            f"The lab has no items with {several(names)}, {100.0 * lost:.1f}% of live users; the forecast takes them to lower "
+            f"The lab has no items with {and_list(names)}, {100.0 * lost:.1f}% of live users; the forecast takes them to lower "
             "scores as much as the other behaviours do"
         )
         notes.append(Note(kind="missing", text=said, caution=False))

@@ -10,7 +10,8 @@ from evalstats.analysis.gap.model_names import dated_otherwise
 from evalstats.analysis.gap.result import Threat
 from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.gap.side_scores import SideScores
-from evalstats.document.numbers import number, p_words, plural, several
+from evalstats.document.numbers import number, p_words
+from evalstats.grammar import and_list, is_are, plural
 from evalstats.schema.columns import TableName
 from evalstats.schema.tables import levels_of
 from evalstats.stats.standardisation import CellTable
@@ -103,7 +104,7 @@ def _versions(shared: SharedModels) -> Finding:
     other = dated_otherwise(tuple(zip(lab.models, live.models, strict=True)))
     if other:
         pairs = [f"{one} (lab) and {two} (live)" for one, two in other]
-        said.append(f"{plural(len(other), 'joined name')} with different dates: {several(pairs)}")
+        said.append(f"{plural(len(other), 'joined name')} with different dates: {and_list(pairs)}")
     seen = bool(other) or apart
     if not seen:
         said.append("one name may still stand for several versions")
@@ -119,7 +120,7 @@ def _prompts(shared: SharedModels) -> Finding:
         if lab and live:
             (same if lab == live else differ).append(name)
     if differ:
-        names = several([_SETTING_WORDS.get(name, name) for name in differ])
+        names = and_list([_SETTING_WORDS.get(name, name) for name in differ])
         return f"recorded settings differ between the sides: {names}", True
     if "prompt_hash" in same:
         text = "recorded prompts are the same; system prompts and tools of the live product may be missing from them"
@@ -158,9 +159,9 @@ def _judge(shared: SharedModels) -> Finding:
     tables: tuple[TableName, ...] = ("outcomes", "comparisons", "runs")
     lab, live = (set(map(str, _levels(side, "judge", tables))) for side in (shared.lab, shared.live))
     if lab and lab == live:
-        return f"one judge scores both sides ({several(sorted(lab))})", False
+        return f"one judge scores both sides ({and_list(sorted(lab))})", False
     if lab or live:
-        said = [f"{name} by {several(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
+        said = [f"{name} by {and_list(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
         return f"{' and '.join(said)} is scored; a judge may favour what users do not", True
     return "the files do not say who scores the lab; a program or judge may favour what users do not", False
 
@@ -175,7 +176,7 @@ def _survivorship(shared: SharedModels) -> Finding:
     seen = False
     for name, side in alone:
         n, total = len(side.only_here), len(side.only_here) + shared.n_models
-        text = f"{n:,} of {plural(total, f'{name} model')} {'is' if n == 1 else 'are'} not on the other side"
+        text = f"{n:,} of {plural(total, f'{name} model')} {is_are(n)} not on the other side"
         others = np.array([estimate for _, estimate, _ in side.only_here], dtype=np.float64)
         others, joined = others[np.isfinite(others)], side.estimate[np.isfinite(side.estimate)]
         if others.size and joined.size:

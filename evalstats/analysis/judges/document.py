@@ -7,7 +7,8 @@ from evalstats.analysis.judges.result import BiasRow, CorrectedRow, JudgeReport,
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import Estimate
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, Value
-from evalstats.document.numbers import interval_words, number, p_words, plural, several
+from evalstats.document.numbers import interval_words, number, p_words
+from evalstats.grammar import and_list, plural
 
 _TONES: dict[Standing, Tone] = {
     "as people": "good",
@@ -126,7 +127,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
     items = [f"Agreement: {people.method}."]
     if people.reason:
         items.append(f"No interval: {people.reason}.")
-    clusters = f", in clusters by {several(result.clusters)}" if result.clusters else ""
+    clusters = f", in clusters by {and_list(result.clusters)}" if result.clusters else ""
     whose = "two of " + (plural(people.n_people, "person", "people") if result.truth == "people" else result.truth)
     if people.n_people == 2:
         whose = f"both {_truth(result)}"
@@ -157,7 +158,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
 def _without_people(result: JudgeReport) -> Document:
     """Return what is said of judges of pairs whom nobody is there to agree with."""
     names = list(dict.fromkeys(row.judge for row in result.biases))
-    who = several(names) if names else "the judge"
+    who = and_list(names) if names else "the judge"
     section = biases_section(result)
     return Document(
         kind="judges",
@@ -252,7 +253,7 @@ def _scope(result: JudgeReport, best: JudgeRow) -> str:
     who = plural(best.n_people, "person", "people") if result.truth == "people" else result.truth
     two = f", {best.n_double:,} of them by two people" if 0 < best.n_double < best.n_units else ""
     units = f"{plural(best.n_units, result.unit)} that it and {who} rated{two}"
-    clusters = f", in clusters by {several(result.clusters)}" if result.clusters else ""
+    clusters = f", in clusters by {and_list(result.clusters)}" if result.clusters else ""
     also = " and people" if result.truth == "people" else ""
     return f"For {result.unit}s{also} like these: {units}{clusters}"
 

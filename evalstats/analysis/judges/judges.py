@@ -17,8 +17,9 @@ from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, estimated
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, several
+from evalstats.document.numbers import number
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import and_list
 from evalstats.schema.data import EvalData
 from evalstats.stats import estimate as numbers
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_level
@@ -127,7 +128,7 @@ def judges(
     rows = [row for row, _ in checked]
     apart += [note for _, note in checked if note is not None]
     if all(row.estimate is None for row in rows):
-        raise CannotAnswerError(f"{several([*met, panel.truth_name])}: {rows[0].reason}")
+        raise CannotAnswerError(f"{and_list([*met, panel.truth_name])}: {rows[0].reason}")
     rows.sort(key=lambda row: -(row.estimate if row.estimate is not None else -2.0))
     names = [row.name for row in rows]
     by_model = [each for name in names for each in _by_model(panel, name, conf_level)]
@@ -205,8 +206,8 @@ def _met(panel: Panel) -> tuple[list[str], list[Note]]:
     met = [name for name in panel.judges if bool((people & (panel.counts([name]).sum(axis=1) > 0)).any())]
     apart = [name for name in panel.judges if name not in met]
     if not met:
-        raise CannotAnswerError(f"{several(apart)} and {panel.truth_name} rated no {panel.source.unit} in common")
-    text = f"{several(apart)} rated nothing that {panel.truth_name} rated, and cannot be measured"
+        raise CannotAnswerError(f"{and_list(apart)} and {panel.truth_name} rated no {panel.source.unit} in common")
+    text = f"{and_list(apart)} rated nothing that {panel.truth_name} rated, and cannot be measured"
     return met, [Note(kind="left_out", text=text, caution=False)] if apart else []
 
 

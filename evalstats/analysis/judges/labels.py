@@ -10,8 +10,8 @@ from evalstats.analysis.judges.panel import Panel
 from evalstats.analysis.judges.result import CorrectedRow, LabelPlan
 from evalstats.analysis.result import Estimate, estimated
 from evalstats.document.model import Note
-from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import and_list
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.raters.correction import (
@@ -51,7 +51,7 @@ def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[
                 biased.append(model)
     notes: list[Note] = []
     if biased:
-        whose = several(list(dict.fromkeys(biased)))
+        whose = and_list(list(dict.fromkeys(biased)))
         notes.append(
             Note(
                 kind="selection",
@@ -64,14 +64,14 @@ def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[
         notes.append(
             Note(
                 kind="few",
-                text=f"The corrected score of {several(list(dict.fromkeys(empty)))} says nothing: its interval is nearly as wide "
-                "as the scale",
+                text=f"The corrected score of {and_list(list(dict.fromkeys(empty)))} says nothing: its interval is nearly as "
+                "wide as the scale",
                 remedy="Read the score by labels alone, or label more answers",
             )
         )
     if short:
         unique = list(dict.fromkeys(short))
-        text = f"Fewer than {FEWEST_LABELS} labels of {several(unique)}, too few to correct a score"
+        text = f"Fewer than {FEWEST_LABELS} labels of {and_list(unique)}, too few to correct a score"
         notes.append(Note(kind="few", text=text, remedy=f"Label {FEWEST_LABELS} or more answers of each model"))
     return rows, notes
 

@@ -11,8 +11,8 @@ import polars as pl
 from evalstats.analysis.judges.options import Scale
 from evalstats.analysis.judges.sources import Rated, rated
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError, Option, some_of
+from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import and_list, comma_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import levels_of
@@ -202,14 +202,14 @@ def _truth_name(source: Rated, frame: pl.DataFrame, people: tuple[str, ...]) -> 
     if source.keyed:
         return "the key"
     kinds = frame.filter(pl.col("rater").is_in(list(people)))["rater_kind"].unique().to_list()
-    return several(list(people)) if "judge" in kinds else "people"
+    return and_list(list(people)) if "judge" in kinds else "people"
 
 
 def benchmark_of(data: EvalData, runs: tuple[str, ...]) -> str:
     """Name the benchmarks of some runs."""
     known = data.rows_of_runs(runs)
     names = levels_of(known["benchmark"])
-    return several(names) if names else ""
+    return and_list(names) if names else ""
 
 
 def _one_criterion(frame: pl.DataFrame, criterion: str | None) -> tuple[pl.DataFrame, str]:
@@ -240,7 +240,7 @@ def _sides(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple[tuple[str, 
         if not people:
             raise InputError(
                 f"no person rated, only {plural(len(raters), 'judge')}: say whose ratings are the truth with "
-                f"{Option('reference', blank='NAME')}; judges: {some_of(raters, 10)}"
+                f"{Option('reference', blank='NAME')}; judges: {comma_list(raters, 10)}"
             )
     else:
         people = sorted(set(reference))
@@ -262,8 +262,8 @@ def _require_one_vocabulary(frame: pl.DataFrame, people: Sequence[str], judges: 
     for judge in judges:
         if min(len(by_people), len(said[judge])) > 1 and by_people.isdisjoint(said[judge]):
             raise InputError(
-                f"people say {some_of(sorted(by_people), 4)}, and {judge} says {some_of(sorted(said[judge]), 4)}: they have no "
-                "rating in common; give both the same words"
+                f"people say {comma_list(sorted(by_people), 4)}, and {judge} says {comma_list(sorted(said[judge]), 4)}: they "
+                "have no rating in common; give both the same words"
             )
 
 

@@ -8,7 +8,7 @@ import polars as pl
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
+from evalstats.grammar import plural
 from evalstats.stats.raters.correction import LabelsNeeded
 
 Standing = Literal["as people", "below people", "above people", "open", "no second person"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import as_polars, check_table, levels_of

@@ -16,8 +16,9 @@ from evalstats.analysis.leaderboard.standings import MIN_CLUSTERS, Plan, Scores,
 from evalstats.analysis.pairs import Bools, Floats, Pairs, Side, too_much_missing
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several, share_in_percent
+from evalstats.document.numbers import share_in_percent
 from evalstats.errors import CannotAnswerError
+from evalstats.grammar import and_list, is_are, plural
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.multiplicity import Omnibus, cochran_q, friedman
 from evalstats.stats.many.pair_table import score_covariance
@@ -383,14 +384,14 @@ def _lost(table: EntryTable, lines: Sequence[LeaderboardRow]) -> list[Note]:
     noted: list[Note] = []
     silent = [arm.name for arm in table.silent]
     if silent:
-        text = f"No score at all, and so no rank: {several(silent, _NAMED)}"
+        text = f"No score at all, and so no rank: {and_list(silent, _NAMED)}"
         noted.append(Note(kind="left_out", text=text))
     failed = [row for row in lines if row.n_error]
     if failed:
         rows = sum(row.n_error for row in failed)
         text = (
-            f"{plural(rows, 'harness error')} of {several([row.name for row in failed], _NAMED)} "
-            f"{'is' if rows == 1 else 'are'} left out, not counted as wrong"
+            f"{plural(rows, 'harness error')} of {and_list([row.name for row in failed], _NAMED)} "
+            f"{is_are(rows)} left out, not counted as wrong"
         )
         noted.append(Note(kind="missing", text=text))
     return noted
@@ -403,7 +404,7 @@ def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> l
         return []
     most = max(row.n_missing for row in short)
     names = [row.name for row in short]
-    who = several(names, 2) if len(names) < 3 else plural(len(names), "model")
+    who = and_list(names, 2) if len(names) < 3 else plural(len(names), "model")
     pairs = _better_first(found, plan)
     half = _half_widths(found)
     shaken = sum(_could_turn(lines[one], lines[other], plan, half[one, other]) for one, other in pairs)
@@ -481,4 +482,4 @@ def _own_scores(lines: Sequence[LeaderboardRow]) -> list[Note]:
         for note in row.notes:
             names.setdefault((note.kind, note.text), []).append(row.name)
     of = {(note.kind, note.text): note for row in lines for note in row.notes}
-    return [replace(of[key], text=f"Score of {several(who, _NAMED)}: {of[key].text}") for key, who in names.items()]
+    return [replace(of[key], text=f"Score of {and_list(who, _NAMED)}: {of[key].text}") for key, who in names.items()]

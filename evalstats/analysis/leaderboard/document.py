@@ -15,18 +15,9 @@ from evalstats.analysis.pairs import too_much_missing
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone
-from evalstats.document.numbers import (
-    digits_of_interval,
-    interval_words,
-    many,
-    number,
-    p_words,
-    plural,
-    several,
-    share_in_percent,
-    titled,
-)
+from evalstats.document.numbers import digits_of_interval, interval_words, number, p_words, share_in_percent, titled
 from evalstats.errors import Option
+from evalstats.grammar import and_list, is_are, plural, plural_of
 
 _SHOWN = 20
 _FEW_PAIRS = 10
@@ -83,7 +74,7 @@ def _headline(result: Leaderboard, label: str) -> str:
     best, above = result.best(), result.above_the_ranked()
     these = result.these_items
     if these is not None and these.clear and len(these.best) == 1 and best != these.best:
-        on, others = f"on these {plural(result.n_items or 0, 'item')}", f"on other {many(these.factor)}"
+        on, others = f"on these {plural(result.n_items or 0, 'item')}", f"on other {plural_of(these.factor)}"
         return f"{these.best[0]} scores best {on}; whether it does {others} is open"
     ranked = [row for row in result.rows if row.rank_low is not None]
     if label == "no ranks":
@@ -95,9 +86,7 @@ def _headline(result: Leaderboard, label: str) -> str:
         who = f"{best[0]} is best" if len(best) == 1 else f"{len(best)} could be best"
         score = "higher" if result.higher_is_better else "lower"
         has = "scores" if len(above) == 1 else "score"
-        return (
-            f"{who} of the {len(ranked)} that can be ranked; {several(above, 2)} {has} {score} without a standard error"
-        )
+        return f"{who} of the {len(ranked)} that can be ranked; {and_list(above, 2)} {has} {score} without a standard error"
     if label == "which way?":
         who = f"{best[0]} has" if len(best) == 1 else f"{len(best)} of {len(ranked)} models could have"
         return f"{who} the highest {result.metric}"
@@ -111,7 +100,7 @@ def _headline(result: Leaderboard, label: str) -> str:
 def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
     if too_much_missing(result.missing_share):
         share = share_in_percent(result.missing_share)
-        ahead = several(result.best_if_missing, 2)
+        ahead = and_list(result.best_if_missing, 2)
         return f"{best} scores best, but {share} of a model's scores are missing: {ahead} could be ahead"
     turn = ", on the scores there are" if result.best_if_missing else ""
     if len(ranked) == 2:
@@ -124,7 +113,7 @@ def _limits(result: Leaderboard) -> list[str]:
     others: list[str] = []
     for row in result.other_leaders[:1]:
         same = row.leader == result.rows[0].name and len(row.best) > 1
-        who = f"{several(row.best, 3)} could be best" if same else f"{row.leader} leads"
+        who = f"{and_list(row.best, 3)} could be best" if same else f"{row.leader} leads"
         others.append(f"{who} {weighted_words(row.kind, row.factor)}")
     return [*others, *asked_direction(result.direction), *result.qualifiers]
 
@@ -137,7 +126,7 @@ def _by_other_averages(result: Leaderboard) -> list[Note]:
             kind="average",
             text=f"Leader {weighted_words(row.kind, row.factor)} ({row.kind} average): {row.leader}, at "
             f"{number(row.estimate * result.scale, score_digits(result))}{unit}"
-            + (f"; {several(row.best, 3)} could be best" if len(row.best) > 1 else ""),
+            + (f"; {and_list(row.best, 3)} could be best" if len(row.best) > 1 else ""),
         )
         for row in result.other_leaders
     ]
@@ -152,7 +141,7 @@ def _leads(result: Leaderboard) -> str:
         return f"{top.name} scores highest, but {name} is ahead of it on the {plural(shared, 'item')} that they share"
     if not top.tied_with:
         return f"{top.name} leads"
-    return f"{several([top.name, *top.tied_with], 2)} share the lead"
+    return f"{and_list([top.name, *top.tied_with], 2)} share the lead"
 
 
 def _ahead_of(name: str, result: Leaderboard) -> list[tuple[str, int]]:
@@ -263,7 +252,7 @@ def _actions(result: Leaderboard) -> list[str]:
         )
     if result.best_if_missing:
         actions.append(
-            f"Score what is missing of {several((*best, *result.best_if_missing), 3)}; or, where the reason has nothing to do "
+            f"Score what is missing of {and_list((*best, *result.best_if_missing), 3)}; or, where the reason has nothing to do "
             f"with the answers, add {Option('missing', 'ignorable')}"
         )
     if not result.whole:
@@ -294,7 +283,7 @@ def _ranks(result: Leaderboard) -> Section | None:
     if not ranked:
         return None
     certain = sum(row.rank_low == row.rank_high for row in ranked)
-    count = "No rank is" if not certain else f"{certain} of {len(ranked)} ranks {'is' if certain == 1 else 'are'}"
+    count = "No rank is" if not certain else f"{certain} of {len(ranked)} ranks {is_are(certain)}"
     together = "" if result.whole else " of a part"
     promise = f"All rank sets{together} together hold the true ranks with {level(result)} confidence."
     items = _beside_the_lines(result)
@@ -311,16 +300,16 @@ def _beside_the_lines(result: Leaderboard) -> list[str]:
         inside = [row.name for row in result.rows if dict(row.top).get(k)]
         ranked = [row for row in result.rows if row.top]
         if k < len(ranked) and len(inside) < len(ranked):
-            names = f": {several(inside, _NAMED)}" if len(inside) <= _NAMED + 1 else ""
+            names = f": {and_list(inside, _NAMED)}" if len(inside) <= _NAMED + 1 else ""
             said.append(f"{len(inside)} models could be among the {k} best{names}.")
     ties = {tuple(sorted((row.name, *row.tied_with))) for row in result.rows if row.tied_with}
     if len(ties) > _FEW_TIES:
         said.append(f"{len(ties)} groups of models share a score; within a group the order is that of names.")
     else:
-        said += [f"The same score: {several(names)}; their order is that of names." for names in sorted(ties)]
-    said += [f"{several(names)}: {why}." for why, names in _by_reason([(row.reason, row.name) for row in result.rows])]
+        said += [f"The same score: {and_list(names)}; their order is that of names." for names in sorted(ties)]
+    said += [f"{and_list(names)}: {why}." for why, names in _by_reason([(row.reason, row.name) for row in result.rows])]
     without = [(row.rank_reason, row.name) for row in result.rows if row.rank_reason != row.reason]
-    said += [f"No rank for {several(names)}: {why}." for why, names in _by_reason(without)]
+    said += [f"No rank for {and_list(names)}: {why}." for why, names in _by_reason(without)]
     return said
 
 
@@ -340,13 +329,13 @@ def _pairs(result: Leaderboard) -> Section | None:
     if result.baseline is not None:
         blocks.insert(0, replace(figures.against_baseline(result), table=_pairs_table(result)))
         better, worse = (sum(pair.verdict == verdict for pair in result.pairs) for verdict in ("better", "worse"))
-        sides = [f"{n} of {len(result.pairs)} models {'is' if n == 1 else 'are'} shown {how} than {result.baseline}"
+        sides = [f"{n} of {len(result.pairs)} models {is_are(n)} shown {how} than {result.baseline}"
                  for n, how in ((better, "better"), (worse, "worse")) if n]  # fmt: skip
         heading = sides[0] if sides else f"No model is shown to differ from {result.baseline}"
         if len(sides) == 2:
             heading = f"{better} of {len(result.pairs)} models are shown better than {result.baseline}, {worse} worse"
     else:
-        are = "is" if len(apart) == 1 else "are"
+        are = is_are(len(apart))
         heading = f"{len(apart):,} of {plural(len(result.pairs), 'pair')} {are} separated"
         if len(result.pairs) == 1:
             heading = f"The two models are {'' if apart else 'not '}separated"
@@ -451,7 +440,7 @@ def _comparability(result: Leaderboard) -> Section | None:
     blocks: list[Block] = [Text(text=text)]
     if not graph.connected:
         blocks.append(
-            Items(items=tuple(f"Part {i}: {several(names, _LISTED)}" for i, names in enumerate(graph.components, 1)))
+            Items(items=tuple(f"Part {i}: {and_list(names, _LISTED)}" for i, names in enumerate(graph.components, 1)))
         )
     if drawn:
         blocks.insert(0, figures.comparability(graph))
@@ -477,7 +466,7 @@ def _dependence(result: Leaderboard) -> Section | None:
     caption = f"Do item differences run in groups? {result.dependence_of}".replace("? ", "? Looked at: ", 1)
     blocks: list[Block] = [Table(id="dependence", columns=columns, rows=rows, caption=caption)]
     if these is not None and these.n_separated:
-        best = f"; {several(these.best, 3)} could then be best" if these.best else ""
+        best = f"; {and_list(these.best, 3)} could then be best" if these.best else ""
         pairs = plural(these.n_separated, "pair")
         kept = f"{pairs} would be separated if items were independent, of which {these.n_kept} still are"
         blocks.append(Text(text=f"{kept}{best}."))

@@ -15,14 +15,14 @@ from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.leaderboard.pairs import BoardRuns, board_runs
 from evalstats.analysis.leaderboard.standings import Scores
 from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, PassKind, Side, item_labels, pass_metric
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import plural, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.stratified import Strata, linearised
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 from evalstats.table.items import HELPER, ScoreMatrix, score_matrix
-from evalstats.table.systems import SeveralRunsError, System, listed, rows_among, rows_named, system_of
+from evalstats.table.systems import SeveralRunsError, System, rows_among, rows_named, system_of
 
 # The column that names the entry of a row.
 ENTRY = f"{HELPER}entry"
@@ -59,16 +59,16 @@ def entries_of(
     absent = [name for name in every if name not in set(with_rows)]
     if absent and models is not None:
         raise InputError(
-            f"{absent[0]!r} has no {chosen.name!r} on {chosen.benchmark}; those that do are {listed(with_rows)}"
+            f"{absent[0]!r} has no {chosen.name!r} on {chosen.benchmark}; those that do are {quoted_list(with_rows)}"
         )
     if absent:
         notes = (
             *notes,
-            f"{len(absent):,} of {len(every)} systems have no {chosen.name!r} and are not listed: {listed(absent)}",
+            f"{len(absent):,} of {len(every)} systems have no {chosen.name!r} and are not listed: {quoted_list(absent)}",
         )
     if len(with_rows) < least:
         raise CannotAnswerError(
-            f"a ranking needs two systems with {chosen.name!r}; there is {listed(with_rows)} alone: "
+            f"a ranking needs two systems with {chosen.name!r}; there is {quoted_list(with_rows)} alone: "
             "`score` gives a single system's score"
         )
     parts = _parts(own)
@@ -116,7 +116,7 @@ def entry_of(arms: Sequence[System], name: str) -> str:
     if len(held) == 1:
         return held[0]
     problem = f"stands for {len(held)} of the systems listed" if held else "is none of the systems listed"
-    raise InputError(f"the baseline {name!r} {problem}: {listed(held or names)}")
+    raise InputError(f"the baseline {name!r} {problem}: {quoted_list(held or names)}")
 
 
 def with_entries(outcomes: pl.DataFrame, contrast: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -154,8 +154,8 @@ def _named(data: EvalData, names: Sequence[str], contrast: str) -> tuple[pl.Data
     shared = of_each.filter(of_each.select(_KEY).is_duplicated()).sort(*_KEY, ENTRY, nulls_last=True)
     if shared.height:
         raise InputError(
-            f"{listed(shared[ENTRY].head(2))} share rows of the run {shared['run'][0]!r}: a system cannot stand in a leaderboard "
-            "twice; name runs, systems or models without rows in common"
+            f"{quoted_list(shared[ENTRY].head(2))} share rows of the run {shared['run'][0]!r}: a system cannot stand in a "
+            "leaderboard twice; name runs, systems or models without rows in common"
         )
     return rows, ()
 

@@ -10,7 +10,8 @@ from evalstats.analysis.design.comparability import ComparabilityGraph, ItemGrou
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
 from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Figure
-from evalstats.document.numbers import interval, plural, scaled
+from evalstats.document.numbers import interval, scaled
+from evalstats.grammar import comma_list, plural
 
 MOST_MODELS = 60
 MOST_PAIRS = 30
@@ -222,5 +223,4 @@ def _parts(rows: Sequence[LeaderboardRow], result: Leaderboard) -> list[str]:
 
 
 def _group_name(group: ItemGroup) -> str:
-    more = len(group.models) - 1
-    return f"{group.models[0]} and {more} more" if more else group.models[0]
+    return comma_list(group.models, 1)

@@ -42,8 +42,8 @@ from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
 from evalstats.analysis.settings import recorded
-from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import and_list, is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
@@ -416,7 +416,7 @@ def _compared_with_nobody(plan: Plan, pairs: Sequence[PairRow], names: Sequence[
 def _left_out_of_average(table: EntryTable) -> list[str]:
     if not table.n_left_out:
         return []
-    verb = "is" if table.n_left_out == 1 else "are"
+    verb = is_are(table.n_left_out)
     return [
         f"{plural(table.n_left_out, 'item')} without a score of every model {verb} left out where models are compared"
     ]
@@ -458,7 +458,7 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
     for arm in (*table.arms, *table.silent):
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
-    remarks = [f"{several(names, _NAMED)}: {text}" for text, names in by_text.items()]
+    remarks = [f"{and_list(names, _NAMED)}: {text}" for text, names in by_text.items()]
     several_trials = any(arm.several_trials for arm in table.arms)
     if (
         scores.runs is None

@@ -4,7 +4,8 @@ from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import Items, Section, Table, Text, sentence
-from evalstats.document.numbers import p_words, plural, several
+from evalstats.document.numbers import p_words
+from evalstats.grammar import and_list, is_are, plural
 
 ADJUSTMENTS = {
     "max-t": "max-T step-down",
@@ -43,7 +44,7 @@ def separation_words(result: Leaderboard) -> str:
     if not beyond:
         return promise
     return (
-        f"{promise} {plural(beyond, 'pair')} {'is' if beyond == 1 else 'are'} separated though the simultaneous interval "
+        f"{promise} {plural(beyond, 'pair')} {is_are(beyond)} separated though the simultaneous interval "
         "includes 0: the stepwise p is sharper."
     )
 
@@ -118,7 +119,7 @@ def _independence(result: Leaderboard) -> str:
     unit = "clusters" if result.clusters else "items"
     tested = [row.factor for row in result.dependence]
     what = (
-        f"tested by permutation for groups along {several(tested)}, of which a sample would be the clusters"
+        f"tested by permutation for groups along {and_list(tested)}, of which a sample would be the clusters"
         if tested
         else "no column could test it"
     )

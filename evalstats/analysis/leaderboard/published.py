@@ -18,8 +18,8 @@ from evalstats.analysis.pairs import Floats
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural, several
-from evalstats.errors import CannotAnswerError, InputError, Option, some_of
+from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import and_list, comma_list, has_have, is_are, plural, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import frame_from_rows
@@ -30,7 +30,7 @@ from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.many.ranks import RankSets, rank_sets_normal
 from evalstats.stats.many.reference_laws import normal_known
 from evalstats.table.items import HELPER
-from evalstats.table.systems import System, listed
+from evalstats.table.systems import System
 
 # The column that names the model of a published number.
 PUBLISHED_ENTRY = f"{HELPER}entry"
@@ -97,7 +97,7 @@ def published_leaderboard(
         found = replace(found, warnings=(*found.warnings, unused))
     if baseline is not None and baseline not in found.names:
         raise InputError(
-            f"the baseline {baseline!r} is none of the models with a standard error: {listed(found.names)}"
+            f"the baseline {baseline!r} is none of the models with a standard error: {quoted_list(found.names)}"
         )
     head = None if baseline is None else found.names.index(baseline)
     plan = Plan(metric=found.metric, conf_level=conf_level, adjust=adjust, baseline=head, top=top, seed=seed)
@@ -109,11 +109,11 @@ def keep_published(data: EvalData, levels: Mapping[str, Sequence[str]]) -> EvalD
     rows = data.aggregates
     for name, wanted in levels.items():
         if name not in rows.columns:
-            raise InputError(f"the published numbers have no column {name!r}; they have {listed(rows.columns)}")
+            raise InputError(f"the published numbers have no column {name!r}; they have {quoted_list(rows.columns)}")
         text = rows[name].cast(pl.String)
         unknown = [level for level in wanted if not (text == level).any()]
         if unknown:
-            raise InputError(f"{name} has no level {unknown[0]!r} in the published numbers; it has {listed(text)}")
+            raise InputError(f"{name} has no level {unknown[0]!r} in the published numbers; it has {quoted_list(text)}")
         rows = rows.filter(text.is_in(list(wanted)))
     return replace(data, aggregates=rows)
 
@@ -125,14 +125,14 @@ def _published(
     rows = data.aggregates.with_columns(pl.col("estimate", "std_error", "conf_low", "conf_high").fill_nan(None))
     rows = rows.filter(pl.col("estimate").is_not_null())
     if contrast not in rows.columns:
-        raise InputError(f"the published numbers have no column {contrast!r}; they have {listed(rows.columns)}")
+        raise InputError(f"the published numbers have no column {contrast!r}; they have {quoted_list(rows.columns)}")
     rows = rows.with_columns(rows[contrast].cast(pl.String).alias(PUBLISHED_ENTRY)).filter(
         pl.col(PUBLISHED_ENTRY).is_not_null()
     )
     if models is not None:
         unknown = [name for name in models if not (rows[PUBLISHED_ENTRY] == name).any()]
         if unknown:
-            raise InputError(f"{unknown[0]!r} has no published number; there are {listed(rows[PUBLISHED_ENTRY])}")
+            raise InputError(f"{unknown[0]!r} has no published number; there are {quoted_list(rows[PUBLISHED_ENTRY])}")
         rows = rows.filter(pl.col(PUBLISHED_ENTRY).is_in(list(models)))
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
@@ -162,9 +162,11 @@ def _usable(rows: pl.DataFrame) -> pl.Series:
 def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str:
     n_models, n_known = rows[PUBLISHED_ENTRY].n_unique(), rows.filter(usable)[PUBLISHED_ENTRY].n_unique()
     ordered = rows.sort("estimate", PUBLISHED_ENTRY, descending=[metric.higher_is_better, False])
-    shown = some_of((f"{name} {score:g}" for name, score in ordered[PUBLISHED_ENTRY, "estimate"].iter_rows()), _SHOWN)
+    shown = comma_list(
+        (f"{name} {score:g}" for name, score in ordered[PUBLISHED_ENTRY, "estimate"].iter_rows()), _SHOWN
+    )
     return (
-        f"{plural(n_models, 'model')} {'has' if n_models == 1 else 'have'} a published {metric.name!r} on {metric.benchmark} "
+        f"{plural(n_models, 'model')} {has_have(n_models)} a published {metric.name!r} on {metric.benchmark} "
         f"({shown}), {n_known or 'none'} of them with a standard error or an interval. Ranks need two or more: add standard "
         "errors (in a table of your own a column std_error), or give the scores of single items"
     )
@@ -180,7 +182,7 @@ def one_each(rows: pl.DataFrame, metric: Metric, where: str = "") -> tuple[pl.Da
         _refuse_several(rows, metric)
     has = "has several published numbers" if len(names) == 1 else "have several published numbers each"
     first = f"{names[0]}: {_numbers(repeated.filter(pl.col(PUBLISHED_ENTRY) == names[0]))}"
-    said = f"{several(names)} {has} ({first}) and {'is' if len(names) == 1 else 'are'} left out{where}"
+    said = f"{and_list(names)} {has} ({first}) and {is_are(len(names))} left out{where}"
     left = rows.filter(~pl.col(PUBLISHED_ENTRY).is_in(names))
     return left, (Note(kind="left_out", text=said, remedy="Keep one number for each model"),)
 
@@ -199,7 +201,7 @@ def _refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
         for column in (*_TELLING, *extra, *_TELLING_LAST)
         if own[column].n_unique() > 1 and _leaves_others(rows, own, column)
     ]
-    levels = f"{telling[0]}: {listed(own[telling[0]].cast(pl.String))}" if telling else _numbers(own)
+    levels = f"{telling[0]}: {quoted_list(own[telling[0]].cast(pl.String))}" if telling else _numbers(own)
     how = f"with {Option('published', blank='LEVEL', of=telling[0])}" if telling else "in the file"
     raise InputError(
         f"{name!r} has {own.height} published numbers of {metric.name!r} on {metric.benchmark} ({levels}); keep one of each "
@@ -367,8 +369,8 @@ def _left_out(found: _Published) -> list[str]:
     sign = 1.0 if found.metric.higher_is_better else -1.0
     above = without.filter(sign * pl.col("estimate") > float((sign * found.estimates).max()))[PUBLISHED_ENTRY].to_list()
     lead = "highest" if found.metric.higher_is_better else "lowest"
-    beyond = f"; {several(above, 3)} {'has' if len(above) == 1 else 'have'} the {lead} of all scores" if above else ""
-    return [f"no usable standard error, and so no rank: {several(without[PUBLISHED_ENTRY].to_list(), 3)}{beyond}"]
+    beyond = f"; {and_list(above, 3)} {has_have(len(above))} the {lead} of all scores" if above else ""
+    return [f"no usable standard error, and so no rank: {and_list(without[PUBLISHED_ENTRY].to_list(), 3)}{beyond}"]
 
 
 def _all(n_models: int) -> list[tuple[int, int]]:
@@ -439,10 +441,12 @@ def _check_one_quantity(rows: pl.DataFrame, metric: Metric, contrast: str, accep
         if column == contrast or len(models) < 2:
             continue
         named = (
-            f"{level}: {listed(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            f"{level}: {quoted_list(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             for level, names in sorted(models.items())
         )
-        differ = f"the published {metric.name!r} on {metric.benchmark} differ in {column} ({some_of(named, 3, '; ')})"
+        differ = (
+            f"the published {metric.name!r} on {metric.benchmark} differ in {column} ({comma_list(named, 3, '; ')})"
+        )
         if column == "unit":
             raise CannotAnswerError(
                 f"{differ}: numbers in different units have no order; bring them to one unit, or keep one with "

@@ -13,7 +13,7 @@ from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
+from evalstats.grammar import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.many.multiplicity import Omnibus
 from evalstats.table.metric import Direction

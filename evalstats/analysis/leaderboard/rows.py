@@ -17,7 +17,8 @@ from evalstats.analysis.pairs import Floats, Pairs
 from evalstats.analysis.result import estimated
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
-from evalstats.document.numbers import plural, share_in_percent
+from evalstats.document.numbers import share_in_percent
+from evalstats.grammar import plural
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.many.common_scale import score_interval
 from evalstats.stats.many.pairwise import PairwiseDifferences

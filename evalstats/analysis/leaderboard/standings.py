@@ -24,8 +24,8 @@ from evalstats.analysis.design.comparability import MIN_SHARED, components, shar
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.pairs import BoardRuns, adjusted, counting_runs, crossed_pairs
 from evalstats.analysis.pairs import Bools, Floats, Ints
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
+from evalstats.grammar import plural
 from evalstats.stats.many.multiplicity import compact_letters
 from evalstats.stats.many.pair_table import PairTable, pair_table
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences, pairwise_differences

@@ -9,7 +9,8 @@ from evalstats.analysis.mixed.means import Means
 from evalstats.analysis.mixed.result import MixedModel
 from evalstats.analysis.result import Estimate, columns
 from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, several
+from evalstats.document.numbers import interval_words, number, p_words
+from evalstats.grammar import and_list, is_are, plural
 
 _METHODS = {
     "REML": "Restricted maximum likelihood (REML)",
@@ -79,9 +80,9 @@ def _headline(result: MixedModel) -> str:
     tested = [test for test in result.tests if test.p_value is not None]
     shown = [test.term for test in tested if (test.p_value or 0.0) <= 1.0 - result.conf_level]
     if shown:
-        return f"{result.response} depends on {several(shown)}"
+        return f"{result.response} depends on {and_list(shown)}"
     if tested:
-        return f"{result.response} is not shown to depend on {several([test.term for test in tested]).replace(' and ', ' or ')}"
+        return f"{result.response} is not shown to depend on {and_list([test.term for test in tested]).replace(' and ', ' or ')}"
     mean = result.fixed[0]
     return f"{result.response} is {_amount(mean, sign=False)} {_unit(result)} on average".replace("  ", " ")
 
@@ -313,7 +314,7 @@ def _assumptions(result: MixedModel, texts: list[MethodText]) -> tuple[str, ...]
     ]
     lost = result.n_given - result.n_rows
     if lost:
-        found.append(f"{plural(lost, 'row')} without all values {'is' if lost == 1 else 'are'} like the rest")
+        found.append(f"{plural(lost, 'row')} without all values {is_are(lost)} like the rest")
     if sum(row.term != _INTERCEPT for row in result.fixed) > 1:
         found.append(
             f"Each interval holds on its own, at {100 * result.conf_level:g}%; the test of a term as a whole comes first"
@@ -344,7 +345,7 @@ def _of_means(result: Means) -> Document:
     missing = f"; {plural(lost, 'mean')} cannot be given" if lost else ""
     return Document(
         kind="means",
-        title=f"How does {result.response} differ by {several(names)}?",
+        title=f"How does {result.response} differ by {and_list(names)}?",
         label="differences" if shown else "means",
         tone="neutral",
         headline=headline,
@@ -387,7 +388,7 @@ def _means_figure(result: Means, names: list[str]) -> Figure:
             "settled": [row.conf_low is not None for row in result.rows],
         },
         options={"title": f"Mean of {result.response} ({result.scale})", "reference": None},
-        alt=f"{plural(len(result.rows), 'marginal mean')} of {result.response} by {several(names)} with their intervals.",
+        alt=f"{plural(len(result.rows), 'marginal mean')} of {result.response} by {and_list(names)} with their intervals.",
         caption=f"Marginal means of {result.response}, each with its own interval",
         table=table,
     )

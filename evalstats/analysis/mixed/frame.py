@@ -35,8 +35,8 @@ from evalstats.analysis.mixed.table import (
     read_table,
     used_slopes,
 )
-from evalstats.document.numbers import plural
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError
+from evalstats.grammar import comma_list, plural
 from evalstats.stats.mixed.design import Family, Floats, Ints, MixedDesign, RandomTerm
 
 _MOST_COLUMNS = 5000
@@ -260,7 +260,7 @@ class ModelFrame:
                 labels = [str(value) for value in grid[name].to_list()]
                 unknown = sorted({label for label in labels if label not in place})
                 if unknown:
-                    raise InputError(f"{name!r} has no level {unknown[0]!r}; it has {some_of(levels, 12)}")
+                    raise InputError(f"{name!r} has no level {unknown[0]!r}; it has {comma_list(levels, 12)}")
                 codes = np.array([place[label] for label in labels], dtype=np.int64)
                 columns[name] = Factor(name=name, levels=levels, codes=codes)
             elif name in grid.columns:

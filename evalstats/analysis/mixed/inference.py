@@ -11,8 +11,8 @@ from scipy import linalg
 
 from evalstats.analysis.mixed.formula import INTERCEPT, Term, term_name
 from evalstats.analysis.mixed.frame import ModelFrame
-from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import and_list
 from evalstats.stats.mixed.contrasts import LinearEstimates, joint_test, linear_estimates
 from evalstats.stats.mixed.degrees_of_freedom import (
     ENOUGH_GROUPS,
@@ -238,7 +238,7 @@ def _binomial(fit: MixedFit, df: DfChoice) -> Inference:
         )
         why = "asked for; right for many groups only" if df == "z" else f"{many}: the normal law"
         return Inference(method="z", reason=why, covariance=fit.covariance)
-    named = several([f"{term.group} has {term.n_levels}" for term in few])
+    named = and_list([f"{term.group} has {term.n_levels}" for term in few])
     why = f"{named} levels, fewer than {ENOUGH_GROUPS}: what differs between them has as many degrees of freedom as they leave"
     return Inference(method="between-within", reason=why, covariance=fit.covariance)
 

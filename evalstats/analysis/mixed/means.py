@@ -12,8 +12,8 @@ from evalstats.analysis.mixed.inference import FittedModel, factor_grid
 from evalstats.analysis.result import Estimate, Result, finite, frame_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
 from evalstats.errors import InputError
+from evalstats.grammar import plural
 from evalstats.stats.checks import check_level
 from evalstats.stats.mixed.contrasts import (
     Adjustment,

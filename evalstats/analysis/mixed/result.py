@@ -17,8 +17,9 @@ from evalstats.analysis.mixed.inference import FittedModel, FixedTermTest, Infer
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
 from evalstats.analysis.result import Estimate, Result, frame_of, json_safe, row_named
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, p_words, plural
+from evalstats.document.numbers import number, p_words
 from evalstats.errors import InputError
+from evalstats.grammar import plural
 from evalstats.schema.names import unknown_name
 from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import normal_quantile

@@ -12,8 +12,8 @@ import polars as pl
 from scipy.special import gammaln
 
 from evalstats.analysis.mixed.formula import MixedFormula, Response, Term, term_name
-from evalstats.document.numbers import plural
-from evalstats.errors import InputError, some_of
+from evalstats.errors import InputError
+from evalstats.grammar import comma_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars
 from evalstats.stats.mixed.design import Family, Floats, Ints, RandomTerm
@@ -214,7 +214,7 @@ def empty_cell_warnings(cells: Sequence[EmptyCell]) -> list[str]:
     """Name the empty cells."""
     if not cells:
         return []
-    shown = some_of((", ".join(f"{factor} = {level}" for factor, level in cell) for cell in cells), _LISTED, "; ")
+    shown = comma_list((", ".join(f"{factor} = {level}" for factor, level in cell) for cell in cells), _LISTED, "; ")
     have = "combination of levels has" if len(cells) == 1 else "combinations of levels have"
     return [f"{len(cells):,} {have} no rows ({shown}): their effects and means are not given"]
 
@@ -243,7 +243,7 @@ def dropped_warnings(
         )
     if len(dropped) <= len(empty):
         return []  # the warning of empty cells says it
-    shown = some_of((names[column] for column in dropped), _LISTED)
+    shown = comma_list((names[column] for column in dropped), _LISTED)
     why = "a combination of the others, so the data cannot tell it apart; means that need it are not given"
     return [f"{plural(len(dropped), 'fixed effect')} dropped ({shown}), each {why}"]
 
@@ -252,7 +252,7 @@ def used_slopes(values: Floats, names: Sequence[str], group: str) -> tuple[list[
     """Return the slopes that are not 0 throughout, and a warning that names the others."""
     some = np.any(values != 0.0, axis=0)
     gone = [name for name, kept in zip(names, some, strict=True) if not kept]
-    warning = f"the random effects {some_of(gone, _LISTED)} by {group} stand for no rows and are dropped"
+    warning = f"the random effects {comma_list(gone, _LISTED)} by {group} stand for no rows and are dropped"
     return np.flatnonzero(some).tolist(), [warning] if gone else []
 
 
@@ -488,7 +488,7 @@ def _table(
     for name, role in wanted.items():
         if name not in table.columns:
             near = difflib.get_close_matches(name, table.columns, n=2, cutoff=0.6)
-            shown = some_of(map(repr, table.columns), 15)
+            shown = comma_list(map(repr, table.columns), 15)
             hint = f"did you mean {' or '.join(repr(each) for each in near)}?" if near else f"it has {shown}"
             raise InputError(f"the table has no column {name!r} ({role}); {hint}")
     for name in levels:

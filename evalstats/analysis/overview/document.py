@@ -15,8 +15,8 @@ from evalstats.document.model import (
     Text,
     sentence,
 )
-from evalstats.document.numbers import plural, several
 from evalstats.errors import Option
+from evalstats.grammar import and_list, plural
 from evalstats.schema.data import UNNAMED
 
 # Lines of a terminal that answers may take before the rest are left to `--full`.
@@ -110,7 +110,7 @@ def refusals_table(result: Overview) -> Table:
     rows = tuple(
         (
             question,
-            several([*filter(None, map(_named, names))], 3) if any(map(_named, names)) else None,
+            and_list([*filter(None, map(_named, names))], 3) if any(map(_named, names)) else None,
             sentence(reason),
         )
         for (question, reason), names in refused_by_reason(result).items()

@@ -24,8 +24,9 @@ from evalstats.analysis.power.sample_size import (
     simulated,
     solve,
 )
-from evalstats.document.numbers import plural, scaled
+from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
+from evalstats.grammar import plural
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.binary import PairedCounts, tango

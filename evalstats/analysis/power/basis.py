@@ -18,8 +18,9 @@ from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.provenance import run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, plural, scaled
+from evalstats.document.numbers import number, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
 from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts

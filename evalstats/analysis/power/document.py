@@ -21,7 +21,8 @@ from evalstats.document.model import (
     Value,
     sentence,
 )
-from evalstats.document.numbers import as_precise, declared, number, plural, scaled
+from evalstats.document.numbers import as_precise, declared, number, scaled
+from evalstats.grammar import plural
 
 _NONE: Mapping[Solved, str] = {
     "n_items": "number of items",

@@ -52,8 +52,9 @@ from evalstats.analysis.power.sample_size import (
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import number, plural
+from evalstats.document.numbers import number
 from evalstats.errors import InputError
+from evalstats.grammar import plural
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from evalstats.analysis.scenarios.options import As
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import plural
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 

@@ -24,8 +24,9 @@ from evalstats.analysis.scenarios.evidence import (
 )
 from evalstats.analysis.scenarios.result import ChangeRow, ScenarioMean, ScenarioModel, VarianceRow, Verdict
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, Value, sentence
-from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several
+from evalstats.document.numbers import interval_words, number, p_words, scaled
 from evalstats.errors import Option
+from evalstats.grammar import and_list, plural
 
 _ASSUMED = "The columns read here are those that evalstats assumes; a column map puts others in their place."
 _COOPERATIVE = "the cooperative user, who says what is needed: the reference"
@@ -123,7 +124,7 @@ def _assumptions(result: ScenarioModel) -> tuple[str, ...]:
             "What is missing is like the rest; failures that come more often in one scenario would pass for a drop, or hide one"
         )
     if result.singular:
-        found.append(f"In the model {several(result.singular)}, and taken for 0, which is not shown")
+        found.append(f"In the model {and_list(result.singular)}, and taken for 0, which is not shown")
     if not result.converged:
         found.append("The fit ends at an optimum, which it did not")
     return tuple(sentence(text) for text in found)
@@ -292,7 +293,7 @@ def _headline(result: ScenarioModel) -> str:
         case "no answer":
             reasons = [row.verdict_reason for row in result.drops if row.verdict_reason]
             reasons += [row.reason for row in result.cells if row.reason]
-            why = several(list(dict.fromkeys(reasons)), 2)
+            why = and_list(list(dict.fromkeys(reasons)), 2)
             return f"These data cannot say where models break{f': {why}' if reasons else ''}"
         case "breaks shown":
             return _breaks(result)
@@ -322,10 +323,10 @@ def _breaks(result: ScenarioModel) -> str:
         names = [row.scenario for row in rows]
         if len(names) > _NAMED:
             return f"{worst.model} does worse in {len(rows)} scenarios{_elsewhere(result)}, most in {worst.scenario}"
-        return f"{worst.model} does worse in {several(names)}{_elsewhere(result)}"
+        return f"{worst.model} does worse in {and_list(names)}{_elsewhere(result)}"
     weakest = _weakest(result)
     if weakest:
-        return f"{_everyone(result)} are weakest in {several(weakest)}: {_range(weakest, result)} below their average"
+        return f"{_everyone(result)} are weakest in {and_list(weakest)}: {_range(weakest, result)} below their average"
     who = _who_and_where(rows, result)
     most = f", {worst.model} most" if who.endswith(f" in {worst.scenario}{_elsewhere(result)}") else ""
     return f"{who}{most or f'; {worst.scenario} costs {worst.model} most'}"
@@ -368,7 +369,7 @@ def _who_and_where(rows: Sequence[ChangeRow], result: ScenarioModel) -> str:
         n_set = len({row.scenario for row in result.drops})
         if len(for_all) == n_set:
             return f"{_everyone(result)} do worse in {f'every scenario{than}' if than else 'some scenario'}"
-        where = several(for_all) if len(for_all) <= _NAMED else f"{len(for_all)} of {n_set} scenarios"
+        where = and_list(for_all) if len(for_all) <= _NAMED else f"{len(for_all)} of {n_set} scenarios"
         return f"{_everyone(result)} do worse in {where}{than}"
     name = max(by_scenario, key=lambda each: len(by_scenario[each]))
     if len(by_scenario[name]) == 1:
@@ -539,7 +540,7 @@ def _doubts(result: ScenarioModel) -> list[Note]:
     doubted = [row for row in shown if row.paired_low is not None and row.paired_high is not None]
     doubted = [row for row in doubted if (row.paired_low or 0.0) <= 0 <= (row.paired_high or 0.0)]
     if doubted:
-        text = f"Within items alone the interval includes 0 for {several([named(row) for row in doubted], 3)}"
+        text = f"Within items alone the interval includes 0 for {and_list([named(row) for row in doubted], 3)}"
         found.append(Note(kind="fit", text=text, remedy="Read these items before relying on it"))
     reasons = [(row.verdict_reason, named(row)) for row in result.drops if row.verdict == "invalid"]
     reasons += [
@@ -548,7 +549,7 @@ def _doubts(result: ScenarioModel) -> list[Note]:
     reasons += [(row.reason, row.name) for row in (*result.models, *result.scenarios) if row.reason]
     for reason in dict.fromkeys(reason for reason, _ in reasons):
         names = [name for other, name in reasons if other == reason]
-        found.append(Note(kind="few", text=f"Not judged: {several(names, 3)} ({reason or 'no reason known'})"))
+        found.append(Note(kind="few", text=f"Not judged: {and_list(names, 3)} ({reason or 'no reason known'})"))
     return found
 
 

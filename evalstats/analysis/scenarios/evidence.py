@@ -19,7 +19,8 @@ from evalstats.analysis.scenarios.result import (
     VarianceRow,
 )
 from evalstats.document.model import Block, Column, Items, Section, Table, Tabs, Text, Tone, Value, sentence
-from evalstats.document.numbers import declared, number, plural, scaled, several, titled
+from evalstats.document.numbers import declared, number, scaled, titled
+from evalstats.grammar import and_list, is_are, plural
 
 AVERAGE = "average"
 VERDICTS: dict[str, Tone] = {"drop": "bad", "gain": "good", "invalid": "caution"}
@@ -178,7 +179,7 @@ def _models(result: ScenarioModel) -> list[Section]:
     heading = f"{top.name} has the best mean over all scenarios"
     if pairs:
         ahead = ", ahead of every other model" if len(ordered) > 2 else ""
-        heading += f", not separated from {several(beside, 2)}" if beside else ahead
+        heading += f", not separated from {and_list(beside, 2)}" if beside else ahead
     rows: list[tuple[Value, ...]] = []
     for row in ordered:
         own = [each for each in result.judged if each.model == row.name]
@@ -208,7 +209,7 @@ def _missing(result: ScenarioModel) -> list[Section]:
     # A few items are told by the caution on trials without a score.
     if not any(row.n_missing > _LACKING * (row.n_items + row.n_missing) for row in lacking):
         return []
-    worst = several([f"{named(row)} ({row.n_missing:,} of {row.n_items + row.n_missing:,})" for row in lacking], 3)
+    worst = and_list([f"{named(row)} ({row.n_missing:,} of {row.n_items + row.n_missing:,})" for row in lacking], 3)
     lacks = "lacks" if len(lacking) == 1 else "lack"
     heading = f"{len(lacking)} of {plural(len(result.cells), 'cell')} {lacks} items that others have"
     said = (
@@ -268,7 +269,7 @@ def _spread(result: ScenarioModel) -> list[Section]:
     blocks: list[Block] = [replace(figures.variance_shares(result), table=table)]
     nothing = [row.label or row.term for row in known if row.singular]
     if nothing:
-        blocks.append(Text(text=f"Estimated as 0, though some may be left: {several(nothing)}."))
+        blocks.append(Text(text=f"Estimated as 0, though some may be left: {and_list(nothing)}."))
     heading = _spread_heading([row for row in known if not row.singular], result)
     return [Section(id="variation", heading=heading, blocks=tuple(blocks))]
 
@@ -398,7 +399,7 @@ def _pairs(result: ScenarioModel) -> list[Section]:
     return [
         Section(
             id="pairs",
-            heading=f"{apart:,} of {len(pairs):,} pairs of models {'is' if apart == 1 else 'are'} separated",
+            heading=f"{apart:,} of {len(pairs):,} pairs of models {is_are(apart)} separated",
             blocks=(table,),
         )
     ]

@@ -6,7 +6,8 @@ from typing import Any
 from evalstats.analysis.result import as_columns, columns, scaled_values, shown_numbers
 from evalstats.analysis.scenarios.result import CellRow, ChangeRow, EffectRow, ScenarioMean, ScenarioModel
 from evalstats.document.model import Figure
-from evalstats.document.numbers import interval, number, plural, scaled
+from evalstats.document.numbers import interval, number, scaled
+from evalstats.grammar import plural
 
 AVERAGE = "average"
 MOST_ACROSS, MOST_DOWN = 14, 40

@@ -38,8 +38,8 @@ from evalstats.analysis.scenarios.variation import (
 )
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import has_have, is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
@@ -387,7 +387,7 @@ def _cautions(table: ScenarioTable, choice: Choice, fitted: FittedScenarios, ref
     if lost:
         parts = ((table.n_error, "harness error"), (table.n_unscored, "unscored trial"))
         counted = " and ".join(plural(n, what) for n, what in parts if n)
-        text = f"{counted} {'is' if lost == 1 else 'are'} left out, not counted as wrong"
+        text = f"{counted} {is_are(lost)} left out, not counted as wrong"
         found.append(Note(kind="missing", text=text))
     return [*found, *table.measured.refusal(), *table.measured.notes("weakens")]
 
@@ -399,13 +399,13 @@ def _thin_cells(table: ScenarioTable, fitted: FittedScenarios) -> list[Note]:
     found: list[Note] = []
     if few.height:
         model, scenario, _ = few.row(0)
-        have = "has" if few.height == 1 else "have"
+        have = has_have(few.height)
         text = f"{few.height:,} of {plural(n_cells, 'cell')} {have} fewer than {_FEW_ITEMS} items"
         remedy = f"Take the numbers there as rough (first: {model} in {scenario})"
         found.append(Note(kind="few", text=text, remedy=remedy))
     empty = n_cells - len(fitted.laid.cells)
     if empty:
-        text = f"{empty:,} of {plural(n_cells, 'cell')} {'has' if empty == 1 else 'have'} no score, and no number is given there"
+        text = f"{empty:,} of {plural(n_cells, 'cell')} {has_have(empty)} no score, and no number is given there"
         found.append(Note(kind="missing", text=text))
     return found
 
@@ -415,7 +415,7 @@ def _lacking(table: ScenarioTable) -> list[Note]:
     n = table.frame.select("item", "version", "scenario").n_unique() * len(table.models) - table.frame.height
     if not n:
         return []
-    text = f"{plural(n, 'score')} of single models {'is' if n == 1 else 'are'} missing, so plain means are not of the same items"
+    text = f"{plural(n, 'score')} of single models {is_are(n)} missing, so plain means are not of the same items"
     return [Note(kind="missing", text=text, remedy="Compare models on items that all of them have")]
 
 

@@ -17,12 +17,12 @@ from evalstats.analysis.design.comparability import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError, Option, some_of
+from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import comma_list, plural, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import IntArray
 from evalstats.table.items import HELPER, ITEM_KEY, constant_factors, item_sums
-from evalstats.table.systems import System, listed
+from evalstats.table.systems import System
 
 # Separates the parts of a key that is made of several columns.
 _JOIN = "\x1f"
@@ -268,7 +268,7 @@ def _reference_first(
     levels: list[str] = frame["scenario"].unique().sort().to_list()
     if reference not in (None, "average"):
         if reference not in levels:
-            raise InputError(f"the reference {reference!r} is no scenario; there are {listed(levels)}")
+            raise InputError(f"the reference {reference!r} is no scenario; there are {quoted_list(levels)}")
         return (reference, *(level for level in levels if level != reference))
     if reference is None:
         found = ideal_levels(rows, column, levels)
@@ -292,4 +292,4 @@ def _remarks(arms: Sequence[System]) -> list[str]:
     for arm in arms:
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
-    return [f"{some_of(names, 3)}: {text}" for text, names in by_text.items()]
+    return [f"{comma_list(names, 3)}: {text}" for text, names in by_text.items()]

@@ -23,8 +23,8 @@ from evalstats.analysis.scenarios.result import (
     VarianceRow,
 )
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
-from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import plural
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import variance_parameters

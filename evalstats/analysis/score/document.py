@@ -9,8 +9,9 @@ from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
 from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, p_words, plural, scaled, several, titled
+from evalstats.document.numbers import interval_words, p_words, scaled, titled
 from evalstats.errors import Option
+from evalstats.grammar import and_list, plural
 from evalstats.stats.checks import FEW_ITEMS, few_items
 
 _SHOWN = 20
@@ -89,7 +90,7 @@ def _of_several(result: Scores) -> Document:
         named = dict.fromkeys(
             f"{row.benchmark if same else f'{row.name} on {row.benchmark}'} ({row.n_items})" for row in few
         )
-        text = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {several([*named], 3)}"
+        text = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list([*named], 3)}"
         notes = (Note(kind="few", text=text), *notes)
     where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else " on several benchmarks"
     what = f" in {first.metric}" if len(scales) == 1 else ""
@@ -123,7 +124,7 @@ def _grouped(pairs: Iterable[tuple[Key, Score]]) -> list[tuple[Key, list[Score]]
 def _names(rows: Sequence[Score]) -> str:
     """Name the systems, with their benchmarks where one stands there several times."""
     names = list(dict.fromkeys(row.name for row in rows))
-    return several(names if len(names) == len(rows) else [f"{row.name} on {row.benchmark}" for row in rows], 3)
+    return and_list(names if len(names) == len(rows) else [f"{row.name} on {row.benchmark}" for row in rows], 3)
 
 
 def _says_few(row: Score) -> bool:

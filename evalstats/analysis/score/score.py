@@ -36,6 +36,7 @@ from evalstats.analysis.score.result import ClaimTest, Score
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, Option
+from evalstats.grammar import quoted_list
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import levels_of
 from evalstats.stats.bootstrap import percentile_law
@@ -55,7 +56,7 @@ from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import suite_pass
 from evalstats.table.score_table import ScoreTable
-from evalstats.table.systems import SeveralRunsError, System, listed, require_outcomes, rows_named, system_of
+from evalstats.table.systems import SeveralRunsError, System, require_outcomes, rows_named, system_of
 
 _MAX_K = 8
 
@@ -197,7 +198,7 @@ def _every_arm(data: EvalData, metric: str | None, column: str) -> tuple[list[tu
         raise next(iter(ambiguous.values()))
     if not arms:
         wanted = "" if metric is None else f" of metric {metric!r}"
-        raise CannotAnswerError(f"there is no scored row{wanted}; there are {listed(data.outcomes['metric'])}")
+        raise CannotAnswerError(f"there is no scored row{wanted}; there are {quoted_list(data.outcomes['metric'])}")
     return arms, left_out_of_several_runs(ambiguous, remedy=Option("name", blank="RUN"))
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.grammar import plural
 from evalstats.stats.arena.bradley_terry import row_scores
 from evalstats.stats.arena.likelihood import PairFit, derivatives, linear_predictor, split_votes
 from evalstats.stats.arena.votes import VoteRows, summed
@@ -628,7 +629,7 @@ def _repaired(covariance: FloatArray, n_models: int) -> tuple[FloatArray, float]
 def _cautions(few: Sequence[Way], model_effective: FloatArray, df: float, repair: float) -> tuple[str, ...]:
     enough = max(model_effective.size, ENOUGH_CLUSTERS)
     warnings = [
-        f"{way.name}: {way.n_clusters} cluster{'s' if way.n_clusters > 1 else ''} worth {way.effective:.0f} equal "
+        f"{way.name}: {plural(way.n_clusters, 'cluster')} worth {way.effective:.0f} equal "
         f"{'ones' if way.n_clusters > 1 else 'one'}, where {enough:.0f} are needed to draw from their covariance: which pairs "
         "differ is told by sign flips of clusters"
         for way in few

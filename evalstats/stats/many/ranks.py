@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evalstats.grammar import plural
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level, few_items
 from evalstats.stats.many.max_t import OneSided, ReferenceLaw, collect, upper_quantile
 from evalstats.stats.many.pair_table import FLAT, PairTable, as_estimates, pair_table
@@ -200,7 +201,7 @@ def _too_few_clusters(table: PairTable) -> str:
     """Say that there are too few clusters for any pair; "" where there are enough."""
     if table.codes is None or table.n_groups >= FLIPPED_CLUSTERS:
         return ""
-    return f"{table.n_groups} cluster{'s' if table.n_groups != 1 else ''}: at least {FLIPPED_CLUSTERS} are needed"
+    return f"{plural(table.n_groups, 'cluster')}: at least {FLIPPED_CLUSTERS} are needed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import linalg, optimize, sparse, special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import comma_list, has_have, plural
 from evalstats.stats.mixed.design import (
     Convergence,
     Floats,
@@ -212,8 +213,8 @@ def answer_in_words(separation: Separation) -> tuple[str, str]:
     """Say which prior answers a separation, and as a warning what is separated."""
     n, columns = len(separation.rows), separation.columns
     kind = "complete" if separation.complete else "quasi-complete"
-    shown = "; ".join(separation.labels[:SHOWN]) + (f"; and {n - SHOWN} more" if n > SHOWN else "")
-    names = ", ".join(columns[:SHOWN]) + (f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else "")
+    shown = comma_list(separation.labels, SHOWN, "; ")
+    names = comma_list(columns, SHOWN)
     each = separation.n_directions / n
     amount = (
         "half a success and half a failure" if each == 1.0 else f"{each / 2:.3g} successes and {each / 2:.3g} failures"
@@ -224,7 +225,7 @@ def answer_in_words(separation: Separation) -> tuple[str, str]:
         "parameter of its own)"
     )
     return penalty, (
-        f"{kind} separation: {n} combination{'s' if n > 1 else ''} of the fixed effects {'have' if n > 1 else 'has'} only "
+        f"{kind} separation: {plural(n, 'combination')} of the fixed effects {has_have(n)} only "
         f"successes or only failures ({shown}), so that the maximum-likelihood estimate of {names} is infinite; answered by "
         f"{penalty}: intervals of these rest on it"
     )

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.grammar import plural
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count, check_level, few_items
 from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, two_sided_normal_p
 from evalstats.stats.one_sample import wilson_ends
@@ -293,7 +294,7 @@ def _few_pairs(counts: PairedCounts) -> tuple[str, ...]:
     if counts.discordant == 0:
         return (*few_items(counts.n), "No discordant items: the models agree on every item")
     if counts.discordant < MIN_DISCORDANT:
-        items = f"{counts.discordant} discordant item{'s' if counts.discordant != 1 else ''}"
+        items = f"{plural(counts.discordant, 'discordant item')}"
         few = f"Only {items}: fewer than {MIN_DISCORDANT} cannot tell the models apart"
         return (*few_items(counts.n), few)
     return few_items(counts.n)
