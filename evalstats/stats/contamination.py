@@ -86,26 +86,15 @@ def item_contrast(
 ) -> ItemContrast:
     """Prepare a contrast of the coefficients of a weighted regression on items.
 
-    Parameters
-    ----------
-    design
-        float64, shape (n_items, p), of full rank.
-    coefficient
-        float64, shape (p,): the contrast is this combination of the coefficients.
-    weights
-        float64, shape (n_items,), above 0: weights of a kernel; None for 1 throughout.
-    clusters
-        Integer codes, one array of shape (n_items,) for each way of clustering; none: every item for itself.
+    `design`, shape (n_items, p), is of full rank; the contrast is the combination `coefficient` of the coefficients. `weights`
+    are those of a kernel, above 0; None for 1 throughout. `clusters` are integer codes of the items, one array for each way of
+    clustering; none: every item for itself.
 
-    Notes
-    -----
     CR2 with an identity working model: within cluster g residuals are multiplied by the inverse root of
     [(I - H)(I - H)']_gg, H the hat matrix of the weighted regression. Degrees of freedom are Satterthwaite's under the
     working model, tr(G)^2 / tr(G^2), worked out from factors of low rank. For the mean of items it equals
     `evalstats.stats.one_sample.cr2_of_mean`; for a difference of two groups of single items it is Welch's variance.
 
-    Examples
-    --------
     >>> found = item_contrast(np.ones((4, 1)), [1.0])
     >>> scores = np.array([[1.0], [2.0], [3.0], [6.0]])
     >>> found.estimate(scores).tolist(), found.variance(scores).round(6).tolist(), round(found.df, 6)
@@ -123,7 +112,11 @@ def item_contrast(
         )
     weighted = x * w[:, np.newaxis]
     back = np.asarray(np.linalg.solve(x.T @ weighted, weighted.T), dtype=np.float64)
-    pieces = tuple(_piece(x, back, c @ back, way) for way in _ways(clusters, n))
+    # The columns and their intersections, each with the number of columns that it is made of.
+    columns = [as_codes(column, n) for column in clusters]
+    sizes = range(1, len(columns) + 1)
+    ways = [(*intersection(chosen), k) for k in sizes for chosen in combinations(columns, k)]
+    pieces = tuple(_piece(x, back, c @ back, way) for way in ways or [(np.arange(n), n, 1)])
     single = [piece for piece in pieces if piece.one_way]
     return ItemContrast(
         weights=c @ back,
@@ -135,22 +128,16 @@ def item_contrast(
     )
 
 
-def _ways(clusters: Sequence[ArrayLike], n: int) -> list[tuple[IntArray, int, int]]:
-    """Return the columns and their intersections, each with the number of columns that it is made of."""
-    if not clusters:
-        return [(np.arange(n), n, 1)]
-    columns = [as_codes(column, n) for column in clusters]
-    sizes = range(1, len(columns) + 1)
-    return [(*intersection(chosen), k) for k in sizes for chosen in combinations(columns, k)]
-
-
 def _piece(x: FloatArray, back: FloatArray, line: FloatArray, way: tuple[IntArray, int, int]) -> _Piece:
     """Return the scores s_g = A_g z_g of one way of clustering, and its Satterthwaite df."""
     codes, count, n_columns = way
     b = np.ascontiguousarray(back.T)  # hat matrix H = x @ back, so H_ij = x_i . b_j
     inner = b.T @ b
-    scores = _single(x, b, inner, line) if count == len(x) else np.empty(len(x))
-    if count < len(x):
+    if count == len(x):  # every item for itself: the inverse root is a number
+        left = 1.0 - 2.0 * (x * b).sum(axis=1) + np.einsum("ij,jk,ik->i", x, inner, x)
+        scores = np.where(left > _ROUNDING, line / np.sqrt(np.maximum(left, _ROUNDING)), 0.0)
+    else:
+        scores = np.empty(len(x))
         order = np.argsort(codes, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
             scores[rows] = _adjusted(x[rows], b[rows], inner, line[rows])
@@ -162,12 +149,6 @@ def _piece(x: FloatArray, back: FloatArray, line: FloatArray, way: tuple[IntArra
         sign=1.0 if n_columns % 2 else -1.0,
         one_way=n_columns == 1,
     )
-
-
-def _single(x: FloatArray, b: FloatArray, inner: FloatArray, line: FloatArray) -> FloatArray:
-    """Every item for itself: the inverse root is a number."""
-    left = 1.0 - 2.0 * (x * b).sum(axis=1) + np.einsum("ij,jk,ik->i", x, inner, x)
-    return np.where(left > _ROUNDING, line / np.sqrt(np.maximum(left, _ROUNDING)), 0.0)
 
 
 def _adjusted(x: FloatArray, b: FloatArray, inner: FloatArray, line: FloatArray) -> FloatArray:
@@ -261,26 +242,16 @@ def reference_gap(
 ) -> ReferenceGap:
     """Compare one model's contrast with the references' on the same items.
 
-    Parameters
-    ----------
-    suspect
-        float64, shape (n_items,): scores, more is better.
-    references
-        float64, shape (n_items, n_references), possibly without a column.
-    bound
-        The largest difference there can be; the interval is clipped to it.
+    Scores are better where higher; `references`, shape (n_items, n_references), may have no column. `bound` is the largest
+    difference there can be; the interval is clipped to it.
 
-    Notes
-    -----
     Var = Var_items(D_m - mean D_ref) + s^2 (1 + 1/R), with R references and s^2 the variance between references beyond item
     noise: the sample variance of their D less the mean item variance of D_r - mean D_ref, not below 0. Student's t with
     Satterthwaite's degrees of freedom: R - 1 for what the spread of the references tells, those of the items for noise that
     the suspect has beyond theirs. Where the models have the same item noise this is the exact t test of one new model against
-    R others; a variance cut at 0 makes it cautious. It assumes that a clean suspect is one
-    more draw from the same law as the references.
+    R others; a variance cut at 0 makes it cautious. It assumes that a clean suspect is one more draw from the same law as the
+    references.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> old = np.arange(200) < 100
     >>> scores = rng.random((200, 5)) + 0.5 * np.outer(old, [1, 0, 0, 0, 0])
@@ -312,7 +283,9 @@ def reference_gap(
         found = replace(found, item_std_error=alone, item_p_value=p)
     if found.reason is not None:
         return found
-    spread, noise = _spread(others, contrast)
+    # The variance of the references' contrasts, and how much of it is item noise.
+    spread = float(np.var(contrast.estimate(others), ddof=1, dtype=np.float64))
+    noise = float(contrast.variance(others - others.mean(axis=1)[:, np.newaxis]).sum()) / (count - 1)
     between, once_more = max(0.0, spread - noise), 1.0 + 1.0 / count
     error = math.sqrt(items + between * once_more)
     learnt, known = max(spread, noise) * once_more, max(0.0, items - noise * once_more)
@@ -329,14 +302,6 @@ def reference_gap(
         p_greater=positive_p(float(special.stdtr(df, -(estimate / error)))),
         between_sd=math.sqrt(between),
     )
-
-
-def _spread(others: FloatArray, contrast: ItemContrast) -> tuple[float, float]:
-    """Return the variance of the references' contrasts, and how much of it is item noise."""
-    means: FloatArray = contrast.estimate(others)
-    spread = float(np.var(means, ddof=1, dtype=np.float64))
-    noise = float(contrast.variance(others - others.mean(axis=1)[:, np.newaxis]).sum()) / (others.shape[1] - 1)
-    return spread, noise
 
 
 def _why_not(count: int, variance: float) -> str | None:
@@ -383,23 +348,11 @@ class DateDensity:
 def date_window(days: ArrayLike, width: float, *, order: int = 1, clusters: Sequence[ArrayLike] = ()) -> DateWindow:
     """Prepare the jump at 0 of a local regression, before less after.
 
-    Parameters
-    ----------
-    days
-        float64, shape (n_items,): date of every item less that of the break; 0 is before (the day itself was seen).
-    width
-        Bandwidth, in the same unit.
-    order
-        1: straight lines on both sides, the answer. 2: parabolas, which at the same width equal the straight lines with
-        their bias taken out (Calonico, Cattaneo & Titiunik), the check of curvature.
+    `days` are the date of every item less that of the break; 0 is before (the day itself was seen). `width` is the bandwidth,
+    in the same unit. `order` 1: straight lines on both sides, the answer; 2: parabolas, which at the same width equal the
+    straight lines with their bias taken out (Calonico, Cattaneo & Titiunik), the check of curvature. CannotAnswerError if
+    either side has fewer than 20 items or fewer than 5 different dates within the bandwidth.
 
-    Raises
-    ------
-    CannotAnswerError
-        If either side has fewer than 20 items or fewer than 5 different dates within the bandwidth.
-
-    Examples
-    --------
     >>> days = np.arange(-50.0, 50.0)
     >>> found = date_window(days, 40.0)
     >>> scores = 0.01 * days + 0.3 * (days <= 0)
@@ -478,18 +431,9 @@ def break_bandwidth(days: ArrayLike, scores: ArrayLike) -> Bandwidth:
     `days` as in `date_window`; `scores` of shape (n_items,) is what may break, the suspect's less the mean of the references'.
     Raises CannotAnswerError if either side has fewer than 20 items or fewer than 5 different dates in all.
 
-    Notes
-    -----
     h = C [(s2- + s2+) / (f ((m''+ - m''-)^2 + r- + r+))]^(1/5) n^(-1/5), C = 3.4375 for the triangular kernel: f the density
     of items at the break, s2 the variance of scores on its sides, m'' pilot estimates of curvature, r what guards against
     curvature that is small by chance.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> days = rng.uniform(-365, 365, 800)
-    >>> 60 < break_bandwidth(days, rng.random(800)).width < 730
-    True
     """
     x, y = as_values(days, "dates"), as_values(scores, "scores")
     least, most = _least_width(x), float(np.abs(x).max()) * (1 + 1e-9)

@@ -56,7 +56,7 @@ _TAKEN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class DecisionRules:
     """What decides a verdict. `bound` is the largest difference of differences that there can be."""
 
     conf_level: float
@@ -64,10 +64,14 @@ class Options:
     alternative: Alternative
     bound: float | None
 
+    def p(self, found: ReferenceGap) -> float | None:
+        """Return the p that decides."""
+        return found.p_greater if self.alternative == "greater" else found.p_value
 
-def judged(asked: Sequence[Asked], options: Options) -> tuple[ContaminationRow, ...]:
+
+def judged(asked: Sequence[Asked], rules: DecisionRules) -> tuple[ContaminationRow, ...]:
     """Return a line for every suspect, p adjusted by Holm over those that have one."""
-    lines = [_line(each, options) for each in asked]
+    lines = [_line(each, rules) for each in asked]
     tested = [place for place, row in enumerate(lines) if row.p_value is not None]
     adjusted = _holm([lines[place] for place in tested])
     in_points = _holm([lines[place].points for place in tested])
@@ -75,7 +79,7 @@ def judged(asked: Sequence[Asked], options: Options) -> tuple[ContaminationRow, 
         row = lines[place]
         points = None if row.points is None else replace(row.points, p_adjusted=by_points)
         row = replace(row, p_adjusted=p, points=points)
-        verdict, reason = _verdict(row, options, len(tested))
+        verdict, reason = _verdict(row, rules, len(tested))
         lines[place] = replace(row, verdict=verdict, reason=reason)
     return tuple(lines)
 
@@ -104,13 +108,13 @@ def overall(rows: Sequence[ContaminationRow]) -> tuple[Verdict, str]:
     return "inconclusive", "no inflation is shown, and not every suspect is shown to be clean"
 
 
-def _line(asked: Asked, options: Options) -> ContaminationRow:
+def _line(asked: Asked, rules: DecisionRules) -> ContaminationRow:
     row = ContaminationRow(
         model=asked.suspect,
         verdict="invalid",
         reason=asked.invalid or "",
         estimate=None,
-        conf_level=options.conf_level,
+        conf_level=rules.conf_level,
         references=asked.references,
         n_old=asked.n_old,
         n_new=asked.n_new,
@@ -121,9 +125,9 @@ def _line(asked: Asked, options: Options) -> ContaminationRow:
     )
     if asked.contrast is None or asked.invalid:
         return row
-    gaps = gaps_of(asked.scores, asked.latent, asked.contrast, conf_level=options.conf_level, bound=options.bound)
+    gaps = gaps_of(asked.scores, asked.latent, asked.contrast, conf_level=rules.conf_level, bound=rules.bound)
     found = gaps.answer
-    low, high, method = _own(asked, found, options)
+    low, high, method = _own(asked, found, rules)
     taken: dict[str, Any] = {name: getattr(found, name) for name in _TAKEN}
     if asked.dated is not None:
         taken |= {each.name: getattr(asked.dated, each.name) for each in fields(asked.dated)}
@@ -134,9 +138,9 @@ def _line(asked: Asked, options: Options) -> ContaminationRow:
         reason=found.reason or "",
         n_clusters=found.n_clusters if asked.clustered else None,
         largest=found.conf_high,
-        p_value=_p(found, options),
-        logits=None if gaps.logits is None else _on_scale(gaps.logits, options),
-        points=_on_scale(gaps.points, options),
+        p_value=rules.p(found),
+        logits=None if gaps.logits is None else _on_scale(gaps.logits, rules),
+        points=_on_scale(gaps.points, rules),
         outside=None if asked.latent is None else asked.latent.outside,
         own_low=low,
         own_high=high,
@@ -144,41 +148,37 @@ def _line(asked: Asked, options: Options) -> ContaminationRow:
     )
 
 
-def _p(found: ReferenceGap, options: Options) -> float | None:
-    return found.p_greater if options.alternative == "greater" else found.p_value
-
-
-def _on_scale(found: ReferenceGap, options: Options) -> Estimate:
+def _on_scale(found: ReferenceGap, rules: DecisionRules) -> Estimate:
     taken: dict[str, Any] = {
         name: getattr(found, name)
         for name in ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df", "reason")
     }
-    return Estimate(**taken, p_value=_p(found, options))
+    return Estimate(**taken, p_value=rules.p(found))
 
 
-def _own(asked: Asked, found: ReferenceGap, options: Options) -> tuple[float | None, float | None, str]:
+def _own(asked: Asked, found: ReferenceGap, rules: DecisionRules) -> tuple[float | None, float | None, str]:
     """Return the interval of the suspect's own advantage, from items."""
     if asked.own_method:
         return asked.own_low, asked.own_high, asked.own_method
     if found.own_std_error is None or asked.contrast is None:
         return None, None, _OWN
-    reach = t_quantile(options.conf_level, asked.contrast.df) * found.own_std_error
-    edge = options.bound / 2 if options.bound is not None else float("inf")
+    reach = t_quantile(rules.conf_level, asked.contrast.df) * found.own_std_error
+    edge = rules.bound / 2 if rules.bound is not None else float("inf")
     return max(-edge, found.own - reach), min(edge, found.own + reach), _OWN
 
 
-def _verdict(row: ContaminationRow, options: Options, n_tests: int) -> tuple[Verdict, str]:
+def _verdict(row: ContaminationRow, rules: DecisionRules, n_tests: int) -> tuple[Verdict, str]:
     """Judge one line; the margin goes first, since it says what does not matter."""
     if row.estimate is None or row.largest is None or row.p_adjusted is None or row.p_value is None:
         return row.verdict, row.reason
-    alpha = 1.0 - options.conf_level
+    alpha = 1.0 - rules.conf_level
     shown = row.estimate > 0 and row.p_adjusted <= alpha
     if row.outside is not None:
         return "inconclusive", row.outside
     against = _against(row, alpha, shown=shown)
     if against:
         return "inconclusive", against
-    if options.margin is not None and row.largest < options.margin:
+    if rules.margin is not None and row.largest < rules.margin:
         also = "; an inflation is shown, and it is smaller than the margin" if shown else ""
         return (
             "clean within the margin",
@@ -194,7 +194,7 @@ def _verdict(row: ContaminationRow, options: Options, n_tests: int) -> tuple[Ver
             "inconclusive",
             "it scores less on old items than clean models lead to expect, which is no sign of contamination",
         )
-    rest = "no margin is declared" if options.margin is None else "one beyond the margin is not excluded"
+    rest = "no margin is declared" if rules.margin is None else "one beyond the margin is not excluded"
     return "inconclusive", f"no inflation is shown, and {rest}"
 
 
@@ -215,17 +215,6 @@ _MUCH_LOST = 0.05
 _WORST_FEW_DF = 4.0
 
 
-def estimand_of(design: Design, column: str, sides: tuple[str, str], clusters: Sequence[str]) -> str:
-    """Say what is estimated."""
-    what = {
-        "split": f"mean score on {sides[0]} minus {sides[1]} items of {column}",
-        "date": f"jump of the mean score at the model's cut-off, before less after, by {column}",
-        "twins": f"mean score on {sides[0]} items less their {sides[1]} twins",
-    }[design]
-    units = " and ".join(clusters) or "items"
-    return f"{what}, beyond the mean of clean models, for new {units} and models like these"
-
-
 def suspicions(asked: Sequence[Asked], table: ItemTable, seed: int) -> tuple[Dependence, ...]:
     """Test whether what is left of the first suspect's differences runs in groups that were not declared."""
     first = next((each for each in asked if each.contrast is not None), None)
@@ -241,15 +230,24 @@ def cautions(
     asked: Sequence[Asked],
     table: ItemTable,
     suspected: Sequence[Dependence],
-    options: Options,
+    rules: DecisionRules,
 ) -> tuple[Note, ...]:
     """Return what a reader must know before using the numbers."""
     lost = [row for row in rows if row.n_left_out > _MUCH_LOST * (row.n_left_out + row.n_old + row.n_new)]
-    worst = max(lost, key=lambda row: row.n_left_out, default=None)
+    found: list[Note] = []
+    if lost:
+        worst = max(lost, key=lambda row: row.n_left_out)
+        items = plural(worst.n_left_out, "item")
+        text = f"{items} left out for {worst.model}, since it or a reference has no score there"
+        remedy = "The answer is for the others, which may be easier or harder"
+        found.append(Note(kind="missing", text=text, remedy=remedy))
+    for row in rows:
+        if row.df is not None and row.df < min(_WORST_FEW_DF, len(row.references) - 1):
+            text = f"The clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
+            found.append(Note(kind="few", text=text))
     return (
         *_of_references(rows, table),
-        *([] if worst is None else [_of_missing(worst)]),
-        *(_of_df(row) for row in rows if row.df is not None and row.df < min(_WORST_FEW_DF, len(row.references) - 1)),
+        *found,
         *_of_scale(rows, table),
         *(note for each in asked for note in each.notes if note.caution),
         *table.table.measured.refusal(),
@@ -257,7 +255,7 @@ def cautions(
         *_of_groups(suspected),
         *(
             [Note(kind="plan", text="The test is one-sided, which holds only if that was declared before looking")]
-            if options.alternative == "greater"
+            if rules.alternative == "greater"
             else []
         ),
     )
@@ -299,16 +297,6 @@ def _of_scale(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     who, their = ("scores", "its") if len(beyond) == 1 else ("score", "their")
     text = f"{and_list(beyond)} {who} outside the range of {their} references, so the answer rests on the logit scale"
     return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
-
-
-def _of_missing(row: ContaminationRow) -> Note:
-    text = f"{plural(row.n_left_out, 'item')} left out for {row.model}, since it or a reference has no score there"
-    return Note(kind="missing", text=text, remedy="The answer is for the others, which may be easier or harder")
-
-
-def _of_df(row: ContaminationRow) -> Note:
-    text = f"The clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
-    return Note(kind="few", text=text)
 
 
 DEFAULT_LEVEL = 0.95
@@ -430,7 +418,8 @@ def contamination(
     place = data.factor(column)
     if design == "split" and place == "benchmark" and data.outcomes["benchmark"].n_unique() > 1:
         data, place = joined(data, old, new), SOURCE
-    benchmark = _only(data)
+    benchmarks = data.outcomes["benchmark"].unique().to_list()
+    benchmark = str(benchmarks[0]) if len(benchmarks) == 1 else ""
     asked_metric = metric or (plan.primary_for(benchmark) if plan is not None else None)
     given = {"margin": margin, "conf_level": conf_level, "clusters": [cluster] if isinstance(cluster, str) else cluster}
     given |= scale_given(plan, scale, get_args(Scale))
@@ -457,21 +446,21 @@ def contamination(
             else ask_of_date(table, place, column, cutoffs or {}, level)
         )
     span = table.metric.span
-    options = Options(
+    rules = DecisionRules(
         conf_level=level,
         margin=margin_in_unit(cast("float | str | None", found["margin"]), table.metric),
         alternative=alternative,
         bound=None if span is None else 2.0 * span,
     )
-    lines, suspected = judged(asked, options), suspicions(asked, table, seed)
-    result = _result(table, lines, options, design=design, column=column, sides=sides, suspected=suspected, seed=seed)
+    lines, suspected = judged(asked, rules), suspicions(asked, table, seed)
+    result = _result(table, lines, rules, design=design, column=column, sides=sides, suspected=suspected, seed=seed)
     result = replace(
         result,
         sources=sources_of(data, table.table.runs),
         notes=(
             *run_notes(data, table.table.runs),
             *table.metric.cautions,
-            *cautions(lines, asked, table, suspected, options),
+            *cautions(lines, asked, table, suspected, rules),
             *as_notes("choice", (*notes, *table.notes), caution=False),
             *table.table.measured.notes("note"),
             *(note for each in asked for note in each.notes if not note.caution),
@@ -510,15 +499,10 @@ def _check_options(
         raise InputError("old and new go with split and twin; with date the cut-off divides the items")
 
 
-def _only(data: EvalData) -> str:
-    names = data.outcomes["benchmark"].unique().to_list()
-    return str(names[0]) if len(names) == 1 else ""
-
-
 def _result(
     table: ItemTable,
     rows: tuple[ContaminationRow, ...],
-    options: Options,
+    rules: DecisionRules,
     *,
     design: Design,
     column: str,
@@ -527,6 +511,12 @@ def _result(
     seed: int,
 ) -> ContaminationCheck:
     (verdict, reason), metric = overall(rows), table.metric
+    units = " and ".join(table.labels) or "items"
+    what = {
+        "split": f"mean score on {sides[0]} minus {sides[1]} items of {column}",
+        "date": f"jump of the mean score at the model's cut-off, before less after, by {column}",
+        "twins": f"mean score on {sides[0]} items less their {sides[1]} twins",
+    }[design]
     return ContaminationCheck(
         design=design,
         column=column,
@@ -536,9 +526,9 @@ def _result(
         reason=reason,
         **metric.described(),
         score_unit=metric.score_unit,
-        conf_level=options.conf_level,
-        margin=options.margin,
-        alternative=options.alternative,
+        conf_level=rules.conf_level,
+        margin=rules.margin,
+        alternative=rules.alternative,
         compared=table.compared,
         compared_reason=table.compared_reason,
         rows=rows,
@@ -546,7 +536,7 @@ def _result(
         references=table.references or (),
         method=METHODS[design] if table.compared == "points" else f"{METHODS[design]}; {LATENT}",
         method_reason=_REASON,
-        estimand=estimand_of(design, column, sides, table.labels),
+        estimand=f"{what}, beyond the mean of clean models, for new {units} and models like these",
         clusters=table.labels,
         dependence=suspected,
         seed=seed,

@@ -19,12 +19,46 @@ _DIFFERENCE = "Difference: inflation"
 Ends = tuple[float | None, float | None] | None
 
 
+def _amount_column(result: ContaminationCheck, title: str, *, sign: bool = True) -> Column:
+    return Column(title=titled(title, result.unit), kind="number", scale=result.scale, sign=sign)
+
+
+def _ends_column(result: ContaminationCheck, *, scale: float | None = None, spare: bool = False) -> Column:
+    scale = result.scale if scale is None else scale
+    return Column(title=f"{level(result)} CI", kind="interval", scale=scale, spare=spare)
+
+
 def inflation(result: ContaminationCheck, table: Table) -> Figure:
     """Return every suspect's inflation; for a single one also the two gains whose difference it is."""
     alone = len(result.rows) == 1
-    rows = _step_bars(result.rows[0], result) if alone else _suspect_bars(result)
+    shown: list[tuple[str, float | None, Ends, ContaminationRow | None]]
+    if alone:
+        steps = _gains_of(result.rows[0], latent=result.compared == "latent")
+        known = [step for step in steps if step[1] is not None]
+        shown = [(*step, result.rows[0] if step[0] == _DIFFERENCE else None) for step in known]
+    else:
+        shown = [(row.model, row.estimate, row.ends, row) for row in by_estimate(result)]
+    rows: dict[str, list[object]] = {
+        "label" if alone else "model": [name for name, _, _, _ in shown],
+        "estimate": [_shown(value, result) for _, value, _, _ in shown],
+        "conf_low": [_shown(ends and ends[0], result) for _, _, ends, _ in shown],
+        "conf_high": [_shown(ends and ends[1], result) for _, _, ends, _ in shown],
+        "tone": ["neutral" if row is None else _tone(row) for _, _, _, row in shown],
+    }
+    if alone:
+        rows["strong"] = [row is not None for _, _, _, row in shown]
+    else:
+        ordered = by_estimate(result)
+        rows["settled"] = [row.verdict in ("inflated", "clean within the margin") for row in ordered]
+        rows["words"] = [None if row.estimate is not None else "not judged" for row in ordered]
     level = f"{100 * result.conf_level:g}%"
     unit = f" ({result.unit})" if result.unit else ""
+    said = [
+        f"{row.model} {number((row.estimate or 0.0) * result.scale, 1, sign=True)} {result.unit}".rstrip()
+        + (f" ({interval_words(row.conf_low, row.conf_high, result.scale, 1)})" if row.conf_low is not None else "")
+        for row in by_estimate(result)
+        if row.estimate is not None
+    ]
     return Figure(
         id="inflation",
         plot="forest",
@@ -36,7 +70,7 @@ def inflation(result: ContaminationCheck, table: Table) -> Figure:
             "digits": 1,
             "side_tones": ("neutral", "bad"),
         },
-        alt=_alt(result),
+        alt=f"Gain beyond the references: {and_list(said, 8)}.",
         caption=(
             f"What {result.rows[0].model} gains, what clean models gain, and the difference: inflation; {level} intervals"
             if alone
@@ -61,19 +95,6 @@ def by_estimate(result: ContaminationCheck) -> list[ContaminationRow]:
     return sorted(result.rows, key=lambda row: (row.estimate is None, -(row.estimate or 0.0)))
 
 
-def _step_bars(row: ContaminationRow, result: ContaminationCheck) -> dict[str, list[object]]:
-    steps = [step for step in _gains_of(row, latent=result.compared == "latent") if step[1] is not None]
-    last = [name == _DIFFERENCE for name, _, _ in steps]
-    return {
-        "label": [name for name, _, _ in steps],
-        "estimate": [_shown(value, result) for _, value, _ in steps],
-        "conf_low": [_shown(ends and ends[0], result) for _, _, ends in steps],
-        "conf_high": [_shown(ends and ends[1], result) for _, _, ends in steps],
-        "tone": [_tone(row) if is_last else "neutral" for is_last in last],
-        "strong": list[object](last),
-    }
-
-
 def _gains_of(row: ContaminationRow, *, latent: bool) -> tuple[tuple[str, float | None, Ends], ...]:
     """Return the gains of a suspect and of clean models, and their difference, with intervals."""
     own = None if row.own_low is None else (row.own_low, row.own_high)
@@ -92,32 +113,8 @@ def _shown(value: float | None, result: ContaminationCheck) -> float | None:
     return None if value is None else value * result.scale
 
 
-def _suspect_bars(result: ContaminationCheck) -> dict[str, list[object]]:
-    ordered = by_estimate(result)
-    return {
-        "model": [row.model for row in ordered],
-        "estimate": [_shown(row.estimate, result) for row in ordered],
-        "conf_low": [_shown(row.conf_low, result) for row in ordered],
-        "conf_high": [_shown(row.conf_high, result) for row in ordered],
-        "tone": [_tone(row) for row in ordered],
-        "settled": [row.verdict in ("inflated", "clean within the margin") for row in ordered],
-        "words": [None if row.estimate is not None else "not judged" for row in ordered],
-    }
-
-
 def _tone(row: ContaminationRow) -> str:
     return {"inflated": "bad", "clean within the margin": "good"}.get(row.verdict, "neutral")
-
-
-def _alt(result: ContaminationCheck) -> str:
-    """Say what the figure shows in words."""
-    shown = [
-        f"{row.model} {number((row.estimate or 0.0) * result.scale, 1, sign=True)} {result.unit}".rstrip()
-        + (f" ({interval_words(row.conf_low, row.conf_high, result.scale, 1)})" if row.conf_low is not None else "")
-        for row in by_estimate(result)
-        if row.estimate is not None
-    ]
-    return f"Gain beyond the references: {and_list(shown, 8)}."
 
 
 def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
@@ -263,7 +260,8 @@ def _headline(result: ContaminationCheck) -> str:
         return f"These data cannot tell whether {whose} is inflated"
     if result.verdict == "clean within the margin":
         whose = first.model if len(rows) == 1 else f"all {len(rows)} models"
-        return f"An inflation of {_margin(result)} is ruled out for {whose}"
+        margin = f"{declared(result.margin or 0.0, result.scale)} {result.unit}".rstrip()
+        return f"An inflation of {margin} is ruled out for {whose}"
     if _described(result):
         few = max(len(row.references) for row in rows)
         return f"{plural(few, 'reference')} cannot show what clean models do, so {whose} is not judged"
@@ -345,13 +343,12 @@ def _lost_to_family(row: ContaminationRow, result: ContaminationCheck) -> bool:
 def _steps(result: ContaminationCheck) -> Table:
     """Return the two gains of a single suspect and their difference."""
     row = result.rows[0]
-    unit = f" ({result.unit})" if result.unit else ""
     return Table(
         id="suspects",
         columns=(
             Column(title="Gain of", kind="name"),
-            Column(title=f"{gain_words(result)}{unit}", kind="number", scale=result.scale, sign=True),
-            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
+            _amount_column(result, gain_words(result)),
+            _ends_column(result),
         ),
         rows=tuple(step for step in _gains_of(row, latent=result.compared == "latent") if step[1] is not None),
         caption=f"What {row.model} gains, what clean models gain, and the difference",
@@ -364,8 +361,8 @@ def _suspects(result: ContaminationCheck) -> Table:
         id="suspects",
         columns=(
             Column(title="Model", kind="name"),
-            Column(title=titled("Inflation", result.unit), kind="number", scale=result.scale, sign=True),
-            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
+            _amount_column(result, "Inflation"),
+            _ends_column(result),
             Column(title="p adjusted" if len(result.rows) > 1 else "p", kind="p"),
             Column(title="Verdict", kind="verdict"),
         ),
@@ -423,8 +420,8 @@ def _own_table(result: ContaminationCheck) -> Table:
         id="difficulty",
         columns=(
             Column(title="Model", kind="name"),
-            Column(title=titled("Own gain", result.unit), kind="number", scale=scale, sign=True),
-            Column(title=f"{level(result)} CI", kind="interval", scale=scale, spare=True),
+            _amount_column(result, "Own gain"),
+            _ends_column(result, spare=True),
             Column(title="References", kind="number", scale=scale, sign=True),
             Column(title="Their SD", kind="number", scale=scale),
             Column(title="Pairs" if twins else "Old", kind="count"),
@@ -432,13 +429,8 @@ def _own_table(result: ContaminationCheck) -> Table:
         ),
         rows=tuple(
             (
-                row.model,
-                row.own,
-                None if row.own_low is None else (row.own_low, row.own_high),
-                row.reference,
-                row.between_sd,
-                row.n_old,
-                *(() if twins else (row.n_new,)),
+                *(row.model, row.own, None if row.own_low is None else (row.own_low, row.own_high)),
+                *(row.reference, row.between_sd, row.n_old, *(() if twins else (row.n_new,))),
             )
             for row in by_estimate(result)
         ),
@@ -467,10 +459,10 @@ def _scales(result: ContaminationCheck) -> list[Section]:
         columns=(
             Column(title="Model", kind="name"),
             Column(title="Ability (logits)", kind="number", sign=True),
-            Column(title=f"{level(result)} CI", kind="interval"),
+            _ends_column(result, scale=1.0),
             Column(title="p", kind="p"),
-            Column(title=titled("Points", result.unit), kind="number", scale=result.scale, sign=True),
-            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
+            _amount_column(result, "Points"),
+            _ends_column(result),
             Column(title="p", kind="p"),
         ),
         rows=tuple((row.model, *_cells(row.logits), *_cells(row.points)) for row in rows),
@@ -501,22 +493,16 @@ def _bandwidths(result: ContaminationCheck) -> list[Section]:
             Column(title="Model", kind="name"),
             Column(title="Days", kind="number", digits=0),
             Column(title="Lines"),
-            Column(title=titled("Break", result.unit), kind="number", scale=result.scale, sign=True),
-            Column(title=f"{level(result)} CI", kind="interval", scale=result.scale),
+            _amount_column(result, "Break"),
+            _ends_column(result),
             Column(title="p", kind="p"),
             Column(title="Before", kind="count", spare=True),
             Column(title="After", kind="count", spare=True),
         ),
         rows=tuple(
             (
-                row.model,
-                each.width,
-                "straight" if each.order == 1 else "parabolas",
-                each.estimate,
-                each.ends,
-                each.p_value,
-                each.n_old,
-                each.n_new,
+                *(row.model, each.width, "straight" if each.order == 1 else "parabolas"),
+                *(each.estimate, each.ends, each.p_value, each.n_old, each.n_new),
             )
             for row, each in rows
         ),
@@ -555,7 +541,3 @@ def _described(result: ContaminationCheck) -> bool:
 def _amount(value: float | None, result: ContaminationCheck, *, sign: bool = False) -> str:
     shown = number(None if value is None else value * result.scale, 1, sign=sign)
     return f"{shown} {result.unit}".rstrip()
-
-
-def _margin(result: ContaminationCheck) -> str:
-    return f"{declared(result.margin or 0.0, result.scale)} {result.unit}".rstrip()

@@ -6,6 +6,7 @@ high.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -84,8 +85,7 @@ class LatentScores:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gaps:
+class Gaps(NamedTuple):
     """A suspect's advantage beyond its references': the answer, in the metric's unit, and what it is on either scale."""
 
     answer: ReferenceGap
@@ -104,9 +104,9 @@ def gaps_of(
     """Hold the first column of `values` against the others; the scale of abilities answers where there is one."""
     points = reference_gap(values[:, 0], values[:, 1:], contrast, conf_level=conf_level, bound=bound)
     if latent is None:
-        return Gaps(answer=points, logits=None, points=points)
+        return Gaps(points, None, points)
     logits = reference_gap(latent.scores[:, 0], latent.scores[:, 1:], contrast, conf_level=conf_level)
-    return Gaps(answer=latent.in_points(logits, points), logits=logits, points=points)
+    return Gaps(latent.in_points(logits, points), logits, points)
 
 
 def latent_of_split(values: Floats, old: Bools, metric: Metric, level: float | None = None) -> LatentScores:
@@ -129,22 +129,16 @@ def latent_of_twins(originals: Floats, twins: Floats, metric: Metric) -> LatentS
 
 
 def _latent(scores: Floats, old: Floats, new: Floats, metric: Metric, share: float | None) -> LatentScores:
-    edge = 0.5 / (len(old) + 1)
+    edge, sides = 0.5 / (len(old) + 1), (old.mean(axis=0), new.mean(axis=0))
     given = float(old[:, 0].mean()) if share is None else share
     return LatentScores(
         scores=scores,
         share=float(np.clip(given, edge, 1.0 - edge)),
         stretch=_stretch(old),
         span=metric.span or 1.0,
-        in_range=_in_range(old) and _in_range(new),
+        in_range=all(side[1:].min() <= side[0] <= side[1:].max() for side in sides),
         outside=_outside(old, "old") or _outside(new, "new"),
     )
-
-
-def _in_range(shares: Floats) -> bool:
-    """Whether the suspect's score lies among its references'."""
-    suspect, *others = shares.mean(axis=0).tolist()
-    return min(others) <= suspect <= max(others)
 
 
 def _stretch(shares: Floats) -> float:
