@@ -9,9 +9,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.judges.panel import Panel
+from evalstats.analysis.judges.ratings import LENGTHS, OTHER, Ratings, dense_codes, length_column
 from evalstats.analysis.judges.result import Bias, BiasCheck, PlaceRow
-from evalstats.analysis.judges.sources import LENGTHS, OTHER, length_column
 from evalstats.analysis.result import estimated
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
@@ -74,10 +73,12 @@ _PAIR = ("question", "first", "second")
 _NAMELESS = frozenset({"A", "B", "a", OTHER})
 
 
-@dataclass(slots=True)
-class Checks:
-    """What was checked of all judges, and what could not be, each reason once."""
+@dataclass(slots=True, kw_only=True)
+class BiasChecks:
+    """What was checked of all judges at a level, and what could not be, each reason once."""
 
+    level: float
+    families: Mapping[str, str]
     rows: list[BiasCheck] = field(default_factory=list[BiasCheck])
     places: list[PlaceRow] = field(default_factory=list[PlaceRow])
     not_checked: dict[str, None] = field(default_factory=dict[str, None])
@@ -86,77 +87,99 @@ class Checks:
         """Note why a check could not be made."""
         self.not_checked[reason] = None
 
+    def add(
+        self,
+        judge: str,
+        check: Bias,
+        effect: Callable[[], numbers.Estimate],
+        *,
+        n: int,
+        null: float | None,
+        **facts: Any,
+    ) -> None:
+        """Make a check of `n` units, or note why it cannot be made."""
+        try:
+            found = effect()
+        except CannotAnswerError as reason:
+            self.skip(f"{check}, {judge}: {reason}")
+            return
+        self.rows.append(BiasCheck(**estimated(found), judge=judge, check=check, n_units=n, null=null, **facts))
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Errors:
-    """A judge's errors: judge minus people for every unit, NaN where either is missing."""
-
-    judge: str
-    panel: Panel
-    off: FloatArray
+    def family(self, judge: str) -> str | None:
+        """Return a judge's family, or note that it is not known."""
+        family = family_of(judge, self.families)
+        if family is None:
+            self.skip(f"own family, {judge}: the name does not tell its family, and nothing declares it")
+        return family
 
 
 def biases_of_votes(
     games: pl.DataFrame, judges: Sequence[str], people: Sequence[str], families: Mapping[str, str], level: float
-) -> Checks:
+) -> BiasChecks:
     """Check judges of pairs; `people` whose votes are the truth may be nobody."""
-    found = Checks()
+    checks = BiasChecks(level=level, families=families)
     theirs = games.filter(pl.col("who").is_in(list(people))).group_by(_PAIR).agg(pl.col("value").mean().alias("people"))
     for judge in judges:
         own = games.filter(pl.col("who") == judge).join(theirs, on=list(_PAIR), how="left", maintain_order="left")
-        _place(found, judge, own, level)
-        _length(found, judge, own, level)
-        _own_family_of_votes(found, judge, own, families, level)
-    return found
+        _place(checks, judge, own)
+        _length(checks, judge, own)
+        _own_family(checks, judge, own.filter(pl.col("people").is_not_null()))
+    return checks
 
 
-def biases_of_scores(panel: Panel, judges: Sequence[str], families: Mapping[str, str], level: float) -> Checks:
-    """Check judges who rated answers one by one."""
-    found = Checks()
-    found.skip("place: answers were rated one by one")
-    lengths = _lengths(panel)
+def biases_of_scores(ratings: Ratings, judges: Sequence[str], families: Mapping[str, str], level: float) -> BiasChecks:
+    """Check judges who rated answers one by one, by their errors: judge minus people for every unit."""
+    checks = BiasChecks(level=level, families=families)
+    checks.skip("place: answers were rated one by one")
+    name = length_column(ratings.frame.columns)
+    lengths = None
+    if name is not None:
+        length = pl.col(name).cast(pl.Float64, strict=False)
+        units = ratings.frame.group_by("unit").agg(length.filter(length > 0).first().log(2.0).alias("length"))
+        lengths = units.sort("unit")["length"].to_numpy()
     for judge in judges:
-        off = panel.given_by(judge) - panel.truth if panel.is_number else np.full(panel.n_units, np.nan)
-        errors = _Errors(judge=judge, panel=panel, off=off)
-        _length_of_scores(found, errors, lengths, level)
-        _own_family_of_scores(found, errors, families, level)
-    return found
+        off = ratings.given_by(judge) - ratings.truth if ratings.is_number else np.full(ratings.n_units, np.nan)
+        _length_of_scores(checks, judge, ratings, off, lengths)
+        _own_family_of_scores(checks, judge, ratings, off)
+    return checks
 
 
 # --- the place ---
 
 
-def _place(found: Checks, judge: str, own: pl.DataFrame, level: float) -> None:
+def _place(checks: BiasChecks, judge: str, own: pl.DataFrame) -> None:
     shown = own.filter(pl.col("shown_first").is_not_null())
     if not shown.height:
-        found.skip("place: no column (order) says which answer was shown first")
+        checks.skip("place: no column (order) says which answer was shown first")
         return
+    first = pl.col("shown_first")
     both = (
         shown.group_by(*_PAIR, "prompt", maintain_order=True)
         .agg(
-            pl.col("value").filter(pl.col("shown_first")).mean().alias("one"),
-            pl.col("value").filter(~pl.col("shown_first")).mean().alias("two"),
+            pl.col("value").filter(first).mean().alias("one"),
+            pl.col("value").filter(~first).mean().alias("two"),
         )
         .drop_nulls(["one", "two"])
     )
-    try:
-        if both.height < FEWEST_PAIRS:
-            _add(found, judge, "place", _place_of_one_order(shown, level), n=shown.height, null=0.5)
-            return
-        effect = place_effect(both["one"].to_numpy(), both["two"].to_numpy(), clusters=_codes(both), conf_level=level)
-    except CannotAnswerError as reason:
-        found.skip(f"place, {judge}: {reason}")
+    if both.height < FEWEST_PAIRS:
+        checks.add(judge, "place", lambda: _place_of_one_order(shown, checks.level), n=shown.height, null=0.5)
         return
-    _add(found, judge, "place", effect.first, n=effect.n_pairs, null=0.5)
-    _add(found, judge, "inconsistent", effect.inconsistent, n=effect.n_pairs, null=None)
-    found.places.extend(_by_place(judge, both))
+    values, codes = (both["one"].to_numpy(), both["two"].to_numpy()), dense_codes(both, "prompt")
+    try:
+        effect = place_effect(*values, clusters=codes, conf_level=checks.level)
+    except CannotAnswerError as reason:
+        checks.skip(f"place, {judge}: {reason}")
+        return
+    checks.add(judge, "place", lambda: effect.first, n=effect.n_pairs, null=0.5)
+    checks.add(judge, "inconsistent", lambda: effect.inconsistent, n=effect.n_pairs, null=None)
+    checks.places.extend(_by_place(judge, both))
 
 
 def _place_of_one_order(shown: pl.DataFrame, level: float) -> numbers.Estimate:
     """Estimate the share of the first place between equals, from pairs judged in one order, at fixed strengths of models."""
     sign = np.where(shown["shown_first"].to_numpy(), 1.0, -1.0)
     effect = covariate_effect(
-        shown["value"].to_numpy(), sign, _strengths(shown), clusters=_codes(shown), conf_level=level
+        shown["value"].to_numpy(), sign, _strengths(shown), clusters=dense_codes(shown, "prompt"), conf_level=level
     )
     return _mapped(effect, lambda value: 1.0 / (1.0 + math.exp(-value)), "share of the first place between equals")
 
@@ -188,30 +211,26 @@ def _by_place(judge: str, both: pl.DataFrame) -> list[PlaceRow]:
 # --- length ---
 
 
-def _length(found: Checks, judge: str, own: pl.DataFrame, level: float) -> None:
+def _length(checks: BiasChecks, judge: str, own: pl.DataFrame) -> None:
     known = own.filter(pl.col("doublings").is_not_null())
     if not known.height:
-        found.skip(f"length: no columns hold the answers' lengths (such as {LENGTHS[0]}_a and {LENGTHS[0]}_b)")
+        checks.skip(f"length: no columns hold the answers' lengths (such as {LENGTHS[0]}_a and {LENGTHS[0]}_b)")
         return
     labelled = known.filter(pl.col("people").is_not_null())
     association = labelled.height < FEWEST_PAIRS
     used = known if association else labelled
-    controls = _strengths(used) if association else stratum_columns(_verdicts(used))
-    try:
-        effect = covariate_effect(
-            used["value"].to_numpy(), used["doublings"].to_numpy(), controls, clusters=_codes(used), conf_level=level
-        )
-    except CannotAnswerError as reason:
-        found.skip(f"length, {judge}: {reason}")
-        return
-    odds = _mapped(effect, lambda value: math.exp(min(value, 50.0)), "odds ratio for twice the length")
-    _add(found, judge, "length", odds, n=used.height, null=1.0, association=association)
 
+    def odds() -> numbers.Estimate:
+        # At fixed strengths of models, or at the people's verdict: the first, a tie, the second.
+        controls = _strengths(used)
+        if not association:
+            verdict = np.unique(np.sign(used["people"].to_numpy() - 0.5), return_inverse=True)[1]
+            controls = stratum_columns(verdict.astype(np.int64))
+        value, doublings, codes = used["value"].to_numpy(), used["doublings"].to_numpy(), dense_codes(used, "prompt")
+        effect = covariate_effect(value, doublings, controls, clusters=codes, conf_level=checks.level)
+        return _mapped(effect, lambda value: math.exp(min(value, 50.0)), "odds ratio for twice the length")
 
-def _verdicts(used: pl.DataFrame) -> IntArray:
-    """Return codes of the people's verdict: the first, a tie, the second."""
-    people = used["people"].to_numpy()
-    return np.unique(np.sign(people - 0.5), return_inverse=True)[1].astype(np.int64)
+    checks.add(judge, "length", odds, n=used.height, null=1.0, association=association)
 
 
 def _strengths(used: pl.DataFrame) -> FloatArray:
@@ -224,92 +243,76 @@ def _strengths(used: pl.DataFrame) -> FloatArray:
     return design
 
 
-def _lengths(panel: Panel) -> FloatArray | None:
-    """Return the logarithm to base 2 of every answer's length; None where no column holds it."""
-    name = length_column(panel.frame.columns)
-    if name is None:
-        return None
-    length = pl.col(name).cast(pl.Float64, strict=False)
-    units = panel.frame.group_by("unit").agg(length.filter(length > 0).first().log(2.0).alias("length")).sort("unit")
-    return units["length"].to_numpy()
-
-
-def _length_of_scores(found: Checks, errors: "_Errors", lengths: FloatArray | None, level: float) -> None:
-    judge, panel, off = errors.judge, errors.panel, errors.off
+def _length_of_scores(
+    checks: BiasChecks, judge: str, ratings: Ratings, off: FloatArray, lengths: FloatArray | None
+) -> None:
     if lengths is None:
-        found.skip("length: no column holds the answers' lengths (such as length or n_tokens)")
+        checks.skip("length: no column holds the answers' lengths (such as length or n_tokens)")
         return
     known = np.isfinite(off) & np.isfinite(lengths)
-    models = np.unique(panel.model_codes[known], return_inverse=True)[1].astype(np.int64)
     if known.sum() < FEWEST_PAIRS:
-        found.skip(f"length, {judge}: fewer than {FEWEST_PAIRS} answers have a length and people's ratings as numbers")
+        checks.skip(f"length, {judge}: fewer than {FEWEST_PAIRS} answers have a length and people's ratings as numbers")
         return
-    try:
-        effect = covariate_effect(
-            off[known],
-            lengths[known],
-            stratum_columns(models),
-            clusters=panel.prompts[known],
-            family="linear",
-            conf_level=level,
-        )
-    except CannotAnswerError as reason:
-        found.skip(f"length, {judge}: {reason}")
-        return
-    named = replace(effect, method=f"points for twice the length, {effect.method}")
-    _add(found, judge, "length", named, n=int(known.sum()), null=0.0)
+
+    def points() -> numbers.Estimate:
+        models = np.unique(ratings.model_codes[known], return_inverse=True)[1].astype(np.int64)
+        found = _linear(off[known], lengths[known], stratum_columns(models), ratings.prompts[known], checks.level)
+        return replace(found, method=f"points for twice the length, {found.method}")
+
+    checks.add(judge, "length", points, n=int(known.sum()), null=0.0)
+
+
+def _linear(
+    off: FloatArray, covariate: FloatArray, controls: FloatArray, prompts: IntArray, level: float
+) -> numbers.Estimate:
+    """Return how errors go with a covariate, at fixed `controls`."""
+    return covariate_effect(off, covariate, controls, clusters=prompts, family="linear", conf_level=level)
 
 
 # --- the judge's own family ---
 
 
-def _own_family_of_votes(
-    found: Checks, judge: str, own: pl.DataFrame, families: Mapping[str, str], level: float
-) -> None:
-    family = _family(found, judge, families)
+def _own_family(checks: BiasChecks, judge: str, labelled: pl.DataFrame) -> None:
+    family = checks.family(judge)
     if family is None:
         return
-    labelled = own.filter(pl.col("people").is_not_null())
     if not labelled.height:
-        found.skip("own family: people's votes on the same pairs are needed, since a judge's own family may be better")
+        checks.skip("own family: people's votes on the same pairs are needed, since a judge's own family may be better")
         return
-    first, second = (_of_family(labelled[side].to_numpy(), family, families) for side in ("first", "second"))
+    first, second = (_of_family(labelled[side].to_numpy(), family, checks.families) for side in ("first", "second"))
     one = first != second
     if one.sum() < FEWEST_PAIRS:
-        found.skip(f"own family, {judge}: fewer than {FEWEST_PAIRS} pairs set a model of {family} against another")
+        checks.skip(f"own family, {judge}: fewer than {FEWEST_PAIRS} pairs set a model of {family} against another")
         return
     off = (labelled["value"] - labelled["people"]).to_numpy()
-    signed = np.where(first, off, -off)[one]
-    codes = _codes(labelled)[one]
-    effect = cluster_mean(signed, codes, conf_level=level).estimate
-    _add(found, judge, "own family", effect, n=int(one.sum()), null=0.0, family=family)
+    signed, codes = np.where(first, off, -off)[one], dense_codes(labelled, "prompt")[one]
+
+    def preference() -> numbers.Estimate:
+        return cluster_mean(signed, codes, conf_level=checks.level).estimate
+
+    checks.add(judge, "own family", preference, n=int(one.sum()), null=0.0, family=family)
 
 
-def _own_family_of_scores(found: Checks, errors: "_Errors", families: Mapping[str, str], level: float) -> None:
-    judge, panel, off = errors.judge, errors.panel, errors.off
-    family = _family(found, judge, families)
+def _own_family_of_scores(checks: BiasChecks, judge: str, ratings: Ratings, off: FloatArray) -> None:
+    family = checks.family(judge)
     if family is None:
         return
     known = np.isfinite(off)
-    own = np.array([family_of(name, families) == family for name in panel.model_names])[panel.model_codes] & known
-    other = known & ~own
+    of_family = _of_family(np.array(ratings.model_names), family, checks.families)[ratings.model_codes]
+    own, other = known & of_family, known & ~of_family
     if min(own.sum(), other.sum()) < FEWEST_PAIRS:
         few = family if own.sum() < FEWEST_PAIRS else f"others than {family}"
-        found.skip(f"own family, {judge}: fewer than {FEWEST_PAIRS} answers that people rated are of {few}")
+        checks.skip(f"own family, {judge}: fewer than {FEWEST_PAIRS} answers that people rated are of {few}")
         return
-    try:
-        effect = covariate_effect(
-            off[known],
-            own[known].astype(np.float64),
-            np.ones((int(known.sum()), 1)),
-            clusters=panel.prompts[known],
-            family="linear",
-            conf_level=level,
-        )
-    except CannotAnswerError as reason:
-        found.skip(f"own family, {judge}: {reason}")
-        return
-    _add(found, judge, "own family", effect, n=int(own.sum()), null=0.0, family=family)
+    mean, prompts = np.ones((int(known.sum()), 1)), ratings.prompts[known]
+    checks.add(
+        judge,
+        "own family",
+        lambda: _linear(off[known], own[known].astype(np.float64), mean, prompts, checks.level),
+        n=int(own.sum()),
+        null=0.0,
+        family=family,
+    )
 
 
 def _of_family(names: "np.ndarray[Any, Any]", family: str, families: Mapping[str, str]) -> BoolArray:
@@ -318,18 +321,7 @@ def _of_family(names: "np.ndarray[Any, Any]", family: str, families: Mapping[str
     return np.array([family_of(str(name), families) == family for name in known], dtype=np.bool_)[place]
 
 
-def _family(found: Checks, judge: str, families: Mapping[str, str]) -> str | None:
-    family = family_of(judge, families)
-    if family is None:
-        found.skip(f"own family, {judge}: the name does not tell its family, and nothing declares it")
-    return family
-
-
 # --- rows ---
-
-
-def _codes(rows: pl.DataFrame) -> IntArray:
-    return rows.select(pl.col("prompt").rank("dense").sub(1).cast(pl.Int64)).to_series().to_numpy()
 
 
 def _mapped(effect: numbers.Estimate, to: Callable[[float], float], method: str) -> numbers.Estimate:
@@ -343,24 +335,6 @@ def _mapped(effect: numbers.Estimate, to: Callable[[float], float], method: str)
         conf_high=ends[1],
         statistic=None,
         method=f"{method}, {effect.method}",
-    )
-
-
-def _add(
-    found: Checks,
-    judge: str,
-    check: Bias,
-    effect: numbers.Estimate,
-    *,
-    n: int,
-    null: float | None,
-    association: bool = False,
-    family: str = "",
-) -> None:
-    found.rows.append(
-        BiasCheck(
-            **estimated(effect), judge=judge, check=check, n_units=n, null=null, association=association, family=family
-        )
     )
 
 

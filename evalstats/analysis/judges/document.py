@@ -2,8 +2,16 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.judges.bias_section import bias_method, biases_section
-from evalstats.analysis.judges.result import BiasRow, CorrectedRow, JudgeReport, JudgeRow, PeopleAgreement, Standing
+from evalstats.analysis.judges.result import (
+    Bias,
+    BiasCheck,
+    BiasRow,
+    CorrectedRow,
+    JudgeReport,
+    JudgeRow,
+    PeopleAgreement,
+    Standing,
+)
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import Estimate
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, Value
@@ -38,6 +46,25 @@ _REFERENCES = _references(
 )
 _SURE = 0.05
 _SHOWN = 20
+_PLACE = (
+    "Place: over pairs that were judged in both orders, where either answer stands first once; else at fixed strengths of "
+    "models. Intervals are over questions."
+)
+_LENGTH = (
+    "Length: a logit of the preference on the doublings of length, among pairs with the same verdict of people. Without "
+    "people it is at fixed strengths of models, and an association: longer answers may be better."
+)
+_FAMILY = (
+    "Own family: the judge's preference for models of its own family less people's, on the same pairs or answers; families "
+    "are told by names."
+)
+_HOW = (_PLACE, _LENGTH, _FAMILY)
+_CHECKS: dict[Bias, str] = {
+    "place": "Verdicts for the first place",
+    "inconsistent": "Pairs whose verdict turns with the order",
+    "length": "Twice as long",
+    "own family": "Own family",
+}
 
 
 def document(result: JudgeReport) -> Document:
@@ -50,7 +77,7 @@ def document(result: JudgeReport) -> Document:
     level = f"{100 * result.conf_level:g}% CI"
     known = "" if best.ends is None else f"{level} {_ends(best)}"
     people = None if result.people is None else result.people.estimate
-    among = "" if people is None else f"{_truth(result)} among themselves {number(people, 2)}"
+    among = "" if people is None else f"{result.truth} among themselves {number(people, 2)}"
     return Document(
         kind="judges",
         title=_title(result),
@@ -86,7 +113,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
     level = f"{100 * result.conf_level:g}%"
     what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
     rows = [*people.persons, people]
-    names = [f"{row.name} with the others" for row in people.persons] + [f"{_truth(result)} among themselves"]
+    names = [f"{row.name} with the others" for row in people.persons] + [f"{result.truth} among themselves"]
     units = f"{result.unit.capitalize()}s"
     table = Table(
         id="people",
@@ -105,7 +132,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
             ),
             (names[-1], people.estimate, people.ends, _percent(people.raw), people.ac1.estimate, people.n_units),
         ),
-        caption=f"Agreement of {_truth(result)} with one another",
+        caption=f"Agreement of {result.truth} with one another",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
@@ -120,7 +147,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
             "words": [f"{number(row.estimate, 2)} ({_ends(row)})" for row in rows],
         },
         options={"title": f"Krippendorff's alpha, {result.scale}, {level} interval", "reference": None},
-        alt=f"Agreement beyond chance of {_truth(result)} among themselves: {number(people.estimate, 2)}.",
+        alt=f"Agreement beyond chance of {result.truth} among themselves: {number(people.estimate, 2)}.",
         caption="Agreement beyond chance; 0 is chance, 1 is perfect",
         table=table,
     )
@@ -130,13 +157,13 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
     clusters = f", in clusters by {and_list(result.clusters)}" if result.clusters else ""
     whose = "two of " + (plural(people.n_people, "person", "people") if result.truth == "people" else result.truth)
     if people.n_people == 2:
-        whose = f"both {_truth(result)}"
+        whose = f"both {result.truth}"
     return Document(
         kind="judges",
-        title=f"How far do {_truth(result)} agree with one another{f' on {what}' if what else ''}?",
+        title=f"How far do {result.truth} agree with one another{f' on {what}' if what else ''}?",
         label="measured",
         tone="neutral",
-        headline=f"Two ratings by {_truth(result)} are the same on {_percent(people.raw)} of {result.unit}s",
+        headline=f"Two ratings by {result.truth} are the same on {_percent(people.raw)} of {result.unit}s",
         number=f"Alpha {number(people.estimate, 2)}",
         number_words="no interval" if people.ends is None else f"{level} CI {_ends(people)}",
         scope=f"{plural(people.n_units, result.unit)} that {whose} rated{clusters}",
@@ -210,7 +237,7 @@ def _labels(result: JudgeReport) -> tuple[Text, ...]:
 def _title(result: JudgeReport) -> str:
     what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
     who = result.rows[0].name if len(result.rows) == 1 else f"any of {len(result.rows)} judges"
-    return f"Can {who} stand in for {_truth(result)}{f' on {what}' if what else ''}?"
+    return f"Can {who} stand in for {result.truth}{f' on {what}' if what else ''}?"
 
 
 def _favouring(result: JudgeReport) -> JudgeRow | None:
@@ -224,7 +251,7 @@ def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
     if favours is not None:
         most = _most_favoured(result, favours.name)
         return f"Not to compare models: {best.name} favours {most.name}" if most else f"{best.name} errs by model"
-    whose = _truth(result)
+    whose = result.truth
     match best.standing:
         case "as people":
             return f"Yes: {best.name} agrees with {whose} about as well as {whose} agree among themselves"
@@ -237,11 +264,6 @@ def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
         case "no second person":
             what = "verdict" if result.unit == "pair" else "rating"
             return f"{best.name} gives {whose}'s {what} on {_percent(best.raw)} of {result.unit}s"
-
-
-def _truth(result: JudgeReport) -> str:
-    """Whose ratings judges are held against."""
-    return result.truth
 
 
 def _most_favoured(result: JudgeReport, judge: str) -> BiasRow | None:
@@ -269,7 +291,7 @@ def _ends(found: Estimate, scale: float = 1.0, digits: int = 2) -> str:
 def _figure(result: JudgeReport) -> Figure:
     rows: list[tuple[str, Estimate, str]] = [(row.name, row, _TONES[row.standing]) for row in result.rows[:_SHOWN]]
     if result.people is not None:
-        rows.append((f"{_truth(result)} among themselves", result.people, "plain"))
+        rows.append((f"{result.truth} among themselves", result.people, "plain"))
     told = [f"{name} {number(each.estimate, 2)}" for name, each, _ in rows]
     level = f"{100 * result.conf_level:g}%"
     return Figure(
@@ -314,7 +336,7 @@ def _judges_table(result: JudgeReport) -> Table:
     ]
     people = result.people
     if people is not None:
-        among = (f"{_truth(result)} among themselves", people.estimate, people.ends, _percent(people.raw))
+        among = (f"{result.truth} among themselves", people.estimate, people.ends, _percent(people.raw))
         rows.append((*among, None, people.ac1.estimate, None, None, None, people.n_units, people.n_units))
     return Table(
         id="judges",
@@ -332,7 +354,7 @@ def _judges_table(result: JudgeReport) -> Table:
             Column(title="By two people", kind="count", spare=True),
         ),
         rows=tuple(rows),
-        caption=f"Agreement with {_truth(result)}: alpha beyond chance, and how often the rating is the same; minus people: on "
+        caption=f"Agreement with {result.truth}: alpha beyond chance, and how often the rating is the same; minus people: on "
         f"{result.unit}s that two people rated",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
@@ -348,7 +370,7 @@ def _actions(result: JudgeReport, favours: JudgeRow | None) -> list[str]:
         found.append("Label a random part of every model's answers, so that scores can be corrected.")
     if best.standing == "below people":
         found.append(
-            f"Give the judge cases on which it and {_truth(result)} differ, or another rubric, and measure again."
+            f"Give the judge cases on which it and {result.truth} differ, or another rubric, and measure again."
         )
     if best.standing == "no second person" and result.truth == "people":
         found.append("Have a second person rate some answers: without, nobody knows how high agreement can be.")
@@ -386,7 +408,7 @@ def _errors(result: JudgeReport) -> Section | None:
         id="errors",
         columns=(
             Column(title="Judge", kind="name"),
-            Column(title=f"Judge minus {_truth(result)}", kind="number", digits=2, sign=True),
+            Column(title=f"Judge minus {result.truth}", kind="number", digits=2, sign=True),
             Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
             Column(title="Yes where people say yes", kind="amount"),
             Column(title="No where people say no", kind="amount"),
@@ -427,18 +449,18 @@ def _models(result: JudgeReport) -> Section | None:
             "words": [f"{number(row.estimate, 2, sign=True)} ({_ends(row)})" for row in own[:_SHOWN]],
         },
         options={
-            "title": f"Judge minus {_truth(result)}",
+            "title": f"Judge minus {result.truth}",
             "sides": ("← too strict", "too kind →"),
             "side_tones": ("bad", "bad"),
         },
-        alt=f"Judge minus {_truth(result)} by model: {', '.join(told)}.",
-        caption=f"How far {best.name} rates each model above or below {_truth(result)}{_first_of(own)}",
+        alt=f"Judge minus {result.truth} by model: {', '.join(told)}.",
+        caption=f"How far {best.name} rates each model above or below {result.truth}{_first_of(own)}",
         table=Table(
             id="by-model",
             columns=(
                 Column(title="Judge", kind="name"),
                 Column(title="Model", kind="name"),
-                Column(title=f"Judge minus {_truth(result)}", kind="number", digits=2, sign=True),
+                Column(title=f"Judge minus {result.truth}", kind="number", digits=2, sign=True),
                 Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
                 Column(title=f"{result.unit.capitalize()}s", kind="count"),
             ),
@@ -524,7 +546,7 @@ def _confusion(result: JudgeReport) -> Section | None:
     table = Table(
         id="confusion",
         columns=(
-            Column(title=_truth(result)),
+            Column(title=result.truth),
             *(Column(title=f"{best.name}: {level}", kind="count") for level in best.levels),
         ),
         rows=tuple((level, *row) for level, row in zip(best.levels, best.confusion, strict=True)),
@@ -555,7 +577,7 @@ def _method(result: JudgeReport) -> Section:
     missing = (
         ("", best),
         (" of the judge minus people", best.difference),
-        (f" of {_truth(result)} among themselves", result.people),
+        (f" of {result.truth} among themselves", result.people),
     )
     items += [
         f"No {'value' if found.estimate is None else 'interval'}{of}: {found.reason}."
@@ -576,3 +598,135 @@ def _method(result: JudgeReport) -> Section:
         heading="How judges were held against people",
         blocks=(Items(items=tuple(items)),),
     )
+
+
+# --- what judges go by besides the answers ---
+
+
+def biases_section(result: JudgeReport) -> Section | None:
+    """Show what judges go by besides the answers: place, length, family; and what could not be checked."""
+    if not result.biases and not result.not_checked:
+        return None
+    blocks: list[Block] = []
+    if result.biases:
+        blocks.append(
+            Table(
+                id="biases",
+                columns=(
+                    Column(title="Judge", kind="name"),
+                    Column(title="What it goes by", kind="text"),
+                    Column(title="Found", kind="amount"),
+                    Column(title=f"{100 * result.conf_level:g}% CI", kind="amount"),
+                    Column(title="None", kind="amount", spare=True),
+                    Column(title=f"{result.unit.capitalize()}s", kind="count", spare=True),
+                ),
+                rows=tuple(
+                    (row.judge, _check_words(row), *_amounts(row, result), row.n_units) for row in result.biases
+                ),
+                caption=_caption(result),
+                most=_SHOWN,
+                frame=_bias_frame(result),
+            )
+        )
+    if result.by_place:
+        blocks.append(
+            Table(
+                id="by-place",
+                columns=(
+                    Column(title="Judge", kind="name"),
+                    Column(title="Model", kind="name"),
+                    Column(title="Shown first (%)", kind="number", scale=100),
+                    Column(title="Shown second (%)", kind="number", scale=100),
+                    Column(title="Turning pairs as ties (%)", kind="number", scale=100),
+                    Column(title="Pairs", kind="count", spare=True),
+                ),
+                rows=tuple(
+                    (row.judge, row.name, row.when_first, row.when_second, row.tied, row.n_pairs)
+                    for row in result.by_place
+                ),
+                caption="How often a model is preferred by its place, and with pairs as ties whose verdict turns with the order",
+                most=_SHOWN,
+            )
+        )
+    if result.not_checked:
+        blocks.append(Items(items=tuple(f"Not checked: {reason}." for reason in result.not_checked)))
+    return Section(id="biases", heading=_bias_heading(result), blocks=tuple(blocks))
+
+
+def _caption(result: JudgeReport) -> str:
+    fixed = [row for row in result.biases if row.check == "length"]
+    if not fixed:
+        return "What judges go by besides the answers"
+    held = "models of equal strength" if fixed[0].association else "the same verdict of people"
+    if fixed[0].null == 0.0:
+        return "What judges go by besides the answers; twice as long: points above people"
+    return f"What judges go by besides the answers; twice as long: odds of being preferred, at {held}"
+
+
+def _check_words(row: BiasCheck) -> str:
+    if row.check == "own family":
+        return f"Own family ({row.family})"
+    return _CHECKS[row.check]
+
+
+def _amounts(row: BiasCheck, result: JudgeReport) -> tuple[str, str, str]:
+    """Return what was found, its interval, and what there would be without a bias."""
+    if row.check in ("place", "inconsistent"):
+        return f"{number(_hundred(row.estimate), 1)}%", _ends(row, 100, 1), "" if row.null is None else "50%"
+    if row.check == "length" and row.null == 1.0:
+        return f"odds × {number(row.estimate, 2)}", _ends(row), "odds × 1"
+    scale = 100.0 if result.rows and result.rows[0].sensitivity is not None else 1.0
+    digits, unit = (1, " pp") if scale > 1 else (2, "")
+    value = None if row.estimate is None else row.estimate * scale
+    return f"{number(value, digits, sign=True)}{unit}", _ends(row, scale, digits), "0"
+
+
+def _hundred(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def _bias_heading(result: JudgeReport) -> str:
+    judge = result.rows[0].name if result.rows else next((row.judge for row in result.biases), "")
+    own = [row for row in result.biases if row.judge == judge]
+    if not own:
+        return "Place, length and family could not be checked"
+    shown = [row for row in own if row.shown]
+    if not any(map(_phrase, shown)):
+        names = " or ".join(dict.fromkeys(row.check for row in own if row.check != "inconsistent"))
+        return f"{judge} is not shown to go by {names}"
+    liked = [_phrase(row) for row in shown if row.check == "place" or (row.check == "length" and not row.association)]
+    found = [f"prefers {' and '.join(liked)}"] if liked else []
+    found += [_phrase(row) for row in shown if row.check == "own family" or (row.check == "length" and row.association)]
+    return f"{judge} {' and '.join(found)}"
+
+
+def _phrase(row: BiasCheck) -> str:
+    """Say what a judge goes by, to stand behind "prefers" where it is its place or length."""
+    above = (row.estimate or 0.0) > (row.null or 0.0)
+    if row.check == "place":
+        return f"the {'first' if above else 'second'} place"
+    if row.check == "length":
+        more = "longer" if above else "shorter"
+        return f"goes with {more} answers, which may be better" if row.association else f"{more} answers"
+    return f"{'favours' if above else 'is harder on'} its own family" if row.check == "own family" else ""
+
+
+def _bias_frame(result: JudgeReport) -> dict[str, list[object]]:
+    names = (
+        "judge",
+        "check",
+        "estimate",
+        "conf_low",
+        "conf_high",
+        "p_value",
+        "n_units",
+        "null",
+        "association",
+        "method",
+    )
+    return {name: [getattr(row, name) for row in result.biases] for name in names}
+
+
+def bias_method() -> Section:
+    """Say how place, length and family were checked."""
+    return Section(id="bias-method", heading="How place, length and family were checked", blocks=(Items(items=_HOW),))

@@ -2,17 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
 from evalstats.analysis.judges.biases import bias_notes, biases_of_scores, biases_of_votes, families_said
 from evalstats.analysis.judges.labels import corrected_scores, in_points, label_plan
 from evalstats.analysis.judges.options import Scale
-from evalstats.analysis.judges.panel import MOST_ORDERED, Panel, benchmark_of, panel_of
+from evalstats.analysis.judges.ratings import (
+    MOST_ORDERED,
+    Ratings,
+    Verdicts,
+    benchmark_of,
+    ratings_data,
+    verdicts_of_judges,
+)
 from evalstats.analysis.judges.result import BiasRow, JudgeReport, JudgeRow, PeopleAgreement, PersonRow, Standing
-from evalstats.analysis.judges.sources import Rated, ratings_data, votes_of_judges
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, estimated
 from evalstats.analysis.settings import recorded
@@ -110,228 +115,229 @@ def judges(
     >>> found.row("gpt").raw.estimate, round(found.row("gpt").estimate, 2)
     (0.85, 0.7)
     """
-    check_level(conf_level)
+    level = check_level(conf_level)
     given = ratings_data(data)
     known = dict(families) if isinstance(families, Mapping) else families_said(families)
     width, least = in_points(half_width, "half_width"), in_points(margin, "margin")
-    if reference in ("human", ("human",)) and (alone := votes_of_judges(given)) is not None and alone.games is not None:
-        return _without_people(given, alone, alone.games, known, conf_level)
-    panel = panel_of(given, (reference,) if isinstance(reference, str) else tuple(reference), criterion, scale, cluster)
-    over = Over(conf_level=conf_level, n_resamples=n_resamples, seed=seed)
-    if panel.codes is not None:
-        over["clusters"] = panel.codes
-    among = _among_people(panel, over)
-    if not panel.judges:
-        return _people_alone(given, panel, among, over)
-    met, apart = _met(panel)
-    checked = [_judge_row(panel, name, over) for name in met]
+    if reference in ("human", ("human",)) and (alone := verdicts_of_judges(given)) is not None:
+        return _without_people(given, alone, known, level)
+    asked = (reference,) if isinstance(reference, str) else tuple(reference)
+    ratings = Ratings.of(given, asked, criterion, scale, cluster)
+    over = Over(conf_level=level, n_resamples=n_resamples, seed=seed)
+    if ratings.codes is not None:
+        over["clusters"] = ratings.codes
+    among = _among_people(ratings, over)
+    if not ratings.judges:
+        return _report(given, ratings, over, (), people=_people_alone(ratings, among, over))
+    met, apart = _met(ratings)
+    checked = [_judge_row(ratings, name, over) for name in met]
     rows = [row for row, _ in checked]
-    apart += [note for _, note in checked if note is not None]
     if all(row.estimate is None for row in rows):
-        raise CannotAnswerError(f"{and_list([*met, panel.truth_name])}: {rows[0].reason}")
-    rows.sort(key=lambda row: -(row.estimate if row.estimate is not None else -2.0))
+        raise CannotAnswerError(f"{and_list([*met, ratings.truth_name])}: {rows[0].reason}")
+    rows.sort(key=_by_agreement)
     names = [row.name for row in rows]
-    by_model = [each for name in names for each in _by_model(panel, name, conf_level)]
-    corrected, notes = corrected_scores(panel, names, conf_level)
-    if panel.source.games is not None:
-        checks = biases_of_votes(panel.source.games, names, panel.people, known, conf_level)
-    else:
-        checks = biases_of_scores(panel, names, known, conf_level)
-    return JudgeReport(
-        benchmark=panel.benchmark,
-        criterion=panel.criterion,
-        reference=panel.people,
-        truth=panel.truth_name,
-        unit=panel.source.unit,
-        scale=panel.scale,
+    by_model = [each for name in names for each in _by_model(ratings, name, level)]
+    corrected, notes = corrected_scores(ratings, names, level)
+    checks = (
+        biases_of_scores(ratings, names, known, level)
+        if ratings.games is None
+        else biases_of_votes(ratings.games, names, ratings.people, known, level)
+    )
+    return _report(
+        given,
+        ratings,
+        over,
+        (
+            *_cautions(rows, by_model, ratings.truth_name),
+            *bias_notes(checks.rows, names[0]),
+            *apart,
+            *(note for _, note in checked if note is not None),
+            *notes,
+        ),
         rows=tuple(rows),
         people=among,
         by_model=tuple(by_model),
         corrected=tuple(corrected),
-        label_plan=label_plan(panel, names[0], half_width=width, margin=least, conf_level=conf_level),
+        label_plan=label_plan(ratings, names[0], half_width=width, margin=least, conf_level=level),
         biases=tuple(checks.rows),
         by_place=tuple(checks.places),
         not_checked=tuple(checks.not_checked),
-        conf_level=conf_level,
-        n_ratings=panel.frame.height,
-        n_units=panel.n_units,
-        clusters=panel.clusters,
-        n_resamples=n_resamples,
-        seed=seed,
-        version=toolkit_version(),
-        sources=sources_of(given, panel.runs),
-        notes=(
-            *run_notes(given, panel.runs),
-            *_cautions(rows, by_model, panel.truth_name),
-            *bias_notes(checks.rows, names[0]),
-            *apart,
-            *notes,
-            *panel.notes,
-        ),
     )
 
 
-def _without_people(
-    data: EvalData, votes: Rated, games: pl.DataFrame, families: Mapping[str, str], conf_level: float
-) -> JudgeReport:
-    """Return what can be said of judges of pairs whom nobody is there to agree with."""
-    names = games["who"].unique().sort().to_list()
-    checks = biases_of_votes(games, names, (), families, conf_level)
+def _report(data: EvalData, ratings: Ratings, over: Over, notes: Sequence[Note], **found: Any) -> JudgeReport:
     return JudgeReport(
-        benchmark=benchmark_of(data, votes.runs),
+        benchmark=ratings.benchmark,
+        criterion=ratings.criterion,
+        reference=ratings.people,
+        truth=ratings.truth_name,
+        unit=ratings.unit,
+        scale=ratings.scale,
+        conf_level=over.get("conf_level", 0.95),
+        n_ratings=ratings.frame.height,
+        n_units=ratings.n_units,
+        clusters=ratings.clusters,
+        n_resamples=over.get("n_resamples", 0),
+        seed=over.get("seed", 0),
+        version=toolkit_version(),
+        sources=sources_of(data, ratings.runs),
+        notes=(*run_notes(data, ratings.runs), *notes, *ratings.notes),
+        **found,
+    )
+
+
+def _without_people(data: EvalData, read: Verdicts, families: Mapping[str, str], level: float) -> JudgeReport:
+    """Return what can be said of judges of pairs whom nobody is there to agree with."""
+    games, runs, notes = read
+    names = games["who"].unique().sort().to_list()
+    checks = biases_of_votes(games, names, (), families, level)
+    return JudgeReport(
+        benchmark=benchmark_of(data, runs),
         criterion="",
         reference=(),
         unit="pair",
         scale="ordinal",
-        rows=(),
         biases=tuple(checks.rows),
         by_place=tuple(checks.places),
         not_checked=tuple(checks.not_checked),
-        conf_level=conf_level,
+        conf_level=level,
         n_ratings=games.height,
         n_units=games.select("question", "first", "second").n_unique(),
         clusters=("prompt",),
         version=toolkit_version(),
-        sources=sources_of(data, votes.runs),
-        notes=(*run_notes(data, votes.runs), *bias_notes(checks.rows, names[0]), *votes.notes),
+        sources=sources_of(data, runs),
+        notes=(*run_notes(data, runs), *bias_notes(checks.rows, names[0]), *notes),
     )
 
 
 # --- agreement ---
 
 
-def _met(panel: Panel) -> tuple[list[str], list[Note]]:
+def _met(ratings: Ratings) -> tuple[list[str], list[Note]]:
     """Return the judges who rated anything that people rated, and a note on the others."""
-    people = panel.counts(panel.people).sum(axis=1) > 0
-    met = [name for name in panel.judges if bool((people & (panel.counts([name]).sum(axis=1) > 0)).any())]
-    apart = [name for name in panel.judges if name not in met]
+    people = ratings.counts(ratings.people).sum(axis=1) > 0
+    met = [name for name in ratings.judges if bool((people & (ratings.counts([name]).sum(axis=1) > 0)).any())]
+    apart = [name for name in ratings.judges if name not in met]
     if not met:
-        raise CannotAnswerError(f"{and_list(apart)} and {panel.truth_name} rated no {panel.source.unit} in common")
-    text = f"{and_list(apart)} rated nothing that {panel.truth_name} rated, and cannot be measured"
+        raise CannotAnswerError(f"{and_list(apart)} and {ratings.truth_name} rated no {ratings.unit} in common")
+    text = f"{and_list(apart)} rated nothing that {ratings.truth_name} rated, and cannot be measured"
     return met, [Note(kind="left_out", text=text, caution=False)] if apart else []
+
+
+def _estimate(found: numbers.Estimate) -> Estimate:
+    return Estimate(**estimated(found))
 
 
 def _cell(statistic: Callable[[], numbers.Estimate], level: float) -> Estimate:
     """Return an estimate; one without a number, and the reason, where it cannot be had: the other cells stand."""
     try:
-        return _known_estimate(statistic())
+        return _estimate(statistic())
     except InputError as error:
         return Estimate(estimate=None, conf_level=level, reason=str(error))
 
 
-def _of_units(panel: Panel, units: BoolArray, over: Over) -> Over:
-    return Over(**over) if panel.codes is None else Over({**over, "clusters": panel.codes[units]})
+def _by_agreement(row: Estimate) -> float:
+    return -(row.estimate if row.estimate is not None else -2.0)
 
 
-def _among_people(panel: Panel, over: Over) -> PeopleAgreement | None:
+def _of_units(ratings: Ratings, units: BoolArray, over: Over) -> Over:
+    return Over(**over) if ratings.codes is None else Over({**over, "clusters": ratings.codes[units]})
+
+
+def _among_people(ratings: Ratings, over: Over) -> PeopleAgreement | None:
     """Return how far people agree with one another, on all units that two of them rated; None where there are none."""
-    counts = panel.counts(panel.people)
+    counts = ratings.counts(ratings.people)
     double = counts.sum(axis=1) > 1
     if not double.any():
         return None
-    table, within = RatingTable(counts=counts[double], levels=panel.numbers), _of_units(panel, double, over)
+    table, within = RatingTable(counts=counts[double], levels=ratings.numbers), _of_units(ratings, double, over)
     level = over.get("conf_level", 0.95)
     return PeopleAgreement(
-        **estimated(_cell(lambda: krippendorff_alpha(table, panel.scale, **within), level)),
+        **estimated(_cell(lambda: krippendorff_alpha(table, ratings.scale, **within), level)),
         n_units=int(double.sum()),
-        n_people=len(panel.people),
+        n_people=len(ratings.people),
         raw=_cell(lambda: raw_agreement(table, **within), level),
         ac1=_cell(lambda: gwet_ac1(table, **within), level),
     )
 
 
-def _people_alone(data: EvalData, panel: Panel, among: PeopleAgreement | None, over: Over) -> JudgeReport:
-    """Return what can be said of people whom no judge is held against."""
+def _people_alone(ratings: Ratings, among: PeopleAgreement | None, over: Over) -> PeopleAgreement:
+    """Return the agreement of people whom no judge is held against, with each of three or more against the others."""
     if among is None:
-        who = "one person" if len(panel.people) == 1 else f"{len(panel.people)} people"
+        who = "one person" if len(ratings.people) == 1 else f"{len(ratings.people)} people"
         raise CannotAnswerError(
-            f"{who} rated, no {panel.source.unit} was rated by two of them and none by a judge, so there is nothing to hold "
+            f"{who} rated, no {ratings.unit} was rated by two of them and none by a judge, so there is nothing to hold "
             "ratings against"
         )
     if among.estimate is None:
         raise CannotAnswerError(f"people among themselves: {among.reason}")
-    level = over.get("conf_level", 0.95)
     persons: list[PersonRow] = []
-    for name in panel.people if len(panel.people) > 2 else ():
-        own, others = panel.counts([name]), panel.counts([each for each in panel.people if each != name])
+    for name in ratings.people if len(ratings.people) > 2 else ():
+        own, others = ratings.counts([name]), ratings.counts([each for each in ratings.people if each != name])
         both = (own.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
-        found = _cell(lambda one=own, rest=others: judge_alpha(one, rest, panel.numbers, panel.scale, **over), level)
+        found = _cell(
+            lambda one=own, rest=others: judge_alpha(one, rest, ratings.numbers, ratings.scale, **over),
+            over.get("conf_level", 0.95),
+        )
         persons.append(PersonRow(**estimated(found), name=name, n_units=int(both.sum())))
-    persons.sort(key=lambda row: -(row.estimate if row.estimate is not None else -2.0))
-    return JudgeReport(
-        benchmark=panel.benchmark,
-        criterion=panel.criterion,
-        reference=panel.people,
-        truth=panel.truth_name,
-        unit=panel.source.unit,
-        scale=panel.scale,
-        rows=(),
-        people=replace(among, persons=tuple(persons)),
-        conf_level=level,
-        n_ratings=panel.frame.height,
-        n_units=panel.n_units,
-        clusters=panel.clusters,
-        n_resamples=over.get("n_resamples", 0),
-        seed=over.get("seed", 0),
-        version=toolkit_version(),
-        sources=sources_of(data, panel.runs),
-        notes=(*run_notes(data, panel.runs), *panel.notes),
-    )
+    return replace(among, persons=tuple(sorted(persons, key=_by_agreement)))
 
 
-def _judge_row(panel: Panel, name: str, over: Over) -> tuple[JudgeRow, Note | None]:
+def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note | None]:
     """Return a judge's line, and a note where units that two people rated do not stand for the others."""
-    own, people = panel.counts([name]), panel.counts(panel.people)
+    own, people = ratings.counts([name]), ratings.counts(ratings.people)
     both = (own.sum(axis=1) > 0) & (people.sum(axis=1) > 0)
     double = both & (people.sum(axis=1) > 1)
     level = over.get("conf_level", 0.95)
-    alpha = _cell(lambda: judge_alpha(own, people, panel.numbers, panel.scale, **over), level)
+    alpha = _cell(lambda: judge_alpha(own, people, ratings.numbers, ratings.scale, **over), level)
     difference, note = None, None
     if double.any():
-        difference = _cell(lambda: judge_minus_people(own, people, panel.numbers, panel.scale, **over), level)
-        apart = _cell(lambda: alpha_where_two_rated(own, people, panel.numbers, panel.scale, **over), level)
+        difference = _cell(lambda: judge_minus_people(own, people, ratings.numbers, ratings.scale, **over), level)
+        apart = _cell(lambda: alpha_where_two_rated(own, people, ratings.numbers, ratings.scale, **over), level)
         if apart.excludes_zero and apart.estimate is not None:
-            unit, rest = f"{panel.source.unit}s", int((both & ~double).sum())
+            unit, rest = f"{ratings.unit}s", int((both & ~double).sum())
             text = (
                 f"on the {int(double.sum()):,} {unit} that two people rated, {name} agrees with them "
                 f"{'more' if apart.estimate > 0 else 'less'} than on the other {rest:,} (alpha "
                 f"{number(apart.estimate, 2, sign=True)}): how it stands beside people is known for the former only"
             )
             note = Note(kind="selection", text=text, remedy=f"have a second person rate a random part of the {unit}")
-    truth, given = panel.settled, panel.given_by(name)
+    truth, given = ratings.majority, ratings.given_by(name)
     known: BoolArray = np.isfinite(truth) & np.isfinite(given)
-    first, second = _nearest(panel, truth[known]), _nearest(panel, given[known])
-    within = _of_units(panel, known, over)
-    q = len(panel.numbers)
-    pairs = RatingTable(
-        counts=np.eye(q, dtype=np.int64)[first] + np.eye(q, dtype=np.int64)[second], levels=panel.numbers
+    # A mean of several people may lie between two levels.
+    first, second = (
+        np.abs(values[known][:, None] - ratings.numbers).argmin(axis=1).astype(np.int64) for values in (truth, given)
     )
-    weights: Literal["none", "quadratic"] = "none" if panel.scale == "nominal" else "quadratic"
-    table = confusion(first, second, q)
-    yes = judge_errors(given[known], truth[known]) if panel.is_binary and known.any() else None
+    within, q = _of_units(ratings, known, over), len(ratings.numbers)
+    each = np.eye(q, dtype=np.int64)
+    pairs = RatingTable(counts=each[first] + each[second], levels=ratings.numbers)
+    weights: Literal["none", "quadratic"] = "none" if ratings.scale == "nominal" else "quadratic"
 
     def against_most(statistic: Callable[[], numbers.Estimate]) -> Estimate:
         tied = Estimate(estimate=None, conf_level=level, reason="people are tied on everything that the judge rated")
         return _cell(statistic, level) if known.any() else tied
 
+    bias = None
+    if ratings.is_number:
+        bias = _estimate(_mean((given - ratings.truth)[both], ratings.codes_of(both), level))
+    counts = confusion(first, second, q) if q <= MOST_ORDERED and known.any() else ()
     row = JudgeRow(
         **estimated(alpha),
         name=name,
         n_units=int(both.sum()),
-        n_people=len(panel.people),
+        n_people=len(ratings.people),
         n_double=int(double.sum()),
         difference=difference,
         standing="open" if note is not None else _standing(difference),
         raw=against_most(lambda: raw_agreement(pairs, **within)),
         kappa=against_most(lambda: cohen_kappa(first, second, q, weights, **within)),
         ac1=against_most(lambda: gwet_ac1(pairs, **within)),
-        icc=_icc(np.column_stack((given, panel.truth))[both], panel, level),
-        bias=_estimate(_mean((given - panel.truth)[both], panel.codes_of(both), level)) if panel.is_number else None,
-        sensitivity=_share(yes.yes_yes, yes.yes_yes + yes.no_yes, level) if yes else None,
-        specificity=_share(yes.no_no, yes.no_no + yes.yes_no, level) if yes else None,
-        favours_p=_favours(panel, name),
-        levels=panel.levels,
-        confusion=tuple(tuple(int(n) for n in row) for row in table) if q <= MOST_ORDERED and known.any() else (),
+        icc=_icc(np.column_stack((given, ratings.truth))[both], ratings, level),
+        bias=bias,
+        favours_p=_favours(ratings, name),
+        levels=ratings.levels,
+        confusion=tuple(tuple(int(n) for n in line) for line in counts),
+        **_yes_and_no(ratings, given, known, level),
     )
     return row, note
 
@@ -348,100 +354,94 @@ def _standing(difference: Estimate | None) -> Standing:
     return "as people" if difference.conf_low > -_MARGIN else "open"
 
 
-def _nearest(panel: Panel, values: FloatArray) -> IntArray:
-    """Return the level nearest to each value: a mean of several people may lie between two."""
-    return np.abs(values[:, None] - panel.numbers[None, :]).argmin(axis=1).astype(np.int64)
-
-
-def _mean(values: FloatArray, codes: object, level: float) -> numbers.Estimate:
+def _mean(values: FloatArray, codes: IntArray | None, level: float) -> numbers.Estimate:
     if codes is None or values.size < 2:
         return mean_t(values, conf_level=level)
-    return cluster_mean(values, np.asarray(codes), conf_level=level).estimate
+    return cluster_mean(values, codes, conf_level=level).estimate
 
 
-def _icc(pairs: FloatArray, panel: Panel, level: float) -> Estimate | None:
-    if panel.scale == "nominal" or len(pairs) < 2:
+def _icc(pairs: FloatArray, ratings: Ratings, level: float) -> Estimate | None:
+    if ratings.scale == "nominal" or len(pairs) < 2:
         return None
     try:
-        return _estimate(intraclass_correlations(pairs, conf_level=level).estimates["ICC2"])
+        found = intraclass_correlations(pairs, conf_level=level).estimates["ICC2"]
     except InputError as error:
         return Estimate(estimate=None, method="ICC2", conf_level=level, reason=str(error))
+    return _estimate(found)
 
 
-def _share(x: int, n: int, level: float) -> Estimate | None:
-    return _estimate(wilson(x, n, conf_level=level)) if n else None
-
-
-def _known_estimate(found: numbers.Estimate) -> Estimate:
-    return Estimate(**estimated(found))
-
-
-def _estimate(found: numbers.Estimate | None) -> Estimate | None:
-    return None if found is None else _known_estimate(found)
+def _yes_and_no(ratings: Ratings, given: FloatArray, units: BoolArray, level: float) -> dict[str, Any]:
+    """Return how often the judge says yes where most people do, and no where they do; nothing where ratings are not these."""
+    clear = units & np.isfinite(ratings.majority)
+    if not ratings.is_binary or not clear.any():
+        return {}
+    errors = judge_errors(given[clear], ratings.majority[clear])
+    shares = {
+        "sensitivity": (errors.yes_yes, errors.yes_yes + errors.no_yes),
+        "specificity": (errors.no_no, errors.no_no + errors.yes_no),
+    }
+    return {name: _estimate(wilson(x, n, conf_level=level)) if n else None for name, (x, n) in shares.items()}
 
 
 # --- by model ---
 
 
-def _errors_by_model(panel: Panel, judge: str) -> dict[str, BoolArray]:
-    known = np.isfinite(panel.truth) & np.isfinite(panel.given_by(judge))
-    members = {name: known & (panel.model_codes == place) for place, name in enumerate(panel.model_names) if name}
+def _units_by_model(ratings: Ratings, judge: str) -> dict[str, BoolArray]:
+    """Return the units of each named model that the judge and people rated."""
+    known = np.isfinite(ratings.truth) & np.isfinite(ratings.given_by(judge))
+    members = {name: known & (ratings.model_codes == place) for place, name in enumerate(ratings.model_names) if name}
     return {name: of for name, of in members.items() if of.any()}
 
 
-def _by_model(panel: Panel, judge: str, level: float) -> list[BiasRow]:
-    if not panel.is_number:
+def _by_model(ratings: Ratings, judge: str, level: float) -> list[BiasRow]:
+    if not ratings.is_number:
         return []
-    truth, given = panel.truth, panel.given_by(judge)
-    rows: list[BiasRow] = []
-    for name, off, codes in _errors_in_pairs(panel, judge):
-        rows.append(BiasRow(**estimated(_mean(off, codes, level)), judge=judge, name=name, n_units=off.size))
-    for name, of in _errors_by_model(panel, judge).items():
-        clear = of & np.isfinite(panel.settled)
-        yes = judge_errors(given[clear], panel.settled[clear]) if panel.is_binary and clear.any() else None
-        rows.append(
-            BiasRow(
-                **estimated(_mean(given[of] - truth[of], panel.codes_of(of), level)),
-                judge=judge,
-                name=name,
-                n_units=int(of.sum()),
-                sensitivity=_share(yes.yes_yes, yes.yes_yes + yes.no_yes, level) if yes else None,
-                specificity=_share(yes.no_no, yes.no_no + yes.yes_no, level) if yes else None,
-            )
+    truth, given = ratings.truth, ratings.given_by(judge)
+    rows = [
+        BiasRow(**estimated(_mean(off, codes, level)), judge=judge, name=name, n_units=off.size)
+        for name, off, codes in _errors_in_pairs(ratings, judge)
+    ]
+    rows += [
+        BiasRow(
+            **estimated(_mean(given[of] - truth[of], ratings.codes_of(of), level)),
+            judge=judge,
+            name=name,
+            n_units=int(of.sum()),
+            **_yes_and_no(ratings, given, of, level),
         )
+        for name, of in _units_by_model(ratings, judge).items()
+    ]
     return rows
 
 
-def _errors_in_pairs(panel: Panel, judge: str) -> list[tuple[str, FloatArray, IntArray | None]]:
+def _errors_in_pairs(ratings: Ratings, judge: str) -> list[tuple[str, FloatArray, IntArray | None]]:
     """Return by how much the judge prefers each model more than people do, one number for each of its pairs, with clusters."""
-    if panel.sides is None or panel.has_models:
+    if ratings.sides is None or ratings.has_models:
         return []
-    off = panel.given_by(judge) - panel.truth
+    off = ratings.given_by(judge) - ratings.truth
     known = np.isfinite(off)
-    first, second = panel.sides
+    first, second = ratings.sides
     found: list[tuple[str, FloatArray, IntArray | None]] = []
     for name in np.unique(np.concatenate((first[known], second[known]))):
         of = known & ((first == name) | (second == name))
         if of.sum() >= _FEWEST_OF_A_MODEL:
-            found.append((str(name), np.where(first == name, off, -off)[of], panel.codes_of(of)))
+            found.append((str(name), np.where(first == name, off, -off)[of], ratings.codes_of(of)))
     return found
 
 
-def _favours_in_pairs(panel: Panel, judge: str) -> float | None:
-    """Test that the judge prefers no model more than people do: the smallest p of all models, adjusted by Bonferroni."""
-    tested = [_mean(off, codes, 0.95) for _, off, codes in _errors_in_pairs(panel, judge)]
-    known = [two_sided_t_p(e.estimate / e.std_error, e.df) for e in tested if e.std_error and e.df]
-    return min(1.0, len(known) * min(known)) if len(known) > 1 else None
+def _favours(ratings: Ratings, judge: str) -> float | None:
+    """Test that the judge errs alike for all models; None with fewer than two of them.
 
-
-def _favours(panel: Panel, judge: str) -> float | None:
-    """Test that the judge errs alike for all models, by Welch's analysis of variance; None with fewer than two models."""
-    if not panel.is_number:
+    By Welch's analysis of variance; of pairs, the smallest p that it prefers a model more than people do, by Bonferroni.
+    """
+    if not ratings.is_number:
         return None
-    if panel.sides is not None and not panel.has_models:
-        return _favours_in_pairs(panel, judge)
-    off = panel.given_by(judge) - panel.truth
-    groups = [off[of] for of in _errors_by_model(panel, judge).values() if of.sum() >= _FEWEST_OF_A_MODEL]
+    if ratings.sides is not None and not ratings.has_models:
+        tested = [_mean(off, codes, 0.95) for _, off, codes in _errors_in_pairs(ratings, judge)]
+        known = [two_sided_t_p(e.estimate / e.std_error, e.df) for e in tested if e.std_error and e.df]
+        return min(1.0, len(known) * min(known)) if len(known) > 1 else None
+    off = ratings.given_by(judge) - ratings.truth
+    groups = [off[of] for of in _units_by_model(ratings, judge).values() if of.sum() >= _FEWEST_OF_A_MODEL]
     if len(groups) < 2 or any(each.var() <= 0 for each in groups):
         return None
     return equal_means_p(groups)

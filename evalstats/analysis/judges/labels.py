@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.judges.panel import Panel
+from evalstats.analysis.judges.ratings import Ratings
 from evalstats.analysis.judges.result import CorrectedRow, LabelPlan
 from evalstats.analysis.result import Estimate, estimated
 from evalstats.document.model import Note
@@ -24,29 +24,34 @@ from evalstats.stats.raters.correction import (
 )
 from evalstats.stats.raters.differences import not_random
 
+_OPEN = 0.8  # of the scale: an interval that covers so much leaves the score open
+_USUAL = 0.05  # of the scale: the half width that is asked for where nobody says another
 
-def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[list[CorrectedRow], list[Note]]:
+
+def corrected_scores(ratings: Ratings, names: Sequence[str], level: float) -> tuple[list[CorrectedRow], list[Note]]:
     """Return scores corrected for each judge, where a part of a model's answers has labels and the rest a judge alone."""
-    if panel.truth_name != "people" or not panel.is_number:
-        return [], []  # another judge's ratings, or a benchmark's key, are no labels of these models
-    if panel.source.unit == "pair" and not panel.has_models:
-        return [], []  # the mean preference for whichever model is first by name is nobody's score
+    if not ratings.has_labels:
+        # Another judge's ratings, or a benchmark's key, are no labels of these models; and the mean preference for whichever
+        # model is first by name is nobody's score.
+        return [], []
     rows: list[CorrectedRow] = []
     biased: list[str] = []
     short: list[str] = []
-    chance = _chances(panel)
-    bounds = (0.0, 1.0) if panel.numbers[0] >= 0 and panel.numbers[-1] <= 1 else None
+    chance = _chances(ratings)
+    bounds = (0.0, 1.0) if ratings.numbers[0] >= 0 and ratings.numbers[-1] <= 1 else None
     for judge in names:
-        given = panel.given_by(judge)
-        for place, model in enumerate(panel.model_names):
-            of = (panel.model_codes == place) & np.isfinite(given)
-            labelled, alone = of & np.isfinite(panel.truth), of & ~np.isfinite(panel.truth)
+        given = ratings.given_by(judge)
+        for place, model in enumerate(ratings.model_names):
+            of = (ratings.model_codes == place) & np.isfinite(given)
+            labelled, alone = of & np.isfinite(ratings.truth), of & ~np.isfinite(ratings.truth)
             if not alone.any():
                 continue
             if labelled.sum() < FEWEST_LABELS:
                 short.append(model)
                 continue
-            rows.append(_corrected_row(panel, judge, model, labelled, alone, chance=chance, bounds=bounds, level=level))
+            rows.append(
+                _corrected_row(ratings, judge, model, labelled, alone, chance=chance, bounds=bounds, level=level)
+            )
             if chance is None and not_random(given[labelled], given[alone]):
                 biased.append(model)
     notes: list[Note] = []
@@ -59,7 +64,9 @@ def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[
                 remedy="Label answers drawn at random, or give the probability with which each was drawn (label_prob)",
             )
         )
-    empty = [row.name for row in rows if bounds is not None and _says_nothing(row, bounds)]
+    widest = np.inf if bounds is None else _OPEN * (bounds[1] - bounds[0])
+    ends = [(row.name, row.conf_low, row.conf_high) for row in rows]
+    empty = [name for name, low, high in ends if low is not None and high is not None and high - low >= widest]
     if empty:
         notes.append(
             Note(
@@ -76,25 +83,18 @@ def corrected_scores(panel: Panel, names: Sequence[str], level: float) -> tuple[
     return rows, notes
 
 
-def _says_nothing(row: CorrectedRow, bounds: tuple[float, float]) -> bool:
-    """Whether an interval leaves nearly all of the scale open, as where a correction leads to its end or beyond."""
-    if row.conf_low is None or row.conf_high is None:
-        return False
-    return row.conf_high - row.conf_low >= _OPEN * (bounds[1] - bounds[0])
-
-
-def _chances(panel: Panel) -> FloatArray | None:
+def _chances(ratings: Ratings) -> FloatArray | None:
     """Return the probability with which each unit was chosen for labelling, where that is known of all labelled ones."""
-    labelled = panel.frame.filter(pl.col("rater").is_in(list(panel.people)))
+    labelled = ratings.frame.filter(pl.col("rater").is_in(list(ratings.people)))
     if labelled["label_prob"].null_count():
         return None
-    found = np.full(panel.n_units, np.nan)
+    found = np.full(ratings.n_units, np.nan)
     found[labelled["unit"].to_numpy()] = labelled["label_prob"].to_numpy()
     return found
 
 
 def _corrected_row(
-    panel: Panel,
+    ratings: Ratings,
     judge: str,
     model: str,
     labelled: BoolArray,
@@ -104,20 +104,20 @@ def _corrected_row(
     bounds: tuple[float, float] | None,
     level: float,
 ) -> CorrectedRow:
-    given, truth = panel.given_by(judge), panel.truth
+    given, truth = ratings.given_by(judge), ratings.truth
     found = powered_mean(
         given[alone],
         given[labelled],
         truth[labelled],
         probabilities=None if chance is None else chance[labelled],
-        clusters=None if panel.codes is None else (panel.codes[alone], panel.codes[labelled]),
+        clusters=None if ratings.codes is None else (ratings.codes[alone], ratings.codes[labelled]),
         bounds=bounds,
         conf_level=level,
     )
     by_errors: Estimate | None = None
-    if panel.is_binary and chance is None and panel.codes is None:
-        clear = labelled & np.isfinite(panel.settled)
-        errors = judge_errors(given[clear], panel.settled[clear])
+    if ratings.is_binary and chance is None and ratings.codes is None:
+        clear = labelled & np.isfinite(ratings.majority)
+        errors = judge_errors(given[clear], ratings.majority[clear])
         try:
             by_errors = Estimate(
                 **estimated(rogan_gladen(int(given[alone].sum()), int(alone.sum()), errors, conf_level=level))
@@ -136,13 +136,6 @@ def _corrected_row(
         by_labels=Estimate(**estimated(found.labels_only)),
         by_errors=by_errors,
     )
-
-
-# An interval that covers so much of the scale leaves the score open.
-_OPEN = 0.8
-
-# The half width that is asked for where nobody says another: so much of the scale.
-_USUAL = 0.05
 
 
 def in_points(value: float | str | None, what: str) -> float | None:
@@ -166,35 +159,33 @@ def in_points(value: float | str | None, what: str) -> float | None:
 
 
 def label_plan(
-    panel: Panel, judge: str, *, half_width: float | None, margin: float | None, conf_level: float
+    ratings: Ratings, judge: str, *, half_width: float | None, margin: float | None, conf_level: float
 ) -> LabelPlan | None:
     """Return how many labels a model are needed; None where labels are too few to plan by, or correct nothing."""
-    if panel.truth_name != "people" or not panel.is_number:
+    if not ratings.has_labels:
         return None
-    if panel.source.unit == "pair" and not panel.has_models:
-        return None
-    given, truth = panel.given_by(judge), panel.truth
+    given, truth = ratings.given_by(judge), ratings.truth
     try:
         if margin is not None:
-            return _for_margin(panel, given, truth, margin, conf_level)
-        wanted = half_width if half_width is not None else _USUAL * float(panel.numbers[-1] - panel.numbers[0])
-        plan = _for_half_width(panel, given, truth, wanted, conf_level)
+            return _for_margin(ratings, given, truth, margin, conf_level)
+        wanted = half_width if half_width is not None else _USUAL * float(ratings.numbers[-1] - ratings.numbers[0])
+        plan = _for_half_width(ratings, given, truth, wanted, conf_level)
     except CannotAnswerError:
         return None
     if plan is None or half_width is not None or plan.n is None:
         return plan
     # Nobody asked, and there are as many labels already.
-    labelled = np.bincount(panel.model_codes[np.isfinite(given) & np.isfinite(truth)])
+    labelled = np.bincount(ratings.model_codes[np.isfinite(given) & np.isfinite(truth)])
     return plan if np.median(labelled[labelled > 0]) < plan.n else None
 
 
 def _for_half_width(
-    panel: Panel, given: FloatArray, truth: FloatArray, wanted: float, conf_level: float
+    ratings: Ratings, given: FloatArray, truth: FloatArray, wanted: float, conf_level: float
 ) -> LabelPlan | None:
     known = np.isfinite(given) & np.isfinite(truth)
     if known.sum() < FEWEST_LABELS:
         return None
-    codes = panel.model_codes
+    codes = ratings.model_codes
     judged = np.bincount(codes[np.isfinite(given)])
     # What lies between models does not scatter within one.
     f, y = (_within(each[known], codes[known]) for each in (given, truth))
@@ -203,19 +194,19 @@ def _for_half_width(
         y,
         wanted / normal_quantile(conf_level),
         n_items=int(np.median(judged[judged > 0])),
-        inflation=_inflation(y, None if panel.codes is None else panel.codes[known]),
+        inflation=_inflation(y, None if ratings.codes is None else ratings.codes[known]),
         conf_level=conf_level,
     )
     return LabelPlan.of(needed, half_width=wanted)
 
 
 def _for_margin(
-    panel: Panel, given: FloatArray, truth: FloatArray, margin: float, conf_level: float
+    ratings: Ratings, given: FloatArray, truth: FloatArray, margin: float, conf_level: float
 ) -> LabelPlan | None:
     """Plan by the two models that share the most labelled items."""
-    names = [name for name in panel.model_names if name]
+    names = [name for name in ratings.model_names if name]
     best: tuple[int, FloatArray, FloatArray, int, IntArray | None] | None = None
-    units = {name: _by_prompt(panel, name) for name in names}
+    units = {name: _by_prompt(ratings, name) for name in names}
     for first, second in itertools.combinations(units.values(), 2):
         shared = sorted(first.keys() & second.keys())
         a, b = (
@@ -225,7 +216,7 @@ def _for_margin(
         f, d = given[b] - given[a], truth[b] - truth[a]
         known = np.isfinite(f) & np.isfinite(d)
         if best is None or known.sum() > best[0]:
-            clusters = None if panel.codes is None else panel.codes[a][known]
+            clusters = None if ratings.codes is None else ratings.codes[a][known]
             best = (int(known.sum()), f[known], d[known], int(np.isfinite(f).sum()), clusters)
     if best is None or best[0] < FEWEST_LABELS:
         return None
@@ -246,10 +237,10 @@ def _within(values: FloatArray, codes: IntArray) -> FloatArray:
     return values - means[codes]
 
 
-def _by_prompt(panel: Panel, model: str) -> dict[int, int]:
+def _by_prompt(ratings: Ratings, model: str) -> dict[int, int]:
     """Return the unit of each item that a model answered."""
-    units = np.flatnonzero(panel.model_codes == panel.model_names.index(model))
-    return {int(panel.prompts[unit]): int(unit) for unit in units}
+    units = np.flatnonzero(ratings.model_codes == ratings.model_names.index(model))
+    return {int(ratings.prompts[unit]): int(unit) for unit in units}
 
 
 def _inflation(values: FloatArray, clusters: IntArray | None) -> float:

@@ -244,7 +244,7 @@ class JudgeReport(Result):
     truth: str = "people"
     unit: str = "answer"
     scale: str
-    rows: tuple[JudgeRow, ...]
+    rows: tuple[JudgeRow, ...] = ()
     people: PeopleAgreement | None = None
     by_model: tuple[BiasRow, ...] = ()
     corrected: tuple[CorrectedRow, ...] = ()
