@@ -31,8 +31,6 @@ CHAPTERS: Final = {
         "arena/covariance",
         "arena/likelihood",
         "arena/parametric_bootstrap",
-        "arena/partial_pooling",
-        "arena/perfect_records",
         "arena/slices",
         "arena/votes",
     ),

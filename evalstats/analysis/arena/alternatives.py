@@ -15,8 +15,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import comma_list, plural
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.likelihood import PairFit, Ties
-from evalstats.stats.arena.partial_pooling import PooledStrengths, pooled_strengths
-from evalstats.stats.arena.slices import slice_strengths
+from evalstats.stats.arena.slices import PooledStrengths, pooled_strengths, slice_strengths
 from evalstats.stats.arena.votes import BOTH_BAD, TIE, VoteRows, merged, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.table.votes import VoteTable

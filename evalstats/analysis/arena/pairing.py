@@ -14,7 +14,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.pairing import pairing_rule, pairing_test, replayed, widened
-from evalstats.stats.arena.rater_effects import Tastes, tastes_of
+from evalstats.stats.arena.parametric_bootstrap import Tastes, tastes_of
 from evalstats.stats.checks import IntArray
 from evalstats.table.votes import VoteTable
 

@@ -13,9 +13,8 @@ from evalstats.analysis.arena.ratings import Claims, RatedPart, RatingOptions, m
 from evalstats.analysis.arena.result import PairContrast, PairVerdict, RatingRow
 from evalstats.analysis.result import finite
 from evalstats.grammar import plural
-from evalstats.stats.arena.contrasts import arena_ranks
+from evalstats.stats.arena.contrasts import PerfectRecord, arena_ranks, perfect_record, record_limits
 from evalstats.stats.arena.likelihood import Connection
-from evalstats.stats.arena.perfect_records import PerfectRecord, perfect_record, record_limits
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE, VoteRows, stacked
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile

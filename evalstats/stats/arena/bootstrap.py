@@ -482,13 +482,6 @@ def bootstrap_strengths(
         Place in `rows.clusters` of the clusters that are drawn whole. None: every vote on its own, which gives intervals that
         are too short where votes share raters or prompts.
 
-    Raises
-    ------
-    InputError
-        If the fit is not of such votes, there is no such way, or too few replicates are asked for.
-    CannotAnswerError
-        If there are no votes.
-
     Notes
     -----
     Assumed are independent votes, or independent clusters, of one law. Percentile intervals by few clusters are too short
@@ -499,15 +492,6 @@ def bootstrap_strengths(
     References
     ----------
     Efron & Tibshirani 1993, An Introduction to the Bootstrap; Chiang et al. 2024, arXiv:2403.04132, for arenas.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0], [1, 1], [0, 1], count=[300, 100])
-    >>> found = bootstrap_strengths(fit_strengths(rows), rows).contrasts([0], [1])
-    >>> bool(found.conf_low[0] < np.log(3.0) < found.conf_high[0]), found.std_error.round(2).tolist()
-    (True, [0.12])
     """
     n_resamples = check_count(n_resamples, "n_resamples", least=_FEWEST_RESAMPLES)
     if rows.n_models != fit.n_models or rows.n_covariates != fit.coefficients.size:

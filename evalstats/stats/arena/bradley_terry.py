@@ -359,28 +359,6 @@ def fit_strengths(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0, st
         some model won or lost all its votes, and draw all strengths towards 0. They say nothing about ties.
     start
         An earlier fit with the same models and covariates, from which to search.
-
-    Returns
-    -------
-    PairFit
-        Log-strengths within 1e-8 of the optimum.
-
-    Raises
-    ------
-    InputError
-        If ties have a parameter and a share is none of 0, 1/2 and 1, or an argument is out of range.
-    CannotAnswerError
-        If the likelihood has no unique finite maximum: there are no votes, wins do not connect all models (and there is no
-        prior), a covariate predicts votes perfectly or is a combination of others and the models, or no votes (or all) are
-        ties and ties have a parameter.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.votes import A_WINS, B_WINS, vote_rows
-    >>> rows = vote_rows([0, 0], [1, 1], [A_WINS, B_WINS], count=[3, 1])
-    >>> fit = fit_strengths(rows)
-    >>> (fit.strengths[0] - fit.strengths[1]).round(6) == np.log(3.0).round(6)
-    np.True_
     """
     if not 0.0 <= prior < np.inf:
         raise InputError(f"prior is {prior:g}; give the votes to add to each model, 0 or more")
@@ -397,11 +375,6 @@ def row_scores(fit: PairFit, rows: VoteRows) -> RowScores:
     """Return first derivatives of the log-likelihood of one vote of each row at the fit.
 
     The rows are any votes about the models of the fit, with its covariates; not only those that were fitted.
-
-    Raises
-    ------
-    InputError
-        If the rows have other models or covariates than the fit, or a share that its treatment of ties cannot use.
     """
     if rows.n_models != fit.n_models or rows.n_covariates != fit.coefficients.size:
         raise InputError(
@@ -514,10 +487,5 @@ def selection_bias(std_error: float) -> tuple[tuple[int, float], ...]:
     References
     ----------
     Singh et al. 2025, The leaderboard illusion, arXiv 2504.20879.
-
-    Examples
-    --------
-    >>> [(n, round(points, 1)) for n, points in selection_bias(10.0) if n in (2, 10)]
-    [(2, 5.6), (10, 15.4)]
     """
     return tuple((n, std_error * expected_maximum(n)) for n in TRIED)

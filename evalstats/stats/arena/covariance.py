@@ -479,11 +479,6 @@ def covariance_of(
     plain
         The sandwich as in textbooks: every term with G/(G - 1), no jackknife, no repair; without clusters no correction.
 
-    Raises
-    ------
-    InputError
-        If rows and fit do not belong together, there is no vote of any weight, or there are more than 6 ways.
-
     Notes
     -----
     Without clusters: the sandwich B M B of single votes, with B the bread and M the sum of the outer products of scores.
@@ -504,16 +499,6 @@ def covariance_of(
     ----------
     Cameron, Gelbach & Miller 2011, doi:10.1198/jbes.2010.07136; MacKinnon, Nielsen & Webb 2023,
     doi:10.1016/j.jeconom.2022.04.001.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rater = np.arange(40) // 4
-    >>> rows = vote_rows([0, 1] * 20, [1, 0] * 20, [0, 1, 0, 0] * 5 + [1, 0, 1, 1] * 5, clusters=(rater,))
-    >>> found = covariance_of(fit_strengths(rows), rows, names=["rater"])
-    >>> float(contrast_variance(found, 0, 1).round(3)), found.df, found.method
-    (0.111, 9.0, 'sandwich clustered by rater (one-step jackknife), t with 9 df')
     """
     called = _names(rows, names)
     rows = rows.heavy()

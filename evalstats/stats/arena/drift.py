@@ -55,11 +55,6 @@ def period_test(fit: PairFit, rows: VoteRows, period: IntArray, *, n_resamples: 
     period
         Shape (n_rows,): 0..n_periods-1.
 
-    Raises
-    ------
-    CannotAnswerError
-        If no two models met in more than one period, or clusters are fewer than 6.
-
     Notes
     -----
     A score test: nothing is fitted by period, so that periods with few votes do no harm. With u the scores of a period's
@@ -141,11 +136,6 @@ def linear_drift(
         Where an anchor's adjusted p is at most this, the surest one is taken out of the anchors and all are measured again,
         as long as half of the models are left: else one model's rise would look like a fall of all others.
 
-    Raises
-    ------
-    CannotAnswerError
-        If fewer than 3 models have votes enough at different times, or clusters are fewer than 6.
-
     Notes
     -----
     Strength m at time t is a_m + b_m (t - mean), fitted from the common fit by three Newton steps. Only differences of
@@ -154,20 +144,6 @@ def linear_drift(
     all votes and over the model's own. A slope of few votes is too far from 0 for its error (of 60 equal models with 17 votes
     each one was flagged in 43% of tables at .05): p is the larger one of this and of the score test of that slope, whose
     error is that of the sum of the scores of clusters where nothing changes.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rng = np.random.default_rng(0)
-    >>> when, first = rng.integers(0, 6, 6000), rng.integers(0, 4, 6000)
-    >>> second = (first + rng.integers(1, 4, 6000)) % 4
-    >>> rise = 0.3 * when * ((first == 0) * 1.0 - (second == 0))
-    >>> lost = rng.random(6000) > 1.0 / (1.0 + np.exp(-rise))
-    >>> rows = vote_rows(first, second, lost.astype(int), clusters=(when,))
-    >>> found = linear_drift(fit_strengths(rows), replace(rows, clusters=()), rows.clusters[0])
-    >>> np.abs(found.slope - [0.3, 0, 0, 0]).max() < 0.05, (found.p_adjusted < 0.05).tolist()
-    (np.True_, [True, False, False, False])
     """
     used = clustering(rows)
     enough_clusters(used)

@@ -92,15 +92,6 @@ def pair_deviance(votes: Simulated) -> Deviance:
     D = 2 sum over pairs and outcomes of O log(O/E). For "half" the two outcomes are the shares of either model, ties half; else a
     win, a tie and a loss. With covariates E is summed over a pair's votes. Raw D or its chi-squared p would mislead: arenas have
     many pairs with few votes (McCullagh & Nelder 1989, Generalized Linear Models, section 4.4.3 and 4.4.5).
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.parametric_bootstrap import simulated
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[16, 4, 17, 3, 14, 6])
-    >>> found = pair_deviance(simulated(fit_strengths(cycle), cycle))
-    >>> found.df, found.deviance.p_value < 0.02
-    (1, True)
     """
     observed = pair_residuals(votes).residual
     cells = votes.cells
@@ -211,11 +202,6 @@ class Transitivity:
 def transitivity(votes: Simulated) -> Transitivity:
     """Count contradictions among majorities, and compare with votes drawn under the fit.
 
-    Raises
-    ------
-    CannotAnswerError
-        If no three models have such majorities, in the votes or in most of the draws.
-
     References
     ----------
     Kendall & Babington Smith 1940, doi:10.1093/biomet/31.3-4.324 (circular triads).
@@ -291,11 +277,6 @@ class HodgeParts:
 @one_thread
 def hodge_parts(votes: Simulated) -> HodgeParts:
     """Split the log-odds of pairs into ratings and circles.
-
-    Raises
-    ------
-    CannotAnswerError
-        If pairs form no circle, so that ratings describe any log-odds.
 
     Notes
     -----
@@ -517,11 +498,6 @@ def held_out(fit: PairFit, rows: VoteRows, *, n_folds: int = 5, conf_level: floa
         Votes. Where they have clusters, whole clusters are held out together: by the way with the fewest clusters that is
         still at least `n_folds`, the hardest to predict.
 
-    Raises
-    ------
-    CannotAnswerError
-        If nothing is left to predict, or a fold's training votes allow no fit.
-
     Notes
     -----
     Every vote counts once. Probabilities of a win, a tie and a loss come from the fitted law; "half" has none for ties, and
@@ -531,14 +507,6 @@ def held_out(fit: PairFit, rows: VoteRows, *, n_folds: int = 5, conf_level: floa
     References
     ----------
     Gneiting & Raftery 2007, doi:10.1198/016214506000001437 (proper scores).
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 0, 1], count=[60, 40, 70, 30, 80, 20])
-    >>> found = held_out(fit_strengths(rows), rows)
-    >>> found.log_loss < 0.62 < found.log_loss_constant + 0.02, found.n_predicted
-    (True, 300)
     """
     n_folds = check_count(n_folds, "n_folds", least=2)
     level = check_level(conf_level)

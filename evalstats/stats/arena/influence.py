@@ -225,11 +225,6 @@ def smallest_flip(fit: PairFit, rows: VoteRows, *, pair: tuple[int, int] | None 
     The set is confirmed by a refit. It is the smallest found, not the smallest there is: to be sure of that one would have to try
     every set. Votes of one row are exchangeable, and clusters play no part. Without a `pair` it is about the two strongest.
 
-    Raises
-    ------
-    InputError
-        If the two models are one, or their strengths are equal already.
-
     Notes
     -----
     Each vote's influence on the gap is g' H^-1 c, g its score. Votes are removed in the order of influence until the gap is
@@ -240,14 +235,6 @@ def smallest_flip(fit: PairFit, rows: VoteRows, *, pair: tuple[int, int] | None 
     References
     ----------
     Broderick, Giordano & Meager 2020, arXiv 2011.14999; Huang, Shen, Wei & Broderick 2025, arXiv 2508.11847.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.votes import A_WINS, B_WINS, vote_rows
-    >>> rows = vote_rows([0, 0], [1, 1], [A_WINS, B_WINS], count=[10, 7])
-    >>> found = smallest_flip(fit_strengths(rows), rows)
-    >>> found.n_votes, found.confirmed
-    (4, True)
     """
     top = np.argsort(-fit.strengths, kind="stable")[:2]
     i, j = (int(top[0]), int(top[1])) if pair is None else pair

@@ -344,13 +344,7 @@ class PairCells:
 
 
 def split_votes(share: FloatArray, weight: FloatArray, ties: Ties) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the weight won by the first model, lost by it, and tied, each of shape (n_rows,).
-
-    Raises
-    ------
-    InputError
-        If ties have a probability of their own but a share is none of 0, 1/2 and 1.
-    """
+    """Return the weight won by the first model, lost by it, and tied, each of shape (n_rows,)."""
     if ties == "half":
         won = weight * share
         return won, weight - won, np.zeros_like(won)
@@ -434,14 +428,7 @@ class WinCut:
 
 
 def connection(rows: VoteRows) -> Connection:
-    """Find the groups of models within which strengths can be estimated.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> connection(vote_rows([0, 1, 0], [1, 0, 2], [0, 0, 0])).components
-    ((0, 1), (2,))
-    """
+    """Find the groups of models within which strengths can be estimated."""
     wins = win_table(pair_cells(rows, "half"))
     best_first = _condensed(wins > 0.0)
     apart = _groups((wins + wins.T) > 0.0)
@@ -503,18 +490,6 @@ def weak_links(rows: VoteRows, *, limit: int = 5) -> tuple[WinCut, ...]:
     ratings could not be compared with theirs. Among the groups are all minimum directed cuts between a model and the one
     with most votes, found by maximum flows, and every single model. Of groups with the same wins and losses the smallest
     is given, and of a group and the rest the smaller.
-
-    Raises
-    ------
-    CannotAnswerError
-        If the wins do not connect all models.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 1, 2, 3, 0, 2], [1, 0, 3, 2, 2, 0], [0] * 6, count=[9, 9, 9, 9, 8, 1])
-    >>> weak_links(rows, limit=1)
-    (WinCut(group=(0, 1), n_wins=1.0, side='losses'),)
     """
     wins = win_table(pair_cells(rows, "half"))
     n = wins.shape[0]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.rater_effects import Tastes
+from evalstats.stats.arena.parametric_bootstrap import Tastes
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.roots import solved
@@ -62,11 +62,6 @@ def pairing_test(first: IntArray, second: IntArray, share: FloatArray, *, n_mode
     middle. Later pairs stand for earlier ones nowhere, since a vote moves the two apart that it is about. Differences add up
     over votes; their standard deviation is their root mean square, with autocorrelations (Newey-West) where these add up to
     more than 0. The cost is linear in the number of votes.
-
-    Raises
-    ------
-    CannotAnswerError
-        If there are two models, too few votes, or votes sorted by their models.
     """
     if n_models < 3:
         raise CannotAnswerError("two models always meet each other")
@@ -277,11 +272,6 @@ def replayed(
 
     Votes are drawn with `strengths` and normal tastes, whose codes are in the order of the votes; a share of them are ties.
     Ratings run on from block to block of votes (at most 900), so that the cost is that of blocks times pairs of models.
-
-    Raises
-    ------
-    CannotAnswerError
-        If there are too many models and votes to replay.
     """
     n_models = strengths.size
     blocks = min(n_votes, _BLOCKS)

@@ -1,15 +1,172 @@
-"""Votes drawn under a fit, on the pairs that were observed, and the fit made again to each draw."""
+"""Votes drawn under a fit, on the pairs that were observed and with the tastes of those who vote, and fitted again."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
-from evalstats.stats.arena.likelihood import PairFit, Ties, VoteLaw, tie_of_half, tie_parameter, vote_law
-from evalstats.stats.arena.rater_effects import TastedCells, Tastes, tasted_cells, tastes_of
-from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, summed
-from evalstats.stats.checks import FloatArray, IntArray, check_count
+from evalstats.stats.arena.covariance import nested_in
+from evalstats.stats.arena.likelihood import (
+    PairFit,
+    Ties,
+    VoteLaw,
+    linear_predictor,
+    tie_of_half,
+    tie_parameter,
+    vote_law,
+)
+from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, VoteRows, summed
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count
 from evalstats.stats.computation import one_thread
+
+# A logistic of mean m and normal noise of variance v is near expit(m / sqrt(1 + c v)).
+ATTENUATION = (16.0 * math.sqrt(3.0) / (15.0 * math.pi)) ** 2
+_NODES, _AREAS = np.polynomial.hermite_e.hermegauss(41)
+_GRID = np.concatenate([[0.0], np.geomspace(0.02, 4.0, 60)])  # standard deviations
+_POOL = 4_096  # rows of normal numbers that clusters draw from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tastes:
+    """Ways of clustering in which tastes show (codes of the rows), and their standard deviations in log-units, above 0.
+
+    `ways` are their places among the clusters of the rows.
+    """
+
+    codes: tuple[IntArray, ...] = ()
+    sd: tuple[float, ...] = ()
+    ways: tuple[int, ...] = ()
+
+    @property
+    def sharper(self) -> float:
+        """By how much strengths of one cluster are further apart than those of all, whose votes tastes blur."""
+        return math.sqrt(1.0 + ATTENUATION * 2.0 * sum(sd**2 for sd in self.sd))
+
+
+def tastes_of(fit: PairFit, rows: VoteRows) -> Tastes:
+    """Estimate the tastes of every way in which votes are clustered.
+
+    With r the residual of a vote's share, v its derivative by eta and x the contrast of its two models, tastes with variance
+    s^2 give two votes of one cluster the covariance s^2 v v' x'x (to first order). So the sum over pairs of votes of one
+    cluster of r r' x'x, over that of v v' (x'x)^2, estimates s^2. What first order leaves out is put right by the exact
+    variance of a share between equals, and what the fit takes away by G*/(G* - 1) for clusters worth G* equal ones. A way
+    inside another (sessions of a rater) is left with what it adds.
+    """
+    if not rows.clusters or not rows.n_rows:
+        return Tastes()
+    law = vote_law(fit.ties, linear_predictor(fit, rows), tie_parameter(fit, rows))
+    share = np.where(rows.outcome == A_WINS, 1.0, np.where(rows.outcome >= TIE, 0.5, 0.0))
+    count = rows.count.astype(np.float64)
+    residual, slope = share - law.share, law.slope
+    columns = [as_codes(codes, rows.n_rows)[0] for codes in rows.clusters]
+    inside = nested_in(columns)
+    squares = [_shared_variance(rows, codes, count, residual, slope) for codes in columns]
+    kept: list[tuple[int, IntArray, float]] = []
+    for way, codes in enumerate(columns):
+        parent = inside[way]
+        square = squares[way] - (0.0 if parent is None else max(squares[parent], 0.0))
+        sd = _spread(square, fit.ties, tie_parameter(fit, rows))
+        if sd > 0.0:
+            kept.append((way, codes, sd))
+    ways, codes, sds = zip(*kept, strict=True) if kept else ((), (), ())
+    return Tastes(codes=codes, sd=sds, ways=ways)
+
+
+def _shared_variance(
+    rows: VoteRows, codes: IntArray, count: FloatArray, residual: FloatArray, slope: FloatArray
+) -> float:
+    """Return the variance of tastes to first order; 0 where no cluster has two votes."""
+    k = rows.n_models
+    low, high = np.minimum(rows.first, rows.second), np.maximum(rows.first, rows.second)
+    cell, place = np.unique(np.concatenate([codes * k + rows.first, codes * k + rows.second]), return_inverse=True)
+    pull = summed(place, np.concatenate([count * residual, -count * residual]), cell.size)
+    known = summed(place, np.tile(count * slope, 2), cell.size)
+    _, pair = np.unique((codes * k + low) * k + high, return_inverse=True)
+    met = np.bincount(pair, weights=count * slope)
+    # A vote together with itself tells nothing of tastes.
+    found = float(pull @ pull) - 2.0 * float(count @ residual**2)
+    expected = float(known @ known) + 2.0 * float(met @ met) - 4.0 * float(count @ slope**2)
+    if expected <= 1e-9 * float(known @ known):
+        return 0.0
+    size = np.bincount(codes, weights=count)
+    worth = float(size.sum()) ** 2 / float(size @ size)
+    return found / expected * worth / max(worth - 1.0, 0.5)
+
+
+def _spread(square: float, ties: Ties, tie: float) -> float:
+    """Return the standard deviation of tastes that makes shares between equals vary as much as found."""
+    if square <= 0.0:
+        return 0.0
+    shares = vote_law(ties, math.sqrt(2.0) * _GRID[:, None] * _NODES, tie).share
+    varies = ((shares - 0.5) ** 2) @ (_AREAS / _AREAS.sum())
+    slope = float(vote_law(ties, np.zeros(1), tie).slope[0])
+    return float(np.interp(2.0 * slope**2 * square, varies, _GRID))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TastedCells:
+    """Votes of every cell by whose tastes they follow; an entry is all votes of one cell and of the same clusters.
+
+    `start` says where each cell begins among the entries; `cell`, `first`, `second` and `part` (share of the cell's votes) are
+    of each entry, and `codes` its cluster in each way.
+    """
+
+    tastes: Tastes
+    n_models: int
+    first: IntArray
+    second: IntArray
+    start: IntArray
+    cell: IntArray
+    part: FloatArray
+    codes: tuple[IntArray, ...]
+
+    def shifted(self, eta: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw log-odds of cells from tastes of their raters, shape (n, n_cells); shares are on average those of `eta`."""
+        middle = (self.tastes.sharper * eta)[self.cell]
+        pools = [rng.standard_normal((max(_POOL, int(codes.max()) + 1), self.n_models)) for codes in self.codes]
+        out = np.empty((n, eta.size))
+        for draw, leaned in zip(range(n), self._lean(pools, rng), strict=False):
+            out[draw] = np.add.reduceat(self.part * expit(middle + leaned), self.start)
+        return logit(np.clip(out, 1e-12, 1.0 - 1e-12))
+
+    def _lean(self, pools: list[FloatArray], rng: np.random.Generator) -> Iterator[FloatArray]:
+        """Give every cluster a row of the pool anew, with random signs: cheaper than normal numbers for each draw."""
+        k = self.n_models
+        while True:
+            total = np.zeros(self.first.size)
+            for codes, sd, pool in zip(self.codes, self.tastes.sd, pools, strict=True):
+                row = rng.permutation(pool.shape[0])[codes] * k
+                sign = rng.integers(0, 2, k) * 2.0 - 1.0
+                own = pool.ravel()
+                ahead = own[row + self.first] * sign[self.first] - own[row + self.second] * sign[self.second]
+                total += sd * ahead
+            yield total
+
+
+def tasted_cells(rows: VoteRows, cell: IntArray, pairs: tuple[IntArray, IntArray], tastes: Tastes) -> TastedCells:
+    """Sort votes by cell (0, 1, ... without gaps, of each row) and by whose tastes they follow; `pairs` are the cells' models."""
+    key = cell
+    for codes in tastes.codes:
+        key = np.unique(key * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+    # Numbers of keys ascend with those of cells, so that entries of a cell stand together.
+    _, at, place = np.unique(key, return_index=True, return_inverse=True)
+    count = summed(place, rows.count.astype(np.float64), at.size)
+    of_cell = cell[at]
+    start = np.flatnonzero(np.diff(of_cell, prepend=-1))
+    total = summed(of_cell, count, start.size)
+    return TastedCells(
+        tastes=tastes,
+        n_models=rows.n_models,
+        first=pairs[0][of_cell],
+        second=pairs[1][of_cell],
+        start=start.astype(np.int64),
+        cell=of_cell,
+        part=count / total[of_cell],
+        codes=tuple(codes[at] for codes in tastes.codes),
+    )
+
 
 _STEP_TOLERANCE = 1e-6  # log-units: far below what a statistic of a drawn table needs
 _LARGEST_STEP = 1.5
@@ -266,7 +423,7 @@ def simulated(
     """Draw votes under a fit, pair by pair as many as were observed, and fit strengths to each draw again.
 
     Every vote counts once, whatever its weight, and graded preferences by their outcome; both bad is a tie. Votes of one cluster
-    are drawn with its tastes (`evalstats.stats.arena.rater_effects`). `as_fitted` draws with the fitted strengths as they are; by
+    are drawn with its tastes (`tastes_of`). `as_fitted` draws with the fitted strengths as they are; by
     default they are first drawn together.
 
     Notes

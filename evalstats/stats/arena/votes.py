@@ -108,17 +108,6 @@ def vote_rows(
         Shape (n, n_covariates), finite.
     clusters
         Integer codes, each of shape (n,).
-
-    Raises
-    ------
-    InputError
-        If shapes differ, an outcome is unknown, a model meets itself, or a number is not finite or out of range.
-
-    Examples
-    --------
-    >>> rows = vote_rows([0, 0, 1], [1, 1, 0], [A_WINS, A_WINS, TIE])
-    >>> rows.n_rows, rows.n_votes, rows.weight.tolist()
-    (2, 3, [2.0, 1.0])
     """
     a, b = _integers(first, "first"), _integers(second, "second")
     n = a.size

@@ -51,13 +51,7 @@ class JudgeErrors:
 
 
 def judge_errors(judged: ArrayLike, labels: ArrayLike) -> JudgeErrors:
-    """Count how a judge's verdicts (0 or 1) go with people's labels (0 or 1).
-
-    Examples
-    --------
-    >>> judge_errors([1, 1, 0, 0], [1, 0, 1, 0])
-    JudgeErrors(yes_yes=1, yes_no=1, no_yes=1, no_no=1)
-    """
+    """Count how a judge's verdicts (0 or 1) go with people's labels (0 or 1)."""
     f, y = as_values(judged, "verdicts"), as_values(labels, "labels")
     if f.shape != y.shape or not np.isin(f, (0, 1)).all() or not np.isin(y, (0, 1)).all():
         raise InputError("verdicts and labels must be 0 or 1, one of each for every labelled item")
@@ -74,24 +68,6 @@ def rogan_gladen(n_yes: int, n: int, errors: JudgeErrors, *, conf_level: float =
         Items the judge says yes to, of all it judged; labelled ones are not among them.
     errors
         Its verdicts on items that people labelled, drawn from those with a true yes and a true no at will.
-
-    Returns
-    -------
-    Estimate
-        (share + specificity - 1)/(sensitivity + specificity - 1), cut at 0 and 1, with the profile-likelihood interval: the
-        shares under which the likelihood of all counts is not too much below its highest. A judge of little power gives a wide
-        one.
-
-    Raises
-    ------
-    CannotAnswerError
-        If sensitivity and specificity together are not above 1: then the judge tells nothing.
-
-    Examples
-    --------
-    >>> found = rogan_gladen(124, 200, JudgeErrors(yes_yes=90, no_yes=10, yes_no=20, no_no=80))
-    >>> f"{found.estimate:.3f}, {found.conf_low:.3f} to {found.conf_high:.3f}"
-    '0.600, 0.479 to 0.719'
     """
     level = check_level(conf_level)
     n_yes, n = check_count(n_yes, "n_yes"), check_count(n, "n", least=1)
@@ -234,24 +210,6 @@ def powered_mean(
         The scale's ends, for a score of one model: the interval then stays within them. None for differences.
     tuned
         Weigh the judge by how well it goes with the labels (PPI++); without, its weight is 1.
-
-    Returns
-    -------
-    PoweredMean
-        Its interval is t on n_labels - 1 (or clusters - 1) degrees of freedom; with `bounds` Wilson's for as many items as have
-        this standard error. Residuals of labelled items count as if each were left out when the judge's weight is found.
-
-    Raises
-    ------
-    CannotAnswerError
-        With fewer than 20 labels.
-
-    Examples
-    --------
-    >>> judged, both, labels = [1] * 70 + [0] * 30, [1] * 14 + [0] * 6, [1] * 11 + [0] * 9
-    >>> found = powered_mean(judged, both, labels, bounds=(0, 1))
-    >>> f"{found.judge_mean:.2f} by the judge, {found.estimate.estimate:.2f} corrected, judge off by {found.bias.estimate:+.2f}"
-    '0.70 by the judge, 0.55 corrected, judge off by +0.15'
     """
     level = check_level(conf_level)
     f_u, f, y = as_values(judged, "scores"), as_values(judged_labelled, "scores"), as_values(labels, "labels")
@@ -398,11 +356,6 @@ def equal_means_p(groups: Sequence[FloatArray]) -> float:
     """Return the p of the hypothesis that several groups have one mean, whatever their spreads: Welch's analysis of variance.
 
     Every group needs two values that differ. Welch 1951, doi:10.1093/biomet/38.3-4.330.
-
-    Examples
-    --------
-    >>> round(equal_means_p([np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 9.0])]), 3)
-    0.284
     """
     n = np.array([each.size for each in groups], dtype=np.float64)
     mean = np.array([each.mean() for each in groups])
@@ -474,19 +427,6 @@ def labels_needed(
     s^2 ((1 - r^2)/n + r^2/T), where s is the standard deviation of the labels and r their correlation with the judge; labels
     alone s^2/n. To that come 2 labels for t in place of the normal curve, and 2 more for the judge's fitted weight. r has
     Fisher's interval. Angelopoulos, Duchi & Zrnic 2023, arXiv:2311.01453.
-
-    Raises
-    ------
-    CannotAnswerError
-        With fewer than 20 labels, or where labels do not differ.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> people = rng.normal(size=100)
-    >>> found = labels_needed(people + 0.6 * rng.normal(size=100), people, 0.1, n_items=1000)
-    >>> found.n, found.low, found.high, found.alone, round(found.correlation, 2)
-    (30, 23, 39, 76, 0.81)
     """
     f, y = as_values(judged, "scores"), as_values(labels, "labels")
     n_items, level = check_count(n_items, "n_items", least=1), check_level(conf_level)
@@ -526,13 +466,7 @@ def labels_needed(
 
 
 def std_error_for_power(difference: float, *, conf_level: float = 0.95, power: float = 0.8) -> float:
-    """Return the standard error with which a true difference is found with this power.
-
-    Examples
-    --------
-    >>> round(std_error_for_power(0.05), 4)
-    0.0178
-    """
+    """Return the standard error with which a true difference is found with this power."""
     # The quantile of a one-sided power p is that of a central interval of level 2p - 1.
     return abs(difference) / (normal_quantile(conf_level) + normal_quantile(2 * power - 1))
 

@@ -52,13 +52,7 @@ class JudgedPair:
 def judged_pair(
     judged: ArrayLike, labels: ArrayLike, *, probabilities: ArrayLike | None = None, clusters: ArrayLike | None = None
 ) -> JudgedPair:
-    """Check and hold the scores of two models.
-
-    Raises
-    ------
-    InputError
-        If shapes differ, or the judge lacks a score.
-    """
+    """Check and hold the scores of two models."""
     f, y = np.asarray(judged, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     if f.ndim != 2 or f.shape[1] != 2 or f.shape != y.shape:
         raise InputError(f"scores have shape {f.shape} and labels {y.shape}; give two columns of each, one row an item")
@@ -75,22 +69,6 @@ def powered_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Powered
     """Estimate candidate minus baseline as people would have it: the prediction-powered mean of the items' differences.
 
     Its `bias` is what the judge adds to the difference: its leaning to the candidate.
-
-    Raises
-    ------
-    CannotAnswerError
-        If fewer than 20 items have labels for both sides.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> people = (rng.random((600, 2)) < 0.6).astype(float)
-    >>> judge = np.where(
-    ...     rng.random((600, 2)) < (0.9, 0.8), people, 1
-    ... )  # says yes to a fifth of the candidate's failures
-    >>> found = powered_difference(judged_pair(judge, np.where(np.arange(600)[:, None] < 120, people, np.nan)))
-    >>> f"{found.judge_mean:+.2f} by the judge, {found.estimate.estimate:+.2f} corrected"
-    '+0.03 by the judge, +0.01 corrected'
     """
     both = pair.both
     d, f = pair.labels[:, 1] - pair.labels[:, 0], pair.judged[:, 1] - pair.judged[:, 0]
@@ -118,20 +96,6 @@ def rogan_gladen_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Es
 
     Each side's share is Rogan and Gladen's, with the sensitivity and specificity of that side's own labelled items. The error is
     that of the linearised difference, item by item, so that what both sides share cancels.
-
-    Raises
-    ------
-    CannotAnswerError
-        If on one side labels hold only one of yes and no, or the judge tells nothing.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> people = (rng.random((600, 2)) < 0.6).astype(float)
-    >>> judge = np.where(rng.random((600, 2)) < (0.9, 0.8), people, 1)
-    >>> found = rogan_gladen_difference(judged_pair(judge, np.where(np.arange(600)[:, None] < 120, people, np.nan)))
-    >>> f"{found.estimate:+.2f}"
-    '+0.01'
     """
     level, n_items = check_level(conf_level), len(pair.judged)
     if pair.probabilities is not None:
@@ -193,13 +157,7 @@ def _corrected_share(judged: FloatArray, labels: FloatArray) -> tuple[float, Flo
 
 
 def not_random(labelled: ArrayLike, others: ArrayLike) -> bool:
-    """Whether the judge's scores of labelled items differ from those of the rest by more than chance gives (1 in 1,000).
-
-    Examples
-    --------
-    >>> not_random([0.0, 1.0] * 20, [0.0, 1.0] * 200), not_random([1.0] * 38 + [0.0] * 2, [0.0, 1.0] * 200)
-    (False, True)
-    """
+    """Whether the judge's scores of labelled items differ from those of the rest by more than chance gives (1 in 1,000)."""
     own, rest = as_values(labelled, "scores"), as_values(others, "scores")
     error = float(np.sqrt(own.var(ddof=1) / own.size + rest.var() / rest.size))
     one, other = float(own.mean()), float(rest.mean())
@@ -271,15 +229,7 @@ def _standard(rng: np.random.Generator, n: int, codes: IntArray | None) -> Float
 
 
 def corrected_intervals(world: JudgeWorld, rng: np.random.Generator) -> dict[str, Estimate]:
-    """Return each method's interval of the difference on one data set of a world.
-
-    Examples
-    --------
-    >>> world = JudgeWorld(n_items=500, n_labels=100, false_yes=(0.15, 0.4))
-    >>> found = corrected_intervals(world, np.random.default_rng(1))
-    >>> [f"{name} {each.estimate:+.2f}" for name, each in found.items()]
-    ['corrected -0.01', 'labels alone -0.02', 'error rates +0.01', 'judge alone +0.07']
-    """
+    """Return each method's interval of the difference on one data set of a world."""
     pair = world.draw(rng)
     powered = powered_difference(pair)
     d = pair.judged[:, 1] - pair.judged[:, 0]

@@ -50,17 +50,6 @@ def intraclass_correlations(scores: ArrayLike, *, conf_level: float = 0.95) -> I
     scores
         float64, shape (n_objects, n_raters), complete: both at least 2.
 
-    Returns
-    -------
-    IntraclassCorrelations
-        Estimates may be negative, where objects differ less than raters of one object: a sign of no reliability. They are
-        reported as they are.
-
-    Raises
-    ------
-    InputError
-        NaN, or no variance at all.
-
     Notes
     -----
     Intervals invert F; those of ICC2 and ICC2k are approximate (Satterthwaite). p is of "objects do not differ".
@@ -68,13 +57,6 @@ def intraclass_correlations(scores: ArrayLike, *, conf_level: float = 0.95) -> I
     References
     ----------
     Shrout & Fleiss 1979, doi:10.1037/0033-2909.86.2.420; McGraw & Wong 1996, doi:10.1037/1082-989X.1.1.30.
-
-    Examples
-    --------
-    >>> ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
-    >>> found = intraclass_correlations(ratings).estimates
-    >>> [round(found[kind].estimate, 2) for kind in ("ICC1", "ICC2", "ICC3", "ICC1k", "ICC2k", "ICC3k")]
-    [0.17, 0.29, 0.71, 0.44, 0.62, 0.91]
     """
     level = check_level(conf_level)
     y = _complete(scores)

@@ -48,17 +48,6 @@ def place_effect(
     Notes
     -----
     Both orders of a pair together show the place alone: whichever answer is better, it stands first once.
-
-    Raises
-    ------
-    CannotAnswerError
-        With fewer than 20 pairs.
-
-    Examples
-    --------
-    >>> found = place_effect([1] * 30 + [0] * 10, [1] * 20 + [0] * 20)
-    >>> round(found.first.estimate, 3), found.inconsistent.estimate
-    (0.625, 0.25)
     """
     one, two = as_values(shown_first, "preferences"), as_values(shown_second, "preferences")
     if one.shape != two.shape:
@@ -98,23 +87,6 @@ def covariate_effect(
         float64, shape (n, k): what is held fixed, the intercept among it; columns may depend on each other.
     clusters
         Codes of what rows share, such as the question.
-
-    Returns
-    -------
-    Estimate
-        The coefficient (log-odds for one unit of the covariate under "logit"), with the cluster-robust sandwich error (times
-        G/(G - 1), as CR1) and t on G - 1 degrees of freedom.
-
-    Raises
-    ------
-    CannotAnswerError
-        If the covariate does not vary beside the controls, or there are too few rows.
-
-    Examples
-    --------
-    >>> found = covariate_effect([0, 1, 1, 2, 2, 3] * 5, [0, 1, 2, 3, 4, 5] * 5, np.ones((30, 1)), family="linear")
-    >>> round(found.estimate, 3)
-    0.543
     """
     level = check_level(conf_level)
     y, x = as_values(outcome, "outcomes"), as_values(covariate, "covariate")
@@ -184,11 +156,5 @@ def _logit(y: FloatArray, design: FloatArray) -> tuple[FloatArray, FloatArray, F
 
 
 def stratum_columns(codes: IntArray) -> FloatArray:
-    """Return one column of 0 and 1 for each level: controls that hold it fixed.
-
-    Examples
-    --------
-    >>> stratum_columns(np.array([0, 1, 1])).tolist()
-    [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
-    """
+    """Return one column of 0 and 1 for each level: controls that hold it fixed."""
     return np.eye(int(codes.max()) + 1)[codes]

@@ -16,7 +16,7 @@ from evalstats.stats.arena.pairing import (
     stepped_ratings,
     widened,
 )
-from evalstats.stats.arena.rater_effects import Tastes
+from evalstats.stats.arena.parametric_bootstrap import Tastes
 from evalstats.stats.arena.votes import vote_rows
 
 

@@ -9,8 +9,8 @@ from scipy.special import expit
 
 from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.contrasts import PerfectRecord, RecordLimits, perfect_record, record_limits
 from evalstats.stats.arena.covariance import covariance_of
-from evalstats.stats.arena.perfect_records import PerfectRecord, RecordLimits, perfect_record, record_limits
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 
 RATED = np.array([0.5, 0.0, -0.5])

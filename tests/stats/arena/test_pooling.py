@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.arena import partial_pooling
+from evalstats.stats.arena import slices
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.partial_pooling import (
+from evalstats.stats.arena.slices import (
     DeviationModel,
     _averaged,
     _best,
@@ -19,11 +19,12 @@ from evalstats.stats.arena.partial_pooling import (
     _widths,
     _within,
     cluster_noise,
+    clustering,
     deviation_model,
     draws_without,
     pooled_strengths,
+    slice_strengths,
 )
-from evalstats.stats.arena.slices import clustering, slice_strengths
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, with_slices
 
@@ -293,7 +294,7 @@ def test_the_best_tau_is_the_highest_point_between_0_and_the_largest(top):
 
 def test_the_p_of_deviations_counts_draws_that_reach_the_statistic_and_itself(monkeypatch):
     draws = np.array([3.0, 2.0, 2.0 * (1.0 - 1e-12), 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    monkeypatch.setattr(partial_pooling, "draws_without", lambda *_: draws)
+    monkeypatch.setattr(slices, "draws_without", lambda *_: draws)
     assert _p_value(Parabola(1.0), 2.0, np.zeros(1), draws.size, 0) == pytest.approx((1 + 3) / (1 + 9))
     assert _p_value(Parabola(1.0), 0.0, np.zeros(1), draws.size, 0) == 1.0
 
@@ -374,7 +375,7 @@ def test_what_a_whole_category_shares_is_no_way_of_clustering_within_it():
     category = np.array([0, 0, 0, 1, 1])
     ways = ([0, 0, 0, 1, 1], [0, 0, 1, 2, 2], [0, 1, 2, 3, 4], [7, 7, 7, 7, 7])
     rows = vote_rows([0, 1, 0, 1, 0], [1, 2, 2, 0, 2], [0, 1, 0, 1, 0], clusters=tuple(map(np.array, ways)))
-    found = partial_pooling._within(rows, category)
+    found = slices._within(rows, category)
     assert [codes.tolist() for codes in found] == [list(ways[1]), list(ways[2])]
 
 

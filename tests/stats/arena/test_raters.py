@@ -9,16 +9,9 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import expit, logsumexp
 
-from evalstats.stats.arena import rater_effects, raters
-from evalstats.stats.arena.rater_effects import (
-    DecidedVotes,
-    decided_line,
-    decided_votes,
-    estimated_taste,
-    honest_forecasts,
-    only_raters,
-)
+from evalstats.stats.arena import raters
 from evalstats.stats.arena.raters import (
+    DecidedVotes,
     Rings,
     _adjusted,
     _balanced,
@@ -32,8 +25,13 @@ from evalstats.stats.arena.raters import (
     _side_bands,
     _suspects,
     _weight_of,
+    decided_line,
+    decided_votes,
+    estimated_taste,
+    honest_forecasts,
     loyal_log,
     loyalty,
+    only_raters,
     rater_evidence,
     rings,
     side_log_e,
@@ -127,11 +125,11 @@ def test_forecasts_of_two_votes_are_those_of_the_integral() -> None:
 
 def test_both_ways_to_filter_give_the_same() -> None:
     votes = _votes(np.random.default_rng(3), 20, 300)
-    local, _ = rater_effects._local_models(votes)
+    local, _ = raters._local_models(votes)
     starts = np.searchsorted(votes.rater, np.arange(votes.n_raters + 1))
     sizes = np.diff(starts)
     order = np.argsort(-sizes, kind="stable")
-    block = rater_effects._Block(votes=votes, eta=votes.eta, local=local, starts=starts[order], n_votes=sizes[order])
+    block = raters._Block(votes=votes, eta=votes.eta, local=local, starts=starts[order], n_votes=sizes[order])
     by_votes, by_models = np.empty(300), np.empty(300)
     block.by_votes(np.full(6, 0.7), by_votes)
     block.by_models(np.full(6, 0.7), by_models, 6)

@@ -36,8 +36,16 @@ from evalstats.stats.arena.likelihood import (
     win_table,
 )
 from evalstats.stats.arena.parametric_bootstrap import _together, simulated
-from evalstats.stats.arena.partial_pooling import DeviationModel, WayNoise, _settled, _squares, cluster_noise
-from evalstats.stats.arena.slices import _root, clustering, slice_fit
+from evalstats.stats.arena.slices import (
+    DeviationModel,
+    WayNoise,
+    _root,
+    _settled,
+    _squares,
+    cluster_noise,
+    clustering,
+    slice_fit,
+)
 from evalstats.stats.arena.votes import merged, vote_rows
 from tests.stats.arena.votes_by_hand import log_likelihood, some_votes
 
