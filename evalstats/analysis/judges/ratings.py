@@ -302,8 +302,8 @@ def _require_one_vocabulary(frame: pl.DataFrame, people: Sequence[str], judges: 
     for judge in judges:
         if min(len(by_people), len(said[judge])) > 1 and by_people.isdisjoint(said[judge]):
             raise InputError(
-                f"people say {comma_list(sorted(by_people), 4)}, and {judge} says {comma_list(sorted(said[judge]), 4)}: they have no "
-                "rating in common; give both the same words"
+                f"people say {comma_list(sorted(by_people), 4)}, and {judge} says {comma_list(sorted(said[judge]), 4)}: they "
+                "have no rating in common; give both the same words"
             )
 
 
