@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from evalstats.document.model import Column, Items, Note, Section, Table
 from evalstats.grammar import and_list, comma_list
 from evalstats.schema.data import UNNAMED, EvalData
-from evalstats.schema.lookalikes import code_points, disguised, foreign, read_alike
+from evalstats.schema.names import code_points, disguised, foreign, read_alike
 from evalstats.schema.plan import Plan, PlanAccount
 from evalstats.schema.tables import levels_of
 from evalstats.table.trial_sets import trial_sets

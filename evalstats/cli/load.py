@@ -211,7 +211,7 @@ class Narrow:
 
     def _benchmarks(self, store: "Store") -> set[str] | None:
         """Return the benchmarks of the sides; None where the store does not list both by these names."""
-        from evalstats.schema.data import alike
+        from evalstats.schema.names import lookalikes
 
         runs = [entry for source in store.sources() for entry in source.manifest.runs]
         found = [
@@ -223,13 +223,13 @@ class Narrow:
             for side in self.sides
         ]
         names = [name for entry in runs for name in (entry.model, entry.system) if name]
-        known = bool(found) and all(found) and not alike(names)
+        known = bool(found) and all(found) and not lookalikes(names)
         return {benchmark for each in found for benchmark in each} if known else None
 
     def _unused(self, store: "Store") -> list[str]:
         """Return the columns that the question does not use; an audit looks at all."""
+        from evalstats.schema.column_names import is_answer, plain
         from evalstats.schema.columns import TRIAL_LABEL, column_names
-        from evalstats.schema.pseudonyms import is_answer, plain
 
         if self.question == "audit":
             return []

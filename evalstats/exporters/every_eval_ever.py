@@ -37,7 +37,8 @@ from evalstats.exporters.scored_results import (
 from evalstats.grammar import comma_list
 from evalstats.loaders.every_eval_ever_annex import ANNEX, SHARED, VERSION, packed
 from evalstats.loaders.values import as_dict, as_text
-from evalstats.schema.data import EvalData, factor_dtypes
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import factor_dtypes
 
 SCHEMA_VERSION: Final = "0.3.0"
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]

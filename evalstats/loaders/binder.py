@@ -17,8 +17,8 @@ from evalstats.loaders.bound_columns import ALIASES
 from evalstats.loaders.column_map import ORDER, ROW
 from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, has_decimal_comma, percent_score, word_score
+from evalstats.schema.column_names import is_answer
 from evalstats.schema.columns import KEYS
-from evalstats.schema.pseudonyms import is_answer
 
 Record = Mapping[str, object]
 

@@ -27,8 +27,8 @@ from evalstats.loaders.column_map import (
     column_named,
 )
 from evalstats.loaders.values import Places, misfit, without_points
+from evalstats.schema.column_names import DEPENDENT, is_shared_by_name
 from evalstats.schema.columns import OUTCOMES
-from evalstats.schema.dependence import DEPENDENT, is_shared_by_name
 from evalstats.schema.memory import held_bytes
 
 KEPT_BYTES = 256 << 20

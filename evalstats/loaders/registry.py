@@ -31,9 +31,9 @@ from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, names_alike, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.columns import TABLES, TableName
-from evalstats.schema.data import EvalData, Problem, combine, concat_tables, same_votes, with_distinct_names
+from evalstats.schema.data import EvalData, Problem, combine, same_votes, with_distinct_names
 from evalstats.schema.memory import Budget, HeldOnce
-from evalstats.schema.tables import check_key
+from evalstats.schema.tables import check_key, concat_tables
 
 # Module and attribute of each built-in loader. Order settles equal confidence.
 BUILT_IN: tuple[tuple[str, str], ...] = (

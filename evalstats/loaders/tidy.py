@@ -31,9 +31,9 @@ from evalstats.loaders.values import (
     text_of,
     with_states,
 )
+from evalstats.schema.column_names import Presumed
 from evalstats.schema.columns import KEYS, NAMED_TRIALS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.data import UNNAMED
-from evalstats.schema.dependence import Presumed
 from evalstats.schema.metrics import says_percent
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.

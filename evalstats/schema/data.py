@@ -1,6 +1,5 @@
-"""Names that no eye can tell apart: they differ by characters of no width, kinds of blanks, or how an accent is stored."""
+"""The six tidy tables, checked and held together: `EvalData`, what makes one of a table, and several into one."""
 
-import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,17 +10,17 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import polars as pl
-from polars.selectors import by_name
 
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.grammar import comma_list
+from evalstats.schema.column_names import Presumed, is_shared_by_name
 from evalstats.schema.columns import HELPER, TABLES, TableName
-from evalstats.schema.dependence import Presumed, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
-from evalstats.schema.names import names_of
+from evalstats.schema.names import lookalike_note, lookalikes, names_of, renamed, spelled_out
 from evalstats.schema.tables import (
     as_polars,
     check_table,
+    concat_tables,
     empty_table,
     factor_columns,
     frame_from_rows,
@@ -33,155 +32,6 @@ from evalstats.schema.tables import (
 UNNAMED = "table"
 # Columns with a level for every row, or for what is compared: no groups of items.
 _NO_GROUPS = frozenset({"run", "model", "system", "score", "value_raw", "locator", "trial", "status"})
-_SHOWN = 3
-# Control, format, surrogate, private use, unassigned (the non-characters U+FFFE and U+FFFF among them).
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-
-
-def spelled(character: str) -> str:
-    r"""Return a character as its escape.
-
-    >>> print(spelled("\u200b"), spelled(" "), spelled("\ue000"))
-    \u200b \x20 \ue000
-    """
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def visible(name: str) -> str:
-    r"""Return a name with everything spelled out that could not be seen.
-
-    >>> print(visible("gpt-4\u200b"), visible("gpt 4 "), visible("e\u0301"), visible("plain name"))
-    gpt-4\u200b gpt 4\x20 e\u0301 plain name
-    """
-    composed = unicodedata.normalize("NFC", name) == name
-    out: list[str] = []
-    for place, character in enumerate(name):
-        blank = character.isspace() and (character != " " or place in {0, len(name) - 1} or name[place - 1].isspace())
-        stored = not composed and (
-            unicodedata.combining(character) or unicodedata.normalize("NFC", character) != character
-        )
-        hidden = unicodedata.category(character) in _UNSEEN
-        out.append(spelled(character) if blank or stored or hidden else character)
-    return "".join(out)
-
-
-def alike(names: Iterable[str]) -> dict[str, str]:
-    r"""Return, of names that look the same as another one, those to be spelled out, with how.
-
-    >>> alike(["gpt-4", "gpt-4\u200b", "other"])
-    {'gpt-4\u200b': 'gpt-4\\u200b'}
-    """
-    groups: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
-        groups.setdefault(_seen(name), []).append(name)
-    return {
-        name: visible(name) for group in groups.values() if len(group) > 1 for name in group if visible(name) != name
-    }
-
-
-def renamed(frame: pl.DataFrame, columns: Iterable[str], names: Mapping[str, str]) -> pl.DataFrame:
-    """Return a frame with some names of models written otherwise."""
-    return frame.with_columns(
-        pl.col(column).cast(pl.String).replace(dict(names)).cast(frame.schema[column])
-        for column in columns
-        if column in frame.columns
-    )
-
-
-def lookalike_note(names: Mapping[str, str]) -> str:
-    """Say which names look alike and how they are written."""
-    shown = comma_list(names.values(), _SHOWN)
-    one = "a model's name looks like another and differs"
-    which = one if len(names) == 1 else f"{len(names)} models' names look like others and differ"
-    return (
-        f"{which} only by characters that cannot be seen: written as {shown}, and kept apart. If they "
-        "are one model, mend the name in the file"
-    )
-
-
-def _seen(name: str) -> str:
-    """Return what an eye sees of a name."""
-    shown = "".join(
-        c for c in unicodedata.normalize("NFC", name) if c.isspace() or unicodedata.category(c) not in _UNSEEN
-    )
-    return " ".join(unicodedata.normalize("NFC", shown).split())
-
-
-_WIDTH = 80
-_LABEL = 12
-_MOST_FACTORS = 6
-
-
-def overview(tables: Mapping[TableName, pl.DataFrame]) -> Iterator[str]:
-    """Yield one line for each thing that the tables hold."""
-    outcomes, votes = tables["outcomes"], tables["comparisons"]
-    models = [outcomes["model"], tables["aggregates"]["model"], votes["model_a"], votes["model_b"]]
-    yield from _names("models", models)
-    yield from _names("benchmarks", [outcomes["benchmark"], tables["aggregates"]["benchmark"]])
-    yield from _names("metrics", [outcomes["metric"], tables["aggregates"]["metric"]])
-    if outcomes.height:
-        yield _line("outcomes", f"{outcomes.height:,} rows: {', '.join(_counts(outcomes))}")
-        further = [name for name in factor_columns(outcomes, "outcomes") if not name.startswith(HELPER)]
-        factors = [name for name in further if not outcomes[name].dtype.is_nested()]
-        levels = [f"{_clean(name)} ({outcomes[name].n_unique():,})" for name in factors]
-        if levels:
-            yield _line("factors", _cut(levels[:_MOST_FACTORS], len(levels)))
-        if outcomes["scenario"].drop_nulls().len():
-            yield _line("scenarios", f"{outcomes['scenario'].drop_nulls().n_unique():,}")
-    for name in ("comparisons", "ratings", "aggregates"):
-        if tables[name].height:
-            yield _line(name, f"{tables[name].height:,} rows")
-
-
-def problem_lines(problems: Sequence[str]) -> Iterator[str]:
-    """Yield a line on what went wrong while files were read, with the first of it."""
-    if problems:
-        more = f"; {len(problems) - 1:,} more in .problems" if len(problems) > 1 else ""
-        first = _clean(problems[0])
-        room = _WIDTH - _LABEL - 2 - len(more)
-        yield _line("problems", (first if len(first) <= room else first[: room - 3] + "...") + more)
-
-
-def _counts(outcomes: pl.DataFrame) -> Iterator[str]:
-    for column, one, several in (
-        ("item", "item", "items"),
-        ("variant", "variant", "variants"),
-        ("trial", "trial", "trials"),
-    ):
-        n = outcomes[column].drop_nulls().n_unique()
-        if n > 1 or column == "item":
-            yield f"{n:,} {one if n == 1 else several}"
-    n = outcomes["score"].null_count()
-    if n:
-        yield f"{n:,} without a score"
-
-
-def _names(label: str, columns: Iterable[pl.Series]) -> Iterator[str]:
-    names = sorted({_clean(name) for column in columns for name in levels_of(column)})
-    if names:
-        yield _line(label, _cut(names, len(names)))
-
-
-def _cut(words: Sequence[str], n: int) -> str:
-    """Return as many words as fit on the line, and how many more there are."""
-    shown, room = list(words[:1]), _WIDTH - _LABEL - 2 - len(" and 9,999 more")
-    for word in words[1:]:
-        if len(", ".join([*shown, word])) > room:
-            break
-        shown.append(word)
-    return ", ".join(shown) + (f" and {n - len(shown):,} more" if n > len(shown) else "")
-
-
-def _line(label: str, text: str) -> str:
-    return f"  {label:<{_LABEL}}{text}"
-
-
-def _clean(text: str) -> str:
-    """Text from a file without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
 # A table of published numbers has these, and a standard error or an interval where ranks are wanted.
 _PUBLISHED = frozenset({"model", "estimate"})
 _MODEL_COLUMNS: dict[TableName, tuple[str, ...]] = {
@@ -264,10 +114,8 @@ class EvalData:
     def written(self, name: str) -> str:
         """Return the name of a model or system as these data write it: spelled out where it looks like another."""
         known = pl.concat([self.outcomes["system"], self.outcomes["model"], self.outcomes["run"]])
-        spelled_out = visible(name)
-        return (
-            spelled_out if spelled_out != name and not (known == name).any() and (known == spelled_out).any() else name
-        )
+        spelled = spelled_out(name)
+        return spelled if spelled != name and not (known == name).any() and (known == spelled).any() else name
 
     def where(self, /, **levels: Level | Sequence[Level]) -> "EvalData":
         """Keep the outcomes whose factors have the given level (or one of the given levels); a number means its level.
@@ -483,7 +331,7 @@ def _names_apart(data: EvalData) -> tuple[EvalData, str | None]:
         if frame.is_empty():
             continue
         names += [name for column in columns for name in levels_of(frame[column])]
-    changed = alike(names)
+    changed = lookalikes(names)
     if not changed:
         return data, None
     tables = {table: renamed(data.table(table), columns, changed) for table, columns in _MODEL_COLUMNS.items()}
@@ -520,62 +368,6 @@ def with_distinct_names(data: EvalData) -> EvalData:
     if said is None:
         return data
     return replace(apart, problems=(*data.problems, Problem(path="models", message=said, severity="note")))
-
-
-def concat_tables(frames: Sequence[pl.DataFrame], table: TableName) -> pl.DataFrame:
-    """Stack checked tables; a factor whose parts differ in dtype gets the one that `shared_dtypes` names."""
-    frames = [frame for frame in frames if frame.height]
-    if not frames:
-        return empty_table(table)
-    found = [factor_dtypes(frame, table) for frame in frames]
-    if len(frames) == 1 and pl.Null() not in found[0].values():
-        return frames[0]
-    shared = shared_dtypes(found)
-    casted = [
-        frame
-        if all(shared[name] == frame.schema[name] for name in dtypes)
-        else frame.with_columns(factor_cast(name, dtype, shared[name]) for name, dtype in dtypes.items())
-        for frame, dtypes in zip(frames, found, strict=True)
-    ]
-    return pl.concat(casted, how="diagonal")
-
-
-def factor_dtypes(frame: pl.DataFrame, table: TableName) -> dict[str, pl.DataType]:
-    """Dtype of every factor of a checked table; `Null` for one that holds nothing but nulls."""
-    factors = [frame[name] for name in factor_columns(frame, table)]
-    return {part.name: pl.Null() if part.null_count() == frame.height else part.dtype for part in factors}
-
-
-def shared_dtypes(found: Iterable[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:
-    """Dtype that holds a factor in all parts: whole and other numbers make numbers, any other mixture makes text.
-
-    A part where the factor is null throughout has no say, so that the answer does not depend on where a file was cut.
-    """
-    kinds: dict[str, set[pl.DataType]] = {}
-    for dtypes in found:
-        for name, dtype in dtypes.items():
-            kinds.setdefault(name, set()).add(dtype)
-    shared: dict[str, pl.DataType] = {}
-    for name, of_name in kinds.items():
-        present = of_name - {pl.Null()}
-        if len(present) == 1:
-            shared[name] = next(iter(present))
-        else:
-            shared[name] = pl.Float64() if present == {pl.Int64(), pl.Float64()} else pl.String()
-    return shared
-
-
-def factor_cast(name: str, dtype: pl.DataType, wanted: pl.DataType) -> pl.Expr:
-    """Expression for a factor of one dtype in another; a whole number becomes the same text whether it was 1 or 1.0."""
-    column = by_name(name).as_expr()  # pl.col would take a factor called "*" or "^a.*$" for a pattern
-    if dtype == wanted:
-        return column
-    if dtype == pl.Null():
-        return pl.lit(None, dtype=wanted).alias(name)
-    if dtype == pl.Float64() and wanted == pl.String():
-        whole = pl.when(column == column.round()).then(column.cast(pl.Int64, strict=False))
-        return pl.coalesce(whole.cast(pl.String), column.cast(pl.String)).alias(name)
-    return column.cast(wanted)
 
 
 def _without_runs(part: EvalData, runs: Sequence[str]) -> EvalData:
@@ -619,3 +411,79 @@ def same_votes(comparisons: pl.DataFrame) -> list[Problem]:
             )
             problems.append(Problem(path=second, message=message, severity="note"))
     return problems
+
+
+# --- how `EvalData` shows itself ---
+
+_WIDTH = 80
+_LABEL = 12
+_MOST_FACTORS = 6
+
+
+def overview(tables: Mapping[TableName, pl.DataFrame]) -> Iterator[str]:
+    """Yield one line for each thing that the tables hold."""
+    outcomes, votes = tables["outcomes"], tables["comparisons"]
+    models = [outcomes["model"], tables["aggregates"]["model"], votes["model_a"], votes["model_b"]]
+    yield from _names("models", models)
+    yield from _names("benchmarks", [outcomes["benchmark"], tables["aggregates"]["benchmark"]])
+    yield from _names("metrics", [outcomes["metric"], tables["aggregates"]["metric"]])
+    if outcomes.height:
+        yield _line("outcomes", f"{outcomes.height:,} rows: {', '.join(_counts(outcomes))}")
+        further = [name for name in factor_columns(outcomes, "outcomes") if not name.startswith(HELPER)]
+        factors = [name for name in further if not outcomes[name].dtype.is_nested()]
+        levels = [f"{_clean(name)} ({outcomes[name].n_unique():,})" for name in factors]
+        if levels:
+            yield _line("factors", _cut(levels[:_MOST_FACTORS], len(levels)))
+        if outcomes["scenario"].drop_nulls().len():
+            yield _line("scenarios", f"{outcomes['scenario'].drop_nulls().n_unique():,}")
+    for name in ("comparisons", "ratings", "aggregates"):
+        if tables[name].height:
+            yield _line(name, f"{tables[name].height:,} rows")
+
+
+def problem_lines(problems: Sequence[str]) -> Iterator[str]:
+    """Yield a line on what went wrong while files were read, with the first of it."""
+    if problems:
+        more = f"; {len(problems) - 1:,} more in .problems" if len(problems) > 1 else ""
+        first = _clean(problems[0])
+        room = _WIDTH - _LABEL - 2 - len(more)
+        yield _line("problems", (first if len(first) <= room else first[: room - 3] + "...") + more)
+
+
+def _counts(outcomes: pl.DataFrame) -> Iterator[str]:
+    for column, one, several in (
+        ("item", "item", "items"),
+        ("variant", "variant", "variants"),
+        ("trial", "trial", "trials"),
+    ):
+        n = outcomes[column].drop_nulls().n_unique()
+        if n > 1 or column == "item":
+            yield f"{n:,} {one if n == 1 else several}"
+    n = outcomes["score"].null_count()
+    if n:
+        yield f"{n:,} without a score"
+
+
+def _names(label: str, columns: Iterable[pl.Series]) -> Iterator[str]:
+    names = sorted({_clean(name) for column in columns for name in levels_of(column)})
+    if names:
+        yield _line(label, _cut(names, len(names)))
+
+
+def _cut(words: Sequence[str], n: int) -> str:
+    """Return as many words as fit on the line, and how many more there are."""
+    shown, room = list(words[:1]), _WIDTH - _LABEL - 2 - len(" and 9,999 more")
+    for word in words[1:]:
+        if len(", ".join([*shown, word])) > room:
+            break
+        shown.append(word)
+    return ", ".join(shown) + (f" and {n - len(shown):,} more" if n > len(shown) else "")
+
+
+def _line(label: str, text: str) -> str:
+    return f"  {label:<{_LABEL}}{text}"
+
+
+def _clean(text: str) -> str:
+    """Text from a file without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

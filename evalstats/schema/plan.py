@@ -14,7 +14,8 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.schema.columns import TableName
-from evalstats.schema.data import EvalData, renamed
+from evalstats.schema.data import EvalData
+from evalstats.schema.names import renamed
 
 # Rounding takes less than this from a sum; several labels a conversation can add more.
 _LEAST, _MOST = 0.98, 1.25

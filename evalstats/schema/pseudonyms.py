@@ -1,62 +1,26 @@
-"""What in a table may tell who somebody is, or what they wrote: by the names of columns, and by the look of values.
+"""Pseudonyms under a secret key, and which values need one: texts that somebody wrote, ids of somebody, no labels.
 
-Rules look at one name or one value at a time, never at how often it stands in a file: runs that are read one by one
-still share their items and clusters.
+Rules look at one value at a time, never at how often it stands in a file: runs that are read one by one still share
+their items and clusters.
 """
 
 import builtins
 import hmac
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Final, cast
 
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.column_names import holds_ids, holds_text, is_personal
 
 MAX_LABEL_CHARS: Final = 60
 _MAX_LABEL_WORDS: Final = 8
 _MAX_NOTE_CHARS: Final = 300
 _MAX_REASON_CHARS: Final = 60
-
-# Patterns are compiled when they are first asked: together they are a hundredth of a short answer.
-# Written by somebody, or about somebody.
-_TEXT: Final = (
-    r"(?!n_|num_)(?:.*_)?(?:prompts?|conversations?|messages?|contents?|text|transcript|dialog|dialogue|history|instructions?|question|"
-    r"query|input|output|responses?|answer|completion|generation|comments?|feedback|explanation|rationale|remarks?|title|"
-    r"body|description|summary|subject_line|url|uri|link|referrer|referer|user_agent|payload|raw|notes?)"
-    r"(?:_(?:a|b|text|raw|full|json|left|right|\d+))?"
-)
-_PERSONAL: Final = (
-    r"(?:.*_)?(?:e_?mails?|mail|ip|ips|ip_?addr(?:ess)?|phone|phone_number|telephone|mobile|fax|address|street|lat|lon|lng|"
-    r"latitude|longitude|geo|geolocation|location|gps|zip|zip_?code|postcode|postal_code|dob|birth\w*|age|ssn|iban|passport|"
-    r"mac_address|imei|first_?name|last_?name|full_?name|given_?name|family_?name|surname|nickname|display_name|real_name)"
-    r"|name|names"
-)
-# Stands for somebody or for something of theirs: a pseudonym keeps which rows belong together.
-_SUFFIX: Final = r"_?(?:id|ids|uid|uuid|key|hash|no|nr|number|token|ref)"
-_ID: Final = (
-    r"(?!n_|num_)(?:.*_)?(?:"
-    r"(?:user|username|user_?name|customer|client|account|member|person|participant|respondent|annotator|rater|voter|worker|"
-    r"evaluator|reviewer|author|owner|employee|session|conversation|visitor|cookie|fingerprint|uid|uuid|guid|patient|student|"
-    rf"tenant|workspace|login|handle)(?:{_SUFFIX})?"
-    rf"|(?:conv|chat|thread|message|msg|request|trace|span|device|ticket|order|invoice|contract|case|event|battle|vote){_SUFFIX}"
-    r")"
-)
-# Columns of labels that people choose from a list. Whatever else holds words is made a pseudonym unless the user says not.
-_LABELS: Final = frozenset(
-    {
-        "category", "subcategory", "difficulty", "subject", "domain", "topic", "dimension", "behaviour", "behavior",
-        "user_behaviour", "user_behavior", "level", "split", "subset", "kind", "type", "mode", "tier", "platform", "channel",
-        "region", "country", "locale", "lang", "reasoning_effort", "strategy", "scaffold", "defence", "defense", "attack",
-        "organization", "license", "harness", "filter", "group", "arm", "language", "scenario", "app", "phase", "status",
-    }
-)  # fmt: skip
-
 # Only whole values and whole parts of names: "v1.2.3.4" is no address.
 _LOOKS_LIKE_ID: Final = (
     r"[^@\s]+@[^@\s]+\.[^@\s]+"  # e-mail
@@ -75,35 +39,6 @@ _MODEL_FAMILY: Final = (
     r"gpt|claude|llama|gemini|gemma|mi[sx]tral|qwen|deepseek|grok|command|phi|davinci|palm|yi|glm|jamba|nova|haiku|sonnet|opus|"
     r"prometheus|athene|o\d"
 )
-
-
-def plain(name: str) -> str:
-    """Return a column's name in lower case, its words joined by underscores.
-
-    >>> plain("userId"), plain("IP-Address"), plain("user.name")
-    ('user_id', 'ip_address', 'user_name')
-    """
-    return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).strip("_").lower()
-
-
-def holds_text(name: str) -> bool:
-    """Whether a column of that name holds what somebody wrote."""
-    return re.fullmatch(_TEXT, plain(name)) is not None
-
-
-def is_personal(name: str) -> bool:
-    """Whether a column of that name describes a person directly, so that no pseudonym of it is of use."""
-    return re.fullmatch(_PERSONAL, plain(name)) is not None
-
-
-def holds_ids(name: str) -> bool:
-    """Whether a column of that name says to whom, or to which conversation, a row belongs."""
-    return re.fullmatch(_ID, plain(name)) is not None
-
-
-def holds_labels(name: str) -> bool:
-    """Whether a column of that name holds labels from a short list, which may be read."""
-    return plain(name) in _LABELS
 
 
 def is_telling(value: str) -> bool:
@@ -194,156 +129,6 @@ def _settings(value: object) -> object:
     return value
 
 
-# The last word of the name, so that `badge_no` and `usernum` are none. Short on purpose: what is missing is made a pseudonym,
-# which loses less than an id that stays. No "number", "order", "weight", "height", "price of", "time": they number or describe
-# people as often as runs.
-_MEASURE = re.compile(
-    r"(?:n|num)_\w+|(?:is|has)_\w+|\w+_per_\w+|(?:evaluation|display)_order"
-    r"|(?:.*_)?(?:counts?|tokens|length|len|turns?|rounds?|steps?|trials?|attempts|retries|errors|words|chars|characters|lines|"
-    r"bytes|cost|usd|price|s|ms|sec|seconds|latency|duration|scores?|points|rank|rating|reward|accuracy|precision|recall|f1|"
-    r"headers?|bold|emojis?|loss|rate|ratio|share|fraction|percent|pct|prob|probability|confidence|p_value|threshold|temperature|top_p|seed)"
-)
-_SIDE: Final = re.compile(r"_(?:a|b|left|right)$")
-_NUMBERS: Final = frozenset(
-    column.name for columns in TABLES.values() for column in columns if column.dtype.is_numeric()
-)
-
-
-def is_measure(name: str) -> bool:
-    """Whether a column of numbers counts or measures by its name, or has a name of the glossary."""
-    found = plain(name)
-    return found in _NUMBERS or _MEASURE.fullmatch(_SIDE.sub("", found)) is not None
-
-
-# What a name ends in when the column holds an answer, a key or a judgement; what stands before it does not matter.
-_RESULT = re.compile(
-    r"answers?|gold(?:en)?|groundtruth|predictions?|predicted|preds?|responses?|completion|generation|scores?|ratings?|grades?|"
-    r"rewards?|accuracy|acc|(?:in)?correct|correctness|verdicts?|judge?ments?|pass|passed|failed|solved|resolved|success|"
-    r"outcomes?|winner"
-)
-# These are so only alone or beside one another: a `topic_label` or an `attack_target` describes items.
-_ALONE = re.compile(r"labels?|targets?|references?|expected|truth|outputs?|solution|result|decision|preference|y")
-# What may stand around either without changing what it is.
-_BESIDE = re.compile(
-    r"option|choice|letter|key|idx|index|text|value|string|num|raw|parsed|extracted|final|true|ground|human|model|judge|ref"
-)
-
-
-# Where a test of several options keeps the one that was picked, and the right one; an audit looks at the first of each.
-CHOSEN = ("value_raw", "pred", "prediction", "predicted", "choice", "model_answer", "response", "output")
-ANSWER_KEYS = ("answer", "target", "key", "gold", "label", "correct_answer", "answer_key", "reference")
-
-
-def is_answer(name: str) -> bool:
-    """Whether a column holds an answer, an answer key or a judgement by its name, as text or as a number.
-
-    >>> [is_answer(name) for name in ("gold", "correctAnswer", "answer_idx", "label", "true_label", "judge_score")]
-    [True, True, True, True, True, True]
-    >>> [is_answer(name) for name in ("passage", "answer_type", "target_language", "topic_label", "judge_model")]
-    [False, False, False, False, False]
-    """
-    words = _SIDE.sub("", plain(name)).split("_")
-    about = [word for word in words if not _BESIDE.fullmatch(word)]
-    if not about:
-        return False
-    if all(_RESULT.fullmatch(word) or _ALONE.fullmatch(word) for word in about):
-        return True
-    while _BESIDE.fullmatch(words[-1]):
-        words.pop()
-    return _RESULT.fullmatch(words[-1]) is not None
-
-
-# Rows of a source that are looked at: enough to see what a column holds, and little beside reading them.
-MAX_ROWS: Final = 200_000
-# A level of one among fewer is no rare level; a match with fewer people is chance.
-_MIN_UNITS: Final = 10
-_MIN_PEOPLE: Final = 5
-_NEARLY: Final = 0.9
-
-_PEOPLE: Final = ("user", "rater", "session")
-_ITEMS: Final = ("item", "battle")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadableColumn:
-    """A column as it may be read, null where a pseudonym stands; values of a `measure` that occur once are nothing special."""
-
-    series: pl.Series
-    measure: bool = False
-
-
-@dataclass(slots=True)
-class Watch:
-    """Remembers, by digests, which levels of kept columns go with which people."""
-
-    _rows: dict[TableName, int] = field(default_factory=dict[TableName, int])
-    _parts: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
-
-    def look(self, table: TableName, frame: pl.DataFrame, columns: Sequence[ReadableColumn]) -> None:
-        """Look at kept columns of some more rows, beside the rows as they were read."""
-        room = MAX_ROWS - self._rows.get(table, 0)
-        if room <= 0:
-            return
-        self._rows[table] = self._rows.get(table, 0) + frame.height
-        ids = [name for name in frame.columns if name not in (*_PEOPLE, *_ITEMS) and holds_ids(name)]
-        person = _first_of(frame.head(room), (*_PEOPLE, *ids))
-        unit = pl.select(pl.coalesce(person, _first_of(frame.head(room), _ITEMS))).to_series()
-        for kept in columns:
-            long = pl.DataFrame({"level": kept.series.head(room), "person": person, "unit": unit})
-            if isinstance(kept.series.dtype, pl.List):
-                long = long.explode("level")
-            level = pl.col("level").cast(pl.String)
-            self._parts.append(
-                long.filter(level.is_not_null() & (level != "")).select(
-                    pl.lit(kept.series.name).alias("column"),
-                    pl.lit(kept.measure).alias("measure"),
-                    level.hash().alias("level"),
-                    pl.when(pl.col("person").is_not_null()).then(pl.col("person").hash()).alias("person"),
-                    pl.col("unit").hash().alias("unit"),
-                )
-            )
-
-    def alone(self) -> dict[str, int]:
-        """Count the levels of each column of labels that one person alone has (or one item, where no people are known)."""
-        if not self._parts:
-            return {}
-        labels = pl.concat(self._parts).filter(~pl.col("measure"))
-        many = labels.group_by("column").agg(pl.col("unit").n_unique()).filter(pl.col("unit") >= _MIN_UNITS)
-        levels = labels.join(many.select("column"), on="column").group_by("column", "level")
-        single = levels.agg(pl.col("unit").n_unique()).filter(pl.col("unit") == 1)
-        return dict(single.group_by("column").len().sort("column").iter_rows())
-
-    def matching(self) -> tuple[str, ...]:
-        """Name the columns that have nearly one level for each person, and one person for each level."""
-        if not self._parts:
-            return ()
-        rows = pl.concat(self._parts).drop_nulls("person")
-        shares = [
-            rows.group_by("column", of)
-            .agg(pl.col(to).n_unique())
-            .group_by("column")
-            .agg((pl.col(to) == 1).mean().alias(f"sure_{of}"), pl.len().alias(f"n_{of}"))
-            for of, to in (("level", "person"), ("person", "level"))
-        ]
-        sizes = rows.group_by("column").agg(pl.len().alias("rows"), pl.col("measure").first())
-        # Where everybody has one row, any measure has one value for each person.
-        repeated = ~pl.col("measure") | (pl.col("rows") >= 2 * pl.col("n_person"))
-        found = shares[0].join(shares[1], on="column").join(sizes, on="column")
-        found = found.filter(
-            pl.min_horizontal("sure_level", "sure_person") >= _NEARLY,
-            pl.min_horizontal("n_level", "n_person") >= _MIN_PEOPLE,
-            repeated,
-        )
-        return tuple(found["column"].sort())
-
-
-def _first_of(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
-    """Return the first value of each row among some columns, as text."""
-    here = [frame[name].cast(pl.String) for name in names if name in frame.columns]
-    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
-    return pl.select(pl.coalesce(*here, nothing)).to_series() if here else nothing
-
-
 KEY_BYTES: Final = 32
 # 64 bits: among a hundred million people two share a pseudonym with a chance of 1 in 3700.
 _HEX: Final = 16
@@ -419,7 +204,6 @@ def matching(series: pl.Series, test: Callable[[str], bool]) -> pl.Series:
 
 _MAX_WORDED_CHARS: Final = 50  # with a space in it; names of tasks in one word may be longer
 OTHER_REASON: Final = "other"
-
 # Words with which people speak of themselves or to somebody; a label of a list has none.
 _SPEAKING = re.compile(
     r"\b(?:i'\w+|my|me|mine|myself|we|our|you|your|he|she|his|her|him|name is|please|thanks?|hello|hey|dear|mr|mrs|dr|"
@@ -433,7 +217,6 @@ _NUMBER_BESIDE_WORDS = re.compile(
 )
 _LONG_NUMBER = re.compile(r"(?<!\d)(?!(?:(?:19|20)\d\d|2\d)[01]\d[0-3]\d(?!\d))\d{6,}")
 _ADDRESS = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
-
 # Reasons that are made of these words alone are ours or as good as ours: they name nobody.
 _OUR_TEXT: Final = (
     "a an the no not none neither nor one more than once each exactly is was are were does do did be has have had gave given "

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 import polars as pl
+from polars.selectors import by_name
 
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list
@@ -415,3 +416,59 @@ def _fault(where: str, column: GlossaryColumn, series: pl.Series, wrong: pl.Seri
     rows = wrong.arg_true()
     shown = comma_list((f"row {row}: {series[row]!r}" for row in rows), _SHOWN)
     return f"{where}: column {column.name!r} {problem} ({shown}); {remedy}"
+
+
+def concat_tables(frames: Sequence[pl.DataFrame], table: TableName) -> pl.DataFrame:
+    """Stack checked tables; a factor whose parts differ in dtype gets the one that `shared_dtypes` names."""
+    frames = [frame for frame in frames if frame.height]
+    if not frames:
+        return empty_table(table)
+    found = [factor_dtypes(frame, table) for frame in frames]
+    if len(frames) == 1 and pl.Null() not in found[0].values():
+        return frames[0]
+    shared = shared_dtypes(found)
+    casted = [
+        frame
+        if all(shared[name] == frame.schema[name] for name in dtypes)
+        else frame.with_columns(factor_cast(name, dtype, shared[name]) for name, dtype in dtypes.items())
+        for frame, dtypes in zip(frames, found, strict=True)
+    ]
+    return pl.concat(casted, how="diagonal")
+
+
+def factor_dtypes(frame: pl.DataFrame, table: TableName) -> dict[str, pl.DataType]:
+    """Dtype of every factor of a checked table; `Null` for one that holds nothing but nulls."""
+    factors = [frame[name] for name in factor_columns(frame, table)]
+    return {part.name: pl.Null() if part.null_count() == frame.height else part.dtype for part in factors}
+
+
+def shared_dtypes(found: Iterable[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:
+    """Dtype that holds a factor in all parts: whole and other numbers make numbers, any other mixture makes text.
+
+    A part where the factor is null throughout has no say, so that the answer does not depend on where a file was cut.
+    """
+    kinds: dict[str, set[pl.DataType]] = {}
+    for dtypes in found:
+        for name, dtype in dtypes.items():
+            kinds.setdefault(name, set()).add(dtype)
+    shared: dict[str, pl.DataType] = {}
+    for name, of_name in kinds.items():
+        present = of_name - {pl.Null()}
+        if len(present) == 1:
+            shared[name] = next(iter(present))
+        else:
+            shared[name] = pl.Float64() if present == {pl.Int64(), pl.Float64()} else pl.String()
+    return shared
+
+
+def factor_cast(name: str, dtype: pl.DataType, wanted: pl.DataType) -> pl.Expr:
+    """Expression for a factor of one dtype in another; a whole number becomes the same text whether it was 1 or 1.0."""
+    column = by_name(name).as_expr()  # pl.col would take a factor called "*" or "^a.*$" for a pattern
+    if dtype == wanted:
+        return column
+    if dtype == pl.Null():
+        return pl.lit(None, dtype=wanted).alias(name)
+    if dtype == pl.Float64() and wanted == pl.String():
+        whole = pl.when(column == column.round()).then(column.cast(pl.Int64, strict=False))
+        return pl.coalesce(whole.cast(pl.String), column.cast(pl.String)).alias(name)
+    return column.cast(wanted)

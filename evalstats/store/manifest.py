@@ -28,7 +28,8 @@ from polars.selectors import by_name
 from evalstats.errors import Option, StoreError
 from evalstats.regular import StrangeFileError, check_regular, read_regular
 from evalstats.schema.columns import KEYS, TABLES, GlossaryColumn, TableName, column_names, schema_of
-from evalstats.schema.data import Problem, factor_cast, shared_dtypes
+from evalstats.schema.data import Problem
+from evalstats.schema.tables import factor_cast, shared_dtypes
 
 # Raised when a standard column or the layout changes so that an older evalstats would misread the store.
 # 3: `higher_is_better` is null where nothing declares it; before, true stood there.

@@ -19,9 +19,9 @@ from evalstats.errors import InputError, StoreError
 from evalstats.grammar import quoted_list
 from evalstats.regular import digest_of, open_folder
 from evalstats.schema.columns import TableName, column_names, schema_of
-from evalstats.schema.data import Problem, concat_tables, factor_dtypes
+from evalstats.schema.data import Problem
 from evalstats.schema.memory import held_bytes
-from evalstats.schema.tables import check_table, levels_of
+from evalstats.schema.tables import check_table, concat_tables, factor_dtypes, levels_of
 from evalstats.store.check import is_whole
 from evalstats.store.manifest import (
     INCOMING,

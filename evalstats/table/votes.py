@@ -15,7 +15,8 @@ import polars as pl
 
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.grammar import comma_list
-from evalstats.schema.data import EvalData, alike, lookalike_note, renamed
+from evalstats.schema.data import EvalData
+from evalstats.schema.names import lookalike_note, lookalikes, renamed
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, merged, vote_rows
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
@@ -389,7 +390,7 @@ def comparisons_of(battles: object) -> pl.DataFrame:
         keys["status"] = pl.when(pl.col("outcome").is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
     frame = frame.with_columns(**{name: value for name, value in keys.items() if name not in frame.columns})
     table = check_table(frame, "comparisons")
-    names = alike([*table["model_a"].unique().sort(), *table["model_b"].unique().sort()])
+    names = lookalikes([*table["model_a"].unique().sort(), *table["model_b"].unique().sort()])
     if names:
         warnings.warn(lookalike_note(names), EvalStatsWarning, stacklevel=3)
     return renamed(table, ("model_a", "model_b"), names)

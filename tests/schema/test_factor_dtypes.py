@@ -3,8 +3,7 @@
 import polars as pl
 import pytest
 
-from evalstats.schema.data import concat_tables
-from evalstats.schema.tables import check_table, frame_from_rows
+from evalstats.schema.tables import check_table, concat_tables, frame_from_rows
 
 
 def metric(name: str, **factors: object) -> pl.DataFrame:

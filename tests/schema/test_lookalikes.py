@@ -7,7 +7,7 @@ import pytest
 
 import evalstats
 from evalstats.analysis.provenance import lookalike_notes
-from evalstats.schema.lookalikes import _LATIN_OF, disguised, read_alike  # pyright: ignore[reportPrivateUsage]
+from evalstats.schema.names import _LATIN_OF, disguised, read_alike  # pyright: ignore[reportPrivateUsage]
 
 ROUND = "\N{CYRILLIC SMALL LETTER O}"
 

@@ -10,9 +10,9 @@ from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.model import Note
 from evalstats.errors import InputError
+from evalstats.schema.column_names import is_answer, is_measure, plain
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
-from evalstats.schema.pseudonyms import is_answer, is_measure, plain
 from evalstats.schema.tables import parts_of
 from evalstats.table.items import HELPER, ITEM_KEY, Codes, item_codes, level_codes, levels_of_items
 from evalstats.table.systems import rows_among

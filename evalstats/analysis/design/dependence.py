@@ -25,7 +25,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import Option
 from evalstats.grammar import plural_of
-from evalstats.schema.dependence import is_partition
+from evalstats.schema.column_names import is_partition
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence, cluster_mean, undeclared_dependence
 from evalstats.stats.one_sample import satterthwaite_df
@@ -209,7 +209,7 @@ def effective_levels(codes: Ints) -> float:
 def kind_of(codes: Ints, differences: Floats, *, named: bool) -> tuple[Kind, bool]:
     """Return what a factor is, and whether a partition is all or nothing in every level.
 
-    `named`: its name or its levels say that they are all there can be (`evalstats.schema.dependence.is_partition`).
+    `named`: its name or its levels say that they are all there can be (`evalstats.schema.column_names.is_partition`).
 
     `differences` between systems have shape (n_items,), or (n_items, n_systems), each system's less its mean.
 
