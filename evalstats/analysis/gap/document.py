@@ -6,38 +6,24 @@ from typing import Literal
 from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.gap import figures
 from evalstats.analysis.gap.evidence import USABLE, evidence
-from evalstats.analysis.gap.figures import (
+from evalstats.analysis.gap.method import method
+from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount
+from evalstats.analysis.gap.shown import (
     TONES,
+    ShownSide,
     apart,
     cell_names,
-    difference_column,
-    difference_text,
-    difference_unit,
-    ends_column,
-    ends_text,
     flagged,
-    metric_side,
-    models_like_these,
-    part_ends,
+    of_parts,
     part_label,
-    points,
     printed,
     printed_ends,
-    score_column,
-    score_text,
-    score_unit,
     share,
-    size_text,
     spearman_words,
-    spread_text,
-    these_models,
-    told,
     uncovered,
     verdict_words,
 )
-from evalstats.analysis.gap.method import method
-from evalstats.analysis.gap.result import GapRow, LabLiveGap, PartRow, SideAccount
-from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
+from evalstats.document.model import Column, Document, Table, Text, Tone, sentence
 from evalstats.document.numbers import declared, interval_words, number, titled
 from evalstats.grammar import and_list, plural, plural_of
 
@@ -57,19 +43,27 @@ _LABELS: dict[Order, str] = {"well": "right order", "fairly well": "fair order",
 
 def document(found: LabLiveGap) -> Document:
     """Return what is said of lab against live."""
+    lab, live = found.lab, found.live
     label, tone = _label(found)
     shown, words = _number(found)
-    asked = asked_direction(found.lab.direction, found.live.direction)
+    sides = "; ".join(f"{name}: {_rests_on(side)}" for name, side in (("lab", lab), ("live", live)))
+    margin = "" if found.margin is None else f"; verdicts by the margin of {_margin_words(found)}"
+    said = _sentences(found)
     return Document(
         kind="lab-live",
-        title=_title(found),
+        title=f"Do lab scores on {lab.name} predict live scores on {live.name}?"
+        if lab.name and live.name
+        else "Does the lab predict the live world?",
         label=label,
         tone=tone,
-        headline="; ".join((_headline(found), *asked)),
+        headline="; ".join((_headline(found), *asked_direction(lab.direction, live.direction))),
         number=shown,
         number_words=words,
-        scope=_scope(found),
-        answer=tuple(_answer(found)),
+        scope=f"{plural(found.n_models, 'model')} on both sides; {sides}{margin}",
+        answer=(
+            figures.scores(found, models_table(found)),
+            *([Text(text=" ".join(map(sentence, said)))] if said else []),
+        ),
         notes=found.notes,
         actions=tuple(actions(found)),
         evidence=tuple(evidence(found)),
@@ -80,19 +74,12 @@ def document(found: LabLiveGap) -> Document:
 # --- the headline ---
 
 
-def _title(found: LabLiveGap) -> str:
-    lab, live = found.lab.name, found.live.name
-    if not lab or not live:
-        return "Does the lab predict the live world?"
-    return f"Do lab scores on {lab} predict live scores on {live}?"
-
-
 def order_of(found: LabLiveGap) -> Order:
     """Return how well the lab orders models, as far as the interval for models like these (else these) shows it."""
     row = found.agreement.of("spearman")
     if row.estimate is None:
         return "unknown"
-    each = models_like_these(row) or these_models(row)
+    each = row.like_these or row.of_these
     low, high = (None, None) if each is None else (each.conf_low, each.conf_high)
     if low is None or high is None:
         known = row.p_value is not None and row.p_value <= 1 - found.conf_level
@@ -140,8 +127,8 @@ def _headline(found: LabLiveGap) -> str:
     row = found.agreement.of("spearman")
     if order == "unknown":
         return f"{_ORDERS[order]}: {(row.reason or 'too few models').rstrip('.')}"
-    clauses = [*_models_clause(found), *_level_clause(found)]
-    aside = f" (Spearman {number(row.estimate)})" if clauses and not _number_is_spearman(found) else ""
+    clauses = _clauses(found)
+    aside = f" (Spearman {number(row.estimate)})" if clauses and (_off(found) or _level_is_off(found)) else ""
     said = f"{_ORDERS.get(order, f'The lab orders models {order}')}{aside}"
     if found.verdict == "invalid":
         return f"{said}; no gap can be judged"
@@ -153,28 +140,28 @@ def _headline(found: LabLiveGap) -> str:
 
 def _margin_words(found: LabLiveGap) -> str:
     """Write the margin as it was declared, without digits that nobody gave."""
-    return f"{declared(found.margin or 0.0, found.live.scale)} {difference_unit(found.live.unit)}".rstrip()
+    return f"{declared(found.margin or 0.0, found.live.scale)} {ShownSide(found, found.live).step}".rstrip()
 
 
-def _models_clause(found: LabLiveGap) -> list[str]:
-    rows = _off(found)
+def _clauses(found: LabLiveGap) -> list[str]:
+    """Say which models the lab reads wrong, and whether it reads low or high on average."""
+    rows, clauses = _off(found), list[str]()
     if not rows and found.verdict == "gap" and not _level_is_off(found):
         others = apart(found)
-        return [f"reads {len(others)} of {found.n_models} models wrong"] if others else []
-    if len(rows) > _NAMED:
-        return [f"misjudges {len(rows)} of {found.n_models} models"]
-    over = [row.name for row in rows if (row.estimate or 0.0) < 0]
-    under = [row.name for row in rows if (row.estimate or 0.0) > 0]
-    return [f"{verb} {and_list(names)}" for verb, names in (("overrates", over), ("underrates", under)) if names]
-
-
-def _level_clause(found: LabLiveGap) -> list[str]:
-    if not _level_is_off(found) or found.level is None:
-        return []
-    how = "low" if printed(found.level.estimate, found) > 0 else "high"
-    said = f"reads {points(found.level.estimate, found)} {how}"
-    because = _because(found)
-    return [f"{said}, {because}" if because and not _off(found) else said]
+        clauses += [f"reads {len(others)} of {found.n_models} models wrong"] if others else []
+    elif len(rows) > _NAMED:
+        clauses.append(f"misjudges {len(rows)} of {found.n_models} models")
+    else:
+        over = [row.name for row in rows if (row.estimate or 0.0) < 0]
+        under = [row.name for row in rows if (row.estimate or 0.0) > 0]
+        clauses += [
+            f"{verb} {and_list(names)}" for verb, names in (("overrates", over), ("underrates", under)) if names
+        ]
+    if _level_is_off(found) and found.level is not None:
+        how = "low" if printed(found.level.estimate, found) > 0 else "high"
+        said, because = f"reads {ShownSide(found, found.live).points(found.level.estimate)} {how}", _because(found)
+        clauses.append(f"{said}, {because}" if because and not rows else said)
+    return clauses
 
 
 def _because(found: LabLiveGap) -> str:
@@ -209,32 +196,22 @@ def _mix_explains(found: LabLiveGap) -> bool:
     return most and parts.overall.mix.excludes_zero and not parts.overall.behaviour.excludes_zero
 
 
-def _number_is_spearman(found: LabLiveGap) -> bool:
-    return not (_off(found) or _level_is_off(found) or found.verdict == "aligned")
-
-
 def _number(found: LabLiveGap) -> tuple[str, str]:
     """Return the number that the headline is about, and the words below it."""
-    rows = _off(found)
+    rows, live = _off(found), ShownSide(found, found.live)
     if found.verdict == "aligned":
         return f"{found.n_models} of {found.n_models} models", "within the margin"
     if len(rows) == 1:
         row = rows[0]
-        ends = ends_text(printed_ends(row.deciding, found), found)
-        return difference_text(printed(row.estimate or 0.0, found), found), f"{row.name}, live minus expected, {ends}"
+        ends = live.ends(printed_ends(row.deciding, found))
+        return live.difference(printed(row.estimate or 0.0, found)), f"{row.name}, live minus expected, {ends}"
     if rows:
         return f"{len(rows)} of {found.n_models} models", "off the line through the others"
     if _level_is_off(found) and found.level is not None:
-        ends = ends_text(printed_ends(found.level.ends, found), found)
-        return difference_text(printed(found.level.estimate, found), found), f"live minus lab, {ends}"
+        ends = live.ends(printed_ends(found.level.ends, found))
+        return live.difference(printed(found.level.estimate, found)), f"live minus lab, {ends}"
     row = found.agreement.of("spearman")
     return (f"Spearman {number(row.estimate)}", spearman_words(found)) if row.estimate is not None else ("", "")
-
-
-def _scope(found: LabLiveGap) -> str:
-    sides = "; ".join(f"{name}: {_rests_on(side)}" for name, side in (("lab", found.lab), ("live", found.live)))
-    margin = "" if found.margin is None else f"; verdicts by the margin of {_margin_words(found)}"
-    return f"{plural(found.n_models, 'model')} on both sides; {sides}{margin}"
 
 
 def _rests_on(side: SideAccount) -> str:
@@ -249,12 +226,6 @@ def _rests_on(side: SideAccount) -> str:
 # --- the answer ---
 
 
-def _answer(found: LabLiveGap) -> list[Block]:
-    said = _sentences(found)
-    figure = figures.scores(found, models_table(found))
-    return [figure, *([Text(text=" ".join(map(sentence, said)))] if said else [])]
-
-
 def _sentences(found: LabLiveGap) -> list[str]:
     """Say in two sentences what stands behind the headline."""
     if found.verdict == "invalid":
@@ -263,12 +234,16 @@ def _sentences(found: LabLiveGap) -> list[str]:
         flagged(found) or (found.level is not None and found.level.verdict == "gap")
     ):
         return [found.verdict_reason]
-    said = [*_within(found), *_level_beside(found)][:1]
+    live = ShownSide(found, found.live)
+    said = _within(found)
+    if not said and found.level is not None and (_off(found) or not _level_is_off(found)):
+        value, ends = printed(found.level.estimate, found), printed_ends(found.level.ends, found)
+        said = [f"Live minus lab is {live.difference(value)} on average over models ({live.ends(ends)})"]
     judged = (found.n_models >= _FULL or found.margin is not None) and order_of(found) in _LABELS
     line = found.line
     # Where the scores bend away from the line no model is called a gap, whatever its size.
     if judged and line is not None and line.detectable is not None and not line.bent and not _off(found):
-        size = size_text(line.detectable, found)
+        size = live.size(line.detectable)
         said.append(f"A model {size} off the line would have been detected with 80% probability; none was")
     alone = [
         row.name
@@ -289,79 +264,60 @@ def _within(found: LabLiveGap) -> list[str]:
     parts = found.decomposition
     if parts is None or parts.overall.behaviour.conf_low is None or parts.overall.behaviour.estimate is None:
         return []
-    part, estimate = parts.overall.behaviour, parts.overall.behaviour.estimate or 0.0
+    part, estimate, shown = parts.overall.behaviour, parts.overall.behaviour.estimate or 0.0, of_parts(found)
     where = f"Within the same {' and '.join(parts.factors)}"
     if part.excludes_zero:
         how = "above" if estimate > 0 else "below"
-        amount = size_text(estimate, found, metric_side(found))
-        ends = ends_text(part.ends, found, metric_side(found))
-        return [f"{where}, live scores lie {amount} {how} the lab's ({ends})"]
+        return [f"{where}, live scores lie {shown.size(estimate)} {how} the lab's ({shown.ends(part.ends)})"]
     most = max(abs(part.conf_low or 0.0), abs(part.conf_high or 0.0))
-    about = points(most, found, metric_side(found))
-    return [f"{where}, lab and live agree to within about {about} ({told(part, found, metric_side(found))})"]
-
-
-def _level_beside(found: LabLiveGap) -> list[str]:
-    """Say what the level is where the number of the answer is another."""
-    row = found.level
-    if row is None or (_level_is_off(found) and not _off(found)):
-        return []
-    value, ends = printed(row.estimate, found), printed_ends(row.ends, found)
-    return [f"Live minus lab is {difference_text(value, found)} on average over models ({ends_text(ends, found)})"]
+    return [f"{where}, lab and live agree to within about {shown.points(most)} ({shown.estimate(part)})"]
 
 
 def models_table(found: LabLiveGap) -> Table:
     """One line for each model, the best live first: both scores, and the gap from the line or the plain difference."""
-    lab, live = found.lab, found.live
+    lab, live = ShownSide(found, found.lab), ShownSide(found, found.live)
     by_line = any(row.estimate is not None for row in found.rows)
     by_difference = not by_line and any(row.difference is not None for row in found.rows)
-    columns: list[Column] = [
+    columns = [
         Column(title="Model", kind="name"),
-        score_column(found, lab, titled("Lab", score_unit(lab))),
-        score_column(found, live, titled("Live", score_unit(live))),
+        lab.scores(titled("Lab", lab.unit)),
+        live.scores(titled("Live", live.unit)),
     ]
+    more, caption = found.live.higher_is_better, "The best live first"
     if by_line or by_difference:
         columns += [
-            difference_column(found, live, "Gap" if by_line else "Difference"),
-            ends_column(found, live),
+            live.differences("Gap" if by_line else "Difference"),
+            live.intervals(),
             Column(title="Verdict", kind="verdict"),
         ]
-    elif "none" not in (lab.errors, live.errors):
-        columns += [ends_column(found, lab, "Lab CI", sign=False), ends_column(found, live, "Live CI", sign=False)]
+    elif "none" not in (found.lab.errors, found.live.errors):
+        columns += [lab.intervals("Lab CI", sign=False), live.intervals("Live CI", sign=False)]
+    if by_line:
+        expected = "what the lab score leads to expect by the line through the other models"
+        gap = f"live minus {expected}" if more else f"{expected}, minus live"
+        caption += f". Gap: {gap}; verdicts are adjusted"
+    elif by_difference:
+        caption += f". Difference: {'live minus lab' if more else 'lab minus live, so that above 0 is better'}"
+
+    def cells(row: GapRow) -> tuple[str | float | tuple[float | None, float | None] | None, ...]:
+        if by_line:
+            own = (row.estimate, row.deciding, verdict_words(row.verdict))
+        elif by_difference:
+            ends = None if row.difference_low is None else (row.difference_low, row.difference_high)
+            own = (row.difference, ends, verdict_words(row.difference_verdict or "invalid"))
+        else:
+            own = ((row.lab_low, row.lab_high), (row.live_low, row.live_high))
+        return (row.name, row.lab, row.live, *own)[: len(columns)]
+
     return Table(
         id="scores",
         columns=tuple(columns),
-        rows=tuple(_model_cells(row, len(columns), by_line=by_line) for row in found.rows),
-        caption=_models_caption(found, by_line=by_line, by_difference=by_difference),
+        rows=tuple(map(cells, found.rows)),
+        caption=caption,
         tones=TONES,
         most=MOST_ROWS,
         frame=found.to_frame().to_dict(as_series=False),
     )
-
-
-def _model_cells(
-    row: GapRow, n: int, *, by_line: bool
-) -> tuple[str | float | tuple[float | None, float | None] | None, ...]:
-    own = (row.name, row.lab, row.live)
-    if n == len(own):
-        return own
-    if n == len(own) + 2:
-        return (*own, (row.lab_low, row.lab_high), (row.live_low, row.live_high))
-    if by_line:
-        return (*own, row.estimate, row.deciding, verdict_words(row.verdict))
-    ends = None if row.difference_low is None else (row.difference_low, row.difference_high)
-    return (*own, row.difference, ends, verdict_words(row.difference_verdict or "invalid"))
-
-
-def _models_caption(found: LabLiveGap, *, by_line: bool, by_difference: bool) -> str:
-    more = found.live.higher_is_better
-    if by_line:
-        expected = "what the lab score leads to expect by the line through the other models"
-        gap = f"live minus {expected}" if more else f"{expected}, minus live"
-        return f"The best live first. Gap: {gap}; verdicts are adjusted"
-    if by_difference:
-        return f"The best live first. Difference: {'live minus lab' if more else 'lab minus live, so that above 0 is better'}"
-    return "The best live first"
 
 
 # --- what to do ---
@@ -374,16 +330,14 @@ def actions(found: LabLiveGap) -> list[str]:
 
 
 def _distrust(found: LabLiveGap) -> str:
-    rows = _off(found)
+    rows, live = _off(found), ShownSide(found, found.live)
     if not rows:
         return ""
+    gaps = [f"{live.difference(row.estimate)} ({live.ends(row.deciding)})" for row in rows[:_NAMED]]
     if len(rows) == 1:
-        gap = f"{difference_text(rows[0].estimate, found)} ({ends_text(rows[0].deciding, found)})"
         doubt = "; the line is drawn out to it, so this gap may be the line's" if rows[0].extrapolated else ""
-        return f"Do not rely on the lab score of {rows[0].name}: its gap is {gap}{doubt}"
-    listed = "; ".join(
-        f"{row.name} {difference_text(row.estimate, found)} ({ends_text(row.deciding, found)})" for row in rows[:_NAMED]
-    )
+        return f"Do not rely on the lab score of {rows[0].name}: its gap is {gaps[0]}{doubt}"
+    listed = "; ".join(f"{row.name} {gap}" for row, gap in zip(rows, gaps, strict=False))
     out = [row.name for row in rows if row.extrapolated]
     doubt = f". The line is drawn out to {and_list(out)}, so such a gap may be the line's" if out else ""
     more = f"; {len(rows) - _NAMED} more are in the table" if len(rows) > _NAMED else ""
@@ -391,55 +345,46 @@ def _distrust(found: LabLiveGap) -> str:
 
 
 def _weigh(found: LabLiveGap) -> str:
-    parts, side = found.decomposition, metric_side(found)
+    parts, shown = found.decomposition, of_parts(found)
     if parts is None or parts.overall.poststratified is None:
         if not _level_is_off(found) or found.level is None:
             return ""
         low = printed(found.level.estimate, found) > 0
-        return f"Read lab scores as {points(found.level.estimate, found)} too {'low' if low else 'high'} on average"
+        points = ShownSide(found, found.live).points(found.level.estimate)
+        return f"Read lab scores as {points} too {'low' if low else 'high'} on average"
     row, weighted = parts.overall, parts.overall.poststratified
+    behaviour = row.behaviour
     if row.mix.conf_low is not None and not row.mix.excludes_zero:
-        if not row.behaviour.excludes_zero:
+        if not behaviour.excludes_zero:
             return ""
-        rest = told(row.behaviour, found, side)
+        rest = shown.estimate(behaviour)
         return f"Do not expect re-weighting the lab to close the gap: within the same tasks live differs by {rest}"
-    if row.mix.conf_low is None and _holds(weighted.ends, row.lab.estimate):
+    low, high, own = weighted.conf_low, weighted.conf_high, row.lab.estimate
+    if row.mix.conf_low is None and (low is None or high is None or own is None or low <= own <= high):
         return ""
-    said = f"Weight the lab to the live mix before comparing levels: it then says {score_text(weighted.estimate, found, side)}"
-    said += f" instead of {score_text(row.lab.estimate, found, side)}"
-    if row.behaviour.excludes_zero:
-        amount, ends = difference_text(row.behaviour.estimate, found, side), ends_text(row.behaviour.ends, found, side)
+    said = f"Weight the lab to the live mix before comparing levels: it then says {shown.score(weighted.estimate)}"
+    said += f" instead of {shown.score(row.lab.estimate)}"
+    if behaviour.excludes_zero:
+        amount, ends = shown.difference(behaviour.estimate), shown.ends(behaviour.ends)
         said += f"; within the same tasks {amount} remain ({ends})"
     return said
-
-
-def _holds(ends: tuple[float | None, float | None] | None, value: float | None) -> bool:
-    """Whether an interval holds a value, or is not there to tell."""
-    if ends is None or ends[0] is None or ends[1] is None or value is None:
-        return True
-    return ends[0] <= value <= ends[1]
 
 
 def _ranks(found: LabLiveGap) -> str:
     """Say whether lab ranks can be used among the best models live."""
     if "none" in (found.lab.errors, found.live.errors):
         return ""  # an interval would know half of the noise at most, and look surer than it is
-    rows = [row for row in found.agreement.parts if row.kind == "top" and part_ends(row) is not None]
-    weak = [row for row in rows if row.conf_low is not None and row.conf_low <= 0]
-    if weak:
-        return f"Do not choose among the {part_label(weak[0])} by lab rank: {_spearman(weak[0])}"
+    rows = [(row, row.ends) for row in found.agreement.parts if row.kind == "top" and row.ends is not None]
     if not rows:
         return ""
-    row = min(rows, key=lambda each: each.n_models)
-    if row.conf_low is not None and row.conf_low >= USABLE:
-        return f"Among the {part_label(row)} the lab's order is usable: {_spearman(row)}"
-    return f"Do not rely on the lab's order alone among the {part_label(row)}: {_spearman(row)}"
-
-
-def _spearman(row: PartRow) -> str:
-    ends = part_ends(row)
-    words = "" if ends is None else f" ({interval_words(*ends, digits=2)})"
-    return f"Spearman within them is {number(row.spearman)}{words}"
+    weak = [each for each in rows if each[1][0] <= 0]
+    row, ends = weak[0] if weak else min(rows, key=lambda each: each[0].n_models)
+    said = f"Do not rely on the lab's order alone among the {part_label(row)}"
+    if weak:
+        said = f"Do not choose among the {part_label(row)} by lab rank"
+    elif ends[0] >= USABLE:
+        said = f"Among the {part_label(row)} the lab's order is usable"
+    return f"{said}: Spearman within them is {number(row.spearman)} ({interval_words(*ends, digits=2)})"
 
 
 def _add(found: LabLiveGap) -> str:
@@ -455,7 +400,8 @@ def _add(found: LabLiveGap) -> str:
     if not worst:
         return ""
     row = max(worst, key=lambda each: abs(each.estimate or 0.0))
-    amount, ends = difference_text(row.estimate, found), ends_text(row.deciding, found)
+    live = ShownSide(found, found.live)
+    amount, ends = live.difference(row.estimate), live.ends(row.deciding)
     return f"Look at {row.scenario} first: live minus lab is {amount} ({ends})"
 
 
@@ -471,10 +417,13 @@ def _more_data(found: LabLiveGap) -> str:
     if line is None or line.detectable is None or found.lab.noise is None or found.live.noise is None:
         return ""
     lab, live = abs(line.slope) * found.lab.noise, found.live.noise
-    seen = f"one of {size_text(line.detectable, found)} would have been detected with 80% probability"
+    shown = ShownSide(found, found.live)
+    seen = f"one of {shown.size(line.detectable)} would have been detected with 80% probability"
     if line.tau_low > 0 and line.tau**2 > lab**2 + live**2:
         return (
-            f"Do not expect more data to show smaller gaps: true gaps spread by {spread_text(line.tau, found)} between models, "
+            f"Do not expect more data to show smaller gaps: true gaps spread by {shown.spread(line.tau)} between models, "
             f"and {seen}"
         )
-    return f"To see gaps below {size_text(line.detectable, found)}, get more {'lab items' if lab > live else 'live data'} first"
+    return (
+        f"To see gaps below {shown.size(line.detectable)}, get more {'lab items' if lab > live else 'live data'} first"
+    )

@@ -3,37 +3,24 @@
 from collections.abc import Callable, Sequence
 
 from evalstats.analysis.gap import figures
-from evalstats.analysis.gap.figures import (
-    TONES,
-    apart,
-    cell_names,
-    difference_column,
-    difference_text,
-    ends_column,
-    ends_text,
-    flagged,
-    metric_side,
-    models_like_these,
-    part_ends,
-    part_label,
-    score_column,
-    score_text,
-    score_unit,
-    share,
-    spread_text,
-    these_models,
-    uncovered,
-    verdict_words,
-)
 from evalstats.analysis.gap.result import (
-    CoefficientRow,
     Contradiction,
     Decomposition,
     LabLiveGap,
     PairOrder,
-    PartRow,
-    ScenarioGap,
     ScenarioGaps,
+)
+from evalstats.analysis.gap.shown import (
+    TONES,
+    ShownSide,
+    apart,
+    cell_names,
+    flagged,
+    of_parts,
+    part_label,
+    share,
+    uncovered,
+    verdict_words,
 )
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Items, Section, Table, Text, sentence
@@ -84,30 +71,25 @@ def _models(found: LabLiveGap) -> Section | None:
     else:
         stand = "stands" if len(rows) == 1 else "stand"
         heading = f"{and_list([row.name for row in rows], _NAMED)} {stand} off the line through the others"
+    live = ShownSide(found, found.live)
     noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
-    spread = f"; true gaps spread by about {spread_text(line.tau, found)}" if line.tau else ""
+    spread = f"; true gaps spread by about {live.spread(line.tau)}" if line.tau else ""
     own = apart(found)
     beside = (
         f"Without any line, {len(own)} of {found.n_models} models differ from their own lab score"
         if own and found.level is not None
         else ""
     )
-    said = _text(f"Taken together the gaps {noise} ({p_words(line.p_value)}){spread}", beside)
-    return _section("models", heading, figures.gaps(found, gaps_table(found)), said)
-
-
-def gaps_table(found: LabLiveGap) -> Table:
-    """Return what the lab leads to expect of each model, its gap, and the gap drawn towards 0."""
-    live = found.live
-    return Table(
+    # What the lab leads to expect of each model, its gap, and the gap drawn towards 0.
+    table = Table(
         id="gaps",
         columns=(
             Column(title="Model", kind="name"),
-            score_column(found, live, "Expected", spare=True),
-            difference_column(found, live, "Gap"),
-            ends_column(found, live),
+            live.scores("Expected", spare=True),
+            live.differences("Gap"),
+            live.intervals(),
             Column(title="p (adjusted)", kind="p"),
-            difference_column(found, live, "Shrunken", spare=True),
+            live.differences("Shrunken", spare=True),
         ),
         rows=tuple(
             (row.name, row.expected, row.estimate, row.deciding, row.p_adjusted, row.shrunken) for row in found.rows
@@ -116,6 +98,8 @@ def gaps_table(found: LabLiveGap) -> Table:
         "p: does it stand out, Benjamini-Hochberg",
         most=_MOST,
     )
+    said = _text(f"Taken together the gaps {noise} ({p_words(line.p_value)}){spread}", beside)
+    return _section("models", heading, figures.gaps(found, table), said)
 
 
 # --- mix ---
@@ -125,23 +109,20 @@ def _mix(found: LabLiveGap) -> Section | None:
     parts = found.decomposition
     if parts is None:
         return None
-    row, side = parts.overall, metric_side(found)
-    table = decomposition_table(found, parts)
+    row, shown = parts.overall, of_parts(found)
+    table = _decomposition_table(shown, parts)
     figure = figures.mix(found, table)
     if figure is None:
         if row.poststratified is None:
             return None
-        heading = f"For the live mix the lab predicts {score_text(row.poststratified.estimate, found, side)} on average"
-        plain = f"As it is, the lab says {score_text(row.lab.estimate, found, side)}"
-        return _section("mix", heading, table, _text(plain))
+        heading = f"For the live mix the lab predicts {shown.score(row.poststratified.estimate)} on average"
+        return _section("mix", heading, table, _text(f"As it is, the lab says {shown.score(row.lab.estimate)}"))
     mixed, own = row.mix.excludes_zero, row.behaviour.excludes_zero
-    amount = difference_text(row.mix.estimate, found, side)
+    amount = shown.difference(row.mix.estimate)
     if mixed and not own:
-        heading = f"The mix of tasks makes {amount} of {difference_text(row.total.estimate, found, side)}"
+        heading = f"The mix of tasks makes {amount} of {shown.difference(row.total.estimate)}"
     elif mixed:
-        heading = (
-            f"The mix of tasks makes {amount}, the same tasks {difference_text(row.behaviour.estimate, found, side)}"
-        )
+        heading = f"The mix of tasks makes {amount}, the same tasks {shown.difference(row.behaviour.estimate)}"
     elif own:
         heading = "The difference is within the same tasks, not in their mix"
     else:
@@ -153,30 +134,40 @@ def _mix(found: LabLiveGap) -> Section | None:
     return _section("mix", heading, figure, _text(single if beyond else ""))
 
 
-def decomposition_table(found: LabLiveGap, parts: Decomposition) -> Table:
-    """Return the parts of live minus lab, of all models and of each."""
-    side = metric_side(found)
-    known = parts.overall.total.estimate is not None
-    rows = [parts.overall, *parts.rows]
-    columns: tuple[Column, ...] = (
-        Column(title="Model", kind="name"),
-        score_column(found, side, titled("Lab", score_unit(side))),
-        score_column(found, side, "For the live mix"),
-        ends_column(found, side, sign=False, spare=not known),
-    )
-    if known:
-        columns = (
-            Column(title="Model", kind="name"),
-            difference_column(found, side, "Live minus lab"),
-            difference_column(found, side, "Mix"),
-            ends_column(found, side, spare=True),
-            difference_column(found, side, "Behaviour"),
-            ends_column(found, side),
-            difference_column(found, side, "Unexplained", spare=True),
+def _decomposition_table(shown: ShownSide, parts: Decomposition) -> Table:
+    """Return the parts of live minus lab, of all models and of each; or what the lab predicts for the live mix."""
+    rows, name = [parts.overall, *parts.rows], Column(title="Model", kind="name")
+    if parts.overall.total.estimate is None:
+        predicted = [
+            (None, None) if row.poststratified is None else (row.poststratified.estimate, row.poststratified.ends)
+            for row in rows
+        ]
+        return Table(
+            id="mix",
+            columns=(
+                name,
+                shown.scores(titled("Lab", shown.unit)),
+                shown.scores("For the live mix"),
+                shown.intervals(sign=False, spare=True),
+            ),
+            rows=tuple(
+                (row.model or "mean of all", row.lab.estimate, *each) for row, each in zip(rows, predicted, strict=True)
+            ),
+            caption="What the lab predicts of each model for the live mix",
+            lead=True,
+            most=_MOST,
         )
     return Table(
         id="mix",
-        columns=columns,
+        columns=(
+            name,
+            shown.differences("Live minus lab"),
+            shown.differences("Mix"),
+            shown.intervals(spare=True),
+            shown.differences("Behaviour"),
+            shown.intervals(),
+            shown.differences("Unexplained", spare=True),
+        ),
         rows=tuple(
             (
                 row.model or "mean of all",
@@ -187,18 +178,9 @@ def decomposition_table(found: LabLiveGap, parts: Decomposition) -> Table:
                 row.behaviour.ends,
                 None if row.unexplained is None else row.unexplained.estimate,
             )
-            if known
-            else (
-                row.model or "mean of all",
-                row.lab.estimate,
-                None if row.poststratified is None else row.poststratified.estimate,
-                None if row.poststratified is None else row.poststratified.ends,
-            )
             for row in rows
         ),
-        caption="Mix: live users bring other tasks. Behaviour: the same tasks come out otherwise. Unexplained: one side has none"
-        if known
-        else "What the lab predicts of each model for the live mix",
+        caption="Mix: live users bring other tasks. Behaviour: the same tasks come out otherwise. Unexplained: one side has none",
         lead=True,
         most=_MOST,
     )
@@ -226,25 +208,18 @@ def _coverage(found: LabLiveGap) -> Section | None:
         if weights is not None
         else ""
     )
-    table = cells_table(found, parts)
-    return _section("coverage", heading, figures.coverage(found, table) or table, _text(said))
-
-
-def cells_table(found: LabLiveGap, parts: Decomposition) -> Table:
-    """Return shares, rates and contributions of each scenario, the most frequent live first."""
-    side = metric_side(found)
-    order = sorted(parts.cells, key=lambda cell: (-cell.live_share, cell.cell))
-    name = " / ".join(parts.factors)
-    return Table(
+    shown, order = of_parts(found), sorted(parts.cells, key=lambda cell: (-cell.live_share, cell.cell))
+    names = ("cell", "lab_share", "live_share", "lab_rate", "live_rate", "n_lab", "n_live", "status")
+    table = Table(
         id="coverage",
         columns=(
-            Column(title=name, kind="name"),
+            Column(title=" / ".join(parts.factors), kind="name"),
             Column(title="Lab share"),
             Column(title="Live share"),
-            score_column(found, side, titled("Lab", score_unit(side))),
-            score_column(found, side, titled("Live", score_unit(side))),
-            difference_column(found, side, "Mix"),
-            difference_column(found, side, "Behaviour"),
+            shown.scores(titled("Lab", shown.unit)),
+            shown.scores(titled("Live", shown.unit)),
+            shown.differences("Mix"),
+            shown.differences("Behaviour"),
             Column(title="Covered", spare=True),
         ),
         rows=tuple(
@@ -262,11 +237,9 @@ def cells_table(found: LabLiveGap, parts: Decomposition) -> Table:
         ),
         caption="Shares and mean scores of each side, and what each adds to mix and behaviour",
         most=_MOST,
-        frame={
-            name: [getattr(cell, name) for cell in order]
-            for name in ("cell", "lab_share", "live_share", "lab_rate", "live_rate", "n_lab", "n_live", "status")
-        },
+        frame={name: [getattr(cell, name) for cell in order] for name in names},
     )
+    return _section("coverage", heading, figures.coverage(found, table) or table, _text(said))
 
 
 # --- order ---
@@ -275,60 +248,68 @@ def cells_table(found: LabLiveGap, parts: Decomposition) -> Table:
 def _order(found: LabLiveGap) -> Section | None:
     row, pairs = found.agreement.of("spearman"), found.agreement.pairs
     turned, said = ((), "") if pairs is None else (pairs.contradictions, _pairs_words(pairs))
-    table = pairs_table(found, turned) if turned else None
+    table = _pairs_table(found, turned) if turned else None
     if row.estimate is None:
-        return (
-            _section("order", f"{plural(len(turned), 'pair')} in another order live", table, _text(said))
-            if said
-            else None
-        )
+        heading = f"{plural(len(turned), 'pair')} in another order live"
+        return _section("order", heading, table, _text(said)) if said else None
     ceiling = (
         f"If true scores agreed perfectly, noise would leave a Spearman of about {number(row.ceiling)}"
         if row.ceiling is not None
         else ""
     )
-    return _section(
-        "order", _order_heading(found), order_table(found), _text(ceiling, _true_scores(found), said), table
-    )
+    true_scores, pearson = "", found.agreement.of("pearson")
+    low, high, estimate = pearson.disattenuated_low, pearson.disattenuated_high, pearson.disattenuated
+    if low is not None and high is not None and estimate is not None and (low > -1 or high < 1):
+        ends = f"{number(estimate)} ({level(found)} CI {number(low)} to {number(high)})"
+        true_scores = f"The correlation of true scores is {f'at least {number(low)}' if estimate > high else ends}"
+    return _section("order", _order_heading(found), _order_table(found), _text(ceiling, true_scores, said), table)
 
 
 def _order_heading(found: LabLiveGap) -> str:
     row = found.agreement.of("spearman")
-    tops = [part for part in found.agreement.parts if part.kind == "top" and part.spearman is not None]
-    known = [part for part in tops if part_ends(part) is not None]
-    weak = [part for part in known if (part.conf_low or 0.0) <= 0]
+    known = [(part, part.ends[0]) for part in found.agreement.parts if part.kind == "top" and part.ends is not None]
+    weak = [part for part, low in known if low <= 0]
     if weak:
         return f"Among the {part_label(weak[0])} the order is not shown to hold"
     if known:
-        smallest = min(known, key=lambda part: part.n_models)
-        firm = (smallest.conf_low or 0.0) >= USABLE
+        smallest, low = min(known, key=lambda each: each[0].n_models)
+        firm = low >= USABLE
         how = "The order holds" if firm else "The order is less sure"
         return f"{how} among the {part_label(smallest)}{' too' if firm else ''} (Spearman {number(smallest.spearman)})"
     p = f" ({p_words(row.p_value)})" if row.p_value is not None else ""
     return f"Over all {found.n_models} models Spearman is {number(row.estimate)}{p}"
 
 
-def _true_scores(found: LabLiveGap) -> str:
-    row = found.agreement.of("pearson")
-    low, high, estimate = row.disattenuated_low, row.disattenuated_high, row.disattenuated
-    if low is None or high is None or estimate is None or (low <= -1 and high >= 1):
-        return ""
-    if estimate > high:
-        return f"The correlation of true scores is at least {number(low)}"
-    return f"The correlation of true scores is {number(estimate)} ({level(found)} CI {number(low)} to {number(high)})"
-
-
-def order_table(found: LabLiveGap) -> Table:
+def _order_table(found: LabLiveGap) -> Table:
     """Return all coefficients over all models, and Spearman's within parts of the order."""
-    whole = [_coefficient_cells(row) for row in found.agreement.coefficients]
-    parts = [_part_cells(row) for row in found.agreement.parts if row.kind != "all" and row.spearman is not None]
-    ends = Column(title="these models", kind="interval", digits=2)
+    whole = [
+        (
+            f"{row.name.capitalize()}, all models",
+            row.estimate,
+            *(None if each is None else (each.conf_low, each.conf_high) for each in (row.of_these, row.like_these)),
+            row.ceiling,
+            None,
+        )
+        for row in found.agreement.coefficients
+    ]
+    parts = [
+        (
+            f"Spearman, {part_label(row)}",
+            row.spearman,
+            row.ends,
+            None,
+            None,
+            None if row.n_shared is None else f"{row.n_shared} of {row.n_models}",
+        )
+        for row in found.agreement.parts
+        if row.kind != "all" and row.spearman is not None
+    ]
     return Table(
         id="order",
         columns=(
             Column(title="Agreement", kind="name"),
             Column(title="Estimate", kind="number", digits=2),
-            ends,
+            Column(title="these models", kind="interval", digits=2),
             Column(title="models like these", kind="interval", digits=2),
             Column(title="Ceiling", kind="number", digits=2, spare=True),
             Column(title="In both", spare=True),
@@ -337,23 +318,6 @@ def order_table(found: LabLiveGap) -> Table:
         caption=f"{level(found)} CIs: for these models, rank coefficients of true scores and Pearson's as measured; for models "
         "like them, all as measured. In both: how many of the best k live are among the best k of the lab",
     )
-
-
-def _coefficient_cells(row: CoefficientRow) -> tuple[str | float | tuple[float | None, float | None] | None, ...]:
-    these, like = these_models(row), models_like_these(row)
-    return (
-        f"{row.name.capitalize()}, all models",
-        row.estimate,
-        None if these is None else (these.conf_low, these.conf_high),
-        None if like is None else (like.conf_low, like.conf_high),
-        row.ceiling,
-        None,
-    )
-
-
-def _part_cells(row: PartRow) -> tuple[str | float | tuple[float | None, float | None] | None, ...]:
-    both = None if row.n_shared is None else f"{row.n_shared} of {row.n_models}"
-    return (f"Spearman, {part_label(row)}", row.spearman, part_ends(row), None, None, both)
 
 
 def _pairs_words(pairs: PairOrder) -> str:
@@ -367,7 +331,7 @@ def _pairs_words(pairs: PairOrder) -> str:
     return f"Both sides separate {pairs.n_separated_both:,} of {plural(pairs.n_pairs, 'pair')} (Holm), and {how}"
 
 
-def pairs_table(found: LabLiveGap, contradictions: Sequence[Contradiction]) -> Table:
+def _pairs_table(found: LabLiveGap, contradictions: Sequence[Contradiction]) -> Table:
     """Return the pairs that both sides separate in opposite directions, the surest first."""
     order = sorted(contradictions, key=lambda each: max(each.lab_p_adjusted, each.live_p_adjusted))
     return Table(
@@ -375,8 +339,8 @@ def pairs_table(found: LabLiveGap, contradictions: Sequence[Contradiction]) -> T
         columns=(
             Column(title="Better live", kind="name"),
             Column(title="Better in the lab", kind="name"),
-            difference_column(found, found.live, "Live"),
-            difference_column(found, found.lab, "Lab"),
+            ShownSide(found, found.live).differences("Live"),
+            ShownSide(found, found.lab).differences("Lab"),
             Column(title="p live", kind="p", spare=True),
             Column(title="p lab", kind="p", spare=True),
         ),
@@ -408,37 +372,12 @@ def _scenarios(found: LabLiveGap) -> Section | None:
     judged = sum(row.verdict != "invalid" for row in rows)
     if not judged:
         return None
+    live = ShownSide(found, found.live)
+    heading = f"In no {gaps.factor} is live shown to differ from the lab"
     if off:
         # Another level may lie farther off and be open: the heading speaks of what is shown.
         which = f"{off[0].scenario} alone" if len(off) == 1 else f"{len(off)} of {judged}, most in {off[0].scenario}"
-        how_far = difference_text(off[0].estimate, found)
-        heading = f"By {gaps.factor}, live is shown to differ in {which}: {how_far}"
-    else:
-        heading = f"In no {gaps.factor} is live shown to differ from the lab"
-    table = scenarios_table(found, gaps, rows)
-    figure = figures.scenarios(found, rows, table) if any(row.estimate is not None for row in rows) else table
-    return _section("scenarios", heading, figure, _text(_single_cells(found, gaps)))
-
-
-def _single_cells(found: LabLiveGap, gaps: ScenarioGaps) -> str:
-    judged = [row for row in gaps.rows if row.verdict != "invalid"]
-    off = sorted(
-        (row for row in judged if row.verdict == "gap"),
-        key=lambda row: (row.p_adjusted if row.p_adjusted is not None else 1.0, -abs(row.estimate or 0.0)),
-    )
-    if not off:
-        return ""
-    first, differ = off[0], "differs" if len(off) == 1 else "differ"
-    surest = f"{difference_text(first.estimate, found)}, {ends_text(first.deciding, found)}"
-    return (
-        f"Of {plural(len(judged), 'pair')} of model and {gaps.factor} {len(off)} {differ}; the surest is {first.model} in "
-        f"{first.scenario} ({surest})"
-    )
-
-
-def scenarios_table(found: LabLiveGap, gaps: ScenarioGaps, rows: Sequence[ScenarioGap]) -> Table:
-    """Return live minus lab in each scenario, mean over models; the CSV has every model's too."""
-    every = (*gaps.means, *gaps.rows)
+        heading = f"By {gaps.factor}, live is shown to differ in {which}: {live.difference(off[0].estimate)}"
     names = (
         "scenario",
         "model",
@@ -451,29 +390,41 @@ def scenarios_table(found: LabLiveGap, gaps: ScenarioGaps, rows: Sequence[Scenar
         "pooled",
         "verdict",
     )
-    return Table(
+    # Live minus lab in each scenario, mean over models; the CSV has every model's too.
+    table = Table(
         id="scenarios",
         columns=(
             Column(title=gaps.factor, kind="name"),
-            difference_column(found, found.live, "Live minus lab"),
-            ends_column(found, found.live),
+            live.differences("Live minus lab"),
+            live.intervals(),
             Column(title="p (adjusted)", kind="p"),
             Column(title="Verdict", kind="verdict"),
         ),
         rows=tuple(
-            (
-                row.scenario,
-                row.estimate,
-                row.deciding,
-                row.p_adjusted,
-                verdict_words(row.verdict),
-            )
-            for row in rows
+            (row.scenario, row.estimate, row.deciding, row.p_adjusted, verdict_words(row.verdict)) for row in rows
         ),
         caption=f"Mean over models in each {gaps.factor}, Benjamini-Hochberg over all of them",
         tones=TONES,
         most=_MOST,
-        frame={name: [getattr(row, name) for row in every] for name in names},
+        frame={name: [getattr(row, name) for row in (*gaps.means, *gaps.rows)] for name in names},
+    )
+    figure = figures.scenarios(found, rows, table) if any(row.estimate is not None for row in rows) else table
+    return _section("scenarios", heading, figure, _text(_single_cells(live, gaps)))
+
+
+def _single_cells(live: ShownSide, gaps: ScenarioGaps) -> str:
+    """Say how many pairs of model and scenario differ, and which does for sure."""
+    judged = [row for row in gaps.rows if row.verdict != "invalid"]
+    off = sorted(
+        (row for row in judged if row.verdict == "gap"),
+        key=lambda row: (row.p_adjusted if row.p_adjusted is not None else 1.0, -abs(row.estimate or 0.0)),
+    )
+    if not off:
+        return ""
+    first, differ = off[0], "differs" if len(off) == 1 else "differ"
+    return (
+        f"Of {plural(len(judged), 'pair')} of model and {gaps.factor} {len(off)} {differ}; the surest is {first.model} in "
+        f"{first.scenario} ({live.difference(first.estimate)}, {live.ends(first.deciding)})"
     )
 
 
@@ -492,35 +443,29 @@ def _forecasts(found: LabLiveGap) -> Section | None:
             f"Left out in turn, {share(fitted.coverage)} of the models fall inside their prediction interval{ends}"
         )
         return _section("forecasts", heading, _text("Each was predicted from the others, as a new model would be"))
-    side = found.live
-    first = max(new, key=lambda row: (row.expected or 0.0) * (1 if side.higher_is_better else -1))
-    about = score_text(first.expected, found, side)
+    lab, live = ShownSide(found, found.lab), ShownSide(found, found.live)
+    first = max(new, key=lambda row: (row.expected or 0.0) * (1 if found.live.higher_is_better else -1))
+    about = live.score(first.expected)
     heading = f"Of {plural(len(new), 'new model')}, {first.name} should do best live: about {about}"
     if len(new) == 1:
         heading = f"{first.name} should come out at about {about} live"
-    return _section("forecasts", heading, figures.forecasts(found, forecasts_table(found)), _text(said))
-
-
-def forecasts_table(found: LabLiveGap) -> Table:
-    """Return the live score to expect of each model that only the lab has."""
-    fitted = found.hierarchy
-    rows = () if fitted is None else tuple(row for row in fitted.forecasts if row.expected is not None)
-    return Table(
+    table = Table(
         id="forecasts",
         columns=(
             Column(title="Model", kind="name"),
-            score_column(found, found.lab, titled("Lab", score_unit(found.lab))),
-            score_column(found, found.live, titled("Expected live", score_unit(found.live))),
-            ends_column(found, found.live, f"{level(found)} prediction", sign=False),
+            lab.scores(titled("Lab", lab.unit)),
+            live.scores(titled("Expected live", live.unit)),
+            live.intervals(f"{level(found)} prediction", sign=False),
             Column(title="Beyond the known", spare=True),
         ),
         rows=tuple(
             (row.name, row.lab, row.expected, (row.pred_low, row.pred_high), "yes" if row.extrapolated else None)
-            for row in rows
+            for row in new
         ),
         caption="Prediction intervals hold the spread of true gaps, since a new model has a gap of its own",
         most=_MOST,
     )
+    return _section("forecasts", heading, figures.forecasts(found, table), _text(said))
 
 
 # --- threats ---

@@ -1,264 +1,19 @@
-"""Numbers of either side in a reader's units, and the figures of lab against live."""
+"""The figures of lab against live."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from evalstats.analysis.gap.result import (
-    CellPart,
-    CoefficientRow,
-    GapRow,
-    GapVerdict,
-    LabLiveGap,
-    PartRow,
-    ScenarioGap,
-    SideAccount,
-    Source,
-    SourceInterval,
-)
+from evalstats.analysis.gap.result import LabLiveGap, ScenarioGap, SideAccount
 from evalstats.analysis.gap.score_scale import error_on_line, off_line, on_line
-from evalstats.analysis.result import Estimate, level, scaled_values
-from evalstats.document.model import Column, Figure, Table, Tone
-from evalstats.document.numbers import interval_words, number, p_words, scaled, titled
+from evalstats.analysis.gap.shown import Ends, ShownSide, of_parts, share
+from evalstats.analysis.result import level, scaled_values
+from evalstats.document.model import Figure, Table
+from evalstats.document.numbers import scaled, titled
 from evalstats.grammar import and_list, plural
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile
-
-Ends = tuple[float | None, float | None] | None
-
-_MOST_DIGITS = 6
-# How verdicts of tables stand out.
-TONES: dict[str, Tone] = {"gap": "bad", "aligned": "good"}
-# Where errors are unknown, a hundredth of the spread between models is written.
-_FINE = 100.0
-_PERCENT = frozenset({"%", "pp"})
-_UNITS = {"rating": "rating points"}
-
-
-def is_share(side: SideAccount) -> bool:
-    """Whether scores are shares, written in percent."""
-    return side.unit in _PERCENT
-
-
-def score_unit(side: SideAccount) -> str:
-    """Return the unit of a score, in a reader's words."""
-    return "%" if is_share(side) else _UNITS.get(side.unit, side.unit)
-
-
-def difference_unit(unit: str) -> str:
-    """Return the unit of a difference in a reader's words."""
-    return "pp" if unit in _PERCENT else _UNITS.get(unit, unit)
-
-
-def digits_of(found: LabLiveGap, side: SideAccount) -> int:
-    """Return how many decimals scores of one side get: those that show the first digit of a usual standard error."""
-    lab = side is found.lab
-    errors = [row.lab_std_error if lab else row.live_std_error for row in found.rows]
-    known = sorted(abs(side.scale) * error for error in errors if error)
-    if known:
-        return _decimals(known[len(known) // 2], side)
-    values = [side.scale * (row.lab if lab else row.live) for row in found.rows]
-    spread = max(values, default=0.0) - min(values, default=0.0)
-    return _decimals(spread / _FINE, side) if spread > 0 else 1
-
-
-def _decimals(size: float, side: SideAccount) -> int:
-    least = 1 if is_share(side) else 0
-    return min(max(least, -math.floor(math.log10(size))), _MOST_DIGITS)
-
-
-def score_column(found: LabLiveGap, side: SideAccount, title: str, *, spare: bool = False) -> Column:
-    """Return a column of scores of one side."""
-    return Column(title=title, kind="number", digits=digits_of(found, side), scale=side.scale, spare=spare)
-
-
-def difference_column(found: LabLiveGap, side: SideAccount, title: str, *, spare: bool = False) -> Column:
-    """Return a column of differences of scores of one side."""
-    digits = digits_of(found, side)
-    return Column(title=title, kind="number", digits=digits, scale=side.scale, sign=True, spare=spare)
-
-
-def ends_column(
-    found: LabLiveGap, side: SideAccount, title: str = "", *, sign: bool = True, spare: bool = False
-) -> Column:
-    """Return a column of intervals in the unit of one side."""
-    digits = digits_of(found, side)
-    title = title or f"{level(found)} CI"
-    return Column(title=title, kind="interval", digits=digits, scale=side.scale, sign=sign, spare=spare)
-
-
-def score_text(value: float | None, found: LabLiveGap, side: SideAccount) -> str:
-    """Write a score of one side, with a percent sign where it is a share."""
-    return f"{score_column(found, side, '').written(value)}{'%' if is_share(side) else ''}"
-
-
-def uncovered(found: LabLiveGap) -> tuple[list[CellPart], list[CellPart]]:
-    """Return the cells of live use that the lab has no item of, and those it has few of, the most frequent first."""
-    cells = [] if found.decomposition is None else sorted(found.decomposition.cells, key=lambda cell: -cell.live_share)
-    none, thin = (
-        [cell for cell in cells if cell.status == status and cell.live_share > 0]
-        for status in ("lab never covers", "thin")
-    )
-    return none, thin
-
-
-def cell_names(cells: Sequence[CellPart]) -> str:
-    """Write some names of cells."""
-    return and_list([cell.cell for cell in cells], 3)
-
-
-def difference_text(value: float | None, found: LabLiveGap, side: SideAccount | None = None) -> str:
-    """Write a difference with its sign and unit, in the live side's unit unless another is given."""
-    side = side or found.live
-    unit = difference_unit(side.unit)
-    return f"{scaled(value, side.scale, digits_of(found, side), sign=True)} {unit}".rstrip()
-
-
-def size_text(value: float, found: LabLiveGap, side: SideAccount | None = None) -> str:
-    """Write the size of a difference without its sign."""
-    return difference_text(abs(value), found, side).lstrip("+")
-
-
-def points(value: float, found: LabLiveGap, side: SideAccount | None = None) -> str:
-    """Write the size of a difference as a headline does: "10 points"."""
-    side = side or found.live
-    size = abs(value) * side.scale
-    digits = 0 if size >= 2 else digits_of(found, side)
-    unit = "points" if is_share(side) else difference_unit(side.unit)
-    return f"{number(size, digits)} {unit}".rstrip()
-
-
-def ends_text(ends: Ends, found: LabLiveGap, side: SideAccount | None = None) -> str:
-    """Write an interval as running text does: "95% CI −4.3 to +3.2"; "" where there is none."""
-    if ends is None or None in ends:
-        return ""
-    side = side or found.live
-    return f"{level(found)} CI {interval_words(*ends, side.scale, digits_of(found, side), sign=True)}"
-
-
-def told(estimate: Estimate | None, found: LabLiveGap, side: SideAccount | None = None) -> str:
-    """Write a difference with its interval: "−0.5 pp, 95% CI −4.3 to +3.2"."""
-    if estimate is None:
-        return "–"
-    return ", ".join(
-        filter(None, (difference_text(estimate.estimate, found, side), ends_text(estimate.ends, found, side)))
-    )
-
-
-def printed(value: float, found: LabLiveGap) -> float:
-    """Return a gap or level as printed scores differ, whichever direction is better: above 0 of it is always better."""
-    return value if found.live.higher_is_better else -value
-
-
-def printed_ends(ends: Ends, found: LabLiveGap) -> Ends:
-    """Return an interval of a gap or level as printed scores differ."""
-    if ends is None or found.live.higher_is_better:
-        return ends
-    low, high = ends
-    return None if high is None else -high, None if low is None else -low
-
-
-def metric_side(found: LabLiveGap) -> SideAccount:
-    """Return the side in whose numbers parts and drops are told: where scales differ they are those of the lab."""
-    return found.live if found.same_scale else found.lab
-
-
-def share(value: float | None, digits: int = 0) -> str:
-    """Write a share in percent that is neither 0 nor 100 by rounding.
-
-    >>> share(0.0004), share(0.31), share(0.9999), share(0.0), share(None)
-    ('<1%', '31%', '>99%', '0%', '–')
-    """
-    if value is None:
-        return "–"
-    shown = f"{number(100 * value, digits)}%"
-    if 0 < value < 1 and round(100 * value, digits) == 0:
-        return "<1%"
-    return ">99%" if 0 < value < 1 and round(100 * value, digits) == 100 else shown
-
-
-def spread_text(value: float, found: LabLiveGap) -> str:
-    """Write a standard deviation of gaps, which has the scale of the line."""
-    return size_text(value, found) if found.live.link == "identity" else f"{number(value, 2)} logits"
-
-
-def flagged(found: LabLiveGap) -> list[GapRow]:
-    """Return the rows with a gap, the largest first."""
-    rows = [row for row in found.rows if row.verdict == "gap"]
-    return sorted(rows, key=lambda row: -abs(row.estimate or 0.0))
-
-
-def apart(found: LabLiveGap) -> list[GapRow]:
-    """Return the rows whose live score differs from the lab's on one scale, the largest difference first."""
-    rows = [row for row in found.rows if row.difference_verdict == "gap"]
-    return sorted(rows, key=lambda row: -abs(row.difference or 0.0))
-
-
-def part_label(row: PartRow) -> str:
-    """Return what a part of the order is called in a sentence."""
-    if row.kind == "top":
-        return f"best {row.n_models} live"
-    return f"best {row.n_models} in the lab" if row.kind == "lab top" else row.label
-
-
-def part_ends(row: PartRow) -> tuple[float, float] | None:
-    """Return the interval of agreement in a part of the order; of no width where all its pairs are separated."""
-    if row.conf_low is None or row.conf_high is None:
-        return None
-    return row.conf_low, row.conf_high
-
-
-def verdict_words(verdict: str) -> str:
-    """Return a verdict as a table writes it."""
-    return {"inconclusive": "open", "invalid": "–"}.get(verdict, verdict)
-
-
-def these_models(row: CoefficientRow) -> SourceInterval | None:
-    """Return the interval of a coefficient for these very models: by all noise there is."""
-    return _first(row, "items and votes", "votes", "items")
-
-
-def models_like_these(row: CoefficientRow) -> SourceInterval | None:
-    """Return the interval of a coefficient for other models like these."""
-    return _first(row, "all", "models")
-
-
-def _first(row: CoefficientRow, *sources: Source) -> SourceInterval | None:
-    found = (row.interval(source) for source in sources)
-    return next((each for each in found if each and each.conf_low is not None and each.conf_high is not None), None)
-
-
-def spearman_words(found: LabLiveGap) -> str:
-    """Write the interval of Spearman's coefficient, and what it is of: true scores, or scores as measured."""
-    row = found.agreement.of("spearman")
-    each = models_like_these(row) or these_models(row)
-    if each is None:
-        return p_words(row.p_value)
-    return f"{level(found)} CI {interval_words(each.conf_low, each.conf_high, digits=2)} for {_WHOM[each.source]}"
-
-
-_WHOM: dict[Source, str] = {
-    "items and votes": "the true scores of these models",
-    "items": "the true lab scores of these models",
-    "votes": "the true live scores of these models",
-    "models": "models like these, as measured",
-    "all": "models like these, as measured",
-}
-
-
-def grouped(found: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """Collect names under the same reason, in the order of their first appearance.
-
-    >>> grouped([("too few", "a"), ("no error", "b"), ("too few", "c")])
-    [('too few', ['a', 'c']), ('no error', ['b'])]
-    """
-    collected: dict[str, list[str]] = {}
-    for reason, name in found:
-        collected.setdefault(reason.rstrip("."), []).append(name)
-    return list(collected.items())
-
 
 MOST_ROWS = 30
 _STEPS = 41
@@ -268,15 +23,24 @@ _KEYS = {"gap": "does not do live what the lab leads to expect", "aligned": "wit
 def scores(found: LabLiveGap, table: Table) -> Figure:
     """Return the figure of every model's lab and live score, with the line between them."""
     lab, live = found.lab, found.live
-    verdicts = [_shown_verdict(row) for row in found.rows]
+    # By the line, or by the plain difference where no line can be drawn.
+    by_line = [row.estimate is not None for row in found.rows]
+    verdicts = [
+        row.verdict if line else row.difference_verdict or row.verdict
+        for row, line in zip(found.rows, by_line, strict=True)
+    ]
+    values = [(row.estimate if line else row.difference) or 0.0 for row, line in zip(found.rows, by_line, strict=True)]
     kinds = ["open" if verdict in {"inconclusive", "invalid"} else verdict for verdict in verdicts]
     options: dict[str, Any] = {
-        "x_title": titled(f"{lab.metric} in the lab", score_unit(lab)),
-        "y_title": titled(f"{live.metric} live", score_unit(live)),
+        "x_title": titled(f"{lab.metric} in the lab", ShownSide(found, lab).unit),
+        "y_title": titled(f"{live.metric} live", ShownSide(found, live).unit),
         "reverse_x": not lab.higher_is_better,
         "reverse_y": not live.higher_is_better,
-        "logit_x": _ends_of(lab),
-        "logit_y": _ends_of(live),
+        # The range of a side that is drawn in logits.
+        **{
+            name: None if side.link == "identity" else (side.scale * (side.low or 0.0), side.scale * (side.high or 1.0))
+            for name, side in (("logit_x", lab), ("logit_y", live))
+        },
         "keys": {kind: words for kind, words in _KEYS.items() if kind in kinds} if set(kinds) - {"open"} else {},
     }
     line = _line(found)
@@ -296,7 +60,7 @@ def scores(found: LabLiveGap, table: Table) -> Figure:
             "y_low": scaled_values([row.live_low for row in found.rows], live.scale),
             "y_high": scaled_values([row.live_high for row in found.rows], live.scale),
             "kind": kinds,
-            "tone": [_tone(verdict, _shown_gap(row)) for row, verdict in zip(found.rows, verdicts, strict=True)],
+            "tone": list(map(_tone, verdicts, values)),
             "settled": [verdict in {"gap", "aligned"} for verdict in verdicts],
             "strong": [verdict == "gap" for verdict in verdicts],
         },
@@ -307,20 +71,6 @@ def scores(found: LabLiveGap, table: Table) -> Figure:
         f"{'; the band holds the line through all of them' if line is not None else ''}",
         table=table,
     )
-
-
-def _ends_of(side: SideAccount) -> tuple[float, float] | None:
-    """Return the range of a side that is drawn in logits, as shown."""
-    return None if side.link == "identity" else (side.scale * (side.low or 0.0), side.scale * (side.high or 1.0))
-
-
-def _shown_verdict(row: GapRow) -> GapVerdict:
-    """Return the verdict by the line, or by the plain difference where no line can be drawn."""
-    return row.verdict if row.estimate is not None else row.difference_verdict or row.verdict
-
-
-def _shown_gap(row: GapRow) -> float:
-    return (row.estimate if row.estimate is not None else row.difference) or 0.0
 
 
 def _tone(verdict: str, value: float) -> str:
@@ -392,7 +142,7 @@ def gaps(found: LabLiveGap, table: Table) -> Figure:
             "detail": ["beyond the line" if row.extrapolated else "" for row in shown],
         },
         options={
-            **_axis(found, f"Gap: {less}"),
+            **_axis(ShownSide(found, found.live), f"Gap: {less}"),
             "margin": None if found.margin is None else found.margin * found.live.scale,
             "sides": ("← worse than expected", "better than expected →"),
             "note": f"The other {plural(rest, 'model')} stand out less." if rest else "",
@@ -409,7 +159,8 @@ def mix(found: LabLiveGap, table: Table) -> Figure | None:
     parts = found.decomposition
     if parts is None or parts.overall.total.estimate is None or parts.overall.mix.conf_low is None:
         return None
-    row, side = parts.overall, metric_side(found)
+    row, shown = parts.overall, of_parts(found)
+    side = shown.side
     steps = [("Lab", "score", row.lab), ("Other tasks", "step", row.mix)]
     steps += [(name, "part", part) for name, part in row.factors if len(row.factors) > 1]
     steps.append(("Same tasks, other score", "step", row.behaviour))
@@ -431,13 +182,13 @@ def mix(found: LabLiveGap, table: Table) -> Figure | None:
                 for _, kind, part in steps
             ],
             "words": [
-                scaled(part.estimate, side.scale, digits_of(found, side), sign=kind in {"step", "part"})
+                scaled(part.estimate, side.scale, shown.digits, sign=kind in {"step", "part"})
                 for _, kind, part in steps
             ],
         },
         options={
-            "title": titled(f"{side.metric}, mean over models", score_unit(side)),
-            "digits": digits_of(found, side),
+            "title": titled(f"{side.metric}, mean over models", shown.unit),
+            "digits": shown.digits,
         },
         alt="From the lab's score to the live one: by other tasks, then by other scores on the same tasks, with intervals.",
         caption=f"From the lab's score to the live one; filled steps have a {level(found)} interval that leaves out 0",
@@ -490,7 +241,7 @@ def scenarios(found: LabLiveGap, rows: Sequence[ScenarioGap], table: Table) -> F
             "settled": [row.verdict in {"gap", "aligned"} for row in shown],
         },
         options={
-            **_axis(found, "Live minus lab, mean over models"),
+            **_axis(ShownSide(found, found.live), "Live minus lab, mean over models"),
             "margin": None if found.margin is None else found.margin * found.live.scale,
         },
         alt=f"Live minus lab in {plural(len(shown), 'scenario')}, mean over models, with intervals; "
@@ -508,10 +259,14 @@ def forecasts(found: LabLiveGap, table: Table) -> Figure | None:
     new = [row for row in fitted.forecasts if row.expected is not None][:MOST_ROWS]
     if not new:
         return None
-    side = found.live
+    side, shown = found.live, ShownSide(found, found.live)
     ends = [(row.expected, (row.pred_low, row.pred_high)) for row in new]
-    options = _axis(found, titled(f"{side.metric} live", score_unit(side)), unit=False)
-    options |= {"reference": None, "reverse": not side.higher_is_better}
+    options = {
+        "title": titled(f"{side.metric} live", shown.unit),
+        "digits": shown.digits,
+        "reference": None,
+        "reverse": not side.higher_is_better,
+    }
     return Figure(
         id="forecasts",
         plot="forest",
@@ -527,9 +282,7 @@ def forecasts(found: LabLiveGap, table: Table) -> Figure | None:
     )
 
 
-def _intervals(
-    values: Sequence[tuple[float | None, tuple[float | None, float | None] | None]], side: SideAccount
-) -> dict[str, list[float | None]]:
+def _intervals(values: Sequence[tuple[float | None, Ends]], side: SideAccount) -> dict[str, list[float | None]]:
     return {
         "estimate": scaled_values([estimate for estimate, _ in values], side.scale),
         "conf_low": scaled_values([None if ends is None else ends[0] for _, ends in values], side.scale),
@@ -537,9 +290,5 @@ def _intervals(
     }
 
 
-def _axis(found: LabLiveGap, title: str, side: SideAccount | None = None, *, unit: bool = True) -> dict[str, Any]:
-    side = side or found.live
-    return {
-        "title": titled(title, difference_unit(side.unit)) if unit else title,
-        "digits": digits_of(found, side),
-    }
+def _axis(shown: ShownSide, title: str) -> dict[str, Any]:
+    return {"title": titled(title, shown.step), "digits": shown.digits}

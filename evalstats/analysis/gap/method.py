@@ -2,23 +2,8 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.gap.figures import (
-    difference_column,
-    difference_text,
-    difference_unit,
-    digits_of,
-    ends_column,
-    flagged,
-    grouped,
-    metric_side,
-    score_column,
-    score_unit,
-    share,
-    size_text,
-    spread_text,
-    told,
-)
-from evalstats.analysis.gap.result import CalibrationLine, DropForecast, LabLiveGap, SideAccount, SliceRow
+from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccount
+from evalstats.analysis.gap.shown import ShownSide, flagged, of_parts, share
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
@@ -63,6 +48,18 @@ def method(found: LabLiveGap) -> list[Section]:
     return [*made[:3], *more, *made[3:], provenance, code]
 
 
+def grouped(found: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Collect names under the same reason, in the order of their first appearance.
+
+    >>> grouped([("too few", "a"), ("no error", "b"), ("too few", "c")])
+    [('too few', ['a', 'c']), ('no error', ['b'])]
+    """
+    collected: dict[str, list[str]] = {}
+    for reason, name in found:
+        collected.setdefault(reason.rstrip("."), []).append(name)
+    return list(collected.items())
+
+
 def _used(found: LabLiveGap) -> list[str]:
     """Return the methods of this result."""
     parts = found.decomposition
@@ -101,7 +98,20 @@ def _errors(found: LabLiveGap) -> list[str]:
 
 def _would_change(found: LabLiveGap) -> list[str]:
     """Say which finding is the weakest, which is the nearest miss, and which other choice would say otherwise."""
-    said = [*_weakest(found), *_nearest(found)]
+    live, said = ShownSide(found, found.live), list[str]()
+    sizes = {
+        row.name: min(abs(low), abs(high))
+        for row in flagged(found)
+        for low, high in [row.deciding or (None, None)]
+        if low is not None and high is not None
+    }
+    if sizes:
+        name = min(sizes, key=lambda each: sizes[each])
+        said.append(f"The least certain gap is that of {name}: it may be as small as {live.size(sizes[name])}")
+    near = [row for row in found.rows if row.verdict == "inconclusive" and row.p_adjusted is not None]
+    if near:
+        row = min(near, key=lambda row: (row.p_adjusted or 1.0, row.p_outlier or 1.0))
+        said.append(f"The nearest to being called is {row.name} ({live.difference(row.estimate)}): {row.reason}")
     if found.line is not None:
         ols = next((each for each in found.line.others if each.key == "ols" and each.n_beyond is not None), None)
         n = len(flagged(found))
@@ -122,27 +132,6 @@ def _would_change(found: LabLiveGap) -> list[str]:
     return said
 
 
-def _weakest(found: LabLiveGap) -> list[str]:
-    rows = [(row, row.deciding) for row in flagged(found)]
-    known = [
-        (row, min(abs(ends[0]), abs(ends[1])))
-        for row, ends in rows
-        if ends and ends[0] is not None and ends[1] is not None
-    ]
-    if not known:
-        return []
-    row, least = min(known, key=lambda each: each[1])
-    return [f"The least certain gap is that of {row.name}: it may be as small as {size_text(least, found)}"]
-
-
-def _nearest(found: LabLiveGap) -> list[str]:
-    rows = [row for row in found.rows if row.verdict == "inconclusive" and row.p_adjusted is not None]
-    if not rows:
-        return []
-    row = min(rows, key=lambda row: (row.p_adjusted or 1.0, row.p_outlier or 1.0))
-    return [f"The nearest to being called is {row.name} ({difference_text(row.estimate, found)}): {row.reason}"]
-
-
 # --- the line ---
 
 
@@ -150,70 +139,49 @@ def _line(found: LabLiveGap) -> list[Section]:
     line = found.line
     if line is None:
         return []
-    ratio, per = _ratio(found)
-    low, high = (None if end is None else end * ratio for end in (line.slope_low, line.slope_high))
-    ends = f"{level(found)} CI {_end(low)} to {_end(high)}"
-    spread = f"True gaps spread by {spread_text(line.tau, found) if line.tau else 'nothing that shows'} beyond noise"
-    most = "open above" if line.tau_high is None else f"at most {spread_text(line.tau_high, found)}"
+    live, lab = ShownSide(found, found.live), ShownSide(found, found.lab)
+    # What to multiply a slope with to be in shown units, and the words for one step in the lab.
+    of_live, of_lab = (1.0 if each.side.link == "logit" else each.side.scale for each in (live, lab))
+    ratio = 1.0 if found.same_scale else of_live / of_lab
+    unit = "logits" if found.live.link == "logit" else live.step or "points"
+    own = lab.step or ("point" if found.same_scale else f"point of {found.lab.metric}")
+    per = f"{unit} for each {f'logit of {found.lab.metric}' if found.lab.link == 'logit' else own} in the lab"
+    low, high = ("without end" if end is None else number(end * ratio) for end in (line.slope_low, line.slope_high))
+    one_to_one = ""
+    if found.same_scale and line.slope_low is not None and line.slope_high is not None:
+        if line.slope_high < 1:
+            one_to_one = ", so the lab exaggerates differences between models"
+        elif line.slope_low > 1:
+            one_to_one = ", so the lab understates differences between models"
+    spread = f"True gaps spread by {live.spread(line.tau) if line.tau else 'nothing that shows'} beyond noise"
+    most = "open above" if line.tau_high is None else f"at most {live.spread(line.tau_high)}"
     items = [
         *([f"Shares enter as logits: {found.scale_reason}."] if found.scale_reason else []),
-        f"Live changes by {number(line.slope * ratio)} {per} ({ends}){_one_to_one(found, line)}.",
+        f"Live changes by {number(line.slope * ratio)} {per} ({level(found)} CI {low} to {high}){one_to_one}.",
         f"{spread} ({most}); no spread at all: chi-squared {number(line.statistic, 1)}, {line.df} df, {p_words(line.p_value)}.",
     ]
-    blocks = (Items(items=tuple(items)), *((_others(found, line),) if line.others else ()))
+    blocks = (Items(items=tuple(items)), *((_other_lines(found, line, ratio),) if line.others else ()))
     return [Section(id="line", heading="The line from lab to live, and other lines", blocks=blocks)]
 
 
-def _end(value: float | None) -> str:
-    return "without end" if value is None else number(value)
-
-
-def _ratio(found: LabLiveGap) -> tuple[float, str]:
-    """Return what to multiply a slope with to be in shown units, and the words for one step in the lab."""
-    live, lab = found.live, found.lab
-    of_live, of_lab = (1.0 if side.link == "logit" else side.scale for side in (live, lab))
-    unit = "logits" if live.link == "logit" else difference_unit(live.unit) or "points"
-    own = difference_unit(lab.unit) or ("point" if found.same_scale else f"point of {lab.metric}")
-    step = f"logit of {lab.metric}" if lab.link == "logit" else own
-    return (1.0 if found.same_scale else of_live / of_lab), f"{unit} for each {step} in the lab"
-
-
-def _one_to_one(found: LabLiveGap, line: CalibrationLine) -> str:
-    if not found.same_scale or line.slope_low is None or line.slope_high is None:
-        return ""
-    if line.slope_high < 1:
-        return ", so the lab exaggerates differences between models"
-    return ", so the lab understates differences between models" if line.slope_low > 1 else ""
-
-
-def _others(found: LabLiveGap, line: CalibrationLine) -> Table:
-    ratio, _ = _ratio(found)
+def _other_lines(found: LabLiveGap, line: CalibrationLine, ratio: float) -> Table:
     beyond = sum(row.p_value is not None and row.p_value <= 1 - found.conf_level for row in found.rows)
-    digits = digits_of(found, found.live)
-    rows = [("York, which is used", line.slope, line.intercept, beyond, "")]
-    rows += [(each.title, each.slope, each.intercept, each.n_beyond, each.why) for each in line.others]
+    linked, live = found.live.link == "logit", ShownSide(found, found.live)
+    digits, scale = (2, 1.0) if linked else (live.digits, found.live.scale)
+    rows = [("York, which is used", line.slope * ratio, line.intercept, beyond, "")]
+    rows += [(each.title, each.slope * ratio, each.intercept, each.n_beyond, each.why) for each in line.others]
+    names = ("line", "slope", "intercept", "n_beyond", "why")
     return Table(
         id="lines",
         columns=(
             Column(title="Line"),
             Column(title="Slope", kind="number", digits=2),
-            Column(
-                title="Intercept",
-                kind="number",
-                digits=2 if found.live.link == "logit" else digits,
-                scale=1.0 if found.live.link == "logit" else found.live.scale,
-            ),
+            Column(title="Intercept", kind="number", digits=digits, scale=scale),
             Column(title="Models beyond", kind="count"),
         ),
-        rows=tuple((title, slope * ratio, intercept, n) for title, slope, intercept, n, _ in rows),
+        rows=tuple(row[:4] for row in rows),
         caption=f"Models beyond: gaps that each line would call significant at {level(found)}, one by one",
-        frame={
-            "line": [row[0] for row in rows],
-            "slope": [row[1] * ratio for row in rows],
-            "intercept": [row[2] for row in rows],
-            "n_beyond": [row[3] for row in rows],
-            "why": [row[4] for row in rows],
-        },
+        frame={name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)},
     )
 
 
@@ -228,13 +196,8 @@ def _slices(found: LabLiveGap) -> list[Section]:
     heading = f"By {best.factor} of the lab, Spearman runs from {low} to {high}"
     # The best of several is partly luck, so it is said beside the table.
     said = "Each line stands alone, so the best of several is partly luck."
-    return [Section(id="slices", heading=heading, blocks=(slices_table(found, rows), Text(text=said)))]
-
-
-def slices_table(found: LabLiveGap, rows: Sequence[SliceRow]) -> Table:
-    """Return Spearman's coefficient with the lab cut to one level of a factor; the CSV has it with both sides cut too."""
     names = ("level", "cut", "n_models", "spearman", "conf_low", "conf_high", "ceiling")
-    return Table(
+    table = Table(
         id="slices",
         columns=(
             Column(title="Lab items of", kind="name"),
@@ -244,13 +207,13 @@ def slices_table(found: LabLiveGap, rows: Sequence[SliceRow]) -> Table:
         ),
         rows=tuple(
             (row.level, row.spearman, None if row.conf_low is None else (row.conf_low, row.conf_high), row.ceiling)
-            for row in rows
-            if row.cut == "lab"
+            for row in lab
         ),
         caption="Spearman's coefficient of lab and live where the lab is cut to one level",
         most=20,
-        frame={name: [getattr(row, name) for row in rows] for name in names},
+        frame={name: [getattr(row, name) for row in rows] for name in names},  # with both sides cut too
     )
+    return [Section(id="slices", heading=heading, blocks=(table, Text(text=said)))]
 
 
 def _pairs(found: LabLiveGap) -> list[Section]:
@@ -281,42 +244,33 @@ def _drops(found: LabLiveGap) -> Section | None:
     drops = found.drops
     if drops is None or all(row.reason for row in drops.rows):
         return None
-    side = metric_side(found)
-    cost = drops.mean_drop.estimate
-    known = drops.mean_drop.excludes_zero
+    shown, cost = of_parts(found), drops.mean_drop
     heading = (
-        f"Difficult users move the lab score by {difference_text(cost, found, side)}"
-        if known
+        f"Difficult users move the lab score by {shown.difference(cost.estimate)}"
+        if cost.excludes_zero
         else "In the lab, difficult users are not shown to move the score"
     )
-    mean = f"{told(drops.mean_drop, found, side)} over all models; {share(drops.share_non_ideal)} of live users are difficult"
+    mean = f"{shown.estimate(cost)} over all models; {share(drops.share_non_ideal)} of live users are difficult"
     slope = ""
     if drops.slope is not None and drops.slope.conf_low is not None:
-        shown = "does" if drops.slope.excludes_zero else "is not shown to"
+        does = "does" if drops.slope.excludes_zero else "is not shown to"
         low, high = number(drops.slope.conf_low), number(drops.slope.conf_high)
         slope = (
-            f"A larger drop in the lab {shown} go with a lower live score (slope {number(drops.slope.estimate)}, "
+            f"A larger drop in the lab {does} go with a lower live score (slope {number(drops.slope.estimate)}, "
             f"{level(found)} CI {low} to {high})"
         )
-    said = Text(text=" ".join(sentence(each) for each in (mean, slope) if each))
-    return Section(id="drops", heading=heading, blocks=(drops_table(found, drops), said))
-
-
-def drops_table(found: LabLiveGap, drops: DropForecast) -> Table:
-    """Return each model's ideal score, drop and forecast, and what live users said."""
     place = {row.name: i for i, row in enumerate(found.rows)}
     rows = sorted((row for row in drops.rows if row.reason is None), key=lambda row: place.get(row.model, len(place)))
-    side = metric_side(found)
-    return Table(
+    table = Table(
         id="drops",
         columns=(
             Column(title="Model", kind="name"),
-            score_column(found, side, titled("Ideal", score_unit(side))),
-            difference_column(found, side, "Drop"),
-            score_column(found, side, "Forecast"),
-            score_column(found, side, "Live"),
-            difference_column(found, side, "Miss"),
-            ends_column(found, side),
+            shown.scores(titled("Ideal", shown.unit)),
+            shown.differences("Drop"),
+            shown.scores("Forecast"),
+            shown.scores("Live"),
+            shown.differences("Miss"),
+            shown.intervals(),
         ),
         rows=tuple(
             (
@@ -334,6 +288,8 @@ def drops_table(found: LabLiveGap, drops: DropForecast) -> Table:
         "many users as are difficult. Miss: live less forecast",
         most=20,
     )
+    said = Text(text=" ".join(sentence(each) for each in (mean, slope) if each))
+    return Section(id="drops", heading=heading, blocks=(table, said))
 
 
 # --- the data ---

@@ -65,6 +65,20 @@ class CoefficientRow(Estimate):
         """Return the interval by one source, or None."""
         return next((each for each in self.intervals if each.source == source), None)
 
+    @property
+    def of_these(self) -> SourceInterval | None:
+        """The interval for these very models, by all noise there is; None where there is none."""
+        return self._first("items and votes", "votes", "items")
+
+    @property
+    def like_these(self) -> SourceInterval | None:
+        """The interval for other models like these; None where there is none."""
+        return self._first("all", "models")
+
+    def _first(self, *sources: Source) -> SourceInterval | None:
+        found = (self.interval(source) for source in sources)
+        return next((each for each in found if each and None not in (each.conf_low, each.conf_high)), None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRow:
@@ -86,6 +100,11 @@ class PartRow:
     n_shared_by_chance: float | None = None
     models: tuple[str, ...] = ()
     reason: str | None = None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The interval, of no width where all pairs are separated; None where there is none."""
+        return None if self.conf_low is None or self.conf_high is None else (self.conf_low, self.conf_high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ import math
 import numpy as np
 from scipy import stats
 
-from evalstats.analysis.gap.figures import difference_unit
 from evalstats.analysis.gap.model_names import dated_otherwise
 from evalstats.analysis.gap.result import Threat
 from evalstats.analysis.gap.shared_models import SharedModels
+from evalstats.analysis.gap.shown import difference_unit
 from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.document.numbers import number, p_words
 from evalstats.grammar import and_list, is_are, plural

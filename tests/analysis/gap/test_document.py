@@ -8,8 +8,8 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.gap.document import actions, models_table, order_of
-from evalstats.analysis.gap.figures import spearman_words
 from evalstats.analysis.gap.result import LabLiveGap, SourceInterval
+from evalstats.analysis.gap.shown import spearman_words
 from evalstats.analysis.result import Estimate
 from evalstats.document import terminal
 from evalstats.document.model import Document
